@@ -1,0 +1,2 @@
+//! libunderbar.so: C symbols that lead to the runtime
+#![no_std]

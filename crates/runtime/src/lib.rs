@@ -1,0 +1,2 @@
+//! Heap, stack and enclave: serves the program and keeps the ledger
+#![no_std]

@@ -1,0 +1,2 @@
+//! The `underbar` command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Runs a program faithfully: exec, signals, exit status, process tree
+

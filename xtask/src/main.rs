@@ -1,0 +1,2 @@
+//! Project tasks: `cargo xtask test`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Small awkward programs that every change must leave unharmed.
