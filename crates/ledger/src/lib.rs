@@ -1,3 +1,35 @@
-//! Every counter once: name, unit, meaning, exactness, and its place in shared memory
+//! Every counter once: its name, unit, meaning and exactness, and its place in shared memory.
+//!
+//! The ledger is the spine of underbar. The runtime, inside the user's process, adds to plain
+//! counters in a shared file; the command, outside it, reads the same bytes and makes everything
+//! that a person sees. So a report survives SIGKILL, and the runtime neither formats nor prints.
+//!
+//! ```text
+//! byte 0      Header      who made the file, which table, the directory of slots
+//!      4096   Control     written by the host, read by the runtime with one relaxed load
+//!      8192   option text as the run was started with it
+//!     24576   Slot 0      one process: identity, counters, owners of other anonymous memory
+//!     32768   Slot 1      ...
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`counter`] | what an entry of the table says |
+//! | [`table`] | the table: one entry for each counter |
+//! | [`layout`] | the structures above, as the runtime maps them |
+//! | [`view`] | the same bytes, read and checked by the host |
+//!
+//! Not here: mapping the file (that needs `unsafe`), claiming and folding slots (`runtime`), and
+//! any text beyond labels.
 #![no_std]
 #![forbid(unsafe_code)]
+
+pub mod counter;
+pub mod layout;
+pub mod table;
+pub mod view;
+
+pub use counter::{Counter, Exactness, Fold, Unit};
+pub use layout::{Control, Directory, Header, Slot, SlotState};
+pub use table::{COUNTERS, Key, TABLE};
+pub use view::{LedgerError, LedgerView, SlotView};

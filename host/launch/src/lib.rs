@@ -1,2 +1,1 @@
 //! Runs a program faithfully: exec, signals, exit status, process tree
-

@@ -1,0 +1,86 @@
+//! What one entry of the counter table says.
+//!
+//! An entry is all there is to know about a counter: code, text report, JSON, `explain` and the
+//! tests take it from here, so that they cannot disagree.
+
+/// One counter of the ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// Snake-case path such as `heap.segments_allocated`: the JSON key, the metric's name, what a
+    /// gate and `explain` are given. Unique.
+    pub key: &'static str,
+    /// The words that a report prints before the figure. Unique within the part of the key
+    /// before the dot.
+    pub label: &'static str,
+    /// What the figure counts.
+    pub unit: Unit,
+    /// How far the figure can be trusted while the process runs.
+    pub live: Exactness,
+    /// How far it can be trusted after the process was killed without a chance to settle it.
+    pub killed: Exactness,
+    /// How two processes' figures become one.
+    pub fold: Fold,
+    /// What it means, in a sentence or two, for `explain` and the manual.
+    pub meaning: &'static str,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes of storage.
+    Bytes,
+    /// Requests, segments, threads: things that are counted.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+impl Unit {
+    /// The word for this unit in JSON schema and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Bytes => "bytes",
+            Unit::Count => "count",
+            Unit::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
+/// How far a figure can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// Exact: equal to an independent count.
+    Exact,
+    /// Behind the truth by at most what the words say.
+    Within(&'static str),
+    /// Seen at intervals: may miss what came and went between two of them.
+    Sampled,
+}
+
+/// How the figures of two processes become one, when ended processes of one program are folded
+/// together or a tree is summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Add them.
+    Sum,
+    /// Keep the larger: peaks and sizes of processes that need not have lived at the same time.
+    Max,
+}
+
+impl Fold {
+    /// Folds two figures. Saturates, because noise in a damaged ledger must not overflow.
+    #[must_use]
+    pub const fn apply(self, a: u64, b: u64) -> u64 {
+        match self {
+            Fold::Sum => a.saturating_add(b),
+            Fold::Max => {
+                if a > b {
+                    a
+                } else {
+                    b
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The ledger file as the runtime maps it: header, control page and slots.
+//!
+//! Every field that two processes touch is an atomic, so a shared reference to the mapping is
+//! all that anybody needs. The directory is apart from the slots so that looking for a free one
+//! touches one page, not one page for each slot.
+//!
+//! ```text
+//! directory entry:  Free -> Claimed -> Live -> Ended -> Folding -> Free
+//!                                        \        \--> Aggregate (ended processes of one program)
+//!                                         \-- killed: found dead by a later claim or by the host
+//! ```
+//!
+//! Invariant: a slot's contents belong to the process whose number stands in its directory entry
+//! while that entry is Claimed or Live, and to whoever made it Folding after that.
+//!
+//! Not here: who may claim and fold, and when (`runtime::ledger`).
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::table::{COUNTERS, FINGERPRINT, Key};
+
+/// Changes when a structure in this file changes.
+pub const LAYOUT_VERSION: u32 = 1;
+/// The first eight bytes of every ledger.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
+/// How many slots a ledger has. Beyond it, ended processes are folded together by program.
+pub const SLOTS: usize = 256;
+/// Where the control page begins.
+pub const CONTROL_OFFSET: usize = 4096;
+/// Where the option text begins.
+pub const OPTIONS_OFFSET: usize = 8192;
+/// Room for option text, in bytes. A longer text is cut, and `options_bytes` says how long it was.
+pub const OPTIONS_ROOM: usize = 16384;
+/// Where the slots begin.
+pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
+/// Bytes from one slot to the next.
+pub const SLOT_BYTES: usize = 8192;
+/// How many owners of other anonymous memory a slot can name.
+pub const OWNERS: usize = 16;
+
+/// Header: the first page.
+#[repr(C, align(4096))]
+pub struct Header {
+    /// [`MAGIC`]; written last by the maker, with Release, so a reader that sees it sees the rest.
+    pub magic: AtomicU64,
+    /// [`LAYOUT_VERSION`].
+    pub layout_version: AtomicU32,
+    /// Process that made the ledger: the command, or a program started with a bare preload.
+    pub maker: AtomicU32,
+    /// [`FINGERPRINT`] of the maker.
+    pub fingerprint: AtomicU64,
+    /// When it was made: nanoseconds of CLOCK_BOOTTIME.
+    pub made_ns: AtomicU64,
+    /// Length of the option text before it was cut to [`OPTIONS_ROOM`].
+    pub options_bytes: AtomicU64,
+    /// Processes that found no slot. Any process adds; relaxed.
+    pub unrecorded: AtomicU64,
+    /// Number of the process that folds ended slots now, or 0. Taken by compare-and-swap
+    /// (Acquire), given up with Release; a holder that died is replaced.
+    pub folder: AtomicU32,
+    /// 1 when the file is to outlive the processes that wrote it (`--exec`, MSGFILE).
+    pub keep: AtomicU32,
+    /// State and process number of each slot.
+    pub directory: Directory,
+}
+
+/// The page that the host writes and the runtime reads.
+#[repr(C, align(4096))]
+pub struct Control {
+    /// Raised by the host after it changed something else here; the runtime compares it in slow
+    /// paths with one relaxed load.
+    pub generation: AtomicU64,
+}
+
+/// State and process number of every slot, one word each.
+#[repr(C)]
+pub struct Directory(pub [AtomicU64; SLOTS]);
+
+/// What a slot is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum SlotState {
+    /// Nobody's. Zero, so that a new file is all free.
+    Free = 0,
+    /// Being set up by the process named beside it.
+    Claimed = 1,
+    /// Written by the process named beside it.
+    Live = 2,
+    /// Its process ended, or went on as another program, and settled its counts first.
+    Ended = 3,
+    /// Being added to an aggregate, or wiped.
+    Folding = 4,
+    /// Sum over ended processes of one program.
+    Aggregate = 5,
+}
+
+impl SlotState {
+    /// The state with that number; noise reads as None.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Free),
+            1 => Some(Self::Claimed),
+            2 => Some(Self::Live),
+            3 => Some(Self::Ended),
+            4 => Some(Self::Folding),
+            5 => Some(Self::Aggregate),
+            _ => None,
+        }
+    }
+}
+
+impl Directory {
+    /// Packs a state and a process number into a directory word.
+    #[must_use]
+    pub const fn word(state: SlotState, process: u32) -> u64 {
+        ((state as u64) << 32) | process as u64
+    }
+
+    /// State and process number of a slot. None where the word is noise.
+    #[must_use]
+    pub fn get(&self, slot: usize) -> Option<(SlotState, u32)> {
+        let word = self.0.get(slot)?.load(Ordering::Acquire);
+        Some((SlotState::from_number((word >> 32) as u32)?, word as u32))
+    }
+
+    /// Changes a slot from one state to another; true if it was in the first. AcqRel: whoever
+    /// takes a slot over sees what its last owner wrote.
+    #[must_use]
+    pub fn change(&self, slot: usize, from: (SlotState, u32), to: (SlotState, u32)) -> bool {
+        self.0[slot]
+            .compare_exchange(
+                Self::word(from.0, from.1),
+                Self::word(to.0, to.1),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+}
+
+/// A text of at most `8 * WORDS` bytes in shared memory, cut where it is longer.
+#[repr(C)]
+pub struct Text<const WORDS: usize>(pub [AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Text<WORDS> {
+    /// Stores a text, zero-filled. Only the slot's owner writes.
+    pub fn store(&self, text: &[u8]) {
+        for (at, word) in self.0.iter().enumerate() {
+            let mut bytes = [0; 8];
+            let rest = text.get(at * 8..).unwrap_or(&[]);
+            let length = rest.len().min(8);
+            bytes[..length].copy_from_slice(&rest[..length]);
+            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        }
+    }
+
+    /// True if both hold the same text.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| a.load(Ordering::Relaxed) == b.load(Ordering::Relaxed))
+    }
+}
+
+/// A library or program that mapped anonymous memory past this heap.
+#[repr(C)]
+pub struct Owner {
+    /// File name of the library, or what is known of it.
+    pub name: Text<4>,
+    /// Bytes mapped now.
+    pub bytes: AtomicU64,
+    /// Most bytes mapped at one time.
+    pub peak: AtomicU64,
+}
+
+/// One process.
+#[repr(C, align(4096))]
+pub struct Slot {
+    /// Parent process.
+    pub parent: AtomicU32,
+    /// How many processes are folded in here; 1 for one process.
+    pub processes: AtomicU32,
+    /// When the program started: nanoseconds of CLOCK_BOOTTIME.
+    pub started_ns: AtomicU64,
+    /// When it ended; 0 while it runs, and after a SIGKILL.
+    pub ended_ns: AtomicU64,
+    /// Number of option diagnostics that the runtime met.
+    pub option_errors: AtomicU64,
+    /// Path of the program's file.
+    pub program: Text<32>,
+    /// Its arguments, separated by zero bytes, cut.
+    pub arguments: Text<32>,
+    /// The counters, in the order of the table. Only the owning process writes; relaxed.
+    pub counters: [AtomicU64; COUNTERS],
+    /// Who else mapped anonymous memory. Only the owning process writes; relaxed.
+    pub owners: [Owner; OWNERS],
+}
+
+const _: () = assert!(size_of::<Header>() <= CONTROL_OFFSET);
+const _: () = assert!(size_of::<Slot>() <= SLOT_BYTES);
+const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
+
+/// Bytes of a whole ledger file. Space is allocated slot by slot, so most of it is never used.
+pub const FILE_BYTES: usize = SLOTS_OFFSET + SLOTS * SLOT_BYTES;
+
+impl Slot {
+    /// A counter's cell.
+    #[must_use]
+    #[inline(always)]
+    pub fn cell(&self, key: Key) -> &AtomicU64 {
+        &self.counters[key as usize]
+    }
+
+    /// Adds another slot's figures to this one, each by its fold rule. Called by the folder only.
+    pub fn fold(&self, other: &Slot) {
+        let relaxed = Ordering::Relaxed;
+        for (entry, (mine, theirs)) in crate::TABLE.iter().zip(self.counters.iter().zip(&other.counters)) {
+            mine.store(entry.fold.apply(mine.load(relaxed), theirs.load(relaxed)), relaxed);
+        }
+        let processes = other.processes.load(relaxed).max(1);
+        self.processes.store(self.processes.load(relaxed).saturating_add(processes), relaxed);
+        self.option_errors
+            .store(self.option_errors.load(relaxed) + other.option_errors.load(relaxed), relaxed);
+        self.ended_ns.store(self.ended_ns.load(relaxed).max(other.ended_ns.load(relaxed)), relaxed);
+    }
+
+    /// Wipes a slot for its next owner.
+    pub fn wipe(&self) {
+        let relaxed = Ordering::Relaxed;
+        self.parent.store(0, relaxed);
+        self.processes.store(1, relaxed);
+        self.started_ns.store(0, relaxed);
+        self.ended_ns.store(0, relaxed);
+        self.option_errors.store(0, relaxed);
+        self.program.store(b"");
+        self.arguments.store(b"");
+        for counter in &self.counters {
+            counter.store(0, relaxed);
+        }
+        for owner in &self.owners {
+            owner.name.store(b"");
+            owner.bytes.store(0, relaxed);
+            owner.peak.store(0, relaxed);
+        }
+    }
+}
+
+impl Header {
+    /// Fills in a new, zeroed header. `magic` comes last, with Release.
+    pub fn make(&self, maker: u32, now_ns: u64, options_bytes: usize, keep: bool) {
+        self.layout_version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        self.maker.store(maker, Ordering::Relaxed);
+        self.fingerprint.store(FINGERPRINT, Ordering::Relaxed);
+        self.made_ns.store(now_ns, Ordering::Relaxed);
+        self.options_bytes.store(options_bytes as u64, Ordering::Relaxed);
+        self.keep.store(u32::from(keep), Ordering::Relaxed);
+        self.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// True if this is a complete header of this very layout and table.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.magic.load(Ordering::Acquire) == MAGIC
+            && self.layout_version.load(Ordering::Relaxed) == LAYOUT_VERSION
+            && self.fingerprint.load(Ordering::Relaxed) == FINGERPRINT
+    }
+}

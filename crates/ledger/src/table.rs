@@ -1,0 +1,193 @@
+//! The table of counters: one entry each, and everything else derives from it.
+//!
+//! To add a counter, add an entry; its place in the slot, its JSON key, its line in the manual
+//! and the fingerprint that keeps old and new ledgers apart follow.
+
+use crate::counter::{
+    Counter,
+    Exactness::{self, Exact, Sampled, Within},
+    Fold, Unit,
+};
+
+/// What may be missing from gets and frees while a process runs or after it was killed: each
+/// thread settles its counts when a list of cells is used up, so at most one list for each cell
+/// size is outstanding.
+const BATCH: Exactness = Within("one list of cells (at most 64 KiB of them) for each thread and cell size");
+
+macro_rules! counters {
+    ($($name:ident = $key:literal, $label:literal, $unit:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
+        /// Names of the counters, in the order of their places in a slot.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(usize)]
+        pub enum Key { $(#[doc = $meaning] $name),* }
+
+        /// One entry for each [`Key`], in the same order.
+        pub static TABLE: [Counter; COUNTERS] = TABLE_CONST;
+
+        const TABLE_CONST: [Counter; COUNTERS] = [$(Counter {
+            key: $key, label: $label, unit: Unit::$unit, live: $live, killed: $killed,
+            fold: Fold::$fold, meaning: $meaning,
+        }),*];
+
+        /// Every key, in order.
+        pub const KEYS: [Key; COUNTERS] = [$(Key::$name),*];
+
+        /// How many counters there are.
+        pub const COUNTERS: usize = [$($key),*].len();
+    };
+}
+
+counters! {
+    HeapGets = "heap.gets", "Successful Get Heap requests", Count, live BATCH, killed BATCH, Sum,
+        "Requests for heap storage that were served: malloc and its relatives, operator new, and a realloc that had to move.";
+    HeapFrees = "heap.frees", "Successful Free Heap requests", Count, live BATCH, killed BATCH, Sum,
+        "Elements and cells given back by the program.";
+    HeapUsed = "heap.used", "Heap storage in use", Bytes, live BATCH, killed BATCH, Sum,
+        "Bytes of cells and elements that the program holds now, rounded as the heap rounds them.";
+    HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, live BATCH, killed BATCH, Max,
+        "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, but for packing.";
+    HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, live Exact, killed Exact, Sum,
+        "Segments got from the kernel for the heap, the initial one included; each was a kernel call of its own.";
+    HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, live Exact, killed Exact, Sum,
+        "Segments given back to the kernel while the program ran.";
+    HeapSegmentBytes = "heap.segment_bytes", "Storage in segments", Bytes, live Exact, killed Exact, Sum,
+        "Bytes of address space in the heap's segments now.";
+    HeapSegmentBytesPeak = "heap.segment_bytes_peak", "Most storage in segments at one time", Bytes, live Exact, killed Exact, Max,
+        "The most storage that backed segments at any time, which the documents' report could not say.";
+    HeapSegmentBytesTotal = "heap.segment_bytes_total", "Storage asked of the kernel", Bytes, live Exact, killed Exact, Sum,
+        "Bytes of all segments ever allocated: their number times their size.";
+    HeapInitialSize = "heap.initial_size", "Initial size", Bytes, live Exact, killed Exact, Max,
+        "First sub-option of HEAP in force; 0 for AUTO.";
+    HeapIncrementSize = "heap.increment_size", "Increment size", Bytes, live Exact, killed Exact, Max,
+        "Second sub-option of HEAP in force; 0 for AUTO.";
+    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than the increment", Count, live Exact, killed Exact, Sum,
+        "Segments made larger than the increment for one request that needed it.";
+    HeapLargestRequest = "heap.largest_request", "Largest request", Bytes, live Within("requests of up to 1 KiB are not looked at one by one"), killed Within("requests of up to 1 KiB are not looked at one by one"), Max,
+        "The largest single request for heap storage, in bytes as asked for.";
+    HeapPurges = "heap.purges", "Times unused pages were given back", Count, live Exact, killed Exact, Sum,
+        "Kernel calls by which unused pages inside kept segments were given back.";
+    HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, live Exact, killed Exact, Sum,
+        "Bytes given back by those calls.";
+    HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, live BATCH, killed BATCH, Sum,
+        "Cells that a thread other than the one that got them gave back; they travel home in batches.";
+    HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, live Exact, killed Exact, Sum,
+        "Requests answered with ENOMEM.";
+    HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, live Exact, killed Exact, Sum,
+        "Pointers given to free or realloc that this heap did not hand out; they were left alone.";
+    HeapMapFallbacks = "heap.map_fallbacks", "Segments joined for the kernel's limit", Count, live Exact, killed Exact, Sum,
+        "Times that a segment was made larger than asked for because the kernel's limit on mappings was near.";
+    HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, live Exact, killed Exact, Sum,
+        "realloc calls on elements that were served without moving them.";
+    HeapMoved = "heap.moved", "Reallocations that moved", Count, live Exact, killed Exact, Sum,
+        "realloc calls that had to copy.";
+    HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, live Exact, killed Exact, Sum,
+        "Bytes got from the kernel for the heap's own tables, outside of the segments.";
+    ThreadsStarted = "thread.started", "Threads started", Count, live Exact, killed Exact, Sum,
+        "Threads that asked for heap storage at least once, the first one included.";
+    ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, live Exact, killed Exact, Max,
+        "The most threads alive at one time that had asked for heap storage.";
+    StackLargest = "stack.largest", "Largest used by any thread", Bytes, live Sampled, killed Sampled, Max,
+        "The most stack that any one thread used, to the page.";
+    StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, live Sampled, killed Sampled, Max,
+        "The most stack that all threads alive at one time had used, to the page.";
+    CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, live Sampled, killed Sampled, Max,
+        "Resident anonymous memory of the process when it was last looked at.";
+    CoverageHeap = "coverage.heap", "of it in this heap", Bytes, live Sampled, killed Sampled, Max,
+        "The part of it that lies in the segments of this heap.";
+    NotFollowedStatic = "follow.static", "not followed: statically linked", Count, live Exact, killed Exact, Sum,
+        "Programs started that have no dynamic loader, so nothing can be loaded beside them.";
+    NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or capabilities", Count, live Exact, killed Exact, Sum,
+        "Programs started that change their user, group or capabilities; the loader ignores a preload there.";
+    NotFollowedBits32 = "follow.bits32", "not followed: 32-bit", Count, live Exact, killed Exact, Sum,
+        "Programs started that are 32-bit.";
+    NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, live Exact, killed Exact, Sum,
+        "Programs started whose loader is not glibc's (musl, for example).";
+    NotFollowedOtherMachine = "follow.other_machine", "not followed: another machine or format", Count, live Exact, killed Exact, Sum,
+        "Programs started that are for another processor or no ELF file.";
+    NotFollowedPreloadHidden = "follow.preload_hidden", "not followed: the preload library is not visible there", Count, live Exact, killed Exact, Sum,
+        "Programs started in another root or mount namespace, where the preload library's path does not exist.";
+    NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment cleared", Count, live Exact, killed Exact, Sum,
+        "Programs started with an environment from which the preload had been removed.";
+    NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, live Exact, killed Exact, Sum,
+        "Programs started whose file could not be looked at.";
+    NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, live Exact, killed Exact, Sum,
+        "Programs started under --no-follow.";
+}
+
+/// A number that changes whenever the table or the layout does; a ledger of another table is
+/// recognised by it. FNV-1a over keys, units and folds.
+pub const FINGERPRINT: u64 = {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut entry = 0;
+    while entry < COUNTERS {
+        let key = TABLE_CONST[entry].key.as_bytes();
+        let mut at = 0;
+        while at < key.len() {
+            hash = (hash ^ key[at] as u64).wrapping_mul(0x100_0000_01b3);
+            at += 1;
+        }
+        hash = (hash ^ TABLE_CONST[entry].unit as u64).wrapping_mul(0x100_0000_01b3);
+        hash = (hash ^ TABLE_CONST[entry].fold as u64).wrapping_mul(0x100_0000_01b3);
+        entry += 1;
+    }
+    hash ^ crate::layout::LAYOUT_VERSION as u64
+};
+
+impl Key {
+    /// This counter's entry.
+    #[must_use]
+    pub fn entry(self) -> &'static Counter {
+        &TABLE[self as usize]
+    }
+
+    /// The counter with that key path, if there is one.
+    #[must_use]
+    pub fn find(path: &str) -> Option<Key> {
+        KEYS.into_iter().find(|key| key.entry().key == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_snake_case_paths() {
+        for (at, entry) in TABLE.iter().enumerate() {
+            assert!(TABLE[..at].iter().all(|other| other.key != entry.key), "{} twice", entry.key);
+            let mut parts = entry.key.split('.');
+            let well_formed = |part: &str| {
+                !part.is_empty()
+                    && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            };
+            assert!(
+                parts.next().is_some_and(well_formed) && parts.next().is_some_and(well_formed),
+                "{}",
+                entry.key
+            );
+            assert!(parts.next().is_none(), "{}", entry.key);
+            assert_eq!(Key::find(entry.key), Some(KEYS[at]));
+        }
+    }
+
+    #[test]
+    fn labels_are_unique_within_an_area_and_fit_the_report() {
+        let area = |key: &'static str| key.split('.').next();
+        for (at, entry) in TABLE.iter().enumerate() {
+            let twin = TABLE[..at]
+                .iter()
+                .find(|other| area(other.key) == area(entry.key) && other.label == entry.label);
+            assert!(twin.is_none(), "{} has the label of {}", entry.key, twin.map_or("", |other| other.key));
+            assert!(entry.label.len() <= 56 && !entry.label.ends_with(':'), "{}", entry.label);
+            assert!(entry.meaning.ends_with('.'), "{}: a meaning is a sentence", entry.key);
+        }
+    }
+
+    #[test]
+    fn folding_is_symmetric_and_never_overflows() {
+        for entry in &TABLE {
+            assert_eq!(entry.fold.apply(3, 5), entry.fold.apply(5, 3));
+            assert_eq!(entry.fold.apply(u64::MAX, 1), u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! A ledger as the host sees it: bytes of a file, checked, never trusted.
+//!
+//! The host reads the file with ordinary reads; it maps nothing and needs no `unsafe`. A reader
+//! sees each counter whole (an aligned eight-byte store is), but two counters may be an instant
+//! apart while the process runs. Noise gives an error or odd figures, never a crash.
+
+use core::mem::offset_of;
+
+use crate::layout::{
+    Directory, Header, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS,
+    SLOTS_OFFSET, Slot, SlotState,
+};
+use crate::table::{FINGERPRINT, Key};
+
+/// Why bytes are not a ledger that this version reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The file is shorter than a header: cut, or not written yet.
+    Short,
+    /// The file is something else, or its maker died before it was complete.
+    NotALedger,
+    /// Written by another version of underbar, with other counters or another layout.
+    OtherVersion,
+}
+
+impl core::fmt::Display for LedgerError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Short => "the ledger is cut short",
+            Self::NotALedger => "this is not a ledger",
+            Self::OtherVersion => "the ledger was written by another version of underbar",
+        })
+    }
+}
+
+impl core::error::Error for LedgerError {}
+
+/// A whole ledger.
+#[derive(Clone, Copy)]
+pub struct LedgerView<'a> {
+    bytes: &'a [u8],
+}
+
+/// One process, or the sum of ended processes of one program.
+#[derive(Clone, Copy)]
+pub struct SlotView<'a> {
+    bytes: &'a [u8],
+    /// What the slot is used for.
+    pub state: SlotState,
+    /// Its process; the last one of an aggregate.
+    pub process: u32,
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+fn half(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+fn text(bytes: &[u8], at: usize, room: usize) -> &[u8] {
+    let whole = bytes.get(at..at + room).unwrap_or(&[]);
+    let end = whole.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+    &whole[..end]
+}
+
+impl<'a> LedgerView<'a> {
+    /// Checks the header.
+    ///
+    /// # Errors
+    /// Says in which way the bytes are not a ledger of this version.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, LedgerError> {
+        if bytes.len() < SLOTS_OFFSET {
+            return Err(LedgerError::Short);
+        }
+        if word(bytes, offset_of!(Header, magic)) != MAGIC {
+            return Err(LedgerError::NotALedger);
+        }
+        if half(bytes, offset_of!(Header, layout_version)) != LAYOUT_VERSION
+            || word(bytes, offset_of!(Header, fingerprint)) != FINGERPRINT
+        {
+            return Err(LedgerError::OtherVersion);
+        }
+        Ok(Self { bytes })
+    }
+
+    /// Process that made the ledger.
+    #[must_use]
+    pub fn maker(&self) -> u32 {
+        half(self.bytes, offset_of!(Header, maker))
+    }
+
+    /// When it was made: nanoseconds of CLOCK_BOOTTIME.
+    #[must_use]
+    pub fn made_ns(&self) -> u64 {
+        word(self.bytes, offset_of!(Header, made_ns))
+    }
+
+    /// True if the file is to outlive its processes.
+    #[must_use]
+    pub fn keep(&self) -> bool {
+        half(self.bytes, offset_of!(Header, keep)) != 0
+    }
+
+    /// Processes that found no slot.
+    #[must_use]
+    pub fn unrecorded(&self) -> u64 {
+        word(self.bytes, offset_of!(Header, unrecorded))
+    }
+
+    /// The option text as the run was started with it, and whether it was cut.
+    #[must_use]
+    pub fn options(&self) -> (&'a [u8], bool) {
+        let length = word(self.bytes, offset_of!(Header, options_bytes));
+        let kept = usize::try_from(length).unwrap_or(OPTIONS_ROOM).min(OPTIONS_ROOM);
+        (self.bytes.get(OPTIONS_OFFSET..OPTIONS_OFFSET + kept).unwrap_or(&[]), length > OPTIONS_ROOM as u64)
+    }
+
+    /// Slots that hold figures: live, ended and aggregates, in the order of their places.
+    pub fn slots(&self) -> impl Iterator<Item = SlotView<'a>> + use<'a> {
+        let bytes = self.bytes;
+        (0..SLOTS).filter_map(move |slot| {
+            let entry = word(bytes, offset_of!(Header, directory) + slot * 8);
+            let state = SlotState::from_number((entry >> 32) as u32)?;
+            if !matches!(state, SlotState::Live | SlotState::Ended | SlotState::Aggregate) {
+                return None;
+            }
+            let at = SLOTS_OFFSET + slot * SLOT_BYTES;
+            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, state, process: entry as u32 })
+        })
+    }
+}
+
+impl<'a> SlotView<'a> {
+    /// A counter's figure.
+    #[must_use]
+    pub fn get(&self, key: Key) -> u64 {
+        word(self.bytes, offset_of!(Slot, counters) + 8 * key as usize)
+    }
+
+    /// Parent process.
+    #[must_use]
+    pub fn parent(&self) -> u32 {
+        half(self.bytes, offset_of!(Slot, parent))
+    }
+
+    /// How many processes are folded in here.
+    #[must_use]
+    pub fn processes(&self) -> u32 {
+        half(self.bytes, offset_of!(Slot, processes)).max(1)
+    }
+
+    /// When the program started: nanoseconds of CLOCK_BOOTTIME.
+    #[must_use]
+    pub fn started_ns(&self) -> u64 {
+        word(self.bytes, offset_of!(Slot, started_ns))
+    }
+
+    /// When it ended, or 0.
+    #[must_use]
+    pub fn ended_ns(&self) -> u64 {
+        word(self.bytes, offset_of!(Slot, ended_ns))
+    }
+
+    /// Option diagnostics that the runtime met.
+    #[must_use]
+    pub fn option_errors(&self) -> u64 {
+        word(self.bytes, offset_of!(Slot, option_errors))
+    }
+
+    /// Path of the program's file, cut at 256 bytes.
+    #[must_use]
+    pub fn program(&self) -> &'a [u8] {
+        text(self.bytes, offset_of!(Slot, program), 256)
+    }
+
+    /// Arguments, separated by zero bytes, cut at 256 bytes.
+    #[must_use]
+    pub fn arguments(&self) -> &'a [u8] {
+        text(self.bytes, offset_of!(Slot, arguments), 256)
+    }
+
+    /// Owners of other anonymous memory: name, bytes mapped now, and at most.
+    pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
+        let bytes = self.bytes;
+        (0..OWNERS).filter_map(move |owner| {
+            let at = offset_of!(Slot, owners) + owner * size_of::<Owner>();
+            let name = text(bytes, at + offset_of!(Owner, name), 32);
+            (!name.is_empty()).then(|| {
+                (name, word(bytes, at + offset_of!(Owner, bytes)), word(bytes, at + offset_of!(Owner, peak)))
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::layout::FILE_BYTES;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// A ledger with one live slot, made by hand from the layout's offsets.
+    fn ledger() -> Vec<u8> {
+        let mut bytes = vec![0_u8; FILE_BYTES];
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(offset_of!(Header, magic), MAGIC);
+        put(offset_of!(Header, layout_version), u64::from(LAYOUT_VERSION) | (77 << 32));
+        put(offset_of!(Header, fingerprint), FINGERPRINT);
+        put(offset_of!(Header, directory) + 8 * 3, Directory::word(SlotState::Live, 4711));
+        put(SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, counters) + 8 * Key::HeapFrees as usize, 42);
+        put(SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, program), u64::from_le_bytes(*b"/bin/tru"));
+        bytes
+    }
+
+    #[test]
+    fn reads_what_the_layout_says() {
+        let bytes = ledger();
+        let view = LedgerView::new(&bytes).expect("a good ledger");
+        let slots: Vec<_> = view.slots().collect();
+        assert_eq!((view.maker(), slots.len()), (77, 1));
+        assert_eq!((slots[0].process, slots[0].state), (4711, SlotState::Live));
+        assert_eq!((slots[0].get(Key::HeapFrees), slots[0].get(Key::HeapGets)), (42, 0));
+        assert_eq!(slots[0].program(), b"/bin/tru");
+    }
+
+    #[test]
+    fn a_cut_or_foreign_or_older_file_is_refused() {
+        let good = ledger();
+        assert_eq!(LedgerView::new(&good[..4096]).err(), Some(LedgerError::Short));
+        let mut foreign = good.clone();
+        foreign[0] ^= 1;
+        assert_eq!(LedgerView::new(&foreign).err(), Some(LedgerError::NotALedger));
+        let mut older = good;
+        older[offset_of!(Header, fingerprint)] ^= 1;
+        assert_eq!(LedgerView::new(&older).err(), Some(LedgerError::OtherVersion));
+    }
+
+    #[test]
+    fn noise_behind_a_good_header_never_panics() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..200 {
+            let mut bytes = ledger();
+            for at in (offset_of!(Header, made_ns)..bytes.len()).step_by(8) {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                if at >= offset_of!(Header, fingerprint) + 8 {
+                    bytes[at..at + 8].copy_from_slice(&state.to_le_bytes());
+                }
+            }
+            let cut = (state as usize % bytes.len()).max(SLOTS_OFFSET);
+            let view = LedgerView::new(&bytes[..cut]).expect("the header is untouched");
+            for slot in view.slots() {
+                let _ = (slot.get(Key::HeapGets), slot.program(), slot.arguments(), slot.owners().count());
+            }
+            let _ = view.options();
+        }
+    }
+}
