@@ -7,7 +7,7 @@
 use core::mem::offset_of;
 
 use crate::layout::{
-    Directory, Header, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS,
+    Header, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS,
     SLOTS_OFFSET, Slot, SlotState,
 };
 use crate::table::{FINGERPRINT, Key};
@@ -199,7 +199,7 @@ impl<'a> SlotView<'a> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::layout::FILE_BYTES;
+    use crate::layout::{Directory, FILE_BYTES};
     use std::vec;
     use std::vec::Vec;
 
