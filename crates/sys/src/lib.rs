@@ -1,2 +1,10 @@
 //! Raw system calls, clocks, pages; the one door to atomics
 #![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("underbar runs on Linux on x86-64 only");
+
+pub mod syscall;
