@@ -1,2 +1,20 @@
 //! libunderbar.so: C symbols that lead to the runtime
+//!
+//! May use: the runtime. Knows no logic: each symbol is one call.
+//! Only with the feature `artifact` do the functions bear their C names; without it this is an ordinary
+//! library that can be linted and linked anywhere without taking a program's functions over.
 #![no_std]
+
+mod execute;
+mod start;
+
+/// Nothing may unwind into a C program. Nothing here is meant to panic either; if it does all the same, the
+/// process ends by SIGABRT like any program that has found itself wrong.
+#[cfg(all(feature = "artifact", not(test)))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    unsafe extern "C" {
+        safe fn abort() -> !;
+    }
+    abort()
+}

@@ -7,4 +7,11 @@ extern crate std;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("underbar runs on Linux on x86-64 only");
 
+pub mod file;
+#[cfg(feature = "launch")]
+pub mod inherited;
+#[cfg(feature = "launch")]
+pub mod process;
+#[cfg(feature = "launch")]
+pub mod signal;
 pub mod syscall;

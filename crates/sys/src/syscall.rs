@@ -46,6 +46,8 @@ impl Errno {
     pub const EACCES: Errno = Errno(13);
     /// Bad address.
     pub const EFAULT: Errno = Errno(14);
+    /// No such device.
+    pub const ENODEV: Errno = Errno(19);
     /// The file exists already.
     pub const EEXIST: Errno = Errno(17);
     /// A part of the path is not a directory.
@@ -64,6 +66,8 @@ impl Errno {
     pub const ENOSYS: Errno = Errno(38);
     /// Too many symbolic links.
     pub const ELOOP: Errno = Errno(40);
+    /// The file's server knows it no longer.
+    pub const ESTALE: Errno = Errno(116);
     /// The time is up.
     pub const ETIMEDOUT: Errno = Errno(110);
 

@@ -1,0 +1,15 @@
+//! The constructor: what runs before the program's `main`.
+//!
+//! Invariant: small, quiet, without allocation.
+
+use core::ffi::{c_char, c_int};
+
+#[cfg_attr(feature = "artifact", used, unsafe(link_section = ".init_array"))]
+#[cfg_attr(not(feature = "artifact"), expect(dead_code, reason = "only the shared object has a constructor"))]
+static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
+
+/// The loader of the GNU C library passes constructors what it passes `main`.
+unsafe extern "C" fn at_start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    // SAFETY: the loader passes the environment; no other thread runs yet.
+    unsafe { underbar_runtime::follow::at_start(environment) };
+}

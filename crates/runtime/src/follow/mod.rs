@@ -1,0 +1,170 @@
+//! Following the programs that a program starts, and counting those that cannot be followed.
+//!
+//! ```text
+//! program calls execve, posix_spawn, ... ── calls ── with_environment ── the C library's own function
+//!                                                        │
+//!            is our library in the environment given?    │ no: count EnvironmentCleared, leave it
+//!            are children to be followed?                │ no: count NotAsked, take us out
+//!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
+//!            can it carry it (`carry`, `target`)?        │ no: count why, take us out
+//!            leave the environment as it is              ┘
+//! ```
+//!
+//! We are taken out because the loader would otherwise write a complaint on the program's standard error.
+//! What the C library starts by itself (`system`, `popen`) does not pass here and inherits the environment.
+//!
+//! Invariant: every way through here makes system calls, reads memory, uses the stack and adds to atomic
+//! counters; it does not allocate, lock or write `errno` on success. So it works in signal handlers and in
+//! the child of vfork, whose memory is its parent's.
+//! Not here: the accounts of a followed program.
+
+pub mod calls;
+pub mod carry;
+pub mod environment;
+pub mod target;
+
+use carry::Reason;
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use environment::Environment;
+use target::Target;
+use underbar_sys::file::getppid;
+use underbar_sys::syscall::getpid;
+
+/// The variable that says "follow only the program itself": its value is the process that gave the order, so
+/// the program is whose process that is (`run --exec`) or whose parent (`run`).
+pub const NO_FOLLOW: &[u8] = b"UNDERBAR_NO_FOLLOW";
+
+/// Is this process one to be accounted? Written once at the start by [`at_start`], read by anybody; relaxed,
+/// as nothing else hangs on it. The same for the next two.
+static FOLLOWED: AtomicBool = AtomicBool::new(true);
+/// Are the children of this process to be followed?
+static CHILDREN: AtomicBool = AtomicBool::new(true);
+/// This process, as it was at the start: a forked child sees another number from the kernel.
+static ORIGIN: AtomicI32 = AtomicI32::new(0);
+/// How often a program was started that is not followed, by [`Reason`]. Added to by any thread.
+static NOT_FOLLOWED: [AtomicU64; Reason::ALL.len()] = [const { AtomicU64::new(0) }; Reason::ALL.len()];
+
+/// Takes the orders from the environment. To be called once, before the program's `main`.
+///
+/// # Safety
+/// `environment` is null or a C environment, unchanged during the call.
+pub unsafe fn at_start(environment: *const *const c_char) {
+    // SAFETY: the caller's promise.
+    let environment = unsafe { Environment::new(environment) };
+    ORIGIN.store(getpid(), Ordering::Relaxed);
+    if let Some(value) = environment.value(NO_FOLLOW) {
+        let from = number(value);
+        let is_the_program = from == Some(getpid()) || from == Some(getppid());
+        CHILDREN.store(false, Ordering::Relaxed);
+        FOLLOWED.store(is_the_program, Ordering::Relaxed);
+    }
+    calls::find_next();
+}
+
+/// Is this process one to be accounted? False only under `--no-follow` in a child that got the library all
+/// the same, because the C library started it by itself.
+#[must_use]
+pub fn is_followed() -> bool {
+    FOLLOWED.load(Ordering::Relaxed)
+}
+
+/// How many programs this process (its forked children counted in their own memory) has started that are
+/// not followed for `reason`.
+#[must_use]
+pub fn not_followed(reason: Reason) -> u64 {
+    NOT_FOLLOWED.get(reason as usize).map_or(0, |count| count.load(Ordering::Relaxed))
+}
+
+/// Counts a started program that is not followed.
+pub fn count_not_followed(reason: Reason) {
+    if let Some(count) = NOT_FOLLOWED.get(reason as usize) {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Who will run the new program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runner {
+    /// This process itself.
+    Myself,
+    /// A child that the call makes.
+    Child,
+}
+
+/// Calls `then` with the environment that the new program is to get.
+///
+/// # Safety
+/// `environment` is null or a C environment, unchanged during the call.
+unsafe fn with_environment<R>(
+    runner: Runner,
+    target: Target<'_>,
+    environment: *const *const c_char,
+    then: impl FnOnce(*const *const c_char) -> R,
+) -> R {
+    // SAFETY: the caller's promise.
+    let environment = unsafe { Environment::new(environment) };
+    match judge(runner, target, environment) {
+        Ok(()) => then(environment.as_given()),
+        Err(reason) => {
+            count_not_followed(reason);
+            environment.without_us(then)
+        }
+    }
+}
+
+fn judge(runner: Runner, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
+    let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
+    let stays = runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
+    if !(CHILDREN.load(Ordering::Relaxed) || stays && is_followed()) {
+        return Err(Reason::NotAsked);
+    }
+    if !target::is_readable(library) {
+        return Err(Reason::PreloadNotVisible);
+    }
+    target::examine(target)
+}
+
+/// A process number in decimal digits.
+fn number(text: &[u8]) -> Option<i32> {
+    core::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use underbar_sys::syscall::AT_FDCWD;
+
+    fn judge_with(preload: &str, path: &str) -> Result<(), Reason> {
+        let preload = CString::new(std::format!("LD_PRELOAD={preload}")).expect("text");
+        let path = CString::new(path).expect("text");
+        let pointers = [preload.as_ptr(), core::ptr::null()];
+        // SAFETY: the pointers end with null and live until the end of this function.
+        let environment = unsafe { Environment::new(pointers.as_ptr()) };
+        judge(Runner::Child, Target::At(AT_FDCWD, &path), environment)
+    }
+
+    #[test]
+    fn a_program_is_followed_only_where_it_can_carry_the_library_and_sees_it() {
+        let folder = std::env::temp_dir().join(std::format!("underbar-follow-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let library = folder.join("libunderbar.so");
+        std::fs::write(&library, "").expect("a file");
+        let library = library.to_str().expect("text");
+        assert_eq!(judge_with(library, "/bin/sh"), Ok(()));
+        assert_eq!(judge_with("/gone/libunderbar.so", "/bin/sh"), Err(Reason::PreloadNotVisible));
+        assert_eq!(judge_with("/y/libother.so", "/bin/sh"), Err(Reason::EnvironmentCleared));
+        let before = not_followed(Reason::Malformed);
+        count_not_followed(Reason::Malformed);
+        assert_eq!(not_followed(Reason::Malformed), before + 1);
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn process_numbers_are_read() {
+        assert_eq!(number(b"123"), Some(123));
+        assert_eq!(number(b""), None);
+        assert_eq!(number(b"12x"), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! The file that is about to be executed, found as the C library finds it and looked at as it lies there.
+//!
+//! Invariant: system calls and the stack only, so it works between vfork and exec and in signal handlers.
+//! A file that cannot be opened gives no reason: exec will tell the program what is wrong.
+//! Not here: what the bytes mean (`super::carry`), and what is done about it (`super`).
+
+use super::carry::{Interpreter, Look, Reason, look};
+use core::ffi::CStr;
+use underbar_sys::file::{Status, fstat, getegid, has_capabilities, stat};
+use underbar_sys::syscall::{
+    AT_FDCWD, Errno, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, access, close, geteuid, open, openat, pread,
+};
+
+/// The longest path that the kernel takes, with its final zero byte.
+pub const PATH_BYTES: usize = 4096;
+
+/// What is to be executed.
+#[derive(Clone, Copy)]
+pub enum Target<'a> {
+    /// The file at a path, relative to the directory of the descriptor.
+    At(i32, &'a CStr),
+    /// An open file.
+    Open(i32),
+    /// A name to be searched in these folders, as `execvp` does; with a slash in it, a path.
+    Search(&'a CStr, Option<&'a CStr>),
+}
+
+/// Why the target cannot carry the library; Ok where it can, or where exec will fail anyway.
+pub fn examine(target: Target<'_>) -> Result<(), Reason> {
+    match target {
+        Target::At(directory, path) => examine_at(directory, path),
+        Target::Open(fd) => {
+            // The descriptor may be for naming only (O_PATH): open the file anew to read it.
+            let mut room = [0; 32];
+            examine_at(AT_FDCWD, path_of_descriptor(fd, &mut room))
+        }
+        Target::Search(name, folders) => {
+            let mut room = [0; PATH_BYTES];
+            search(name, folders, &mut room).map_or(Ok(()), |path| examine_at(AT_FDCWD, path))
+        }
+    }
+}
+
+/// May this process read the file at `path`? The loader of the new program will have the same rights.
+#[must_use]
+pub fn is_readable(path: &[u8]) -> bool {
+    let mut room = [0; PATH_BYTES];
+    let Some(path) = join(&[path], &mut room) else { return false };
+    match open(path, O_RDONLY | O_CLOEXEC, 0) {
+        Ok(fd) => close(fd).is_ok(),
+        // Out of descriptors: no word about the file, so look at the rights only.
+        Err(Errno(23 | 24)) => access(path, 4).is_ok(),
+        Err(_) => false,
+    }
+}
+
+fn examine_at(directory: i32, path: &CStr) -> Result<(), Reason> {
+    let mut interpreter: Interpreter;
+    let (mut directory, mut path) = (directory, path);
+    // The kernel follows at most five interpreters that are scripts themselves.
+    for _ in 0..6 {
+        let fd = match openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0) {
+            Ok(fd) => fd,
+            Err(Errno::EACCES) => return Err(Reason::Unreadable),
+            Err(_) => return Ok(()),
+        };
+        let seen = look_at_open(fd);
+        let _ = close(fd);
+        match seen {
+            Look::Carries => return Ok(()),
+            Look::Cannot(reason) => return Err(reason),
+            Look::Script(found) => {
+                interpreter = found;
+                (directory, path) = (AT_FDCWD, interpreter.path_c());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn look_at_open(fd: i32) -> Look {
+    let Ok(status) = fstat(fd) else { return Look::Carries };
+    if !status.is_regular() {
+        return Look::Carries;
+    }
+    match look(|offset, buffer| pread(fd, buffer, offset).unwrap_or(0)) {
+        Look::Carries => rights(fd, &status).map_or_else(Look::Cannot, |()| Look::Carries),
+        other => other,
+    }
+}
+
+/// Rights beyond the caller's make the loader ignore the environment.
+fn rights(fd: i32, status: &Status) -> Result<(), Reason> {
+    let user = geteuid();
+    let other_user = status.mode & Status::SET_USER != 0 && status.user != user;
+    let other_group = status.mode & Status::SET_GROUP != 0 && status.group != getegid();
+    if other_user || other_group {
+        Err(Reason::SetUid)
+    } else if user != 0 && has_capabilities(fd) {
+        // The superuser has all capabilities already.
+        Err(Reason::FileCapabilities)
+    } else {
+        Ok(())
+    }
+}
+
+/// The first executable file called `name`; None where there is none.
+fn search<'a>(name: &CStr, folders: Option<&CStr>, room: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
+    /// What the C library takes where PATH is not set.
+    const STANDARD: &CStr = c"/bin:/usr/bin";
+    let name = name.to_bytes();
+    if name.contains(&b'/') {
+        return join(&[name], room);
+    }
+    let folders = folders.unwrap_or(STANDARD).to_bytes();
+    let is_there = |folder: &[u8], room: &mut [u8; PATH_BYTES]| {
+        let parts: &[&[u8]] = if folder.is_empty() { &[name] } else { &[folder, b"/", name] };
+        join(parts, room)
+            .is_some_and(|path| access(path, 1).is_ok() && stat(path).is_ok_and(|status| status.is_regular()))
+    };
+    if folders.split(|&byte| byte == b':').any(|folder| is_there(folder, room)) {
+        CStr::from_bytes_until_nul(room).ok()
+    } else {
+        None
+    }
+}
+
+/// The parts, one after the other, as a C string in `room`. None where they are too long or hold a zero byte.
+fn join<'a>(parts: &[&[u8]], room: &'a mut [u8]) -> Option<&'a CStr> {
+    let mut length = 0;
+    for part in parts {
+        room.get_mut(length..length + part.len())?.copy_from_slice(part);
+        length += part.len();
+    }
+    *room.get_mut(length)? = 0;
+    CStr::from_bytes_with_nul(room.get(..=length)?).ok()
+}
+
+/// `/proc/self/fd/N`.
+fn path_of_descriptor(fd: i32, room: &mut [u8; 32]) -> &CStr {
+    let mut digits = [0; 10];
+    let mut first = digits.len();
+    let mut rest = fd.unsigned_abs();
+    loop {
+        first -= 1;
+        if let Some(digit) = digits.get_mut(first) {
+            *digit = b'0' + (rest % 10) as u8;
+        }
+        rest /= 10;
+        if rest == 0 || first == 0 {
+            break;
+        }
+    }
+    join(&[b"/proc/self/fd/", digits.get(first..).unwrap_or_default()], room).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::ToOwned;
+    use std::ffi::CString;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn at(path: &str) -> Result<(), Reason> {
+        examine(Target::At(AT_FDCWD, &CString::new(path).expect("no zero byte")))
+    }
+
+    #[test]
+    fn installed_programs_carry_however_they_are_named() {
+        assert_eq!(at("/bin/sh"), Ok(()));
+        assert_eq!(examine(Target::Search(c"sh", Some(c"/nowhere::/bin"))), Ok(()));
+        assert_eq!(examine(Target::Search(c"sh", None)), Ok(()));
+        let file = std::fs::File::open("/bin/sh").expect("a shell");
+        assert_eq!(examine(Target::Open(file.as_raw_fd())), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_there_is_left_to_exec() {
+        assert_eq!(at("/no/such/program"), Ok(()));
+        assert_eq!(at("/tmp"), Ok(()));
+        assert_eq!(examine(Target::Search(c"no-such-program", None)), Ok(()));
+        assert_eq!(examine(Target::Open(9999)), Ok(()));
+    }
+
+    #[test]
+    fn a_script_is_judged_by_its_interpreter() {
+        let folder = std::env::temp_dir().join(std::format!("underbar-target-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let write = |name: &str, text: &[u8]| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("written");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+            path.to_str().expect("text").to_owned()
+        };
+        // 64 bytes of ELF for another processor are enough to be refused.
+        let mut foreign = std::vec![0u8; 64];
+        foreign[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        foreign[18] = 183;
+        let foreign = write("foreign", &foreign);
+        let script = write("script", std::format!("#!{foreign}\n").as_bytes());
+        let script_of_script = write("script2", std::format!("#!{script} -x\n").as_bytes());
+        let endless = folder.join("endless").to_str().expect("text").to_owned();
+        write("endless", std::format!("#!{endless}\n").as_bytes());
+        assert_eq!(at(&foreign), Err(Reason::OtherMachine));
+        assert_eq!(at(&script), Err(Reason::OtherMachine));
+        assert_eq!(at(&script_of_script), Err(Reason::OtherMachine));
+        assert_eq!(at(&endless), Ok(()));
+        assert_eq!(at(&write("missing", b"#!/no/such/interpreter\n")), Ok(()));
+        let name = CString::new("foreign").expect("text");
+        let folders = CString::new(std::format!("/nowhere:{}", folder.display())).expect("text");
+        assert_eq!(examine(Target::Search(&name, Some(&folders))), Err(Reason::OtherMachine));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn rights_beyond_ours_are_seen() {
+        let status = |mode, user, group| {
+            let mut status = stat(c"/bin/sh").expect("a shell");
+            (status.mode, status.user, status.group) = (mode, user, group);
+            status
+        };
+        let (user, group) = (geteuid(), getegid());
+        assert_eq!(rights(-1, &status(0o104_755, user, group)), Ok(()));
+        assert_eq!(rights(-1, &status(0o104_755, user + 1, group)), Err(Reason::SetUid));
+        assert_eq!(rights(-1, &status(0o102_755, user, group + 1)), Err(Reason::SetUid));
+        assert_eq!(rights(-1, &status(0o100_755, user + 1, group + 1)), Ok(()));
+    }
+
+    #[test]
+    fn paths_of_descriptors_are_written_out() {
+        for (fd, expect) in
+            [(0, "/proc/self/fd/0"), (7, "/proc/self/fd/7"), (i32::MAX, "/proc/self/fd/2147483647")]
+        {
+            assert_eq!(path_of_descriptor(fd, &mut [0; 32]).to_str(), Ok(expect));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What the kernel says about a file that is about to be executed: kind, owner, special rights.
+//!
+//! Invariant: as in [`crate::syscall`], no C library, no `errno`, no allocation; so it may be asked between
+//! vfork and exec.
+//! Not here: what is written in the file (the runtime's `follow::carry`).
+
+use crate::syscall::{Errno, Result, number, syscall3, syscall6};
+use core::ffi::{CStr, c_char};
+
+/// The part of the kernel's `struct stat` that we read, in its place.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Status {
+    /// Device on which the file lies.
+    pub device: u64,
+    /// Number of the file on its device.
+    pub inode: u64,
+    links: u64,
+    /// Kind of file and permissions, as in `st_mode`.
+    pub mode: u32,
+    /// Owner.
+    pub user: u32,
+    /// Group.
+    pub group: u32,
+    padding: u32,
+    special_device: u64,
+    /// Length in bytes.
+    pub size: i64,
+    rest: [u64; 11],
+}
+
+const _: () = assert!(size_of::<Status>() == 144, "struct stat of x86-64");
+
+impl Status {
+    /// Takes the owner's rights when executed.
+    pub const SET_USER: u32 = 0o4000;
+    /// Takes the group's rights when executed.
+    pub const SET_GROUP: u32 = 0o2000;
+
+    /// Is it a regular file?
+    #[must_use]
+    pub fn is_regular(&self) -> bool {
+        self.mode & 0o170_000 == 0o100_000
+    }
+
+    /// Is it a directory?
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        self.mode & 0o170_000 == 0o040_000
+    }
+}
+
+/// The status of an open file.
+#[inline]
+pub fn fstat(fd: i32) -> Result<Status> {
+    let mut status = Status::default();
+    // SAFETY: the kernel writes one `struct stat`, whose layout and size `Status` has.
+    unsafe { syscall3(number::FSTAT, fd as isize as usize, &raw mut status as usize, 0)? };
+    Ok(status)
+}
+
+/// The status of what `path` leads to.
+#[inline]
+pub fn stat(path: &CStr) -> Result<Status> {
+    let mut status = Status::default();
+    // SAFETY: as `fstat`; `path` is a C string for the whole call.
+    unsafe {
+        syscall6(
+            number::NEWFSTATAT,
+            crate::syscall::AT_FDCWD as isize as usize,
+            path.as_ptr() as usize,
+            &raw mut status as usize,
+            0,
+            0,
+            0,
+        )?
+    };
+    Ok(status)
+}
+
+/// Does the open file carry capabilities, so that the loader distrusts the environment?
+#[inline]
+#[must_use]
+pub fn has_capabilities(fd: i32) -> bool {
+    const FGETXATTR: usize = 193;
+    // SAFETY: with a size of 0 the kernel writes nothing and answers the attribute's length.
+    let length = unsafe {
+        syscall6(FGETXATTR, fd as isize as usize, c"security.capability".as_ptr() as usize, 0, 0, 0, 0)
+    };
+    length.is_ok_and(|bytes| bytes > 0)
+}
+
+/// The effective group of this process.
+#[inline]
+#[must_use]
+pub fn getegid() -> u32 {
+    const GETEGID: usize = 108;
+    // SAFETY: no arguments. It never fails.
+    unsafe { syscall3(GETEGID, 0, 0, 0) }.map_or(u32::MAX, |group| group as u32)
+}
+
+/// The parent process; 0 where it lives outside our process namespace.
+#[inline]
+#[must_use]
+pub fn getppid() -> i32 {
+    // SAFETY: no arguments. It never fails.
+    unsafe { syscall3(number::GETPPID, 0, 0, 0) }.map_or(0, |pid| pid as i32)
+}
+
+/// Replaces this process by the program at `path`. Comes back only with the reason for which it could not.
+///
+/// # Safety
+/// `arguments` and `environment` are null or arrays of C strings that end with a null pointer.
+pub unsafe fn execve(
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> Errno {
+    // SAFETY: the caller's promise.
+    let back = unsafe { syscall3(number::EXECVE, path as usize, arguments as usize, environment as usize) };
+    back.err().unwrap_or(Errno::EIO)
+}
+
+/// [`execve`] of the program at `path` relative to the descriptor `fd`, with flags `AT_*`.
+///
+/// # Safety
+/// As [`execve`]; `path` is a C string.
+pub unsafe fn execveat(
+    fd: i32,
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    flags: i32,
+) -> Errno {
+    // SAFETY: the caller's promise.
+    let back = unsafe {
+        syscall6(
+            number::EXECVEAT,
+            fd as isize as usize,
+            path as usize,
+            arguments as usize,
+            environment as usize,
+            flags as isize as usize,
+            0,
+        )
+    };
+    back.err().unwrap_or(Errno::EIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscall::{O_RDONLY, close, open};
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn status_agrees_with_the_standard_library() {
+        let expected = std::fs::metadata("/proc/self/exe").expect("our own file");
+        let status = stat(c"/proc/self/exe").expect("our own file");
+        let fd = open(c"/proc/self/exe", O_RDONLY, 0).expect("opened");
+        let by_descriptor = fstat(fd).expect("status");
+        for found in [status, by_descriptor] {
+            assert!(found.is_regular() && !found.is_directory());
+            assert_eq!((found.inode, found.size as u64), (expected.ino(), expected.len()));
+            assert_eq!(
+                (found.user, found.group, found.mode),
+                (expected.uid(), expected.gid(), expected.mode())
+            );
+        }
+        assert!(!has_capabilities(fd));
+        close(fd).expect("closed");
+        assert!(stat(c"/").expect("root").is_directory());
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_cannot_replace_us() {
+        let none = [core::ptr::null()];
+        // SAFETY: both arrays consist of the final null pointer.
+        let reason = unsafe { execve(c"/no/such/program".as_ptr(), none.as_ptr(), none.as_ptr()) };
+        assert_eq!(reason, Errno::ENOENT);
+    }
+}

@@ -1,0 +1,420 @@
+//! Starts a program in a child process, waits for it, and says what it used.
+//!
+//! ```text
+//! command ── fork ──> child: die with the parent, as given at exec (signals, mask, closed descriptors),
+//!    │                       try each path ── execve ──> the program
+//!    │<── pipe: reason and path, only where no path could be executed
+//!    └── wait_change: stopped, continued, ended (with what it used)
+//! ```
+//!
+//! Why fork, not vfork: a child that the terminal stops between vfork and exec would leave the parent
+//! asleep in vfork, out of reach of Ctrl-Z. And the kernel counts the memory of the process that calls
+//! exec as the program's first peak: after fork that is a few hundred KiB, after vfork all of ours.
+//!
+//! Invariant: between fork and exec the child makes system calls only, so it needs no lock that another
+//! thread held at the fork.
+//! Not here: the search for the program, and which signals are passed on (`host/launch`).
+
+use crate::file::{execve, getppid};
+use crate::inherited::Inherited;
+use crate::signal::{Disposition, SignalSet, name, set_disposition, set_mask};
+use crate::syscall::{
+    Errno, O_CLOEXEC, O_NOCTTY, O_RDONLY, Result, close, exit_group, getpid, kill, number, open, prctl, read,
+    syscall3, syscall6, write,
+};
+use core::ffi::{CStr, c_char};
+use core::marker::PhantomData;
+
+/// An array of C strings as the kernel wants it: pointers, then a null pointer.
+///
+/// Invariant: each of the `count` first slots points to a C string that lives for `'a`; the next is null.
+#[derive(Clone, Copy)]
+pub struct Strings<'a> {
+    first: *const *const c_char,
+    count: usize,
+    strings: PhantomData<&'a CStr>,
+}
+
+impl<'a> Strings<'a> {
+    /// Fills `slots` with pointers to `strings`. None where there are fewer slots than strings and one.
+    pub fn new(
+        slots: &'a mut [*const c_char],
+        strings: impl IntoIterator<Item = &'a CStr>,
+    ) -> Option<Strings<'a>> {
+        let mut count = 0;
+        for string in strings {
+            *slots.get_mut(count)? = string.as_ptr();
+            count += 1;
+        }
+        *slots.get_mut(count)? = core::ptr::null();
+        Some(Strings { first: slots.as_ptr(), count, strings: PhantomData })
+    }
+
+    /// How many strings there are, without the final null pointer.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Is there no string?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn get(&self, index: usize) -> *const c_char {
+        debug_assert!(index <= self.count);
+        // SAFETY: `index` is at most `count`, and the slots up to there were filled by `new`.
+        unsafe { self.first.add(index).read() }
+    }
+}
+
+/// A program to be started.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// The paths to try, in order, as `execvp` does.
+    pub paths: Strings<'a>,
+    /// The arguments, the program's name first.
+    pub arguments: Strings<'a>,
+    /// The environment, `NAME=VALUE` each.
+    pub environment: Strings<'a>,
+    /// What the command was given at exec, to be handed on.
+    pub inherited: Inherited,
+    /// The signals to be held back in the program: those that the command was given as held back.
+    pub mask: SignalSet,
+}
+
+/// No path could be executed: the kernel's reason, and the path that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub reason: Errno,
+    /// Which of the paths, counted from 0.
+    pub path: usize,
+}
+
+/// A started child.
+pub struct Child {
+    /// Its process.
+    pub pid: i32,
+    /// Where the child says why it could not execute anything; empty and closed once it has.
+    complaint: i32,
+}
+
+/// Starts the program in a child process that dies (SIGKILL) when the calling thread does.
+pub fn start(start: &Start<'_>) -> Result<Child> {
+    let (complaint, complain) = pipe()?;
+    let parent = getpid();
+    // SAFETY: the child runs `become_program`, which makes system calls only and does not come back.
+    match unsafe { syscall3(number::FORK, 0, 0, 0) } {
+        Ok(0) => become_program(start, parent, complain),
+        Ok(pid) => {
+            let _ = close(complain);
+            Ok(Child { pid: pid as i32, complaint })
+        }
+        Err(reason) => {
+            let _ = close(complain);
+            let _ = close(complaint);
+            Err(reason)
+        }
+    }
+}
+
+/// The child's way from fork to exec.
+fn become_program(start: &Start<'_>, parent: i32, complain: i32) -> ! {
+    const PR_SET_PDEATHSIG: u32 = 1;
+    // SAFETY: this operation takes a number only.
+    let _ = unsafe { prctl(PR_SET_PDEATHSIG, name::KILL as usize, 0, 0, 0) };
+    // The parent may have died before the line above; then nobody would send the signal any more.
+    if getppid() != parent {
+        exit_group(CANNOT_EXECUTE);
+    }
+    let refused = replace(start);
+    // If executing went well, we do not get here.
+    let words = [u64::from(refused.reason.0), refused.path as u64];
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&words[0].to_ne_bytes());
+    bytes[8..].copy_from_slice(&words[1].to_ne_bytes());
+    let _ = write(complain, &bytes);
+    exit_group(CANNOT_EXECUTE)
+}
+
+/// The child's exit code where nothing could be executed; the complaint is what counts.
+const CANNOT_EXECUTE: i32 = 126;
+
+/// Turns this process itself into the program. Comes back only with the reason for which it could not.
+pub fn replace(start: &Start<'_>) -> Refused {
+    hand_on(start.inherited, start.mask);
+    // As execvp: a path that is not there, or may not be executed, gives way to the next one; if none
+    // works, "not allowed" says more than "not there".
+    let mut worst = Refused { reason: Errno::ENOENT, path: 0 };
+    for path in 0..start.paths.len() {
+        // SAFETY: the invariant of `Strings`.
+        let reason = unsafe { execve(start.paths.get(path), start.arguments.first, start.environment.first) };
+        match reason {
+            Errno::EACCES => worst = Refused { reason, path },
+            Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => {}
+            _ => return Refused { reason, path },
+        }
+    }
+    worst
+}
+
+/// Makes signals and standard descriptors what they were when the command was started.
+fn hand_on(inherited: Inherited, mask: SignalSet) {
+    for signal in [name::PIPE, name::CHLD] {
+        let given = if inherited.ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
+        let _ = set_disposition(signal, given);
+    }
+    for fd in 0..=2 {
+        if inherited.closed >> fd & 1 == 1 {
+            let _ = close(fd);
+        }
+    }
+    let _ = set_mask(mask);
+}
+
+/// What happened to a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It exited with this code, 0 to 255.
+    Exited(i32),
+    /// It died by this signal.
+    Killed(i32),
+    /// It was stopped by this signal.
+    Stopped(i32),
+    /// It runs again.
+    Continued,
+}
+
+/// What a child and those of its descendants that were waited for used (`struct rusage`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    user: [i64; 2],
+    system: [i64; 2],
+    peak_kib: i64,
+    unused: [i64; 3],
+    minor_faults: i64,
+    major_faults: i64,
+    swaps: i64,
+    blocks_in: i64,
+    blocks_out: i64,
+    unused_too: [i64; 3],
+    voluntary: i64,
+    involuntary: i64,
+}
+
+const _: () = assert!(size_of::<Usage>() == 144, "struct rusage of x86-64");
+
+impl Usage {
+    /// CPU time spent in the program itself, nanoseconds (the kernel counts microseconds).
+    #[must_use]
+    pub fn user_nanoseconds(&self) -> u64 {
+        nanoseconds(self.user)
+    }
+
+    /// CPU time spent in the kernel for it, nanoseconds (the kernel counts microseconds).
+    #[must_use]
+    pub fn system_nanoseconds(&self) -> u64 {
+        nanoseconds(self.system)
+    }
+
+    /// The most memory that one process of the tree had resident at once, bytes.
+    #[must_use]
+    pub fn peak_resident_bytes(&self) -> u64 {
+        (self.peak_kib as u64).saturating_mul(1024)
+    }
+
+    /// Page faults served without reading from a device.
+    #[must_use]
+    pub fn minor_faults(&self) -> u64 {
+        self.minor_faults as u64
+    }
+
+    /// Page faults that had to wait for a device.
+    #[must_use]
+    pub fn major_faults(&self) -> u64 {
+        self.major_faults as u64
+    }
+
+    /// How often it gave the processor up to wait for something.
+    #[must_use]
+    pub fn voluntary_switches(&self) -> u64 {
+        self.voluntary as u64
+    }
+
+    /// How often the processor was taken from it.
+    #[must_use]
+    pub fn involuntary_switches(&self) -> u64 {
+        self.involuntary as u64
+    }
+
+    /// Blocks of 512 bytes read from devices.
+    #[must_use]
+    pub fn blocks_read(&self) -> u64 {
+        self.blocks_in as u64
+    }
+
+    /// Blocks of 512 bytes written to devices.
+    #[must_use]
+    pub fn blocks_written(&self) -> u64 {
+        self.blocks_out as u64
+    }
+}
+
+fn nanoseconds([seconds, microseconds]: [i64; 2]) -> u64 {
+    (seconds as u64).saturating_mul(1_000_000_000).saturating_add(microseconds as u64 * 1000)
+}
+
+impl Child {
+    /// What happened to the child since it was asked last; None if nothing did. Does not sleep.
+    pub fn change(&self) -> Result<Option<(Change, Usage)>> {
+        const WITHOUT_SLEEP_STOPPED_CONTINUED: usize = 1 | 2 | 8;
+        let mut status = 0i32;
+        let mut usage = Usage::default();
+        // SAFETY: the kernel writes one i32 and one struct rusage.
+        let who = unsafe {
+            syscall6(
+                number::WAIT4,
+                self.pid as usize,
+                &raw mut status as usize,
+                WITHOUT_SLEEP_STOPPED_CONTINUED,
+                &raw mut usage as usize,
+                0,
+                0,
+            )?
+        };
+        let change = match (status & 0x7f, status >> 8 & 0xff) {
+            _ if who == 0 => return Ok(None),
+            _ if status == 0xffff => Change::Continued,
+            (0, code) => Change::Exited(code),
+            (0x7f, signal) => Change::Stopped(signal),
+            (signal, _) => Change::Killed(signal),
+        };
+        Ok(Some((change, usage)))
+    }
+
+    /// Sends the child a signal. It must not have been reported as ended yet: its number may be another's.
+    pub fn send(&self, signal: i32) {
+        let _ = kill(self.pid, signal);
+    }
+
+    /// Once the child has ended: did it end because nothing could be executed?
+    #[must_use]
+    pub fn refused(self) -> Option<Refused> {
+        let mut bytes = [0; 16];
+        // Only the child had the other end, and it is gone: the read does not wait.
+        let length = read(self.complaint, &mut bytes);
+        let _ = close(self.complaint);
+        if length != Ok(16) {
+            return None;
+        }
+        let (reason, path) = bytes.split_at(8);
+        Some(Refused {
+            reason: Errno(u64::from_ne_bytes(reason.try_into().ok()?) as u16),
+            path: u64::from_ne_bytes(path.try_into().ok()?) as usize,
+        })
+    }
+}
+
+/// A pipe, closed on exec: first the end to read, then the end to write.
+fn pipe() -> Result<(i32, i32)> {
+    const PIPE2: usize = 293;
+    let mut ends = [0i32; 2];
+    // SAFETY: the kernel writes two i32.
+    unsafe { syscall3(PIPE2, ends.as_mut_ptr() as usize, O_CLOEXEC as usize, 0)? };
+    Ok((ends[0], ends[1]))
+}
+
+/// Is this process in the foreground of a terminal, so that a shell waits for it to end or stop?
+#[must_use]
+pub fn is_foreground() -> bool {
+    const IOCTL: usize = 16;
+    const TIOCGPGRP: usize = 0x540f;
+    const GETPGRP: usize = 111;
+    let Ok(terminal) = open(c"/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY, 0) else { return false };
+    let mut foreground = 0i32;
+    // SAFETY: the kernel writes one i32; the second call has no arguments.
+    let (asked, own) = unsafe {
+        let asked = syscall3(IOCTL, terminal as usize, TIOCGPGRP, &raw mut foreground as usize);
+        (asked, syscall3(GETPGRP, 0, 0, 0))
+    };
+    let _ = close(terminal);
+    asked.is_ok() && own == Ok(foreground as usize)
+}
+
+/// Ends this process by `signal`, as if it had met it itself, without a core dump: the program has left its
+/// own where it wanted one. Comes back only where the signal could not kill.
+pub fn die_by(signal: i32) {
+    const RLIMIT_CORE: usize = 4;
+    const PR_SET_DUMPABLE: u32 = 4;
+    let none = [0u64; 2];
+    // SAFETY: the kernel reads two u64; the second call takes numbers only. The second is for cores that
+    // are piped to a program, which the limit does not hold back.
+    unsafe {
+        let _ = syscall3(number::SETRLIMIT, RLIMIT_CORE, none.as_ptr() as usize, 0);
+        let _ = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
+    let _ = set_disposition(signal, Disposition::Default);
+    let _ = kill(getpid(), signal);
+    let _ = set_mask(SignalSet::NONE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inherited::inherited;
+    use std::ffi::CString;
+    use std::vec::Vec;
+
+    /// Runs `arguments` at the first of `paths` that works, to its end.
+    fn check(paths: &[&CStr], arguments: &[&CStr]) -> (Change, Option<Refused>, Usage) {
+        let slots = |strings: &[&CStr]| std::vec![core::ptr::null(); strings.len() + 1];
+        let (mut first, mut second, mut third) = (slots(paths), slots(arguments), slots(&[]));
+        let child = start(&Start {
+            paths: Strings::new(&mut first, paths.iter().copied()).expect("room"),
+            arguments: Strings::new(&mut second, arguments.iter().copied()).expect("room"),
+            environment: Strings::new(&mut third, []).expect("room"),
+            inherited: inherited(),
+            mask: SignalSet::NONE,
+        })
+        .expect("started");
+        loop {
+            match child.change().expect("our own child") {
+                Some((change @ (Change::Exited(_) | Change::Killed(_)), usage)) => {
+                    return (change, child.refused(), usage);
+                }
+                _ => crate::syscall::sched_yield(),
+            }
+        }
+    }
+
+    #[test]
+    fn exit_codes_and_signals_come_back() {
+        let (change, refused, usage) = check(&[c"/bin/sh"], &[c"sh", c"-c", c"exit 3"]);
+        assert_eq!((change, refused), (Change::Exited(3), None));
+        assert!(usage.peak_resident_bytes() > 100_000 && usage.minor_faults() > 10);
+        let (change, refused, _) = check(&[c"/bin/sh"], &[c"sh", c"-c", c"kill -TERM $$"]);
+        assert_eq!((change, refused), (Change::Killed(name::TERM), None));
+    }
+
+    #[test]
+    fn paths_are_tried_in_order_and_the_best_reason_comes_back() {
+        let (change, refused, _) =
+            check(&[c"/no/sh", c"/etc/passwd/sh", c"/bin/sh"], &[c"sh", c"-c", c"exit 4"]);
+        assert_eq!((change, refused), (Change::Exited(4), None));
+        let refused = |paths: &[&CStr]| check(paths, &[c"x"]).1;
+        assert_eq!(refused(&[c"/no/x"]), Some(Refused { reason: Errno::ENOENT, path: 0 }));
+        assert_eq!(refused(&[c"/no/x", c"/etc", c"/no/y"]), Some(Refused { reason: Errno::EACCES, path: 1 }));
+    }
+
+    #[test]
+    fn strings_need_a_slot_each_and_one_more() {
+        let owned: Vec<CString> = std::vec![c"a".into(), c"b".into()];
+        let mut slots = [core::ptr::null(); 3];
+        let strings = Strings::new(&mut slots, owned.iter().map(|s| s.as_c_str())).expect("room");
+        assert_eq!((strings.len(), strings.get(2).is_null()), (2, true));
+        assert!(Strings::new(&mut [core::ptr::null(); 2], owned.iter().map(|s| s.as_c_str())).is_none());
+    }
+}

@@ -1,0 +1,232 @@
+//! Signals of the launcher: which are ignored, which are held back, who sent one.
+//!
+//! Invariant: a signal in the blocked set is taken only by [`wait`], so no handler of ours exists.
+//! Not here: what to do about a signal (`host/launch`).
+
+use crate::syscall::{Errno, Result, number, syscall6};
+
+/// Numbers of signals on x86-64.
+#[allow(missing_docs, reason = "each is the signal's own name")]
+pub mod name {
+    pub const HUP: i32 = 1;
+    pub const INT: i32 = 2;
+    pub const QUIT: i32 = 3;
+    pub const KILL: i32 = 9;
+    pub const USR1: i32 = 10;
+    pub const USR2: i32 = 12;
+    pub const PIPE: i32 = 13;
+    pub const TERM: i32 = 15;
+    pub const CHLD: i32 = 17;
+    pub const CONT: i32 = 18;
+    pub const STOP: i32 = 19;
+    pub const TSTP: i32 = 20;
+    pub const TTIN: i32 = 21;
+    pub const TTOU: i32 = 22;
+    pub const WINCH: i32 = 28;
+}
+
+/// A set of signals: bit `n - 1` stands for signal `n`, 1 to 64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalSet(pub u64);
+
+impl SignalSet {
+    /// No signal.
+    pub const NONE: SignalSet = SignalSet(0);
+    /// Every signal (the kernel leaves KILL and STOP out by itself).
+    pub const ALL: SignalSet = SignalSet(u64::MAX);
+
+    /// The set with `signal` in it.
+    #[must_use]
+    pub const fn with(self, signal: i32) -> SignalSet {
+        SignalSet(self.0 | 1 << (signal - 1))
+    }
+
+    /// Is `signal` in it?
+    #[must_use]
+    pub const fn has(self, signal: i32) -> bool {
+        self.0 >> (signal - 1) & 1 == 1
+    }
+}
+
+/// A signal that was taken by [`wait`], and where it came from: the head of the kernel's `siginfo_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Taken {
+    /// The signal, 1 to 64.
+    pub signal: i32,
+    errno: i32,
+    code: i32,
+    padding: i32,
+    /// The process that sent it; 0 where it lives outside our process namespace. Only for sent signals.
+    pub sender: i32,
+    rest: [u32; 27],
+}
+
+const _: () = assert!(size_of::<Taken>() == 128, "siginfo_t");
+
+impl Taken {
+    /// Did a process send it (kill, tgkill, sigqueue), rather than the kernel for an event of a terminal?
+    ///
+    /// What a terminal causes goes to its whole foreground group, so the program has had it already.
+    #[must_use]
+    pub fn was_sent(&self) -> bool {
+        self.code <= 0
+    }
+}
+
+/// Holds back the signals of `set` from now on, and says which were held back before.
+pub fn block(set: SignalSet) -> Result<SignalSet> {
+    change_mask(0, set)
+}
+
+/// Makes `set` exactly what is held back.
+pub fn set_mask(set: SignalSet) -> Result<SignalSet> {
+    change_mask(2, set)
+}
+
+fn change_mask(how: usize, set: SignalSet) -> Result<SignalSet> {
+    let mut before = SignalSet::NONE;
+    // SAFETY: both pointers lead to 8 bytes, the size given to the kernel.
+    unsafe {
+        syscall6(
+            number::RT_SIGPROCMASK,
+            how,
+            &raw const set as usize,
+            &raw mut before as usize,
+            size_of::<SignalSet>(),
+            0,
+            0,
+        )?
+    };
+    Ok(before)
+}
+
+/// Sleeps until a signal of `set` (held back by [`block`]) is there, and takes it.
+/// Comes back for nothing ([`Errno::EINTR`]) never: it waits on.
+pub fn wait(set: SignalSet) -> Result<Taken> {
+    let mut taken = Taken::default();
+    loop {
+        // SAFETY: the set is 8 bytes as said, the kernel writes one siginfo_t, no time limit is given.
+        let back = unsafe {
+            syscall6(
+                number::RT_SIGTIMEDWAIT,
+                &raw const set as usize,
+                &raw mut taken as usize,
+                0,
+                size_of::<SignalSet>(),
+                0,
+                0,
+            )
+        };
+        match back {
+            Err(Errno::EINTR) => {}
+            Err(reason) => return Err(reason),
+            Ok(_) => return Ok(taken),
+        }
+    }
+}
+
+/// What the kernel does with a signal for which no handler of ours exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// The signal's own default: end, stop, continue or nothing.
+    Default,
+    /// Nothing.
+    Ignore,
+    /// A handler is set (only ever an answer).
+    Handled,
+}
+
+/// The kernel's `struct sigaction`.
+#[repr(C)]
+#[derive(Default)]
+struct Action {
+    handler: usize,
+    flags: u64,
+    restorer: usize,
+    mask: SignalSet,
+}
+
+/// What happens on `signal` now.
+#[must_use]
+pub fn disposition(signal: i32) -> Disposition {
+    let mut action = Action::default();
+    // SAFETY: the kernel writes one struct sigaction; nothing is changed.
+    let asked = unsafe { sigaction(signal, core::ptr::null(), &raw mut action) };
+    match (asked, action.handler) {
+        (Err(_), _) | (_, 0) => Disposition::Default,
+        (_, 1) => Disposition::Ignore,
+        _ => Disposition::Handled,
+    }
+}
+
+/// Sets what happens on `signal`; [`Disposition::Handled`] cannot be asked for and changes nothing.
+pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<()> {
+    let handler = match disposition {
+        Disposition::Default => 0,
+        Disposition::Ignore => 1,
+        Disposition::Handled => return Ok(()),
+    };
+    let action = Action { handler, ..Action::default() };
+    // SAFETY: the kernel reads one struct sigaction; no handler is installed, so no code is named.
+    unsafe { sigaction(signal, &raw const action, core::ptr::null_mut()) }
+}
+
+/// # Safety
+/// Each pointer is null or leads to an [`Action`].
+unsafe fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        syscall6(
+            number::RT_SIGACTION,
+            signal as usize,
+            new as usize,
+            old as usize,
+            size_of::<SignalSet>(),
+            0,
+            0,
+        )?
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscall::{getpid, gettid};
+
+    /// Sends a signal to this thread only: test threads share a process.
+    fn send_to_myself(signal: i32) {
+        const TGKILL: usize = 234;
+        // SAFETY: no memory is involved.
+        unsafe { syscall6(TGKILL, getpid() as usize, gettid() as usize, signal as usize, 0, 0, 0) }
+            .expect("sent");
+    }
+
+    #[test]
+    fn a_held_back_signal_is_taken_with_its_sender() {
+        let set = SignalSet::NONE.with(name::USR1);
+        let before = block(set).expect("held back");
+        send_to_myself(name::USR1);
+        let taken = wait(set).expect("taken");
+        assert_eq!((taken.signal, taken.sender), (name::USR1, getpid()));
+        assert!(taken.was_sent());
+        assert_eq!(set_mask(before).expect("as before"), SignalSet(before.0 | set.0));
+    }
+
+    #[test]
+    fn dispositions_are_read_and_set() {
+        assert_eq!(disposition(name::USR2), Disposition::Default);
+        set_disposition(name::USR2, Disposition::Ignore).expect("ignored");
+        assert_eq!(disposition(name::USR2), Disposition::Ignore);
+        set_disposition(name::USR2, Disposition::Default).expect("default");
+        assert_eq!(disposition(name::USR2), Disposition::Default);
+        assert_eq!(set_disposition(name::KILL, Disposition::Ignore), Err(Errno::EINVAL));
+    }
+
+    #[test]
+    fn sets_hold_what_was_put_in() {
+        let set = SignalSet::NONE.with(1).with(64);
+        assert!(set.has(1) && set.has(64) && !set.has(2));
+    }
+}
