@@ -6,6 +6,7 @@
 #![no_std]
 
 mod execute;
+mod malloc;
 mod start;
 
 /// Nothing may unwind into a C program. Nothing here is meant to panic either; if it does all the same, the

@@ -10,6 +10,7 @@ compile_error!("underbar runs on Linux on x86-64 only");
 pub mod file;
 #[cfg(feature = "launch")]
 pub mod inherited;
+pub mod lock;
 #[cfg(feature = "launch")]
 pub mod process;
 #[cfg(feature = "launch")]

@@ -1,0 +1,131 @@
+//! Blocks: how a segment is divided into elements and free storage.
+//!
+//! ```text
+//!  header 8   payload, 16-aligned                      next header
+//! +---------+---------------------------------------+---------+--
+//! | size|FP | element: all of it is the program's    | size|FP |
+//! +---------+---------------------------------------+---------+--
+//! | size|F. | next free | previous free | ... | start | size|.P |    free: links first, its address last
+//! +---------+---------------------------------------+---------+--
+//! ```
+//! F: this block is free. P: the block before it is free, so the word before this header is that
+//! block's address.
+//!
+//! Invariants: blocks cover a segment from its first header to its end without a gap; no two neighbours
+//! are both free; sizes are multiples of 16, at least [`SMALLEST`].
+//! Not here: finding a free block (`index`), and when to split and join (`space`).
+
+/// Bytes before an element.
+pub const HEADER: usize = 8;
+/// A free block must hold its header, two links and its own address.
+pub const SMALLEST: usize = 32;
+
+const FREE: usize = 1;
+const AFTER_FREE: usize = 2;
+const FLAGS: usize = 15;
+
+/// A block, by the address of its header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block(pub usize);
+
+/// Bytes of a block that holds an element of `bytes`; None where the sum overflows.
+#[inline]
+pub fn block_bytes(bytes: usize) -> Option<usize> {
+    Some((bytes.checked_add(HEADER + 15)? & !15).max(SMALLEST))
+}
+
+/// All methods: the block lies in a live segment, and the caller holds the space's lock, or (for an
+/// element's size) owns the element.
+#[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
+impl Block {
+    #[inline]
+    unsafe fn word(self, at: usize) -> *mut usize {
+        (self.0 + at) as *mut usize
+    }
+
+    #[inline]
+    unsafe fn header(self) -> usize {
+        // SAFETY: a block begins with its header.
+        unsafe { *self.word(0) }
+    }
+
+    /// The block around an element.
+    #[inline]
+    pub fn of_element(address: usize) -> Self {
+        Self(address - HEADER)
+    }
+
+    /// The address of the element in it.
+    #[inline]
+    pub fn element(self) -> usize {
+        self.0 + HEADER
+    }
+
+    /// Bytes from this header to the next.
+    #[inline]
+    pub unsafe fn size(self) -> usize {
+        // SAFETY: the contract above.
+        unsafe { self.header() & !FLAGS }
+    }
+
+    /// Bytes that the program may use of the element.
+    #[inline]
+    pub unsafe fn usable(self) -> usize {
+        // SAFETY: the contract above.
+        unsafe { self.size() - HEADER }
+    }
+
+    #[inline]
+    pub unsafe fn is_free(self) -> bool {
+        // SAFETY: the contract above.
+        unsafe { self.header() & FREE != 0 }
+    }
+
+    #[inline]
+    pub unsafe fn is_after_free(self) -> bool {
+        // SAFETY: the contract above.
+        unsafe { self.header() & AFTER_FREE != 0 }
+    }
+
+    /// The free block before this one, if `is_after_free`.
+    #[inline]
+    pub unsafe fn previous_free(self) -> Block {
+        // SAFETY: a free block's last word is its own address.
+        Block(unsafe { *((self.0 - 8) as *const usize) })
+    }
+
+    /// Makes this an element's block of `size` bytes. What stands before it stays as it is said to be.
+    #[inline]
+    pub unsafe fn set_used(self, size: usize, after_free: bool) {
+        // SAFETY: the contract above.
+        unsafe { *self.word(0) = size | if after_free { AFTER_FREE } else { 0 } }
+    }
+
+    /// Makes this a free block of `size` bytes that ends before `end`, and tells the next block.
+    /// Nothing is written behind `end`'s last block, so a segment's last page stays untouched until used.
+    #[inline]
+    pub unsafe fn set_free(self, size: usize, end: usize) {
+        // SAFETY: the contract above; the words lie inside the block, or in the next block's header.
+        unsafe {
+            *self.word(0) = size | FREE;
+            if self.0 + size != end {
+                *self.word(size - 8) = self.0;
+                *self.word(size) |= AFTER_FREE;
+            }
+        }
+    }
+
+    /// Tells this block that the one before it is in use now.
+    #[inline]
+    pub unsafe fn clear_after_free(self) {
+        // SAFETY: the contract above.
+        unsafe { *self.word(0) &= !AFTER_FREE }
+    }
+
+    /// Links of a free block: the one after it and the one before it in its list.
+    #[inline]
+    pub unsafe fn links(self) -> (*mut usize, *mut usize) {
+        // SAFETY: a free block has room for both.
+        unsafe { (self.word(8), self.word(16)) }
+    }
+}

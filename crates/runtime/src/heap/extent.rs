@@ -1,0 +1,129 @@
+//! Extents: pages of a segment that hold cells of one size, and belong to one thread's heap.
+//!
+//! ```text
+//! cell | cell | cell | cell | cell | not carved yet ........ | next block's header
+//!  used  list   used   list   used
+//! ```
+//!
+//! Invariants: carved == out + |list|, where `out` (= countdown + held) counts the cells that were handed
+//! out, be it to the program or to the thread's list, and have not come back. Cells that another thread
+//! freed are out until the owner collects them.
+//! Not here: which extent a thread uses next (`thread`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicUsize;
+
+use super::map::Descriptor;
+use super::own::DESCRIPTOR;
+
+/// A free cell.
+#[repr(C)]
+pub struct Cell {
+    /// The next free cell of its list.
+    pub next: *mut Cell,
+}
+
+/// In which of its pool's lists an extent is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The one that cells are taken from.
+    Current,
+    /// Has free cells.
+    Partial,
+    /// Had none when it was last looked at.
+    Full,
+}
+
+/// One extent. Its owner writes everything; other threads read `owner`, `class` and `cell_bytes`.
+#[repr(C, align(64))]
+pub struct Extent {
+    /// See [`Descriptor::owner`].
+    pub owner: AtomicUsize,
+    /// Cells that their owner freed, latest first.
+    pub list: *mut Cell,
+    /// How many more cells must come back until somebody looks: at the last one of the extent, or, in a
+    /// full one, when it is worth taking cells from again.
+    pub countdown: u32,
+    /// Cells out beyond the countdown.
+    pub held: u32,
+    /// Class of its cells.
+    pub class: u8,
+    /// In which list it is.
+    pub place: Place,
+    /// Bytes of a cell.
+    pub cell_bytes: u32,
+    /// Cells carved so far, from the front.
+    pub carved: u32,
+    /// Cells that fit.
+    pub capacity: u32,
+    /// `out` when frees were last counted.
+    pub settled: u32,
+    /// Bytes of its pages.
+    pub bytes: u32,
+    /// First page.
+    pub start: usize,
+    /// The segment around it.
+    pub segment: *mut Descriptor,
+    /// Neighbours in its pool's list.
+    pub next: *mut Extent,
+    /// See `next`.
+    pub previous: *mut Extent,
+}
+
+const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
+
+impl Extent {
+    /// An extent without cells.
+    pub fn new(start: usize, bytes: usize, segment: *mut Descriptor) -> Self {
+        Self {
+            owner: AtomicUsize::new(0),
+            list: null_mut(),
+            countdown: 0,
+            held: 0,
+            class: 0,
+            place: Place::Current,
+            cell_bytes: 0,
+            carved: 0,
+            capacity: 0,
+            settled: 0,
+            bytes: bytes as u32,
+            start,
+            segment,
+            next: null_mut(),
+            previous: null_mut(),
+        }
+    }
+
+    /// Gives the extent cells of a class.
+    pub fn set_class(&mut self, class: usize, cell_bytes: u32) {
+        self.class = class as u8;
+        self.cell_bytes = cell_bytes;
+        // The last word of the pages is not ours.
+        self.capacity = (self.bytes - 8) / cell_bytes;
+    }
+
+    /// Cells handed out and not back.
+    pub fn out(&self) -> u32 {
+        self.countdown + self.held
+    }
+
+    /// Carves at most `count` cells and links them; returns the first, and how many.
+    pub fn carve(&mut self, count: u32) -> (*mut Cell, u32) {
+        let count = count.min(self.capacity - self.carved);
+        if count == 0 {
+            return (null_mut(), 0);
+        }
+        let step = self.cell_bytes as usize;
+        let first = self.start + self.carved as usize * step;
+        let last = first + (count as usize - 1) * step;
+        // SAFETY: the cells lie in the extent's pages and nobody has them yet.
+        unsafe {
+            for at in (first..last).step_by(step) {
+                (*(at as *mut Cell)).next = (at + step) as *mut Cell;
+            }
+            (*(last as *mut Cell)).next = null_mut();
+        }
+        self.carved += count;
+        (first as *mut Cell, count)
+    }
+}

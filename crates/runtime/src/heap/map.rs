@@ -1,0 +1,103 @@
+//! The page map: from an address to what the heap knows of its page.
+//!
+//! ```text
+//! address bits  46........30 29..............12 11....0
+//!               root index   leaf index         within the page
+//!               ROOT[..] ->  leaf[..] ->        descriptor, or null: not ours
+//! ```
+//!
+//! Invariant: the entry of a page is null unless the page lies in a live segment; then it is the extent
+//! whose cells the page holds, or else the segment. So a pointer that is not ours is recognised, not
+//! dereferenced.
+//! Cost: two loads and a test. A leaf covers 1 GiB and costs 2 MiB of address space, of which only the
+//! pages in use become resident (8 bytes for each 4 KiB of heap).
+//! Not here: what a descriptor says (`extent`, `segment`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use underbar_sys::syscall;
+
+/// Bytes of a page of the map.
+pub const PAGE: usize = 4096;
+const LEAF_BITS: usize = 30;
+const LEAF_ENTRIES: usize = 1 << (LEAF_BITS - 12);
+const ROOT_ENTRIES: usize = 1 << (47 - LEAF_BITS);
+
+/// What stands first in an extent and in a segment.
+#[repr(C)]
+pub struct Descriptor {
+    /// Who may free cells of this page without asking anyone: the address of a thread's heap. A value that
+    /// no heap has means: look closer. Written under the space's lock or by the owner; read by any thread
+    /// that holds a pointer into the page, relaxed, because it got that pointer after the page was set up.
+    pub owner: AtomicUsize,
+}
+
+/// `owner` of a segment: odd, so never the address of a heap.
+pub const SEGMENT: usize = 1;
+
+struct Leaf([AtomicPtr<Descriptor>; LEAF_ENTRIES]);
+
+/// Entries are set once, under the space's lock (Release), and read by anyone (Acquire is not needed: a
+/// leaf is zeroed memory from the kernel, and a pointer into it reaches another thread by other means).
+static ROOT: [AtomicPtr<Leaf>; ROOT_ENTRIES] = [const { AtomicPtr::new(null_mut()) }; ROOT_ENTRIES];
+
+/// The descriptor of an address's page; null where the page is not ours.
+#[inline(always)]
+pub fn lookup(address: usize) -> *mut Descriptor {
+    let leaf = ROOT[(address >> LEAF_BITS) & (ROOT_ENTRIES - 1)].load(Ordering::Relaxed);
+    if leaf.is_null() {
+        return null_mut();
+    }
+    // SAFETY: a leaf, once set, stays mapped for ever.
+    unsafe { &*leaf }.0[(address >> 12) & (LEAF_ENTRIES - 1)].load(Ordering::Relaxed)
+}
+
+/// Makes sure that all addresses of a range can be entered. False where the kernel has no memory.
+/// Called under the space's lock.
+pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
+    for entry in &ROOT[start >> LEAF_BITS..=((start + bytes - 1) >> LEAF_BITS)] {
+        if entry.load(Ordering::Relaxed).is_null() {
+            let Ok(leaf) = syscall::map_anonymous(size_of::<Leaf>()) else { return false };
+            *own_bytes += size_of::<Leaf>();
+            entry.store(leaf.cast(), Ordering::Release);
+        }
+    }
+    true
+}
+
+/// Enters a descriptor (or null) for every page that begins in `[start, start + bytes)`. `start` is the
+/// beginning of a page, and the range was prepared. Called under the space's lock.
+pub fn enter(start: usize, bytes: usize, descriptor: *mut Descriptor) {
+    for address in (start..start + bytes).step_by(PAGE) {
+        let leaf = ROOT[address >> LEAF_BITS].load(Ordering::Relaxed);
+        // SAFETY: the range was prepared, so the leaf is there.
+        unsafe { &*leaf }.0[(address >> 12) & (LEAF_ENTRIES - 1)].store(descriptor, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_entered_is_not_ours() {
+        assert!(lookup(0).is_null());
+        assert!(lookup(usize::MAX & !0xfff).is_null());
+        assert!(lookup(&raw const ROOT as usize).is_null());
+    }
+
+    #[test]
+    fn a_range_across_two_leaves_is_entered_page_by_page() {
+        let start = (5 << LEAF_BITS) - 2 * PAGE;
+        let descriptor = 64 as *mut Descriptor;
+        assert!(prepare(start, 4 * PAGE, &mut 0));
+        enter(start, 4 * PAGE, descriptor);
+        for page in 0..4 {
+            assert_eq!(lookup(start + page * PAGE + 17), descriptor);
+        }
+        assert!(lookup(start - 1).is_null() && lookup(start + 4 * PAGE).is_null());
+        enter(start, 4 * PAGE, null_mut());
+        assert!(lookup(start).is_null());
+    }
+}

@@ -1,0 +1,443 @@
+//! The heap of an enclave: what malloc and its relatives lead to.
+//!
+//! ```text
+//! malloc ---> slot: this thread's heap ---> bin of the size ---> a cell              (no lock)
+//!                     | bin empty
+//!                     v
+//!              thread: extent of cells, remote cells
+//!                     | no extent                large request
+//!                     v                          v
+//!              space: elements of segments  <----/                                    (one lock)
+//!                     | no free block
+//!                     v
+//!              kernel: one call for each segment
+//! free ---> map: the page's descriptor ---> own extent | another thread's | a segment | not ours
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | `size` | cell sizes |
+//! | `map` | from an address to its page's descriptor |
+//! | `block`, `index` | how a segment is divided; which free block fits |
+//! | `own` | storage for the heap's own tables |
+//! | `space` | segments, elements, what HEAP says |
+//! | `extent` | pages that hold cells of one size |
+//! | `thread`, `slot` | a thread's cells, and how it finds them |
+//!
+//! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
+//!
+//! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and
+//! ENOMEM, never an abort.
+
+mod block;
+mod extent;
+mod index;
+mod map;
+mod own;
+mod size;
+mod slot;
+mod space;
+mod thread;
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use underbar_ledger::Key;
+
+pub use space::{Disposition, Policy};
+
+use crate::{ledger, start};
+use block::Block;
+use extent::{Cell, Extent};
+use map::{Descriptor, SEGMENT};
+use size::{CELL_BYTES, LARGEST_CELL, LARGEST_SMALL, class_of};
+use space::SPACE;
+use thread::{FILLING, ThreadHeap};
+
+/// Requests up to here are served by cells. Set once at the start; 0 where every cell would be an element.
+static CELL_LIMIT: AtomicUsize = AtomicUsize::new(LARGEST_CELL);
+/// 256 + the byte with which storage is filled when got, and when freed; 0: it is not.
+static FILL_GET: AtomicUsize = AtomicUsize::new(0);
+static FILL_FREE: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets what HEAP and STORAGE say. Before the first request.
+pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>) {
+    let fill = |byte: Option<u8>| byte.map_or(0, |byte| 256 + usize::from(byte));
+    FILL_GET.store(fill(getheap), Ordering::Relaxed);
+    FILL_FREE.store(fill(freeheap), Ordering::Relaxed);
+    thread::FILLS.store(u32::from(getheap.is_some() || freeheap.is_some()), Ordering::Relaxed);
+    let smallest = match (policy.initial, policy.increment) {
+        (_, 0) => usize::MAX,
+        (0, increment) => increment,
+        (initial, increment) => initial.min(increment),
+    };
+    // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment.
+    let (limit, extent) = if policy.disposition == Disposition::Free || smallest < 16 * 1024 {
+        (0, 4096)
+    } else if smallest < 1 << 20 {
+        (512, 4096)
+    } else {
+        (LARGEST_CELL, 64 * 1024)
+    };
+    CELL_LIMIT.store(limit, Ordering::Relaxed);
+    thread::EXTENT_BYTES.store(extent, Ordering::Relaxed);
+    SPACE.lock().set_policy(policy);
+    ledger::set(Key::HeapInitialSize, policy.initial as u64);
+    ledger::set(Key::HeapIncrementSize, policy.increment as u64);
+}
+
+// ---- getting ---------------------------------------------------------------------------------------------
+
+/// Storage for `size` bytes, aligned to 16; null, with errno ENOMEM, where there is none.
+///
+/// # Safety
+/// As malloc of C.
+#[inline(always)]
+pub unsafe fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: the slot holds the address of a heap, and a bin holds free cells of this thread.
+    unsafe {
+        if size <= LARGEST_SMALL {
+            let heap = slot::get();
+            let class = *(*heap).class_of.get_unchecked((size + 15) >> 4) as usize;
+            let bin = (&raw mut (*heap).bins).cast::<*mut Cell>().add(class);
+            let cell = *bin;
+            if !cell.is_null() {
+                *bin = (*cell).next;
+                return cell.cast();
+            }
+        }
+        malloc_slow(size)
+    }
+}
+
+/// Everything but a ready cell of a small size.
+#[inline(never)]
+unsafe fn malloc_slow(size: usize) -> *mut u8 {
+    // SAFETY: the storage is new and nobody else's.
+    unsafe {
+        let got = get(size, 16);
+        let fill = FILL_GET.load(Ordering::Relaxed);
+        if fill != 0 && !got.address.is_null() {
+            got.address.write_bytes(fill as u8, size);
+        }
+        got.address
+    }
+}
+
+/// What was got, and from where on it is known to be zero.
+struct Got {
+    address: *mut u8,
+    zero_from: usize,
+}
+
+const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
+
+/// Gets storage in whatever way fits; the alignment is a power of two, at least 16.
+unsafe fn get(size: usize, align: usize) -> Got {
+    let heap = own_heap();
+    if size <= CELL_LIMIT.load(Ordering::Relaxed)
+        && align <= LARGEST_SMALL
+        && let Some(heap) = heap
+        && let Some(class) = class_for(size, align)
+    {
+        // SAFETY: this thread owns its heap.
+        let cell = unsafe { (*heap).get(class) };
+        if !cell.is_null() {
+            return Got { address: cell.cast(), zero_from: usize::MAX };
+        }
+        return out_of_storage();
+    }
+    if size > isize::MAX as usize {
+        return out_of_storage();
+    }
+    let Some(element) = SPACE.lock().get(size, align) else { return out_of_storage() };
+    ledger::add(Key::HeapGets, 1);
+    ledger::use_bytes(element.block_bytes as i64);
+    ledger::raise(Key::HeapLargestRequest, size as u64);
+    Got { address: element.address as *mut u8, zero_from: element.zero_from }
+}
+
+/// The class whose cells hold `size` bytes at that alignment: extents begin at a page, so a cell size that is
+/// a multiple of the alignment does it.
+fn class_for(size: usize, align: usize) -> Option<usize> {
+    let first = class_of(size.max(1));
+    if align == 16 {
+        return Some(first);
+    }
+    (first..CELL_BYTES.len()).find(|&class| (CELL_BYTES[class] as usize).is_multiple_of(align))
+}
+
+#[cold]
+fn out_of_storage() -> Got {
+    ledger::add(Key::HeapFailedGets, 1);
+    start::set_errno(underbar_sys::syscall::Errno::ENOMEM.number());
+    NOTHING
+}
+
+/// This thread's heap; one is made for a new thread. None for a thread that has ended as far as we were told,
+/// or without memory: it does without cells.
+#[inline]
+fn own_heap() -> Option<*mut ThreadHeap> {
+    let heap = slot::get();
+    if core::ptr::eq(heap, &thread::EMPTY) {
+        return new_thread();
+    }
+    (!core::ptr::eq(heap, &thread::DEPARTED)).then_some(heap)
+}
+
+#[cold]
+fn new_thread() -> Option<*mut ThreadHeap> {
+    start::ensure();
+    if CELL_LIMIT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let heap = thread::acquire();
+    if heap.is_null() {
+        return None;
+    }
+    // The slot first: arranging for the thread's end may itself ask for storage.
+    slot::set(heap);
+    start::at_thread_end(heap.cast());
+    Some(heap)
+}
+
+/// The calling thread ends: its heap goes to whoever comes next.
+///
+/// # Safety
+/// `heap` was given to [`start::at_thread_end`] by this thread.
+pub unsafe fn thread_ends(heap: *mut u8) {
+    slot::set(&thread::DEPARTED);
+    // SAFETY: the caller's promise: it is the heap of this thread, which no longer uses it.
+    unsafe { thread::abandon(heap.cast()) }
+}
+
+/// Storage for `count * size` bytes, all zero.
+///
+/// # Safety
+/// As calloc of C.
+#[inline]
+pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
+    let Some(bytes) = count.checked_mul(size) else {
+        return out_of_storage().address;
+    };
+    // SAFETY: the storage is new and nobody else's.
+    unsafe {
+        let got = if bytes <= LARGEST_SMALL && thread::FILLS.load(Ordering::Relaxed) == 0 {
+            Got { address: malloc(bytes), zero_from: usize::MAX }
+        } else {
+            get(bytes, 16)
+        };
+        if !got.address.is_null() {
+            got.address.write_bytes(0, got.zero_from.saturating_sub(got.address as usize).min(bytes));
+        }
+        got.address
+    }
+}
+
+/// Storage aligned to `align`, a power of two.
+///
+/// # Safety
+/// As aligned_alloc of C.
+pub unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
+    // SAFETY: as malloc.
+    unsafe {
+        if align <= 16 {
+            return malloc(size);
+        }
+        let got = get(size, align);
+        let fill = FILL_GET.load(Ordering::Relaxed);
+        if fill != 0 && !got.address.is_null() {
+            got.address.write_bytes(fill as u8, size);
+        }
+        got.address
+    }
+}
+
+// ---- giving back -----------------------------------------------------------------------------------------
+
+/// Gives storage back. Null is nothing; what is not ours is left alone and counted.
+///
+/// # Safety
+/// As free of C.
+#[inline(always)]
+pub unsafe fn free(address: *mut u8) {
+    let descriptor = map::lookup(address as usize);
+    // SAFETY: a descriptor found in the map is live; cells of an extent of ours are ours to link.
+    unsafe {
+        if !descriptor.is_null() {
+            let heap = slot::get();
+            if (*descriptor).owner.load(Ordering::Relaxed) == heap as usize {
+                let extent: *mut Extent = descriptor.cast();
+                let cell: *mut Cell = address.cast();
+                (*cell).next = (*extent).list;
+                (*extent).list = cell;
+                (*extent).countdown -= 1;
+                if (*extent).countdown == 0 {
+                    (*heap).countdown_ended(extent);
+                }
+                return;
+            }
+        }
+        free_elsewhere(address, descriptor);
+    }
+}
+
+/// An element, a cell of another thread, null, or a pointer that is not ours.
+#[inline(never)]
+unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
+    // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
+    unsafe {
+        if descriptor.is_null() {
+            if !address.is_null() {
+                ledger::add(Key::HeapForeignFrees, 1);
+            }
+            return;
+        }
+        let owner = (*descriptor).owner.load(Ordering::Relaxed);
+        let fill = FILL_FREE.load(Ordering::Relaxed);
+        if fill != 0 {
+            address.write_bytes(fill as u8, usable(address, descriptor));
+        }
+        if owner == SEGMENT {
+            let freed = SPACE.lock().free(address as usize);
+            ledger::add(Key::HeapFrees, 1);
+            ledger::use_bytes(-(freed as i64));
+            return;
+        }
+        let target = (owner & !FILLING) as *mut ThreadHeap;
+        let (extent, cell): (*mut Extent, *mut Cell) = (descriptor.cast(), address.cast());
+        match own_heap() {
+            Some(heap) if heap == target => (*heap).put(extent, cell),
+            Some(heap) => (*heap).put_remote(target, extent, cell),
+            None => thread::send(target, cell, cell),
+        }
+    }
+}
+
+/// Bytes that may be used of what begins at `address`.
+unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
+    // SAFETY: the descriptor is that of the address's page.
+    unsafe {
+        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            Block::of_element(address as usize).usable()
+        } else {
+            (*descriptor.cast::<Extent>()).cell_bytes as usize
+        }
+    }
+}
+
+/// Bytes that the program may use of an element or cell; 0 for null and for what is not ours.
+///
+/// # Safety
+/// As malloc_usable_size of glibc.
+pub unsafe fn usable_size(address: *mut u8) -> usize {
+    let descriptor = map::lookup(address as usize);
+    // SAFETY: the descriptor is that of the address's page.
+    if descriptor.is_null() { 0 } else { unsafe { usable(address, descriptor) } }
+}
+
+// ---- changing size ---------------------------------------------------------------------------------------
+
+/// Changes the size of what begins at `address`, moving it if it must.
+///
+/// # Safety
+/// As realloc of C (and of glibc: null gets, size 0 frees).
+pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: as malloc and free; the element is the caller's.
+    unsafe {
+        if address.is_null() {
+            return malloc(size);
+        }
+        if size == 0 {
+            free(address);
+            return null_mut();
+        }
+        let descriptor = map::lookup(address as usize);
+        if descriptor.is_null() {
+            // Its size is not known, so it cannot be copied.
+            ledger::add(Key::HeapForeignFrees, 1);
+            return out_of_storage().address;
+        }
+        let old = usable(address, descriptor);
+        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            if let Some(same) = resize(address, size) {
+                return same;
+            }
+        } else if size <= old && size >= old / 2 {
+            ledger::add(Key::HeapGrownInPlace, 1);
+            return address;
+        }
+        let new = malloc(size);
+        if new.is_null() {
+            return new;
+        }
+        core::ptr::copy_nonoverlapping(address, new, old.min(size));
+        free(address);
+        ledger::add(Key::HeapMoved, 1);
+        new
+    }
+}
+
+/// Resizes an element where it lies, or moves the pages of one that has a segment to itself.
+unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
+    let mut space = SPACE.lock();
+    // SAFETY: the element is the caller's, who holds on to it for as long as this lasts.
+    let (old, new, place) = unsafe {
+        let old = Block::of_element(address as usize).size();
+        if let Some(new) = space.resize(address as usize, size) {
+            (old, new, address as usize)
+        } else {
+            let moved = space.remap(address as usize, size)?;
+            (old, moved.block_bytes, moved.address)
+        }
+    };
+    drop(space);
+    ledger::use_bytes(new as i64 - old as i64);
+    ledger::raise(Key::HeapLargestRequest, size as u64);
+    ledger::add(Key::HeapGrownInPlace, 1);
+    Some(place as *mut u8)
+}
+
+// ---- the whole heap --------------------------------------------------------------------------------------
+
+/// Returns what is idle to the kernel; true if there was any.
+pub fn trim() -> bool {
+    let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
+    SPACE.lock().return_idle(0);
+    ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
+}
+
+/// Settles the figures of this thread, so that what the ledger says of it is exact.
+pub fn settle() {
+    let heap = slot::get();
+    if !core::ptr::eq(heap, &thread::EMPTY) && !core::ptr::eq(heap, &thread::DEPARTED) {
+        // SAFETY: this thread owns its heap.
+        unsafe {
+            (*heap).flush_all();
+            (*heap).settle_all();
+        }
+    }
+}
+
+/// Before a fork.
+pub fn before_fork() {
+    thread::hold();
+}
+
+/// After a fork, in the parent.
+///
+/// # Safety
+/// This thread called [`before_fork`].
+pub unsafe fn after_fork() {
+    // SAFETY: the caller's promise.
+    unsafe { thread::release() }
+}
+
+/// After a fork, in the child.
+///
+/// # Safety
+/// This thread called [`before_fork`] in the parent.
+pub unsafe fn after_fork_in_child() {
+    // SAFETY: the caller's promise; the slot was copied with everything else.
+    unsafe { thread::release_in_child(slot::get()) }
+}

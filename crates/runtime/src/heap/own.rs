@@ -1,0 +1,73 @@
+//! underbar's own storage for descriptors and thread heaps, apart from the program's segments.
+//!
+//! Invariant: what was handed out stays mapped for ever, so a stale pointer to a descriptor may be read,
+//! if not believed. Descriptors that are no longer needed wait in a list and are used again.
+//! Not here: the page map's leaves, and the ledger.
+
+use core::ptr::null_mut;
+
+use underbar_sys::syscall;
+
+const CHUNK: usize = 64 * 1024;
+
+/// A store of 64-byte pieces. Under the space's lock.
+pub struct Own {
+    at: usize,
+    end: usize,
+    spare: *mut Spare,
+    /// Bytes got from the kernel for this and for the page map.
+    pub bytes: usize,
+}
+
+struct Spare {
+    next: *mut Spare,
+}
+
+// SAFETY: the pointers are to memory that no thread calls its own.
+unsafe impl Send for Own {}
+
+impl Own {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self { at: 0, end: 0, spare: null_mut(), bytes: 0 }
+    }
+
+    /// Zeroed storage, aligned to 64 bytes; null where the kernel has none.
+    pub fn get(&mut self, bytes: usize) -> *mut u8 {
+        let bytes = bytes.next_multiple_of(64);
+        if self.end - self.at < bytes {
+            let chunk = CHUNK.max(bytes.next_multiple_of(4096));
+            let Ok(start) = syscall::map_anonymous(chunk) else { return null_mut() };
+            self.bytes += chunk;
+            (self.at, self.end) = (start as usize, start as usize + chunk);
+        }
+        let given = self.at as *mut u8;
+        self.at += bytes;
+        given
+    }
+
+    /// A descriptor's worth of storage, with whatever its last user left in it.
+    pub fn get_descriptor(&mut self) -> *mut u8 {
+        if self.spare.is_null() {
+            return self.get(DESCRIPTOR);
+        }
+        let given = self.spare;
+        // SAFETY: a spare descriptor is ours and begins with the link.
+        self.spare = unsafe { (*given).next };
+        given.cast()
+    }
+
+    /// Takes a descriptor back.
+    ///
+    /// # Safety
+    /// It came from `get_descriptor`, and nobody will write to it any more.
+    pub unsafe fn put_descriptor(&mut self, descriptor: *mut u8) {
+        let spare: *mut Spare = descriptor.cast();
+        // SAFETY: the caller's promise.
+        unsafe { (*spare).next = self.spare };
+        self.spare = spare;
+    }
+}
+
+/// Room for one extent or segment.
+pub const DESCRIPTOR: usize = 128;

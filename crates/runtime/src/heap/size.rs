@@ -1,0 +1,108 @@
+//! Cell sizes: which class serves a request.
+//!
+//! ```text
+//! class   1..8    16, 32 ... 128         steps of 16
+//!         9..16   144 ... 256            steps of 16
+//!        17..24   288 ... 512            steps of 32
+//!        25..32   576 ... 1024           steps of 64
+//!        33..44   1280, 1536 ... 8192    four steps for each doubling
+//! ```
+//!
+//! Invariant: `cell_bytes(class_of(n)) >= n`, and every cell size is a multiple of 16. Up to 1 KiB a cell
+//! is at most an eighth larger than the request (past the first 16 bytes), above that at most a quarter.
+//! Not here: requests above [`LARGEST_CELL`], which are elements of a segment.
+
+/// Number of classes; class 0 is nobody's.
+pub const CLASSES: usize = 45;
+/// Up to here the class comes from a table with one entry for every 16 bytes.
+pub const LARGEST_SMALL: usize = 1024;
+/// The largest cell.
+pub const LARGEST_CELL: usize = 8192;
+/// Entries of [`CLASS_OF_UNITS`], rounded up to a whole number of words.
+pub const UNITS: usize = 72;
+
+const fn bytes_of(class: usize) -> usize {
+    match class {
+        0 => 0,
+        1..=16 => class * 16,
+        17..=24 => 256 + (class - 16) * 32,
+        25..=32 => 512 + (class - 24) * 64,
+        _ => {
+            let step = class - 33;
+            let base = 1024 << (step / 4);
+            base + base / 4 * (step % 4 + 1)
+        }
+    }
+}
+
+/// Bytes of a cell of each class.
+pub static CELL_BYTES: [u32; CLASSES] = {
+    let mut table = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        table[class] = bytes_of(class) as u32;
+        class += 1;
+    }
+    table
+};
+
+/// The class for a small request of `16 * units - 15` to `16 * units` bytes. A request of no bytes is
+/// served like one of one byte.
+pub const CLASS_OF_UNITS: [u8; UNITS] = {
+    let mut table = [0; UNITS];
+    let mut class = 1;
+    let mut units = 0;
+    while units <= LARGEST_SMALL / 16 {
+        if units * 16 > bytes_of(class) {
+            class += 1;
+        }
+        table[units] = class as u8;
+        units += 1;
+    }
+    table
+};
+
+/// The class that serves `size` bytes, for `size <= LARGEST_CELL`.
+#[inline]
+pub fn class_of(size: usize) -> usize {
+    if size <= LARGEST_SMALL {
+        return CLASS_OF_UNITS[size.div_ceil(16)] as usize;
+    }
+    let last = size - 1;
+    let doubling = last.ilog2() as usize;
+    33 + (doubling - 10) * 4 + ((last >> (doubling - 2)) & 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_the_smallest_class_that_holds_it() {
+        for size in 0..=LARGEST_CELL {
+            let class = class_of(size);
+            let bytes = CELL_BYTES[class] as usize;
+            assert!(bytes >= size && bytes.is_multiple_of(16), "{size}: class {class} of {bytes}");
+            assert!(
+                class == 1 || (CELL_BYTES[class - 1] as usize) < size,
+                "{size}: class {class} is too large"
+            );
+        }
+        assert_eq!(CELL_BYTES[CLASSES - 1] as usize, LARGEST_CELL);
+    }
+
+    #[test]
+    fn little_is_lost_to_rounding() {
+        for size in 17..=LARGEST_CELL {
+            let lost = CELL_BYTES[class_of(size)] as usize - size;
+            let bound = if size <= 128 {
+                15
+            } else if size <= LARGEST_SMALL {
+                size / 8
+            } else {
+                size / 4
+            };
+            assert!(lost <= bound, "{size} loses {lost}");
+        }
+    }
+}

@@ -1,0 +1,557 @@
+//! A thread's heap: cells of its own, got and freed without a lock.
+//!
+//! ```text
+//!             bins[class] -> cell -> cell -> nil            malloc takes here
+//! pool[class] current  -> extent  (list: cells freed since)
+//!             partial  -> extent <-> extent                 have free cells
+//!             full     -> extent <-> extent                 looked at when some have come back
+//! remote   <- cells that other threads freed, pushed in batches
+//! outbox[] -> cells of other threads, waiting to be a batch
+//! ```
+//!
+//! malloc pops from a bin: no lock, no counter. free pushes to the cell's extent and counts down. The rest,
+//! accounts included, happens when a bin is empty or a countdown ends; that is the heartbeat at which
+//! remote cells are collected and figures settled.
+//!
+//! Invariant: `handed` cells went into a bin when it was last filled; those no longer in it were got.
+//! Not here: what lies behind a thread's heap (`space`), and who calls (`crate::heap`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use underbar_ledger::Key;
+use underbar_sys::lock::Lock;
+
+use super::extent::{Cell, Extent, Place};
+use super::map;
+use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, UNITS};
+use super::space::SPACE;
+use crate::ledger;
+
+/// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
+pub const FILLING: usize = 2;
+/// Targets for which a thread collects remote frees at a time.
+const OUTBOXES: usize = 8;
+/// A batch is sent when it has this many cells or bytes.
+const BATCH_CELLS: u32 = 64;
+const BATCH_BYTES: u32 = 16 * 1024;
+/// Bytes of cells that are carved at a time.
+const CARVE: u32 = 4096;
+
+#[derive(Clone, Copy)]
+struct Pool {
+    current: *mut Extent,
+    partial: *mut Extent,
+    full: *mut Extent,
+    /// Cells put into the bin when it was last filled.
+    handed: u32,
+    /// Most cells to carve at the next fill; doubles, so that a small program is not charged for a page of
+    /// every size that it asks for once.
+    stride: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Outgoing {
+    target: *mut ThreadHeap,
+    head: *mut Cell,
+    tail: *mut Cell,
+    cells: u32,
+    bytes: u32,
+}
+
+/// Who works with a heap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+enum State {
+    Owned,
+    Abandoned,
+    /// Its thread did not survive a fork; what it was doing then is not known, so nobody takes it over.
+    Lost,
+}
+
+/// Cells on their way to a heap's owner, on a cache line of their own.
+#[repr(C, align(64))]
+struct Inbox {
+    /// Pushed by any thread (Release); emptied whole by the owner (Acquire), which then sees the links.
+    head: AtomicPtr<Cell>,
+}
+
+/// The heap of one thread.
+#[repr(C, align(64))]
+pub struct ThreadHeap {
+    /// Copied here so that malloc needs one address only.
+    pub class_of: [u8; UNITS],
+    /// Cells ready to be got. The owner alone reads and writes.
+    pub bins: [*mut Cell; CLASSES],
+    /// The same while storage is filled (STORAGE): `bins` stays empty, so that malloc looks closer.
+    quiet_bins: [*mut Cell; CLASSES],
+    pools: [Pool; CLASSES],
+    outbox: [Outgoing; OUTBOXES],
+    /// Next of all heaps there are; set before the heap is published.
+    next: *mut ThreadHeap,
+    /// Next in the list of abandoned heaps; under the lock of `HEAPS`.
+    next_abandoned: *mut ThreadHeap,
+    /// Written under the lock of `HEAPS`, read by anyone as a hint.
+    state: AtomicU32,
+    inbox: Inbox,
+}
+
+// SAFETY: the empty heaps are never written; the others are reached by pointer only.
+unsafe impl Sync for ThreadHeap {}
+
+impl ThreadHeap {
+    const fn empty() -> Self {
+        Self {
+            class_of: CLASS_OF_UNITS,
+            bins: [null_mut(); CLASSES],
+            quiet_bins: [null_mut(); CLASSES],
+            pools: [Pool { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
+                CLASSES],
+            outbox: [Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), cells: 0, bytes: 0 };
+                OUTBOXES],
+            next: null_mut(),
+            next_abandoned: null_mut(),
+            state: AtomicU32::new(State::Owned as u32),
+            inbox: Inbox { head: AtomicPtr::new(null_mut()) },
+        }
+    }
+}
+
+/// What a thread has before its first request: every bin is empty, so its first malloc finds the slow path
+/// without a test of its own.
+pub static EMPTY: ThreadHeap = ThreadHeap::empty();
+/// What a thread has after its heap was taken from it at its end.
+pub static DEPARTED: ThreadHeap = ThreadHeap::empty();
+
+struct Heaps {
+    all: *mut ThreadHeap,
+    abandoned: *mut ThreadHeap,
+    active: u64,
+}
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Heaps {}
+
+/// Order of locks: this before [`SPACE`].
+static HEAPS: Lock<Heaps> = Lock::new(Heaps { all: null_mut(), abandoned: null_mut(), active: 0 });
+
+/// Bytes of an extent, by class; smaller where the increment is small. Set once at the start.
+pub static EXTENT_BYTES: AtomicUsize = AtomicUsize::new(64 * 1024);
+/// Whether storage is filled, so that fast paths must not be taken. Set once at the start.
+pub static FILLS: AtomicU32 = AtomicU32::new(0);
+
+fn filling() -> bool {
+    FILLS.load(Ordering::Relaxed) != 0
+}
+
+/// A heap for a new thread: one that an ended thread left, or a new one. Null where there is no memory.
+pub fn acquire() -> *mut ThreadHeap {
+    let mut heaps = HEAPS.lock();
+    let mut heap = heaps.abandoned;
+    if heap.is_null() {
+        heap = SPACE.lock().own.get(size_of::<ThreadHeap>()).cast();
+        if heap.is_null() {
+            return null_mut();
+        }
+        // SAFETY: new storage, of the right size and alignment.
+        unsafe {
+            heap.write(ThreadHeap::empty());
+            (*heap).next = heaps.all;
+        }
+        heaps.all = heap;
+    } else {
+        // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
+        unsafe {
+            heaps.abandoned = (*heap).next_abandoned;
+            (*heap).state.store(State::Owned as u32, Ordering::Relaxed);
+        }
+    }
+    heaps.active += 1;
+    ledger::add(Key::ThreadsStarted, 1);
+    ledger::raise(Key::ThreadsPeak, heaps.active);
+    heap
+}
+
+/// Leaves a heap to whoever needs one next.
+///
+/// # Safety
+/// The calling thread owns the heap and will not use it again.
+pub unsafe fn abandon(heap: *mut ThreadHeap) {
+    // SAFETY: ours until the state says otherwise.
+    unsafe {
+        (*heap).settle_all();
+        (*heap).flush_all();
+        let mut heaps = HEAPS.lock();
+        (*heap).collect();
+        (*heap).release_empty();
+        (*heap).next_abandoned = heaps.abandoned;
+        heaps.abandoned = heap;
+        heaps.active -= 1;
+        (*heap).state.store(State::Abandoned as u32, Ordering::Relaxed);
+    }
+}
+
+/// Before a fork: nobody is in the middle of anything that a lock guards.
+pub fn hold() {
+    HEAPS.hold();
+    SPACE.hold();
+}
+
+/// After a fork, in the parent.
+///
+/// # Safety
+/// This thread called [`hold`].
+pub unsafe fn release() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        SPACE.release();
+        HEAPS.release();
+    }
+}
+
+/// After a fork, in the child: the other threads are gone, and their heaps with them.
+///
+/// # Safety
+/// This thread called [`hold`] in the parent, and owns `mine`.
+pub unsafe fn release_in_child(mine: *const ThreadHeap) {
+    // SAFETY: the caller's promise; heaps live for ever.
+    unsafe {
+        release();
+        let mut heaps = HEAPS.lock();
+        let mut at = heaps.all;
+        while let Some(heap) = at.as_ref() {
+            if !core::ptr::eq(heap, mine) && heap.state.load(Ordering::Relaxed) == State::Owned as u32 {
+                heap.state.store(State::Lost as u32, Ordering::Relaxed);
+            }
+            at = heap.next;
+        }
+        heaps.active = 1;
+    }
+}
+
+/// All methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
+#[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
+impl ThreadHeap {
+    /// Where ready cells wait: the bins, or, while storage is filled, out of malloc's sight.
+    fn bin(&mut self, class: usize) -> &mut *mut Cell {
+        if filling() { &mut self.quiet_bins[class] } else { &mut self.bins[class] }
+    }
+
+    /// A cell, when the bin of its class may be empty. Null where there is no memory.
+    pub unsafe fn get(&mut self, class: usize) -> *mut Cell {
+        let cell = *self.bin(class);
+        // SAFETY: the contract above.
+        let cell = if cell.is_null() { unsafe { self.fill_bin(class) } } else { cell };
+        if !cell.is_null() {
+            // SAFETY: cells in a bin are free, and begin with a link.
+            *self.bin(class) = unsafe { (*cell).next };
+        }
+        cell
+    }
+
+    /// Puts cells into an empty bin; returns the first.
+    #[cold]
+    #[inline(never)]
+    unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
+        ledger::add(Key::HeapGets, u64::from(self.pools[class].handed));
+        self.pools[class].handed = 0;
+        // SAFETY: extents in our pools are live and ours.
+        unsafe {
+            self.collect();
+            loop {
+                let mut extent = self.pools[class].current;
+                if extent.is_null() {
+                    extent = self.next_extent(class);
+                    if extent.is_null() {
+                        return null_mut();
+                    }
+                    (*extent).place = Place::Current;
+                    self.pools[class].current = extent;
+                }
+                let (cells, count) = self.take_cells(extent);
+                if count > 0 {
+                    (*extent).countdown += count;
+                    (*extent).settled += count;
+                    self.pools[class].handed = count;
+                    ledger::use_bytes(i64::from(count) * i64::from((*extent).cell_bytes));
+                    *self.bin(class) = cells;
+                    return cells;
+                }
+                self.now_full(class, extent);
+            }
+        }
+    }
+
+    /// All cells that came back to an extent, or else new ones.
+    unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
+        // SAFETY: the extent is ours.
+        let extent = unsafe { &mut *extent };
+        settle(extent);
+        if !extent.list.is_null() {
+            let cells = extent.list;
+            extent.list = null_mut();
+            return (cells, extent.carved - extent.out());
+        }
+        let stride = &mut self.pools[extent.class as usize].stride;
+        let count = (*stride).min(CARVE / extent.cell_bytes).max(1);
+        *stride = stride.saturating_mul(2);
+        extent.carve(count)
+    }
+
+    unsafe fn next_extent(&mut self, class: usize) -> *mut Extent {
+        let partial = self.pools[class].partial;
+        if !partial.is_null() {
+            // SAFETY: it heads our list.
+            unsafe { unlink(&mut self.pools[class].partial, partial) };
+            return partial;
+        }
+        let cell_bytes = CELL_BYTES[class];
+        let mut bytes = EXTENT_BYTES.load(Ordering::Relaxed);
+        if cell_bytes > 1024 {
+            bytes *= 2;
+        }
+        let extent = SPACE.lock().get_extent(bytes);
+        // SAFETY: a new extent is ours.
+        if let Some(extent) = unsafe { extent.as_mut() } {
+            extent.set_class(class, cell_bytes);
+            let tag = if filling() { FILLING } else { 0 };
+            extent.owner.store(&raw mut *self as usize | tag, Ordering::Relaxed);
+        }
+        extent
+    }
+
+    /// Lays an extent aside until an eighth of its cells has come back.
+    unsafe fn now_full(&mut self, class: usize, extent: *mut Extent) {
+        // SAFETY: the extent is ours and in no list.
+        unsafe {
+            let out = (*extent).out();
+            (*extent).countdown = (out / 8).max(1);
+            (*extent).held = out - (*extent).countdown;
+            (*extent).place = Place::Full;
+            link(&mut self.pools[class].full, extent);
+        }
+        self.pools[class].current = null_mut();
+    }
+
+    /// A countdown has ended: a full extent has cells again, or an extent has all its cells back.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn countdown_ended(&mut self, extent: *mut Extent) {
+        // SAFETY: the extent is ours.
+        unsafe {
+            settle(&mut *extent);
+            let pool = &mut self.pools[(*extent).class as usize];
+            if (*extent).held > 0 {
+                (*extent).countdown = (*extent).held;
+                (*extent).held = 0;
+                (*extent).place = Place::Partial;
+                unlink(&mut pool.full, extent);
+                link(&mut pool.partial, extent);
+                return;
+            }
+            match (*extent).place {
+                Place::Current => return,
+                Place::Partial => unlink(&mut pool.partial, extent),
+                Place::Full => unlink(&mut pool.full, extent),
+            }
+            if pool.current.is_null() {
+                (*extent).place = Place::Current;
+                pool.current = extent;
+            } else {
+                SPACE.lock().free_extent(extent);
+            }
+        }
+    }
+
+    /// Takes back a cell of an extent of ours.
+    #[inline]
+    pub unsafe fn put(&mut self, extent: *mut Extent, cell: *mut Cell) {
+        // SAFETY: the cell came from the extent and nobody uses it any more.
+        unsafe {
+            (*cell).next = (*extent).list;
+            (*extent).list = cell;
+            (*extent).countdown -= 1;
+            if (*extent).countdown == 0 {
+                self.countdown_ended(extent);
+            }
+        }
+    }
+
+    /// Takes in what other threads freed.
+    unsafe fn collect(&mut self) {
+        if self.inbox.head.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let mut cell = self.inbox.head.swap(null_mut(), Ordering::Acquire);
+        let mut cells = 0;
+        while !cell.is_null() {
+            // SAFETY: cells in the inbox are free and ours; a cell's page belongs to its extent.
+            unsafe {
+                let next = (*cell).next;
+                self.put(map::lookup(cell as usize).cast(), cell);
+                cell = next;
+            }
+            cells += 1;
+        }
+        ledger::add(Key::HeapRemoteFrees, cells);
+    }
+
+    /// Lays a cell of another thread's extent aside, and sends a batch when there is one.
+    #[inline(never)]
+    pub unsafe fn put_remote(&mut self, target: *mut ThreadHeap, extent: *mut Extent, cell: *mut Cell) {
+        let at = (target as usize / size_of::<ThreadHeap>().next_power_of_two()) % OUTBOXES;
+        // SAFETY: the cell is nobody's any more; the outbox is ours.
+        unsafe {
+            if self.outbox[at].target != target {
+                self.flush(at);
+                self.outbox[at].target = target;
+            }
+            let out = &mut self.outbox[at];
+            (*cell).next = out.head;
+            out.head = cell;
+            if out.tail.is_null() {
+                out.tail = cell;
+            }
+            out.cells += 1;
+            out.bytes += (*extent).cell_bytes;
+            if out.cells >= BATCH_CELLS || out.bytes >= BATCH_BYTES {
+                self.flush(at);
+            }
+        }
+    }
+
+    unsafe fn flush(&mut self, at: usize) {
+        let out = core::mem::replace(
+            &mut self.outbox[at],
+            Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), cells: 0, bytes: 0 },
+        );
+        if !out.head.is_null() {
+            // SAFETY: the chain is ours to give; heaps live for ever.
+            unsafe { send(out.target, out.head, out.tail) };
+        }
+    }
+
+    /// Sends everything that waits.
+    pub unsafe fn flush_all(&mut self) {
+        for at in 0..OUTBOXES {
+            // SAFETY: the contract above.
+            unsafe { self.flush(at) };
+        }
+    }
+
+    /// Puts ready cells back into their extents and settles every figure, so that the accounts are exact.
+    pub unsafe fn settle_all(&mut self) {
+        for class in 1..CLASSES {
+            // SAFETY: the bin's cells all come from the current extent.
+            unsafe {
+                let mut cell = core::mem::replace(self.bin(class), null_mut());
+                let extent = self.pools[class].current;
+                let mut left = 0;
+                while !cell.is_null() {
+                    let next = (*cell).next;
+                    (*cell).next = (*extent).list;
+                    (*extent).list = cell;
+                    cell = next;
+                    left += 1;
+                }
+                if left > 0 {
+                    (*extent).countdown -= left;
+                    (*extent).settled -= left;
+                    ledger::use_bytes(-i64::from(left) * i64::from((*extent).cell_bytes));
+                }
+                let pool = &mut self.pools[class];
+                ledger::add(Key::HeapGets, u64::from(pool.handed - left));
+                pool.handed = 0;
+                if !extent.is_null() {
+                    settle(&mut *extent);
+                }
+                for head in [pool.partial, pool.full] {
+                    let mut at = head;
+                    while !at.is_null() {
+                        settle(&mut *at);
+                        at = (*at).next;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives back extents that nobody needs. After [`Self::settle_all`].
+    unsafe fn release_empty(&mut self) {
+        for pool in &mut self.pools {
+            let extent = pool.current;
+            // SAFETY: a current extent without cells out is in no list but as current.
+            unsafe {
+                if !extent.is_null() && (*extent).out() == 0 {
+                    pool.current = null_mut();
+                    SPACE.lock().free_extent(extent);
+                }
+            }
+        }
+    }
+}
+
+/// Counts what came back to an extent since it was last looked at.
+fn settle(extent: &mut Extent) {
+    let out = extent.out();
+    let back = extent.settled - out;
+    if back > 0 {
+        extent.settled = out;
+        ledger::add(Key::HeapFrees, u64::from(back));
+        ledger::use_bytes(-(i64::from(back) * i64::from(extent.cell_bytes)));
+    }
+}
+
+/// Gives a chain of cells to the heap whose extents they come from.
+///
+/// # Safety
+/// The cells from `head` to `tail` are linked, free, and all of `target`'s extents.
+pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
+    // SAFETY: heaps live for ever; the chain is ours until the exchange succeeds.
+    unsafe {
+        let inbox = &(*target).inbox.head;
+        let mut first = inbox.load(Ordering::Relaxed);
+        loop {
+            (*tail).next = first;
+            match inbox.compare_exchange_weak(first, head, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => first = now,
+            }
+        }
+        if (*target).state.load(Ordering::Relaxed) == State::Abandoned as u32 {
+            // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
+            let _heaps = HEAPS.lock();
+            if (*target).state.load(Ordering::Relaxed) == State::Abandoned as u32 {
+                (*target).collect();
+                (*target).release_empty();
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The extent is in no list.
+unsafe fn link(head: &mut *mut Extent, extent: *mut Extent) {
+    // SAFETY: extents in lists are live.
+    unsafe {
+        (*extent).next = *head;
+        (*extent).previous = null_mut();
+        if !(*head).is_null() {
+            (**head).previous = extent;
+        }
+    }
+    *head = extent;
+}
+
+/// # Safety
+/// The extent is in that list.
+unsafe fn unlink(head: &mut *mut Extent, extent: *mut Extent) {
+    // SAFETY: extents in lists are live.
+    unsafe {
+        let (next, previous) = ((*extent).next, (*extent).previous);
+        if !next.is_null() {
+            (*next).previous = previous;
+        }
+        if previous.is_null() { *head = next } else { (*previous).next = next }
+    }
+}

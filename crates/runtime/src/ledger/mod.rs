@@ -1,0 +1,105 @@
+//! Keeping the accounts: plain stores into the process's slot of the ledger.
+//!
+//! ```text
+//! add(key, n) -> GUARD -> page that fork wipes -> slot in the shared file (or a private one)
+//! ```
+//!
+//! Before the ledger is attached, and where there is none, the figures go to a private slot. A child made by
+//! fork or clone must never write to its parent's slot, even if it was made without the C library's
+//! knowledge: the pointer to the slot lies in a page that the kernel wipes in a child (MADV_WIPEONFORK), so
+//! the child's first look finds nothing and attaches anew.
+//!
+//! Invariant: whatever happens, there is a slot to write to; nothing here allocates, formats or waits.
+//! Not here: finding and folding slots in the file (`attach`).
+
+pub mod attach;
+
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use underbar_ledger::{Key, Slot};
+
+/// SAFETY: a slot is made of atomics only, for which zero is a value.
+static PRIVATE: Slot = unsafe { core::mem::zeroed() };
+static FIRST: AtomicPtr<Slot> = AtomicPtr::new((&raw const PRIVATE).cast_mut());
+/// Points to the word that points to the slot. Changed when the ledger is attached; read by everyone, relaxed:
+/// both words are good for ever.
+static GUARD: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new((&raw const FIRST).cast_mut());
+
+/// This process's slot.
+#[inline]
+pub fn slot() -> &'static Slot {
+    let guard = GUARD.load(Ordering::Relaxed);
+    // SAFETY: the guard is a static or a page that stays mapped.
+    let slot = unsafe { &*guard }.load(Ordering::Relaxed);
+    if slot.is_null() {
+        return attach::in_child();
+    }
+    // SAFETY: slots stay mapped in the process whose guard points to them.
+    unsafe { &*slot }
+}
+
+/// Adds to a counter.
+#[inline]
+pub fn add(key: Key, amount: u64) {
+    if !cfg!(feature = "no-accounts") {
+        slot().cell(key).fetch_add(amount, Ordering::Relaxed);
+    }
+}
+
+/// Sets a figure.
+#[inline]
+pub fn set(key: Key, value: u64) {
+    if !cfg!(feature = "no-accounts") {
+        slot().cell(key).store(value, Ordering::Relaxed);
+    }
+}
+
+/// Raises a peak to a value, if it is below.
+#[inline]
+pub fn raise(key: Key, value: u64) {
+    if !cfg!(feature = "no-accounts") {
+        let cell = slot().cell(key);
+        if cell.load(Ordering::Relaxed) < value {
+            cell.fetch_max(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Adds to, or takes from, the bytes in use, and raises their peak.
+#[inline]
+pub fn use_bytes(change: i64) {
+    if !cfg!(feature = "no-accounts") {
+        let slot = slot();
+        let used =
+            slot.cell(Key::HeapUsed).fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
+        // Cells freed by one thread and counted by another may take the sum below zero for a moment.
+        if change > 0 && (used as i64) > 0 {
+            raise(Key::HeapUsedPeak, used);
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn clock_gettime(clock: i32, time: *mut underbar_sys::syscall::Timespec) -> i32;
+}
+
+/// A clock of a few milliseconds' grain that costs a few nanoseconds to read: the C library reads it without
+/// entering the kernel.
+pub fn coarse_nanoseconds() -> u64 {
+    const CLOCK_MONOTONIC_COARSE: i32 = 6;
+    let mut time = underbar_sys::syscall::Timespec::default();
+    // SAFETY: `time` is ours to fill.
+    unsafe { clock_gettime(CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
+}
+
+fn use_slot(slot: *const Slot, guard: *mut AtomicPtr<Slot>) {
+    // SAFETY: the caller gives a guard that stays mapped.
+    unsafe { &*guard }.store(slot.cast_mut(), Ordering::Relaxed);
+    GUARD.store(guard, Ordering::Relaxed);
+}
+
+/// The private slot, for a process without a ledger.
+fn private() -> *const Slot {
+    &raw const PRIVATE
+}

@@ -1,0 +1,107 @@
+//! Starting: options are read and the accounts attached before the first request is served.
+//!
+//! The first request may come from the loader, long before any constructor, when only one thread exists.
+//! Invariant: [`ensure`] does its work once, and nothing that it calls asks the program's heap.
+//! Not here: what the options mean (`options`), and what is done with them (`heap`).
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::{heap, ledger};
+
+const NOT_YET: u32 = 0;
+const AT_IT: u32 = 1;
+const DONE: u32 = 2;
+static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
+/// Key whose destructor tells us that a thread ends; 0 for none, else the key plus 1.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" {
+    fn pthread_key_create(key: *mut u32, destructor: Option<unsafe extern "C" fn(*mut u8)>) -> i32;
+    fn pthread_setspecific(key: u32, value: *const u8) -> i32;
+    fn __errno_location() -> *mut i32;
+    fn __register_atfork(
+        before: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+        library: *mut u8,
+    ) -> i32;
+}
+
+/// Makes the heap ready. Cheap when it is.
+pub fn ensure() {
+    if STATE.load(Ordering::Acquire) == DONE {
+        return;
+    }
+    if STATE.compare_exchange(NOT_YET, AT_IT, Ordering::Acquire, Ordering::Acquire).is_ok() {
+        ledger::attach::attach();
+        let mut key = 0;
+        // SAFETY: `key` is ours to fill; the destructor is a function of ours.
+        if unsafe { pthread_key_create(&raw mut key, Some(thread_ends)) } == 0 {
+            KEY.store(key + 1, Ordering::Relaxed);
+        }
+        STATE.store(DONE, Ordering::Release);
+    }
+    // Otherwise: either this thread is in the middle of it (and needs storage, which works with the defaults),
+    // or another one is, which can only be when threads start before the first request was served.
+}
+
+/// The rest, for which the C library must be up: called by the preload's constructor.
+pub fn constructor() {
+    ensure();
+    // SAFETY: functions of ours, which stay loaded: the preload is never closed.
+    unsafe {
+        __register_atfork(
+            Some(before_fork),
+            Some(after_fork),
+            Some(after_fork_in_child),
+            core::ptr::null_mut(),
+        )
+    };
+}
+
+/// The process ends in good order: settles its figures.
+pub fn destructor() {
+    heap::settle();
+    ledger::attach::ended();
+}
+
+/// Arranges to be told when this thread ends.
+pub fn at_thread_end(heap: *mut u8) {
+    let key = KEY.load(Ordering::Relaxed);
+    if key != 0 {
+        // SAFETY: the key exists. A failure only means that the heap stays with the ended thread.
+        unsafe { pthread_setspecific(key - 1, heap) };
+    }
+}
+
+unsafe extern "C" fn thread_ends(heap: *mut u8) {
+    // SAFETY: the value was set by this thread in `at_thread_end`.
+    unsafe { heap::thread_ends(heap) }
+}
+
+extern "C" fn before_fork() {
+    heap::before_fork();
+}
+
+extern "C" fn after_fork() {
+    // SAFETY: the C library calls this in the thread that called `before_fork`.
+    unsafe { heap::after_fork() }
+}
+
+extern "C" fn after_fork_in_child() {
+    // SAFETY: as above; in the child that thread is the only one.
+    unsafe { heap::after_fork_in_child() }
+    let _ = ledger::slot();
+}
+
+/// Sets errno.
+pub fn set_errno(number: i32) {
+    // SAFETY: the C library gives each thread its own.
+    unsafe { *__errno_location() = number }
+}
+
+/// Reads errno.
+pub fn errno() -> i32 {
+    // SAFETY: the C library gives each thread its own.
+    unsafe { *__errno_location() }
+}
