@@ -17,6 +17,7 @@
 //! | [`counter`] | what an entry of the table says |
 //! | [`table`] | the table: one entry for each counter |
 //! | [`layout`] | the structures above, as the runtime maps them |
+//! | [`make`] | the first bytes of a new file |
 //! | [`view`] | the same bytes, read and checked by the host |
 //!
 //! Not here: mapping the file (that needs `unsafe`), claiming and folding slots (`runtime`), and
@@ -26,6 +27,7 @@
 
 pub mod counter;
 pub mod layout;
+pub mod make;
 pub mod table;
 pub mod view;
 

@@ -96,14 +96,18 @@ counters! {
         "The part of it that lies in the segments of this heap.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so nothing can be loaded beside them.";
-    NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or capabilities", Count, live Exact, killed Exact, Sum,
-        "Programs started that change their user, group or capabilities; the loader ignores a preload there.";
+    NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, live Exact, killed Exact, Sum,
+        "Programs started that take another user's or group's rights; the loader ignores a preload there.";
+    NotFollowedCapabilities = "follow.file_capabilities", "not followed: file capabilities", Count, live Exact, killed Exact, Sum,
+        "Programs started that gain capabilities from their file; the loader ignores a preload there.";
     NotFollowedBits32 = "follow.bits32", "not followed: 32-bit", Count, live Exact, killed Exact, Sum,
         "Programs started that are 32-bit.";
     NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, live Exact, killed Exact, Sum,
         "Programs started whose loader is not glibc's (musl, for example).";
-    NotFollowedOtherMachine = "follow.other_machine", "not followed: another machine or format", Count, live Exact, killed Exact, Sum,
-        "Programs started that are for another processor or no ELF file.";
+    NotFollowedOtherMachine = "follow.other_machine", "not followed: another processor", Count, live Exact, killed Exact, Sum,
+        "Programs started that are for another processor.";
+    NotFollowedMalformed = "follow.malformed", "not followed: a file that makes no sense", Count, live Exact, killed Exact, Sum,
+        "Files started that are neither a program nor a script that can be understood.";
     NotFollowedPreloadHidden = "follow.preload_hidden", "not followed: the preload library is not visible there", Count, live Exact, killed Exact, Sum,
         "Programs started in another root or mount namespace, where the preload library's path does not exist.";
     NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment cleared", Count, live Exact, killed Exact, Sum,

@@ -6,6 +6,7 @@
 #![no_std]
 
 mod execute;
+mod exit;
 mod malloc;
 mod start;
 

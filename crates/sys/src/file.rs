@@ -99,6 +99,15 @@ pub fn getegid() -> u32 {
     unsafe { syscall3(GETEGID, 0, 0, 0) }.map_or(u32::MAX, |group| group as u32)
 }
 
+/// Where a symbolic link leads: fills `buffer`, says how many bytes. Cut without notice where it is too long.
+pub fn readlink<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
+    // SAFETY: the kernel reads the path up to its zero byte and writes at most the buffer.
+    let length = unsafe {
+        syscall3(number::READLINK, path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len())?
+    };
+    Ok(buffer.get(..length).unwrap_or_default())
+}
+
 /// The parent process; 0 where it lives outside our process namespace.
 #[inline]
 #[must_use]

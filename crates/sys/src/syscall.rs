@@ -120,6 +120,7 @@ pub mod number {
     pub const WAIT4: usize = 61;
     pub const KILL: usize = 62;
     pub const FTRUNCATE: usize = 77;
+    pub const READLINK: usize = 89;
     pub const GETUID: usize = 102;
     pub const GETEUID: usize = 107;
     pub const GETPPID: usize = 110;

@@ -25,11 +25,14 @@ pub mod target;
 
 use carry::Reason;
 use core::ffi::c_char;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use environment::Environment;
 use target::Target;
+use underbar_ledger::Key;
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
+
+use crate::{heap, ledger};
 
 /// The variable that says "follow only the program itself": its value is the process that gave the order, so
 /// the program is whose process that is (`run --exec`) or whose parent (`run`).
@@ -42,9 +45,6 @@ static FOLLOWED: AtomicBool = AtomicBool::new(true);
 static CHILDREN: AtomicBool = AtomicBool::new(true);
 /// This process, as it was at the start: a forked child sees another number from the kernel.
 static ORIGIN: AtomicI32 = AtomicI32::new(0);
-/// How often a program was started that is not followed, by [`Reason`]. Added to by any thread.
-static NOT_FOLLOWED: [AtomicU64; Reason::ALL.len()] = [const { AtomicU64::new(0) }; Reason::ALL.len()];
-
 /// Takes the orders from the environment. To be called once, before the program's `main`.
 ///
 /// # Safety
@@ -53,13 +53,18 @@ pub unsafe fn at_start(environment: *const *const c_char) {
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
     ORIGIN.store(getpid(), Ordering::Relaxed);
-    if let Some(value) = environment.value(NO_FOLLOW) {
-        let from = number(value);
-        let is_the_program = from == Some(getpid()) || from == Some(getppid());
-        CHILDREN.store(false, Ordering::Relaxed);
-        FOLLOWED.store(is_the_program, Ordering::Relaxed);
-    }
+    CHILDREN.store(environment.value(NO_FOLLOW).is_none(), Ordering::Relaxed);
+    FOLLOWED.store(is_wanted(environment), Ordering::Relaxed);
     calls::find_next();
+}
+
+/// Whether this environment, in this process, asks for accounts. May be asked before [`at_start`].
+#[must_use]
+pub fn is_wanted(environment: Environment<'_>) -> bool {
+    environment.value(NO_FOLLOW).is_none_or(|value| {
+        let from = number(value);
+        from == Some(getpid()) || from == Some(getppid())
+    })
 }
 
 /// Is this process one to be accounted? False only under `--no-follow` in a child that got the library all
@@ -69,18 +74,24 @@ pub fn is_followed() -> bool {
     FOLLOWED.load(Ordering::Relaxed)
 }
 
-/// How many programs this process (its forked children counted in their own memory) has started that are
-/// not followed for `reason`.
-#[must_use]
-pub fn not_followed(reason: Reason) -> u64 {
-    NOT_FOLLOWED.get(reason as usize).map_or(0, |count| count.load(Ordering::Relaxed))
-}
-
 /// Counts a started program that is not followed.
 pub fn count_not_followed(reason: Reason) {
-    if let Some(count) = NOT_FOLLOWED.get(reason as usize) {
-        count.fetch_add(1, Ordering::Relaxed);
-    }
+    ledger::add(
+        match reason {
+            Reason::Static => Key::NotFollowedStatic,
+            Reason::SetUid => Key::NotFollowedSetUid,
+            Reason::FileCapabilities => Key::NotFollowedCapabilities,
+            Reason::Bits32 => Key::NotFollowedBits32,
+            Reason::OtherLibc => Key::NotFollowedOtherLibc,
+            Reason::OtherMachine => Key::NotFollowedOtherMachine,
+            Reason::Unreadable => Key::NotFollowedUnreadable,
+            Reason::Malformed => Key::NotFollowedMalformed,
+            Reason::PreloadNotVisible => Key::NotFollowedPreloadHidden,
+            Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
+            Reason::NotAsked => Key::NotFollowedByRequest,
+        },
+        1,
+    );
 }
 
 /// Who will run the new program.
@@ -104,7 +115,12 @@ unsafe fn with_environment<R>(
 ) -> R {
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
-    match judge(runner, target, environment) {
+    let myself = runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
+    if myself {
+        // Another program may take this one's place: what it did so far must be in the ledger.
+        heap::settle();
+    }
+    match judge(myself, target, environment) {
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
@@ -113,10 +129,9 @@ unsafe fn with_environment<R>(
     }
 }
 
-fn judge(runner: Runner, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
+fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
     let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
-    let stays = runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
-    if !(CHILDREN.load(Ordering::Relaxed) || stays && is_followed()) {
+    if !(CHILDREN.load(Ordering::Relaxed) || myself && is_followed()) {
         return Err(Reason::NotAsked);
     }
     if !target::is_readable(library) {
@@ -142,7 +157,7 @@ mod tests {
         let pointers = [preload.as_ptr(), core::ptr::null()];
         // SAFETY: the pointers end with null and live until the end of this function.
         let environment = unsafe { Environment::new(pointers.as_ptr()) };
-        judge(Runner::Child, Target::At(AT_FDCWD, &path), environment)
+        judge(false, Target::At(AT_FDCWD, &path), environment)
     }
 
     #[test]
@@ -155,9 +170,10 @@ mod tests {
         assert_eq!(judge_with(library, "/bin/sh"), Ok(()));
         assert_eq!(judge_with("/gone/libunderbar.so", "/bin/sh"), Err(Reason::PreloadNotVisible));
         assert_eq!(judge_with("/y/libother.so", "/bin/sh"), Err(Reason::EnvironmentCleared));
-        let before = not_followed(Reason::Malformed);
+        let count = || ledger::slot().cell(Key::NotFollowedMalformed).load(Ordering::Relaxed);
+        let before = count();
         count_not_followed(Reason::Malformed);
-        assert_eq!(not_followed(Reason::Malformed), before + 1);
+        assert_eq!(count(), before + 1);
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 

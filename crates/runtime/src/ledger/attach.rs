@@ -1,10 +1,362 @@
-//! placeholder
-use underbar_ledger::Slot;
-/// x
-pub fn attach() {}
-/// x
-pub fn ended() {}
-/// x
+//! Finding this process a slot in the ledger file, and leaving it in good order.
+//!
+//! ```text
+//! UNDERBAR_LEDGER -> open -> header -> a free slot? claim it
+//!                                   -> none: fold an ended process into its program's aggregate, take its place
+//!                                   -> none to fold: stay private, count "unrecorded"
+//! fork           -> the same again, for the child
+//! exec           -> the same again, and the slot of the program before is marked as ended
+//! ```
+//!
+//! Invariants: the slot's space in the file is allocated before it is mapped, so a full file system means no
+//! slot, never SIGBUS. No descriptor stays open. A process writes to its own slot only, and to another's only
+//! while that one's directory entry says that this process folds it.
+//! Not here: what is counted.
+
+use core::ffi::{CStr, c_char};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use underbar_ledger::layout::{CONTROL_OFFSET, Directory, FILE_BYTES, SLOT_BYTES, SLOTS, SLOTS_OFFSET};
+use underbar_ledger::{Header, Key, Slot, SlotState};
+use underbar_sys::{file, syscall};
+
+use super::{private, use_slot};
+use crate::follow::{self, environment::Environment};
+
+/// The variable that names the ledger file.
+pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
+
+const HEADER_BYTES: usize = 2 * CONTROL_OFFSET;
+/// Longest path of a ledger.
+const PATH_BYTES: usize = 512;
+/// Time since boot, also while the machine slept: what processes of one machine can compare.
+const CLOCK_BOOTTIME: u32 = 7;
+
+/// The mapped header and control page; null without a ledger. Set when attached, kept for ever.
+static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
+/// This process's place in the directory, and the process that took it: a forked child has another number.
+static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// The file's path, for children made by fork. Written once, at the start.
+static PATH: [AtomicU64; PATH_BYTES / 8] = [const { AtomicU64::new(0) }; PATH_BYTES / 8];
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// Gives this process its slot, if the environment names a ledger. Once, at the start.
+pub fn attach() {
+    with_environment(|environment| {
+        if !follow::is_wanted(environment) {
+            return;
+        }
+        if let Some(path) = environment.value_c(LEDGER)
+            && path.to_bytes_with_nul().len() <= PATH_BYTES
+        {
+            remember(path);
+            open();
+        }
+    });
+}
+
+/// Calls `then` with the environment. The first request for storage may come before the C library knows it;
+/// then the kernel is asked.
+pub fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
+    // SAFETY: nobody changes the environment before the program runs.
+    let known = unsafe { environ };
+    if !known.is_null() {
+        // SAFETY: the C library's environment.
+        return then(unsafe { Environment::new(known) });
+    }
+    let mut text = [0_u8; 16 * 1024];
+    let mut pointers = [core::ptr::null::<c_char>(); 512];
+    let mut length = 0;
+    if let Ok(fd) = syscall::open(c"/proc/self/environ", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
+        let room = text.len() - 1;
+        while let Some(rest) = text.get_mut(length..room)
+            && let Ok(read) = syscall::read(fd, rest)
+            && read > 0
+        {
+            length += read;
+        }
+        let _ = syscall::close(fd);
+    }
+    let strings = text[..length].split_inclusive(|&byte| byte == 0).filter(|string| string.ends_with(b"\0"));
+    for (pointer, string) in pointers[..511].iter_mut().zip(strings) {
+        *pointer = string.as_ptr().cast();
+    }
+    // SAFETY: C strings in `text`, and a null pointer after them.
+    then(unsafe { Environment::new(pointers.as_ptr()) })
+}
+
+fn remember(path: &CStr) {
+    for (word, bytes) in PATH.iter().zip(path.to_bytes_with_nul().chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
+    }
+}
+
+/// Opens the remembered file and moves into a slot of it.
+fn open() {
+    let mut path = [0_u8; PATH_BYTES];
+    for (bytes, word) in path.chunks_mut(8).zip(&PATH) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return };
+    let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
+    let Ok(fd) = syscall::open(path, flags, 0) else { return };
+    if let Some(header) = header(fd)
+        && let Some((place, slot)) = claim(fd, header)
+    {
+        fill_in(slot);
+        // What was counted before there was a ledger.
+        // SAFETY: the private slot is a static.
+        let before = unsafe { &*private() };
+        for (cell, earlier) in slot.counters.iter().zip(&before.counters) {
+            cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let me = process();
+        PLACE.store(place, Ordering::Relaxed);
+        PROCESS.store(me, Ordering::Relaxed);
+        if header.directory.change(place, (SlotState::Claimed, me), (SlotState::Live, me)) {
+            use_slot(slot, guard());
+        }
+    }
+    let _ = syscall::close(fd);
+}
+
+/// The file's header, mapped once in a process and its forked children.
+fn header(fd: i32) -> Option<&'static Header> {
+    let mut header = HEADER.load(Ordering::Relaxed);
+    if header.is_null() {
+        if !file::fstat(fd).is_ok_and(|status| status.is_regular() && status.size >= FILE_BYTES as i64) {
+            return None;
+        }
+        header = map(fd, 0, HEADER_BYTES)?.cast();
+        // SAFETY: a mapped page; a header is made of atomics.
+        if !unsafe { &*header }.is_ours() {
+            return None;
+        }
+        HEADER.store(header, Ordering::Relaxed);
+    }
+    // SAFETY: it stays mapped.
+    Some(unsafe { &*header })
+}
+
+/// Maps a part of the file, shared.
+fn map(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
+    let protection = syscall::PROT_READ | syscall::PROT_WRITE;
+    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
+    unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, offset as u64).ok() }
+}
+
+fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
+    let at = SLOTS_OFFSET + place * SLOT_BYTES;
+    syscall::fallocate(fd, 0, at as u64, SLOT_BYTES as u64).ok()?;
+    let slot: *mut Slot = map(fd, at, SLOT_BYTES)?.cast();
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    Some(unsafe { &*slot })
+}
+
+fn process() -> u32 {
+    syscall::getpid() as u32
+}
+
+fn claim(fd: i32, header: &Header) -> Option<(usize, &'static Slot)> {
+    let me = process();
+    let directory = &header.directory;
+    let mut free = None;
+    for place in 0..SLOTS {
+        match directory.get(place) {
+            // The program that this process was before it became this one.
+            Some((SlotState::Live, process)) if process == me && place != PLACE.load(Ordering::Relaxed) => {
+                let _ = directory.change(place, (SlotState::Live, me), (SlotState::Ended, me));
+            }
+            Some((SlotState::Free, 0))
+                if free.is_none()
+                    && directory.change(place, (SlotState::Free, 0), (SlotState::Claimed, me)) =>
+            {
+                free = Some(place);
+            }
+            _ => {}
+        }
+    }
+    let place = match free {
+        Some(place) => place,
+        None => match fold(fd, header, me) {
+            Some(place) => place,
+            None => {
+                header.unrecorded.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+        },
+    };
+    let Some(slot) = map_slot(fd, place) else {
+        let _ = directory.change(place, (SlotState::Claimed, me), (SlotState::Free, 0));
+        header.unrecorded.fetch_add(1, Ordering::Relaxed);
+        return None;
+    };
+    slot.wipe();
+    Some((place, slot))
+}
+
+/// Adds an ended process to its program's aggregate and claims its slot.
+fn fold(fd: i32, header: &Header, me: u32) -> Option<usize> {
+    become_folder(header, me)?;
+    let whole = map(fd, 0, FILE_BYTES);
+    let found = whole.and_then(|whole| {
+        // SAFETY: a slot of the mapped file; only allocated ones are asked for.
+        let slot = |place: usize| unsafe { &*whole.add(SLOTS_OFFSET + place * SLOT_BYTES).cast::<Slot>() };
+        fold_into(&header.directory, me, slot)
+    });
+    if let Some(whole) = whole {
+        // SAFETY: mapped above; nobody else knows of it.
+        let _ = unsafe { syscall::munmap(whole, FILE_BYTES) };
+    }
+    header.folder.store(0, Ordering::Release);
+    found
+}
+
+/// Makes this process the only one that folds; replaces one that died over it.
+fn become_folder(header: &Header, me: u32) -> Option<()> {
+    for _ in 0..200 {
+        let holder = header.folder.load(Ordering::Relaxed);
+        if (holder == 0 || is_gone(holder))
+            && header.folder.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        {
+            return Some(());
+        }
+        syscall::sched_yield();
+    }
+    None
+}
+
+fn is_gone(process: u32) -> bool {
+    syscall::kill(process as i32, 0) == Err(syscall::Errno::ESRCH)
+}
+
+fn fold_into<'a>(directory: &Directory, me: u32, slot: impl Fn(usize) -> &'a Slot) -> Option<usize> {
+    for place in 0..SLOTS {
+        let Some((state, process)) = directory.get(place) else { continue };
+        let over = match state {
+            SlotState::Ended => true,
+            SlotState::Live | SlotState::Claimed | SlotState::Folding => is_gone(process),
+            SlotState::Free | SlotState::Aggregate => false,
+        };
+        if !over || !directory.change(place, (state, process), (SlotState::Folding, me)) {
+            continue;
+        }
+        if matches!(state, SlotState::Claimed | SlotState::Folding) {
+            // Died before it was anything, or while it was wiped: its figures are not to be believed.
+            let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
+            return Some(place);
+        }
+        let same = (0..SLOTS).find(|&other| {
+            directory.get(other).is_some_and(|(state, _)| state == SlotState::Aggregate)
+                && slot(other).program.same(&slot(place).program)
+        });
+        match same {
+            Some(aggregate) => {
+                slot(aggregate).fold(slot(place));
+                let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Claimed, me));
+                return Some(place);
+            }
+            // The first of its program becomes the aggregate; go on looking for a place.
+            None => {
+                let _ = directory.change(place, (SlotState::Folding, me), (SlotState::Aggregate, process));
+            }
+        }
+    }
+    None
+}
+
+/// Who this process is.
+fn fill_in(slot: &Slot) {
+    slot.parent.store(file::getppid() as u32, Ordering::Relaxed);
+    slot.started_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    let mut text = [0_u8; 256];
+    if let Ok(program) = file::readlink(c"/proc/self/exe", &mut text) {
+        slot.program.store(program);
+    }
+    if let Ok(fd) = syscall::open(c"/proc/self/cmdline", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
+        if let Ok(length) = syscall::read(fd, &mut text) {
+            slot.arguments.store(text.get(..length).unwrap_or_default());
+        }
+        let _ = syscall::close(fd);
+    }
+}
+
+/// A page that the kernel wipes in a forked child, for the pointer to the slot.
+fn guard() -> *mut AtomicPtr<Slot> {
+    static PAGE: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new(null_mut());
+    let mut page = PAGE.load(Ordering::Relaxed);
+    if page.is_null() {
+        let Ok(mapped) = syscall::map_anonymous(4096) else { return super::first_guard() };
+        // SAFETY: the page is ours; wiped memory is a null pointer, which every reader expects.
+        if unsafe { syscall::madvise(mapped, 4096, syscall::MADV_WIPEONFORK) }.is_err() {
+            // An old kernel: the handler of fork has to do (`after_fork`).
+            return super::first_guard();
+        }
+        page = mapped.cast();
+        PAGE.store(page, Ordering::Relaxed);
+    }
+    page
+}
+
+/// In a child that was made by fork or clone: leaves the parent's slot and finds one of its own. What the
+/// child inherited in storage counts as its own from the start; what the parent did does not.
+#[cold]
 pub fn in_child() -> &'static Slot {
-    unsafe { &*super::private() }
+    // SAFETY: the private slot is a static.
+    let own = unsafe { &*private() };
+    let inherited = HEADER.load(Ordering::Relaxed);
+    use_slot(own, super::first_guard());
+    if !inherited.is_null() {
+        let figures = parents_figures();
+        own.wipe();
+        for (key, figure) in figures {
+            own.cell(key).store(figure, Ordering::Relaxed);
+        }
+        PLACE.store(SLOTS, Ordering::Relaxed);
+        open();
+    }
+    super::slot()
+}
+
+/// The storage that a forked child has from the start.
+fn parents_figures() -> [(Key, u64); 6] {
+    let slot = super::last_slot();
+    [
+        (Key::HeapUsed, Key::HeapUsed),
+        (Key::HeapUsedPeak, Key::HeapUsed),
+        (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
+        (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
+        (Key::HeapInitialSize, Key::HeapInitialSize),
+        (Key::HeapIncrementSize, Key::HeapIncrementSize),
+    ]
+    .map(|(to, from)| (to, slot.cell(from).load(Ordering::Relaxed)))
+}
+
+/// After a fork, in the child: makes sure that it has its own slot, also where no page could be wiped.
+pub fn after_fork() {
+    let me = PROCESS.load(Ordering::Relaxed);
+    if me != 0 && me != process() {
+        PROCESS.store(0, Ordering::Relaxed);
+        in_child();
+    }
+}
+
+/// The process ends in good order.
+pub fn ended() {
+    let header = HEADER.load(Ordering::Relaxed);
+    let me = process();
+    if header.is_null() || PROCESS.load(Ordering::Relaxed) != me {
+        return;
+    }
+    super::slot().ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    // SAFETY: it stays mapped.
+    let directory = unsafe { &(*header).directory };
+    let _ = directory.change(PLACE.load(Ordering::Relaxed), (SlotState::Live, me), (SlotState::Ended, me));
 }

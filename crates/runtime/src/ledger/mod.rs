@@ -93,10 +93,25 @@ pub fn coarse_nanoseconds() -> u64 {
     (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
 }
 
-fn use_slot(slot: *const Slot, guard: *mut AtomicPtr<Slot>) {
+fn use_slot(slot: &'static Slot, guard: *mut AtomicPtr<Slot>) {
+    let slot = core::ptr::from_ref(slot).cast_mut();
+    LAST.store(slot, Ordering::Relaxed);
     // SAFETY: the caller gives a guard that stays mapped.
-    unsafe { &*guard }.store(slot.cast_mut(), Ordering::Relaxed);
+    unsafe { &*guard }.store(slot, Ordering::Relaxed);
     GUARD.store(guard, Ordering::Relaxed);
+}
+
+/// The slot in use, where no fork wipes the word: a child finds its parent's figures by it.
+static LAST: AtomicPtr<Slot> = AtomicPtr::new((&raw const PRIVATE).cast_mut());
+
+fn last_slot() -> &'static Slot {
+    // SAFETY: slots stay mapped, also in children.
+    unsafe { &*LAST.load(Ordering::Relaxed) }
+}
+
+/// The guard of before the ledger was attached: an ordinary static.
+fn first_guard() -> *mut AtomicPtr<Slot> {
+    (&raw const FIRST).cast_mut()
 }
 
 /// The private slot, for a process without a ledger.
