@@ -9,10 +9,10 @@ use crate::counter::{
     Fold, Unit,
 };
 
-/// What may be missing from gets and frees while a process runs or after it was killed: each
-/// thread settles its counts when a list of cells is used up, so at most one list for each cell
-/// size is outstanding.
-const BATCH: Exactness = Within("one list of cells (at most 64 KiB of them) for each thread and cell size");
+/// What may be missing from gets and frees while a process runs or after it was killed: a thread counts when
+/// a list of cells is used up, and publishes when enough has gathered.
+const BATCH: Exactness =
+    Within("1,024 requests or 64 KiB, and one list of cells for each cell size, of every running thread");
 
 macro_rules! counters {
     ($($name:ident = $key:literal, $label:literal, $unit:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {

@@ -71,11 +71,15 @@ pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>) {
         (0, increment) => increment,
         (initial, increment) => initial.min(increment),
     };
-    // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment.
+    // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A
+    // large cell wastes address space, not memory, since its last pages are never touched; but where the size
+    // of segments was set, address space is what counts, so that large requests are packed as elements.
     let (limit, extent) = if policy.disposition == Disposition::Free || smallest < 16 * 1024 {
         (0, 4096)
     } else if smallest < 1 << 20 {
         (512, 4096)
+    } else if smallest < usize::MAX {
+        (8192, 64 * 1024)
     } else {
         (LARGEST_CELL, 64 * 1024)
     };

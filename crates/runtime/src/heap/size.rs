@@ -5,7 +5,7 @@
 //!         9..16   144 ... 256            steps of 16
 //!        17..24   288 ... 512            steps of 32
 //!        25..32   576 ... 1024           steps of 64
-//!        33..44   1280, 1536 ... 8192    four steps for each doubling
+//!        33..52   1280, 1536 ... 32768   four steps for each doubling
 //! ```
 //!
 //! Invariant: `cell_bytes(class_of(n)) >= n`, and every cell size is a multiple of 16. Up to 1 KiB a cell
@@ -13,11 +13,11 @@
 //! Not here: requests above [`LARGEST_CELL`], which are elements of a segment.
 
 /// Number of classes; class 0 is nobody's.
-pub const CLASSES: usize = 45;
+pub const CLASSES: usize = 53;
 /// Up to here the class comes from a table with one entry for every 16 bytes.
 pub const LARGEST_SMALL: usize = 1024;
 /// The largest cell.
-pub const LARGEST_CELL: usize = 8192;
+pub const LARGEST_CELL: usize = 32768;
 /// Entries of [`CLASS_OF_UNITS`], rounded up to a whole number of words.
 pub const UNITS: usize = 72;
 

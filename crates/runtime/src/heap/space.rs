@@ -297,13 +297,12 @@ impl Space {
             let total = size + after.size();
             self.index.remove(after, total - size);
             self.enter_pages(segment, block.0 + want + FREE_HEAD);
-            let taken = if total - want >= SMALLEST { want } else { total };
-            if taken == want {
-                let rest = Block(block.0 + want);
-                rest.set_free(total - want, segment.end());
-                if total > want {
-                    self.index.insert(rest, total - want);
-                }
+            let rest = total - want;
+            let taken = if rest >= SMALLEST { want } else { total };
+            if rest >= SMALLEST {
+                let rest_block = Block(block.0 + want);
+                rest_block.set_free(rest, segment.end());
+                self.index.insert(rest_block, rest);
             } else if block.0 + total != segment.end() {
                 Block(block.0 + total).clear_after_free();
             }

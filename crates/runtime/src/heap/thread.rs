@@ -37,6 +37,11 @@ const BATCH_CELLS: u32 = 64;
 const BATCH_BYTES: u32 = 16 * 1024;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
+/// An extent of large cells has room for this many, less one for the word that is not its own.
+const LEAST_CELLS: usize = 16;
+/// Figures are published when this many requests or bytes have gathered in a thread.
+const TALLY_REQUESTS: u32 = 1024;
+const TALLY_BYTES: i64 = 64 * 1024;
 
 #[derive(Clone, Copy)]
 struct Pool {
@@ -57,6 +62,46 @@ struct Outgoing {
     tail: *mut Cell,
     cells: u32,
     bytes: u32,
+}
+
+/// What a thread has counted and not yet published: an addition to shared memory for every list of cells would
+/// cost more than the cells.
+#[derive(Clone, Copy)]
+struct Tally {
+    gets: u32,
+    frees: u32,
+    bytes: i64,
+}
+
+impl Tally {
+    const fn new() -> Self {
+        Self { gets: 0, frees: 0, bytes: 0 }
+    }
+
+    /// Cells that went into a bin.
+    fn handed(&mut self, cells: u32, extent: &Extent) {
+        self.bytes += i64::from(cells) * i64::from(extent.cell_bytes);
+    }
+
+    /// Counts what came back to an extent since it was last looked at.
+    fn settle(&mut self, extent: &mut Extent) {
+        let back = extent.settled - extent.out();
+        extent.settled -= back;
+        self.frees += back;
+        self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
+    }
+
+    fn is_due(&self) -> bool {
+        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
+    }
+
+    #[cold]
+    fn publish(&mut self) {
+        ledger::add(Key::HeapGets, u64::from(self.gets));
+        ledger::add(Key::HeapFrees, u64::from(self.frees));
+        ledger::use_bytes(self.bytes);
+        *self = Self::new();
+    }
 }
 
 /// Who works with a heap.
@@ -86,6 +131,7 @@ pub struct ThreadHeap {
     /// The same while storage is filled (STORAGE): `bins` stays empty, so that malloc looks closer.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
+    tally: Tally,
     outbox: [Outgoing; OUTBOXES],
     /// Next of all heaps there are; set before the heap is published.
     next: *mut ThreadHeap,
@@ -107,6 +153,7 @@ impl ThreadHeap {
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
                 CLASSES],
+            tally: Tally::new(),
             outbox: [Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), cells: 0, bytes: 0 };
                 OUTBOXES],
             next: null_mut(),
@@ -253,7 +300,7 @@ impl ThreadHeap {
     #[cold]
     #[inline(never)]
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
-        ledger::add(Key::HeapGets, u64::from(self.pools[class].handed));
+        self.tally.gets += self.pools[class].handed;
         self.pools[class].handed = 0;
         // SAFETY: extents in our pools are live and ours.
         unsafe {
@@ -273,7 +320,10 @@ impl ThreadHeap {
                     (*extent).countdown += count;
                     (*extent).settled += count;
                     self.pools[class].handed = count;
-                    ledger::use_bytes(i64::from(count) * i64::from((*extent).cell_bytes));
+                    self.tally.handed(count, &*extent);
+                    if self.tally.is_due() {
+                        self.tally.publish();
+                    }
                     *self.bin(class) = cells;
                     return cells;
                 }
@@ -286,7 +336,7 @@ impl ThreadHeap {
     unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
-        settle(extent);
+        self.tally.settle(extent);
         if !extent.list.is_null() {
             let cells = extent.list;
             extent.list = null_mut();
@@ -306,10 +356,8 @@ impl ThreadHeap {
             return partial;
         }
         let cell_bytes = CELL_BYTES[class];
-        let mut bytes = EXTENT_BYTES.load(Ordering::Relaxed);
-        if cell_bytes > 1024 {
-            bytes *= 2;
-        }
+        let least = EXTENT_BYTES.load(Ordering::Relaxed);
+        let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
         let extent = SPACE.lock().get_extent(bytes);
         // SAFETY: a new extent is ours.
         if let Some(extent) = unsafe { extent.as_mut() } {
@@ -339,7 +387,7 @@ impl ThreadHeap {
     pub unsafe fn countdown_ended(&mut self, extent: *mut Extent) {
         // SAFETY: the extent is ours.
         unsafe {
-            settle(&mut *extent);
+            self.tally.settle(&mut *extent);
             let pool = &mut self.pools[(*extent).class as usize];
             if (*extent).held > 0 {
                 (*extent).countdown = (*extent).held;
@@ -457,23 +505,24 @@ impl ThreadHeap {
                 if left > 0 {
                     (*extent).countdown -= left;
                     (*extent).settled -= left;
-                    ledger::use_bytes(-i64::from(left) * i64::from((*extent).cell_bytes));
+                    self.tally.bytes -= i64::from(left) * i64::from((*extent).cell_bytes);
                 }
                 let pool = &mut self.pools[class];
-                ledger::add(Key::HeapGets, u64::from(pool.handed - left));
+                self.tally.gets += pool.handed - left;
                 pool.handed = 0;
                 if !extent.is_null() {
-                    settle(&mut *extent);
+                    self.tally.settle(&mut *extent);
                 }
                 for head in [pool.partial, pool.full] {
                     let mut at = head;
                     while !at.is_null() {
-                        settle(&mut *at);
+                        self.tally.settle(&mut *at);
                         at = (*at).next;
                     }
                 }
             }
         }
+        self.tally.publish();
     }
 
     /// Gives back extents that nobody needs. After [`Self::settle_all`].
@@ -488,17 +537,6 @@ impl ThreadHeap {
                 }
             }
         }
-    }
-}
-
-/// Counts what came back to an extent since it was last looked at.
-fn settle(extent: &mut Extent) {
-    let out = extent.out();
-    let back = extent.settled - out;
-    if back > 0 {
-        extent.settled = out;
-        ledger::add(Key::HeapFrees, u64::from(back));
-        ledger::use_bytes(-(i64::from(back) * i64::from(extent.cell_bytes)));
     }
 }
 
