@@ -66,7 +66,10 @@ pub fn destructor() {
 }
 
 /// Arranges to be told when this thread ends.
-pub fn at_thread_end(heap: *mut u8) {
+///
+/// # Safety
+/// `heap` is this thread's heap.
+pub unsafe fn at_thread_end(heap: *mut u8) {
     let key = KEY.load(Ordering::Relaxed);
     if key != 0 {
         // SAFETY: the key exists. A failure only means that the heap stays with the ended thread.

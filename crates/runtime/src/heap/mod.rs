@@ -201,7 +201,8 @@ fn new_thread() -> Option<*mut ThreadHeap> {
     }
     // The slot first: arranging for the thread's end may itself ask for storage.
     slot::set(heap);
-    start::at_thread_end(heap.cast());
+    // SAFETY: it is this thread's.
+    unsafe { start::at_thread_end(heap.cast()) };
     Some(heap)
 }
 
