@@ -41,7 +41,8 @@ pub struct SubOption {
     pub kind: Kind,
     /// Its default in underbar.
     pub underbar: Value,
-    /// Its default as IBM supplies it, outside CICS.
+    /// Its default as IBM supplies it, outside CICS. Unset if Language Environment has none that could be
+    /// meant here: then underbar's own holds.
     pub language_environment: Value,
     /// What it means.
     pub meaning: &'static str,

@@ -26,7 +26,10 @@ impl Entry {
         writeln!(out)?;
         if self.written()[0].kind != Kind::Free {
             writeln!(out)?;
-            for sub in self.written() {
+            for (position, sub) in self.written().iter().enumerate() {
+                if self.repeats(position) {
+                    continue;
+                }
                 writeln!(out, "  {}: {}", sub.name, sub.meaning)?;
                 write!(out, "      write {}", Accepted(sub.kind))?;
                 for (whose, value) in [("underbar", sub.underbar), ("IBM-supplied", sub.language_environment)]
@@ -42,6 +45,7 @@ impl Entry {
                 }
             }
         }
+        self.write_repeated(out)?;
         writeln!(out)?;
         writeln!(out, "{}", self.explanation)?;
         writeln!(out)?;
@@ -50,6 +54,27 @@ impl Entry {
             Effect::Partly(what) => writeln!(out, "On Linux: {what}."),
             Effect::AcceptedNoEffect(why) => writeln!(out, "On Linux: accepted, no effect: {why}."),
         }
+    }
+}
+
+impl Entry {
+    /// Whether a sub-option is one of a further pair of the same kind, as those of HEAPPOOLS are.
+    fn repeats(&self, position: usize) -> bool {
+        let earlier = position.checked_sub(2).and_then(|earlier| self.written().get(earlier));
+        earlier.is_some_and(|earlier| {
+            let sub = &self.written()[position];
+            (earlier.name, earlier.kind) == (sub.name, sub.kind) && self.written().len() > 9
+        })
+    }
+
+    fn write_repeated(&self, out: &mut dyn Write) -> fmt::Result {
+        let mut opening = "  and so on; IBM-supplied defaults ";
+        for (_, sub) in self.written().iter().enumerate().filter(|(position, _)| self.repeats(*position)) {
+            out.write_str(opening)?;
+            value::write(sub.kind, sub.language_environment, &[], Form::Short, out)?;
+            opening = ",";
+        }
+        if opening == "," { writeln!(out) } else { Ok(()) }
     }
 }
 
@@ -71,7 +96,16 @@ mod tests {
             let text = explain(option);
             assert!(text.starts_with(entry.name) && text.contains(entry.meaning));
             assert!(text.contains("On Linux: "), "{text}");
+            assert!(text.lines().count() < 50, "{text}");
         }
+    }
+
+    #[test]
+    fn pairs_are_explained_once() {
+        let text = explain(find_option(b"HEAPP").unwrap());
+        assert_eq!(text.matches("  size:").count(), 1, "{text}");
+        let rest = "  and so on; IBM-supplied defaults 32,10,128,10,256,10,1024,10,2048,10,0,10,0,10,0,10,0,10,0,10,0,10\n";
+        assert!(text.contains(rest), "{text}");
     }
 
     #[test]

@@ -179,6 +179,8 @@ underbar default                 THREADSTACK(OFF,AUTO,,ANYWHERE)
         settings(Base::LanguageEnvironment, "HEAP64(,3G)").write_options_report("x", "d", &mut out).unwrap();
         for row in [
             "IBM-supplied default             ANYHEAP(16384,8192,ANYWHERE,FREE)\n",
+            "underbar default                 HUGEPAGES(OFF)\n",
+            "underbar default                 MSGFILE(AUTO,FBA,121,0,NOENQ)\n",
             "IBM-supplied default             BELOWHEAP(8192,4096,FREE)\n",
             "IBM-supplied default             HEAP(32768,32768,ANYWHERE,KEEP,8192,4096)\n",
             "command line (--opts)            HEAP64(1M,3072M,KEEP,32768,32768,KEEP,4096,4096,FREE)\n",

@@ -162,31 +162,33 @@ pub struct Settings {
 impl Settings {
     /// The defaults, with nothing laid over them.
     pub const fn new(base: Base) -> Self {
-        let source = match base {
-            Base::Underbar => WhereSet::UnderbarDefault,
-            Base::LanguageEnvironment => WhereSet::LanguageEnvironmentDefault,
+        let mut settings = Self {
+            base,
+            values: [Value::Unset; SLOTS],
+            texts: Texts::EMPTY,
+            sub_options_set: [WhereSet::UnderbarDefault; SLOTS],
+            options_set: [WhereSet::UnderbarDefault; OPTIONS.len()],
         };
-        let mut values = [Value::Unset; SLOTS];
         let mut option = 0;
         while option < OPTIONS.len() {
             let sub_options = OPTIONS[option].sub_options;
-            let mut position = 0;
-            while position < sub_options.len() {
-                values[START[option] + position] = match base {
-                    Base::Underbar => sub_options[position].underbar,
-                    Base::LanguageEnvironment => sub_options[position].language_environment,
+            // Backwards, so that the first sub-option has the last word on where the option was set.
+            let mut position = sub_options.len();
+            while position > 0 {
+                position -= 1;
+                let (value, source) = match (base, sub_options[position].language_environment) {
+                    (Base::Underbar, _) | (_, Value::Unset) => {
+                        (sub_options[position].underbar, WhereSet::UnderbarDefault)
+                    }
+                    (Base::LanguageEnvironment, value) => (value, WhereSet::LanguageEnvironmentDefault),
                 };
-                position += 1;
+                settings.values[START[option] + position] = value;
+                settings.sub_options_set[START[option] + position] = source;
+                settings.options_set[option] = source;
             }
             option += 1;
         }
-        Self {
-            base,
-            values,
-            texts: Texts::EMPTY,
-            sub_options_set: [source; SLOTS],
-            options_set: [source; OPTIONS.len()],
-        }
+        settings
     }
 
     /// The defaults below all layers.
@@ -399,7 +401,11 @@ mod tests {
         let stack = Stack { init: StackSize::Bytes(131_072), increment: Size::Bytes(131_072) };
         assert_eq!(settings.stack(), stack);
         assert_eq!(settings.thread_stack(), ThreadStack { on: false, init: Size::Bytes(4096) });
-        assert_eq!(settings.where_set(0), WhereSet::LanguageEnvironmentDefault);
+        let source =
+            |name: &str| crate::find_option(name.as_bytes()).map(|option| settings.where_set(option));
+        assert_eq!(source("HEAP"), Some(WhereSet::LanguageEnvironmentDefault));
+        assert_eq!(source("HUGEPAGES"), Some(WhereSet::UnderbarDefault), "IBM supplies none");
+        assert_eq!(source("MSGFILE"), Some(WhereSet::UnderbarDefault), "SYSOUT means nothing here");
     }
 
     #[test]

@@ -319,7 +319,7 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
         name: "HUGEPAGES",
         least: 4,
         alias: "",
-        sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether segments that are kept ask for huge pages")],
+        sub_options: &[sub("OFF|ON", OFF_ON, OFF, Unset, "whether segments that are kept ask for huge pages")],
         meaning: "Whether kept segments of the heap ask for transparent huge pages. underbar's own.",
         explanation: "\
 Huge pages spare page faults and address translation in large heaps, and may raise resident memory.
@@ -385,7 +385,7 @@ Only segments that are kept ask for them: giving back part of a huge page would 
         least: 4,
         alias: "",
         sub_options: &[
-            sub("file", Kind::File, Auto, Auto, "AUTO, or a file name with %p %e %h in it"),
+            sub("file", Kind::File, Auto, Unset, "AUTO, or a file name with %p %e %h in it"),
             idle("recfm", RECORD_FORM, FBA, "record format", ORDINARY_FILE),
             idle("lrecl", COUNT, Number(121), "record length", ORDINARY_FILE),
             idle("blksize", COUNT, Number(0), "block size", ORDINARY_FILE),
