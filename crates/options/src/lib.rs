@@ -1,3 +1,107 @@
-//! Run-time options: grammar, defaults, meaning, where each value was set
+//! Run-time options: grammar, defaults, meaning, where each value was set.
+//!
+//! The grammar is that of z/OS Language Environment, `HEAP(64M,16M,,KEEP),RPTSTG(ON)`, and it is the same
+//! everywhere: on the command line, in `UNDERBAR_OPTS`, in a file, in a CEEOPTS data set, in a suggestion.
+//!
+//! ```text
+//!              table  one row per option: names, sub-options, defaults, meaning, effect on Linux
+//!                |
+//! text --grammar--> apply --> Settings --> heap(), storage(), ...   what the run-time obeys
+//!                     |          |-------> options report           what is in force, and who said so
+//!                     |          '-------> canonical                the shortest text for it
+//!                     '--> Diagnostic                               what, where, what to do
+//! ```
+//!
+//! This crate is linked into the user's process and runs before `main`, and into the command. So it does
+//! not allocate, does not panic on any text, never stops a program, and depends on nothing.
+//!
+//! # Inside the process
+//!
+//! The preload lays `UNDERBAR_OPTS` over the defaults and leaves complaints to the command:
+//!
+//! ```
+//! use underbar_options::{Base, Disposition, ProgramName, Settings, Size, WhereSet};
+//!
+//! let text = b"HEAP(64M,16M,,KEEP) MSGFILE(/tmp/%e.%p) [cc1plus] HEAP(256M)";
+//! let program = ProgramName { name: b"cc1plus", build_id: b"" };
+//! let mut settings = Settings::new(Base::Underbar);
+//! settings.apply(text, &program, WhereSet::Environment, &mut |_| ());
+//!
+//! let heap = settings.heap();
+//! assert_eq!(heap.init, Size::Bytes(256 << 20));
+//! assert_eq!(heap.increment, Size::Bytes(16 << 20)); // kept from the layer below
+//! assert_eq!(heap.disposition, Disposition::Keep);
+//!
+//! let mut room = [0; 64];
+//! let file = settings.message_file().and_then(|name| name.fill_in(42, b"cc1plus", b"host", &mut room));
+//! assert_eq!(file, Some(&b"/tmp/cc1plus.42"[..]));
+//! ```
+//!
+//! # Outside it
+//!
+//! The command applies layer by layer, says what is wrong, and prints what is in force:
+//!
+//! ```
+//! use underbar_options::{Base, ProgramName, Settings, WhereSet};
+//!
+//! let program = ProgramName::default();
+//! let mut said = String::new();
+//! let mut settings = Settings::new(Base::LanguageEnvironment);
+//! settings.apply(b"RPTSTG(ON)", &program, WhereSet::UserFile, &mut |_| ());
+//! settings.apply(b"HEPA(1M),HEAP(1M)", &program, WhereSet::CommandLine, &mut |diagnostic| {
+//!     said += &format!("{diagnostic}\n");
+//!     diagnostic.write_excerpt(&mut said).unwrap();
+//! });
+//! assert_eq!(said, "\
+//! column 1: HEPA is no run-time option and was left out; did you mean HEAP?
+//! HEPA(1M),HEAP(1M)
+//! ^^^^
+//! ");
+//!
+//! let mut report = String::new();
+//! settings.write_options_report("main", "11/20/26 10:15:07 AM", &mut report).unwrap();
+//! assert!(report.contains("user options file                RPTSTG(ON)\n"));
+//!
+//! let mut text = String::new();
+//! settings.canonical(&mut text).unwrap();
+//! assert_eq!(text, "HEAP(1M),RPTSTG(ON)");
+//! ```
+//!
+//! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
+//! Order to read in: `table`, `value`, `grammar`, `read`, `apply`, `settings`, `diagnostic`, `report`.
 #![no_std]
 #![forbid(unsafe_code)]
+
+mod apply;
+mod diagnostic;
+mod entry;
+mod explain;
+mod file_name;
+mod grammar;
+mod message;
+mod nearest;
+mod program;
+mod read;
+mod records;
+mod report;
+mod settings;
+mod shown;
+mod table;
+mod texts;
+mod value;
+
+pub use apply::check;
+pub use diagnostic::{Diagnostic, Problem, Severity};
+pub use entry::{Effect, Entry, SLOTS, SubOption, find_option};
+pub use file_name::FileName;
+pub use grammar::{Span, SyntaxFlaw};
+pub use program::ProgramName;
+pub use read::Flaw;
+pub use records::{CEEOPTS_ROOM, Ceeopts, ceeopts, ceexopt};
+pub use report::ReleaseLine;
+pub use settings::{
+    Base, Disposition, Dsa, Heap, Settings, Size, Stack, StackSize, Storage, ThreadStack, WhereSet,
+};
+pub use table::OPTIONS;
+pub use texts::TEXT_ROOM;
+pub use value::{Form, Kind, LARGEST_CELL, LARGEST_SIZE, M, SWITCH_OFF, SWITCH_ON, Value, Word};

@@ -1,0 +1,339 @@
+//! Laying a text over the settings: what is understood takes effect, the rest is reported, nothing stops.
+//!
+//! ```text
+//! Items --option--> find_option --> sub-option by sub-option: read a value, keep it, note where it was set
+//!       --section-> does it name this program? if not, skip to the next one
+//!       --flaw----> diagnostic
+//! ```
+//!
+//! An omitted sub-option, and one that cannot be read, keeps the value of the layer below.
+//! Not here: how a text is cut up (`grammar`), how values are read (`read`).
+
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::entry::{Effect, Entry, find_option};
+use crate::grammar::{Item, Items, Span, sub_options, within_parentheses};
+use crate::nearest::nearest;
+use crate::program::{ProgramName, Section};
+use crate::read::{self, Flaw};
+use crate::settings::{Base, Settings, WhereSet};
+use crate::table::OPTIONS;
+use crate::value::{Kind, SWITCH_OFF, SWITCH_ON, Value};
+
+impl Settings {
+    /// Lays `text` over these settings.
+    ///
+    /// Sections for other programs than `program` are skipped unread. `source` is recorded for all that the
+    /// text mentions, even where nothing changes. Never fails: what is not understood is handed to
+    /// `on_diagnostic` and leaves the value of the layer below. Allocates nothing.
+    pub fn apply<'t>(
+        &mut self,
+        text: &'t [u8],
+        program: &ProgramName<'_>,
+        source: WhereSet,
+        on_diagnostic: &mut dyn FnMut(Diagnostic<'t>),
+    ) {
+        Applier { settings: self, text, source, on_diagnostic }.run(Some(program));
+    }
+}
+
+/// Examines the whole of `text`, the sections of all programs included, and changes nothing.
+pub fn check<'t>(text: &'t [u8], on_diagnostic: &mut dyn FnMut(Diagnostic<'t>)) {
+    let mut settings = Settings::new(Base::Underbar);
+    let source = WhereSet::CommandLine;
+    Applier { settings: &mut settings, text, source, on_diagnostic }.run(None);
+}
+
+struct Applier<'s, 't, 'd> {
+    settings: &'s mut Settings,
+    text: &'t [u8],
+    source: WhereSet,
+    on_diagnostic: &'d mut dyn FnMut(Diagnostic<'t>),
+}
+
+impl Applier<'_, '_, '_> {
+    /// Without a program, all sections are for it.
+    fn run(&mut self, program: Option<&ProgramName<'_>>) {
+        let mut ours = true;
+        for item in Items::new(self.text) {
+            match item {
+                Item::Section { name, whole } => {
+                    let section = program.copied().unwrap_or_default().section(name.of(self.text));
+                    ours = section == Section::Matches || program.is_none();
+                    if section == Section::IsForNobody {
+                        ours = false;
+                        self.report(whole, Problem::SectionForNobody);
+                    }
+                }
+                Item::Flaw { span, flaw } => {
+                    // Which program an unclosed section is for is not known: then it is for none.
+                    let unclosed = flaw == crate::SyntaxFlaw::UnclosedSection;
+                    if ours || unclosed {
+                        self.report(span, Problem::Syntax(flaw));
+                    }
+                    ours &= !unclosed;
+                }
+                Item::Option { name, body } if ours => self.option(name, body),
+                Item::Option { .. } => {}
+            }
+        }
+    }
+
+    fn report(&mut self, span: Span, problem: Problem) {
+        (self.on_diagnostic)(Diagnostic { text: self.text, span, problem });
+    }
+
+    fn option(&mut self, name: Span, body: Option<Span>) {
+        let word = name.of(self.text);
+        let (option, negative) = match (find_option(word), without_no(word).and_then(find_option)) {
+            (Some(option), _) => (option, false),
+            (None, Some(option)) => (option, true),
+            (None, None) => {
+                let names = OPTIONS.iter().map(|entry| entry.name);
+                let nearest = nearest(word, names.clone()).or_else(|| nearest(without_no(word)?, names));
+                return self.report(name, Problem::UnknownOption { nearest });
+            }
+        };
+        let entry = &OPTIONS[option];
+        if negative && !entry.has_negative() {
+            return self.report(name, Problem::NoNegativeForm { entry });
+        }
+        self.settings.mention(option, self.source);
+        match entry.effect {
+            Effect::Honoured => {}
+            Effect::Partly(what) => self.report(name, Problem::Partly { entry, what }),
+            Effect::AcceptedNoEffect(why) => {
+                self.report(name, Problem::NoEffect { entry, sub_option: None, why });
+            }
+        }
+        let body = body.map(|body| self.without_attribute(body));
+        if entry.has_negative() {
+            self.switch(option, negative, body);
+        } else if let Some(body) = body {
+            self.sub_options(option, body);
+        } else if entry.written()[0].kind != Kind::Free {
+            self.report(name, Problem::NothingGiven { entry });
+        }
+    }
+
+    /// NAME, NONAME, NAME(values), NONAME(values); and NAME(ON), NAME(OFF) as CEEXOPT has it.
+    fn switch(&mut self, option: usize, negative: bool, body: Option<Span>) {
+        let mut on = !negative;
+        if let Some(body) = body {
+            match read::read(Kind::Switch, body.trimmed(self.text).of(self.text), Value::Unset) {
+                Ok(value) => on = (value == SWITCH_ON) != negative,
+                Err(_) => self.sub_options(option, body),
+            }
+        }
+        self.settings.set(option, 0, if on { SWITCH_ON } else { SWITCH_OFF }, self.source);
+    }
+
+    /// The body within the form ((...),OVR) that defaults of a region have; what stands within that form again
+    /// is unwrapped again, so that a text that is kept as written never looks like this form.
+    fn without_attribute(&mut self, mut body: Span) -> Span {
+        loop {
+            let mut parts = sub_options(self.text, body);
+            let (Some(first), second, None) = (parts.next(), parts.next(), parts.next()) else {
+                return body;
+            };
+            let Some(inner) = within_parentheses(self.text, first) else {
+                return body;
+            };
+            if let Some(attribute) = second {
+                let word = attribute.of(self.text);
+                if word.eq_ignore_ascii_case(b"NONOVR") {
+                    self.report(attribute, Problem::NonOverridable);
+                } else if !word.eq_ignore_ascii_case(b"OVR") {
+                    return body;
+                }
+            }
+            body = inner;
+        }
+    }
+
+    fn sub_options(&mut self, option: usize, body: Span) {
+        let entry = &OPTIONS[option];
+        let first = entry.sub_options.len() - entry.written().len();
+        if entry.written()[0].kind == Kind::Free {
+            let body = body.trimmed(self.text);
+            if body.start == body.end {
+                return;
+            }
+            let bytes = body.of(self.text).iter().map(|&byte| match byte {
+                blank if blank.is_ascii_whitespace() => b' ',
+                control if control.is_ascii_control() => b'?',
+                other => other,
+            });
+            if !self.settings.set_text(option, first, bytes, self.source) {
+                self.report(body, Problem::NoRoom { entry });
+            }
+            return;
+        }
+        for (position, span) in (first..).zip(sub_options(self.text, body)) {
+            if span.start == span.end {
+                continue;
+            }
+            if position >= entry.sub_options.len() {
+                return self.report(span, Problem::TooManySubOptions { entry });
+            }
+            self.sub_option(option, position, span);
+        }
+    }
+
+    fn sub_option(&mut self, option: usize, position: usize, span: Span) {
+        let entry = &OPTIONS[option];
+        let sub_option = &entry.sub_options[position];
+        let text = span.of(self.text);
+        let value = match read::read(sub_option.kind, text, self.settings.value(option, position)) {
+            Ok(value) => value,
+            Err(flaw) => {
+                let problem =
+                    Problem::BadValue { entry, sub_option, flaw, nearest: meant(entry, position, text) };
+                return self.report(flawed_part(span, flaw), problem);
+            }
+        };
+        if value == Value::Text {
+            if !self.settings.set_text(option, position, read::unquoted(text), self.source) {
+                return self.report(span, Problem::NoRoom { entry });
+            }
+        } else {
+            self.settings.set(option, position, value, self.source);
+        }
+        if let Effect::AcceptedNoEffect(why) = sub_option.effect
+            && value != sub_option.underbar
+        {
+            self.report(span, Problem::NoEffect { entry, sub_option: Some(sub_option), why });
+        }
+    }
+}
+
+fn without_no(word: &[u8]) -> Option<&[u8]> {
+    let (prefix, rest) = word.split_at_checked(2)?;
+    prefix.eq_ignore_ascii_case(b"NO").then_some(rest)
+}
+
+/// Of a flawed value, the part to point at: a single character where one is to blame.
+fn flawed_part(span: Span, flaw: Flaw) -> Span {
+    match flaw {
+        Flaw::BadDigit { at } | Flaw::LetterForDigit { at, .. } => {
+            Span { start: span.start + at, end: span.start + at + 1 }
+        }
+        _ => span,
+    }
+}
+
+/// The keyword that was probably meant.
+fn meant(entry: &'static Entry, position: usize, text: &[u8]) -> Option<&'static str> {
+    match entry.sub_options[position].kind {
+        Kind::Words(words) => nearest(text, words.iter().map(|word| word.name)),
+        Kind::Fill { clear: true } => nearest(text, ["NONE", "CLEAR"].into_iter()),
+        Kind::Fill { clear: false } => nearest(text, ["NONE"].into_iter()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::settings::{Disposition, Size};
+    use std::string::{String, ToString};
+    use std::vec::Vec;
+
+    const ANY: ProgramName<'_> = ProgramName { name: b"", build_id: b"" };
+
+    fn apply(settings: &mut Settings, text: &str, source: WhereSet) -> Vec<String> {
+        let mut found = Vec::new();
+        settings.apply(text.as_bytes(), &ANY, source, &mut |diagnostic| found.push(diagnostic.to_string()));
+        found
+    }
+
+    #[test]
+    fn layers_and_omitted_sub_options() {
+        let mut settings = Settings::new(Base::LanguageEnvironment);
+        assert!(apply(&mut settings, "HEAP(64M,16M,,FREE)", WhereSet::UserFile).is_empty());
+        assert!(apply(&mut settings, "h(,4M) RPTSTG(OFF)", WhereSet::CommandLine).is_empty());
+        let heap = settings.heap();
+        assert_eq!(heap.init, Size::Bytes(64 << 20));
+        assert_eq!(heap.increment, Size::Bytes(4 << 20));
+        assert_eq!(heap.disposition, Disposition::Free);
+        let option = find_option(b"HEAP").unwrap();
+        assert_eq!(settings.where_set(option), WhereSet::CommandLine);
+        assert_eq!(settings.where_sub_option_set(option, 0), WhereSet::UserFile);
+        assert_eq!(settings.where_sub_option_set(option, 1), WhereSet::CommandLine);
+        assert_eq!(settings.where_sub_option_set(option, 2), WhereSet::LanguageEnvironmentDefault);
+        let reference = find_option(b"RPTSTG").unwrap();
+        assert_eq!(settings.where_set(reference), WhereSet::CommandLine, "even if nothing changed");
+    }
+
+    #[test]
+    fn negatives_and_switches() {
+        let option = find_option(b"AIXBLD").unwrap();
+        for (text, negative) in [
+            ("NOAIXBLD", true),
+            ("AIXBLD", false),
+            ("noaix", true),
+            ("AIXBLD=(OFF)", true),
+            ("AIXBLD=((ON),OVR)", false),
+        ] {
+            let mut settings = Settings::default();
+            assert_eq!(apply(&mut settings, text, WhereSet::CommandLine).len(), 1, "{text}: no effect, only");
+            assert_eq!(settings.is_negative(option), negative, "{text}");
+        }
+        let test = find_option(b"TEST").unwrap();
+        let mut settings = Settings::default();
+        apply(&mut settings, "NOTEST(ALL,\"*\",\n\tPROMPT)", WhereSet::CommandLine);
+        assert!(settings.is_negative(test));
+        assert_eq!(settings.text(test, 1), b"ALL,\"*\",  PROMPT");
+    }
+
+    #[test]
+    fn what_is_kept_as_written_never_looks_like_the_form_with_ovr() {
+        for (text, kept) in [
+            ("TRAP((ON,SPIE),OVR)", "ON,SPIE"),
+            ("TRAP(((A)),NONOVR)", "A"),
+            ("TRAP((A)())", "(A)()"),
+            ("TRAP((A),B)", "(A),B"),
+            ("TRAP(())", ""),
+        ] {
+            let mut settings = Settings::default();
+            apply(&mut settings, text, WhereSet::CommandLine);
+            assert_eq!(settings.text(find_option(b"TRAP").unwrap(), 0), kept.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sections_are_for_their_programs() {
+        let text = b"HEAP(1M) [cc1] HEAP(2M) nonsense [ld]HEAP(3M)\n[*] RPTSTG(ON) [ld HEAP(9M)\nHEAP(8M)";
+        let mut spans = Vec::new();
+        let mut settings = Settings::default();
+        let program = ProgramName { name: b"ld", build_id: b"" };
+        settings.apply(text, &program, WhereSet::UserFile, &mut |diagnostic| spans.push(diagnostic.word()));
+        assert_eq!(settings.heap().init, Size::Bytes(3 << 20));
+        assert!(settings.report_storage());
+        assert_eq!(spans, [&b"[ld HEAP(9M)"[..]]);
+        let mut all = Vec::new();
+        check(text, &mut |diagnostic| all.push(diagnostic.word()));
+        assert_eq!(all, [&b"nonsense"[..], b"[ld HEAP(9M)"]);
+    }
+
+    #[test]
+    fn a_flawed_value_leaves_the_one_below() {
+        let mut settings = Settings::default();
+        apply(&mut settings, "HEAP(1M,2M,,KEEP)", WhereSet::UserFile);
+        let found = apply(&mut settings, "HEAP(-1,4M,,KEEEP,,,7)", WhereSet::CommandLine);
+        assert_eq!(found.len(), 3, "{found:?}");
+        let heap = settings.heap();
+        assert_eq!(heap.init, Size::Bytes(1 << 20));
+        assert_eq!(heap.increment, Size::Bytes(4 << 20));
+        assert_eq!(heap.disposition, Disposition::Keep);
+    }
+
+    #[test]
+    fn a_text_that_does_not_fit_is_left_out() {
+        let mut settings = Settings::default();
+        apply(&mut settings, "MSGFILE(/tmp/report)", WhereSet::UserFile);
+        let long = std::format!("MSGFILE({})", "x".repeat(crate::TEXT_ROOM));
+        assert_eq!(apply(&mut settings, &long, WhereSet::CommandLine).len(), 1);
+        assert_eq!(settings.message_file().map(|file| file.0), Some(&b"/tmp/report"[..]));
+    }
+}

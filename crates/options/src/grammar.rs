@@ -1,0 +1,323 @@
+//! The grammar: cuts an option text into options, sections and flaws, all of them byte spans.
+//!
+//! ```text
+//! text    := { blank | ',' | comment | section | option }
+//! comment := '#' ... end of line                     where an option could begin
+//! section := '[' ( '*' | program | 'build-id:' hex ) ']'
+//! option  := name [ [ '=' ] '(' body ')' ]           name: letters, digits, '_'
+//! body    := sub-option { ',' sub-option }           '(' ... ')' may be nested
+//! quote   := ' ... '  or  " ... "                    where a sub-option begins; a doubled quote stands for one
+//! ```
+//!
+//! Invariant: every step moves forward, and no option is longer than `LONGEST_OPTION`, so that the time is
+//! proportional to the text, whatever it holds. After a flaw it goes on at the next place that makes sense.
+//! Not here: what names and sub-options mean (`apply`).
+
+/// An option that is not closed after this many bytes is never closed.
+pub(crate) const LONGEST_OPTION: usize = 4096;
+
+/// Bytes of a text: from `start` up to but not including `end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte behind the last one.
+    pub end: usize,
+}
+
+impl Span {
+    pub(crate) fn of(self, text: &[u8]) -> &[u8] {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Without the blanks around it.
+    pub(crate) fn trimmed(self, text: &[u8]) -> Span {
+        let bytes = self.of(text);
+        let start = self.start + (bytes.len() - bytes.trim_ascii_start().len());
+        Span { start, end: start + bytes.trim_ascii().len() }
+    }
+}
+
+/// What the grammar finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Item {
+    Option { name: Span, body: Option<Span> },
+    Section { name: Span, whole: Span },
+    Flaw { span: Span, flaw: SyntaxFlaw },
+}
+
+/// What is wrong with the form of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SyntaxFlaw {
+    /// A character that no option can begin with.
+    StrayCharacter,
+    /// A closing parenthesis that nothing opened.
+    StrayParenthesis,
+    /// The parenthesis that opens here is not closed.
+    UnclosedParenthesis,
+    /// The quote that opens here is not closed.
+    UnclosedQuote,
+    /// NAME=value without parentheses.
+    ValueWithoutParentheses,
+    /// The bracket that opens here is not closed on its line.
+    UnclosedSection,
+}
+
+pub(crate) struct Items<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+impl<'t> Items<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.text.get(at).copied().unwrap_or(b'\n')
+    }
+
+    /// The first place from `at` on whose byte does not satisfy `passed`.
+    fn pass(&self, at: usize, passed: impl Fn(u8) -> bool) -> usize {
+        let rest = self.text.get(at..).unwrap_or_default();
+        at + rest.iter().take_while(|&&byte| passed(byte)).count()
+    }
+
+    fn end_of_line(&self, at: usize) -> usize {
+        self.pass(at, |byte| byte != b'\n')
+    }
+
+    fn section(&mut self, start: usize) -> Item {
+        let end = self.pass(start + 1, |byte| byte != b']' && byte != b'\n');
+        if self.text.get(end) == Some(&b']') {
+            self.at = end + 1;
+            let name = Span { start: start + 1, end }.trimmed(self.text);
+            return Item::Section { name, whole: Span { start, end: end + 1 } };
+        }
+        self.at = end;
+        Item::Flaw { span: Span { start, end }.trimmed(self.text), flaw: SyntaxFlaw::UnclosedSection }
+    }
+
+    fn option(&mut self, start: usize) -> Item {
+        let end = self.pass(start, is_name);
+        let name = Span { start, end };
+        self.at = end;
+        let mut open = self.pass(end, is_blank);
+        let equals = self.text.get(open) == Some(&b'=');
+        if equals {
+            open = self.pass(open + 1, is_blank);
+        }
+        if self.text.get(open) != Some(&b'(') {
+            if !equals {
+                return Item::Option { name, body: None };
+            }
+            self.at = self.pass(open, |byte| !is_separator(byte));
+            let flaw = SyntaxFlaw::ValueWithoutParentheses;
+            return Item::Flaw { span: Span { start, end: self.at }, flaw };
+        }
+        let limit = self.text.len().min(open + LONGEST_OPTION);
+        let (mut at, mut flaw) = (open, None);
+        while flaw.is_none() {
+            match end_of_sub_option(self.text, at + 1, limit) {
+                Ok(end) if self.byte(end) == b')' => {
+                    self.at = end + 1;
+                    return Item::Option { name, body: Some(Span { start: open + 1, end }) };
+                }
+                Ok(comma) => at = comma,
+                Err((SyntaxFlaw::UnclosedParenthesis, _)) => {
+                    flaw = Some((SyntaxFlaw::UnclosedParenthesis, Span { start: open, end: open + 1 }));
+                }
+                Err((other, at)) => flaw = Some((other, Span { start: at, end: at + 1 })),
+            }
+        }
+        // The rest of the line is most likely part of it; the next line is most likely not.
+        self.at = self.end_of_line(open);
+        let (flaw, span) = flaw.unwrap_or((SyntaxFlaw::UnclosedParenthesis, name));
+        Item::Flaw { span, flaw }
+    }
+}
+
+impl Iterator for Items<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        loop {
+            let start = self.pass(self.at, is_separator);
+            self.at = start;
+            match *self.text.get(start)? {
+                b'#' => self.at = self.end_of_line(start),
+                b'[' => return Some(self.section(start)),
+                b')' => {
+                    self.at = start + 1;
+                    let flaw = SyntaxFlaw::StrayParenthesis;
+                    return Some(Item::Flaw { span: Span { start, end: start + 1 }, flaw });
+                }
+                byte if is_name(byte) => return Some(self.option(start)),
+                _ => {
+                    let stray = |byte| !is_separator(byte) && !is_name(byte) && !b"#[)".contains(&byte);
+                    self.at = self.pass(start, stray);
+                    let flaw = SyntaxFlaw::StrayCharacter;
+                    return Some(Item::Flaw { span: Span { start, end: self.at }, flaw });
+                }
+            }
+        }
+    }
+}
+
+/// The sub-options of a body that [`Items`] found, without the blanks around them; empty ones included.
+pub(crate) fn sub_options(text: &[u8], body: Span) -> impl Iterator<Item = Span> + '_ {
+    let mut start = Some(body.start);
+    core::iter::from_fn(move || {
+        let from = start?;
+        // The body was closed, so that it has neither an open quote nor an open parenthesis.
+        let end = end_of_sub_option(text, from, body.end).unwrap_or(body.end).min(body.end);
+        start = (end < body.end).then_some(end + 1);
+        Some(Span { start: from, end }.trimmed(text))
+    })
+}
+
+/// What is within the parentheses, if `span` begins with one that its last byte closes.
+pub(crate) fn within_parentheses(text: &[u8], span: Span) -> Option<Span> {
+    let inner = Span { start: span.start + 1, end: span.end.checked_sub(1)? };
+    if span.of(text).first() != Some(&b'(') || inner.end < inner.start {
+        return None;
+    }
+    let mut at = inner.start;
+    loop {
+        match end_of_sub_option(text, at, span.end) {
+            Ok(comma) if text[comma] == b',' => at = comma + 1,
+            Ok(close) => return (close == inner.end).then_some(inner),
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Where the sub-option that begins at `from` ends: at a comma or a closing parenthesis of its own level,
+/// or, within a body, at its `limit`.
+fn end_of_sub_option(text: &[u8], from: usize, limit: usize) -> Result<usize, (SyntaxFlaw, usize)> {
+    let mut depth = 0_usize;
+    let mut begins = true;
+    let mut at = from;
+    while at < limit {
+        match text[at] {
+            b',' | b')' if depth == 0 => return Ok(at),
+            quote @ (b'\'' | b'"') if begins => {
+                let close = close_of_quote(&text[..limit], at, quote);
+                at = close.ok_or((SyntaxFlaw::UnclosedQuote, at))?;
+                begins = false;
+            }
+            byte => {
+                depth = match byte {
+                    b'(' => depth + 1,
+                    b')' => depth - 1,
+                    _ => depth,
+                };
+                begins = byte == b'(' || byte == b',' || (begins && is_blank(byte));
+            }
+        }
+        at += 1;
+    }
+    Err((SyntaxFlaw::UnclosedParenthesis, from))
+}
+
+/// The place of the quote that closes the one at `open`; a doubled quote does not.
+fn close_of_quote(text: &[u8], open: usize, quote: u8) -> Option<usize> {
+    let mut at = open + 1;
+    loop {
+        at += text.get(at..)?.iter().position(|&byte| byte == quote)?;
+        if text.get(at + 1) != Some(&quote) {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace()
+}
+
+fn is_separator(byte: u8) -> bool {
+    is_blank(byte) || byte == b','
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::{String, ToString};
+    use std::vec::Vec;
+
+    /// Each item on a line of its own: what it is, then its parts between bars.
+    fn items(text: &str) -> String {
+        let bytes = text.as_bytes();
+        let show = |span: Span| String::from_utf8_lossy(span.of(bytes)).to_string();
+        let lines: Vec<String> = Items::new(bytes)
+            .map(|item| match item {
+                Item::Option { name, body: None } => show(name),
+                Item::Option { name, body: Some(body) } => {
+                    let subs: Vec<String> = sub_options(bytes, body).map(show).collect();
+                    std::format!("{}|{}", show(name), subs.join("|"))
+                }
+                Item::Section { name, .. } => std::format!("[{}]", show(name)),
+                Item::Flaw { span, flaw } => std::format!("{flaw:?} {}", show(span)),
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    fn check(text: &str, expect: &str) {
+        assert_eq!(items(text), expect, "{text}");
+    }
+
+    #[test]
+    fn options_in_every_spelling() {
+        check("", "");
+        check(" ,\n, ", "");
+        check("HEAP(1M,,,KEEP) rptstg(on),NOAIXBLD", "HEAP|1M|||KEEP\nrptstg|on\nNOAIXBLD");
+        check("HEAP=(1M, 2M ),  STACK = ( ,,ANY)", "HEAP|1M|2M\nSTACK|||ANY");
+        check("HEAP()", "HEAP|");
+        check("HEAPP(ON,(8,2),10)", "HEAPP|ON|(8,2)|10");
+        check("HEAP64=((1M,2M),OVR)", "HEAP64|(1M,2M)|OVR");
+        check("HEAP(1M)RPTSTG(ON)", "HEAP|1M\nRPTSTG|ON");
+        check("HEAP(\n 1M,\n 2M\n)", "HEAP|1M|2M");
+    }
+
+    #[test]
+    fn quotes_hide_commas_and_parentheses() {
+        check("MSGFILE('a,b)c')", "MSGFILE|'a,b)c'");
+        check("MSGFILE( \"it's\" )", "MSGFILE|\"it's\"");
+        check("MSGFILE(it's) X", "MSGFILE|it's\nX");
+        check("STORAGE('''',',')", "STORAGE|''''|','");
+        check("ENVAR(\"A=1,B\",\"C\")", "ENVAR|\"A=1,B\"|\"C\"");
+    }
+
+    #[test]
+    fn comments_and_sections() {
+        check("# all of it HEAP(1M)\nHEAP(2M) # more\n", "HEAP|2M");
+        check("[cc1plus] HEAP(1M)\n[ * ]\n[build-id:00ff]", "[cc1plus]\nHEAP|1M\n[*]\n[build-id:00ff]");
+        check("[cc1\nHEAP(1M)", "UnclosedSection [cc1\nHEAP|1M");
+        check("STORAGE(#)", "STORAGE|#");
+    }
+
+    #[test]
+    fn flaws_do_not_hide_what_follows() {
+        check("HEAP(1M,\nRPTSTG(ON)", "UnclosedParenthesis (\nRPTSTG|ON");
+        check("HEAP(1M)) X", "HEAP|1M\nStrayParenthesis )\nX");
+        check("/HEAP(1M)", "StrayCharacter /\nHEAP|1M");
+        check("MSGFILE('abc)\nX", "UnclosedQuote '\nX");
+        check("RPTSTG=ON X", "ValueWithoutParentheses RPTSTG=ON\nX");
+        check("\u{2014}HEAP(1M)", "StrayCharacter \u{2014}\nHEAP|1M");
+        check("((((", "StrayCharacter ((((");
+        check("A=", "ValueWithoutParentheses A=");
+    }
+
+    #[test]
+    fn an_option_without_end_costs_no_more_than_the_longest() {
+        let text = "HEAP(".repeat(2000) + "\nRPTSTG(ON)";
+        check(&text, "UnclosedParenthesis (\nRPTSTG|ON");
+    }
+}

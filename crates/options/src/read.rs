@@ -1,0 +1,326 @@
+//! How the text of one sub-option becomes a value, or why it does not.
+//!
+//! Invariant: sizes are rounded here, so that what is kept is what is in force: 31-bit forms up to a
+//! multiple of 8 bytes, 64-bit forms to one of 1M.
+//! Not here: what kinds of values there are (`value`), and what happens to a flawed one (`apply`).
+
+use crate::value::{
+    AUTO_WORD, FILL_CLEAR, FILL_WORDS, Kind, LARGEST_CELL, LARGEST_SIZE, SWITCH_WORDS, Value, Word,
+};
+
+/// Why a text is no value of a kind. Offsets are bytes within the text that was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// Not one of the keywords.
+    NotAWord,
+    /// No size or number at all.
+    NotANumber,
+    /// A character in the middle of a number does not belong there.
+    BadDigit {
+        /// Where it stands.
+        at: usize,
+    },
+    /// A letter O for 0, or l or I for 1: the whole would be right with the digit.
+    LetterForDigit {
+        /// Where the letter stands.
+        at: usize,
+        /// The digit that was meant.
+        digit: u8,
+    },
+    /// Negative where only STACK may be.
+    Negative,
+    /// Outside the limits.
+    OutOfRange {
+        /// The largest value accepted.
+        most: u64,
+    },
+    /// Not NONE, two hexadecimal digits or a quoted character.
+    NotAFill,
+    /// An empty file name, a control character in it, or a `%` that stands for nothing.
+    NotAFileName,
+}
+
+/// Reads `text`, which has no surrounding blanks, as a value of `kind`.
+/// `below` is the value of the layer below: `(,2)` keeps its cell size.
+pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw> {
+    match kind {
+        Kind::Size { unit, least, auto, negative } => {
+            if auto && find_word(AUTO_WORD, text).is_some() {
+                return Ok(Value::Auto);
+            }
+            let (minus, bytes) = size(text)?;
+            let bytes = round_up(bytes, unit).filter(|bytes| *bytes <= LARGEST_SIZE);
+            let bytes = bytes.ok_or(Flaw::OutOfRange { most: LARGEST_SIZE })?;
+            match (minus, negative) {
+                (true, true) if bytes > 0 => Ok(Value::AllBut(bytes)),
+                (true, false) => Err(Flaw::Negative),
+                _ => Ok(Value::Bytes(bytes.max(least))),
+            }
+        }
+        Kind::Number { most } => Ok(Value::Number(number(text, most)?)),
+        Kind::Words(words) => find_word(words, text).map(Value::Word).ok_or(Flaw::NotAWord),
+        Kind::Switch => find_word(SWITCH_WORDS, text).map(Value::Word).ok_or(Flaw::NotAWord),
+        Kind::Fill { clear } => fill(text, clear),
+        Kind::Cell => cell(text, below),
+        Kind::File => {
+            // SYSOUT is Language Environment's own default; no ddname means anything here.
+            let auto = find_word(AUTO_WORD, text).is_some() || text.eq_ignore_ascii_case(b"SYSOUT");
+            if auto { Ok(Value::Auto) } else { file(text) }
+        }
+        Kind::Free => Ok(Value::Text),
+    }
+}
+
+/// The index of the keyword that `text` spells or abbreviates, without regard to case.
+pub(crate) fn find_word(words: &[Word], text: &[u8]) -> Option<u8> {
+    let found = words.iter().position(|word| abbreviates(text, word.name, word.least));
+    found.and_then(|index| u8::try_from(index).ok())
+}
+
+/// Whether `text` is `name`, or a start of it that has at least `least` letters.
+pub(crate) fn abbreviates(text: &[u8], name: &str, least: u8) -> bool {
+    text.len() >= least as usize
+        && text.len() <= name.len()
+        && text.eq_ignore_ascii_case(&name.as_bytes()[..text.len()])
+}
+
+/// Reads `n`, `nK`, `nM` or `nG`, with an optional sign; whether it is negative, and how many bytes.
+/// Invariant: never more than `LARGEST_SIZE` without an error, so that rounding cannot overflow.
+fn size(text: &[u8]) -> Result<(bool, u64), Flaw> {
+    let (sign, digits) = match text.first() {
+        Some(b'-' | b'+') => text.split_at(1),
+        _ => text.split_at(0),
+    };
+    let (digits, shift) = match digits.last() {
+        Some(b'k' | b'K') => (&digits[..digits.len() - 1], 10),
+        Some(b'm' | b'M') => (&digits[..digits.len() - 1], 20),
+        Some(b'g' | b'G') => (&digits[..digits.len() - 1], 30),
+        _ => (digits, 0),
+    };
+    let count = decimal(digits).map_err(|flaw| moved(flaw, sign.len()))?;
+    let bytes = count.checked_mul(1 << shift).filter(|bytes| *bytes <= LARGEST_SIZE);
+    Ok((sign == b"-", bytes.ok_or(Flaw::OutOfRange { most: LARGEST_SIZE })?))
+}
+
+fn number(text: &[u8], most: u64) -> Result<u64, Flaw> {
+    if text.first() == Some(&b'-') && decimal(&text[1..]).is_ok() {
+        return Err(Flaw::OutOfRange { most });
+    }
+    let number = decimal(text)?;
+    if number <= most { Ok(number) } else { Err(Flaw::OutOfRange { most }) }
+}
+
+/// Digits only. A number too large to hold comes back as the largest: the caller's limit is always below it.
+fn decimal(digits: &[u8]) -> Result<u64, Flaw> {
+    let mut number = 0_u64;
+    for (at, &byte) in digits.iter().enumerate() {
+        if !byte.is_ascii_digit() {
+            return Err(misspelt(digits, at));
+        }
+        number = number.saturating_mul(10).saturating_add(u64::from(byte - b'0'));
+    }
+    if digits.is_empty() { Err(Flaw::NotANumber) } else { Ok(number) }
+}
+
+/// Why `digits`, whose first bad byte stands at `at`, are no number.
+fn misspelt(digits: &[u8], at: usize) -> Flaw {
+    let meant = |byte: u8| match byte {
+        b'O' | b'o' => Some(b'0'),
+        b'l' | b'I' => Some(b'1'),
+        _ => None,
+    };
+    let any_digit = digits.iter().any(u8::is_ascii_digit);
+    if any_digit && digits.iter().all(|&byte| byte.is_ascii_digit() || meant(byte).is_some()) {
+        let digit = meant(digits[at]).unwrap_or(b'0');
+        return Flaw::LetterForDigit { at, digit };
+    }
+    if at == 0 { Flaw::NotANumber } else { Flaw::BadDigit { at } }
+}
+
+fn moved(flaw: Flaw, by: usize) -> Flaw {
+    match flaw {
+        Flaw::BadDigit { at } => Flaw::BadDigit { at: at + by },
+        Flaw::LetterForDigit { at, digit } => Flaw::LetterForDigit { at: at + by, digit },
+        other => other,
+    }
+}
+
+/// `bytes` rounded up to a multiple of `unit`, a power of two.
+fn round_up(bytes: u64, unit: u64) -> Option<u64> {
+    bytes.checked_add(unit - 1).map(|sum| sum & !(unit - 1))
+}
+
+fn fill(text: &[u8], clear: bool) -> Result<Value, Flaw> {
+    match find_word(FILL_WORDS, text).map(Value::Word) {
+        Some(FILL_CLEAR) if !clear => return Err(Flaw::NotAFill),
+        Some(word) => return Ok(word),
+        None => {}
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    match *text {
+        [high, low] => match (digit(high), digit(low)) {
+            (Some(high), Some(low)) => Ok(Value::Byte(high << 4 | low)),
+            _ => Err(Flaw::NotAFill),
+        },
+        [open @ (b'\'' | b'"'), byte, close] if open == close => Ok(Value::Byte(byte)),
+        // A quote within quotes is doubled.
+        [open @ (b'\'' | b'"'), a, b, close] if open == close && a == open && b == open => {
+            Ok(Value::Byte(open))
+        }
+        _ => Err(Flaw::NotAFill),
+    }
+}
+
+/// `size`, or `(size,pools)` where either may be left out.
+fn cell(text: &[u8], below: Value) -> Result<Value, Flaw> {
+    let (below_size, below_pools) = match below {
+        Value::Cell { size, pools } => (size, pools),
+        _ => (0, 0),
+    };
+    let Some(inner) = text.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")) else {
+        return Ok(Value::Cell { size: cell_size(text)?, pools: 0 });
+    };
+    let comma = inner.iter().position(|&byte| byte == b',').unwrap_or(inner.len());
+    let left = inner[..comma].trim_ascii();
+    let right = inner.get(comma + 1..).unwrap_or_default().trim_ascii();
+    let size = if left.is_empty() {
+        below_size
+    } else {
+        let from = 1 + inner.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        cell_size(left).map_err(|flaw| moved(flaw, from))?
+    };
+    let pools = if right.is_empty() {
+        below_pools
+    } else {
+        let after = inner.get(comma + 1..).unwrap_or_default();
+        let from = 2 + comma + after.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        number(right, 255).map_err(|flaw| moved(flaw, from))?.try_into().unwrap_or(u16::MAX)
+    };
+    Ok(Value::Cell { size, pools })
+}
+
+fn cell_size(text: &[u8]) -> Result<u32, Flaw> {
+    let most = LARGEST_CELL;
+    let (minus, bytes) = size(text)?;
+    let bytes = round_up(bytes, 8).filter(|bytes| *bytes <= most && !minus);
+    bytes.and_then(|bytes| u32::try_from(bytes).ok()).ok_or(Flaw::OutOfRange { most })
+}
+
+fn file(text: &[u8]) -> Result<Value, Flaw> {
+    let mut bytes = unquoted(text).peekable();
+    if bytes.peek().is_none() {
+        return Err(Flaw::NotAFileName);
+    }
+    while let Some(byte) = bytes.next() {
+        let stands_for_something = byte != b'%' || matches!(bytes.next(), Some(b'%' | b'p' | b'e' | b'h'));
+        if byte.is_ascii_control() || !stands_for_something {
+            return Err(Flaw::NotAFileName);
+        }
+    }
+    Ok(Value::Text)
+}
+
+/// The bytes of `text` without its quotes, if it has them; a doubled quote within stands for one.
+pub(crate) fn unquoted(text: &[u8]) -> impl Iterator<Item = u8> + Clone {
+    let quote = match text {
+        [open @ (b'\'' | b'"'), .., close] if open == close => Some(*open),
+        _ => None,
+    };
+    let inner = if quote.is_some() { &text[1..text.len() - 1] } else { text };
+    let mut second = false;
+    inner.iter().copied().filter(move |&byte| {
+        second = Some(byte) == quote && !second;
+        Some(byte) != quote || second
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{FILL_NONE, M};
+
+    const SIZE31: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: false };
+    const SIZE64: Kind = Kind::Size { unit: M, least: M, auto: false, negative: false };
+    const STACK: Kind = Kind::Size { unit: 8, least: 0, auto: false, negative: true };
+
+    fn check(kind: Kind, text: &str, expect: Result<Value, Flaw>) {
+        assert_eq!(read(kind, text.as_bytes(), Value::Unset), expect, "{text}");
+    }
+
+    #[test]
+    fn sizes_are_read_and_rounded() {
+        check(SIZE31, "0", Ok(Value::Bytes(0)));
+        check(SIZE31, "1", Ok(Value::Bytes(8)));
+        check(SIZE31, "8", Ok(Value::Bytes(8)));
+        check(SIZE31, "4081", Ok(Value::Bytes(4088)));
+        check(SIZE31, "32k", Ok(Value::Bytes(32768)));
+        check(SIZE31, "+2M", Ok(Value::Bytes(2 << 20)));
+        check(SIZE31, "3G", Ok(Value::Bytes(3 << 30)));
+        check(SIZE31, "auto", Ok(Value::Auto));
+        check(SIZE64, "1", Ok(Value::Bytes(M)));
+        check(SIZE64, "0", Ok(Value::Bytes(M)));
+        check(SIZE64, "1025K", Ok(Value::Bytes(2 * M)));
+        check(STACK, "-4K", Ok(Value::AllBut(4096)));
+        check(STACK, "-0", Ok(Value::Bytes(0)));
+        check(SIZE31, "131072G", Ok(Value::Bytes(LARGEST_SIZE)));
+    }
+
+    #[test]
+    fn bad_sizes_say_what_and_where() {
+        let most = LARGEST_SIZE;
+        check(SIZE31, "-1", Err(Flaw::Negative));
+        check(SIZE31, "-0", Err(Flaw::Negative));
+        check(SIZE31, "131073G", Err(Flaw::OutOfRange { most }));
+        check(SIZE31, "99999999999999999999999999", Err(Flaw::OutOfRange { most }));
+        check(SIZE31, "140737488355321", Ok(Value::Bytes(LARGEST_SIZE)));
+        check(SIZE31, "140737488355329", Err(Flaw::OutOfRange { most }));
+        check(SIZE31, "K", Err(Flaw::NotANumber));
+        check(SIZE31, "", Err(Flaw::NotANumber));
+        check(SIZE31, "big", Err(Flaw::NotANumber));
+        check(SIZE31, "12x4K", Err(Flaw::BadDigit { at: 2 }));
+        check(SIZE31, "1OM", Err(Flaw::LetterForDigit { at: 1, digit: b'0' }));
+        check(SIZE31, "+l6K", Err(Flaw::LetterForDigit { at: 1, digit: b'1' }));
+        check(SIZE64, "AUTO", Err(Flaw::NotANumber));
+    }
+
+    #[test]
+    fn fills_are_words_digits_or_a_quoted_character() {
+        let any = Kind::Fill { clear: true };
+        check(any, "none", Ok(FILL_NONE));
+        check(any, "CLEAR", Ok(FILL_CLEAR));
+        check(Kind::Fill { clear: false }, "CLEAR", Err(Flaw::NotAFill));
+        check(any, "fE", Ok(Value::Byte(0xFE)));
+        check(any, "'A'", Ok(Value::Byte(b'A')));
+        check(any, "''''", Ok(Value::Byte(b'\'')));
+        check(any, "\"'\"", Ok(Value::Byte(b'\'')));
+        check(any, "0", Err(Flaw::NotAFill));
+        check(any, "G0", Err(Flaw::NotAFill));
+        check(any, "'AB'", Err(Flaw::NotAFill));
+    }
+
+    #[test]
+    fn cells_have_a_plain_and_a_paired_form() {
+        check(Kind::Cell, "9", Ok(Value::Cell { size: 16, pools: 0 }));
+        check(Kind::Cell, "(32, 2)", Ok(Value::Cell { size: 32, pools: 2 }));
+        check(Kind::Cell, "64K", Ok(Value::Cell { size: 65536, pools: 0 }));
+        check(Kind::Cell, "65537", Err(Flaw::OutOfRange { most: LARGEST_CELL }));
+        check(Kind::Cell, "(8, 2x)", Err(Flaw::BadDigit { at: 5 }));
+        let below = Value::Cell { size: 24, pools: 3 };
+        assert_eq!(read(Kind::Cell, b"(,2)", below), Ok(Value::Cell { size: 24, pools: 2 }));
+        assert_eq!(read(Kind::Cell, b"(40)", below), Ok(Value::Cell { size: 40, pools: 3 }));
+    }
+
+    #[test]
+    fn file_names_may_be_quoted() {
+        check(Kind::File, "/tmp/%e.%p.%h%%", Ok(Value::Text));
+        check(Kind::File, "auto", Ok(Value::Auto));
+        check(Kind::File, "sysout", Ok(Value::Auto));
+        check(Kind::File, "'auto'", Ok(Value::Text));
+        check(Kind::File, "''", Err(Flaw::NotAFileName));
+        check(Kind::File, "a%q", Err(Flaw::NotAFileName));
+        check(Kind::File, "a%", Err(Flaw::NotAFileName));
+        assert!(unquoted(b"'it''s'").eq(*b"it's"));
+        assert!(unquoted(b"it's").eq(*b"it's"));
+        assert!(unquoted(b"''''").eq(*b"'"));
+    }
+}

@@ -1,0 +1,228 @@
+//! Settings as text: the options report, a single option, and the shortest text that leads to them.
+//!
+//! ```text
+//! column 1                       32 34
+//! LAST WHERE SET                 OPTION
+//! ------------------------------------------------------------------------------- (79)
+//! command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP)
+//! options file (--opts-file)     NOAIXBLD
+//! ```
+//!
+//! The report's columns are Language Environment's; its second line names underbar honestly.
+//! Not here: the form of the date, which the caller hands in; the storage report.
+
+use core::fmt::{self, Display, Write};
+
+use crate::settings::Settings;
+use crate::table::OPTIONS;
+use crate::value::{Form, Kind, Value};
+
+/// `underbar Vvv Rrr.mm`: the second line of every report, in the form of Language Environment's.
+pub struct ReleaseLine;
+
+impl Display for ReleaseLine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [version, release, modification] = [
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            env!("CARGO_PKG_VERSION_MINOR"),
+            env!("CARGO_PKG_VERSION_PATCH"),
+        ];
+        write!(out, "underbar V{version:0>2} R{release:0>2}.{modification:0>2}")
+    }
+}
+
+impl Settings {
+    /// Writes the options report. `enclave` is the program's name, `date` the date and time as they shall appear.
+    pub fn write_options_report(&self, enclave: &str, date: &str, out: &mut dyn Write) -> fmt::Result {
+        writeln!(out, "Options Report for Enclave {enclave} {date}")?;
+        writeln!(out, "{ReleaseLine}")?;
+        writeln!(out)?;
+        writeln!(out, "{:<31}OPTION", "LAST WHERE SET")?;
+        writeln!(out, "{:-<79}", "")?;
+        for option in 0..OPTIONS.len() {
+            if self.has_value(option) {
+                let prefix = if self.is_negative(option) { "NO" } else { "" };
+                write!(out, "{:<31}{prefix:<2}", self.where_set(option).label())?;
+                self.write_name_and_values(option, Form::Exact, out)?;
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one option with its values, such as `HEAP(64M,16M,ANYWHERE,KEEP)`; unset ones at the end are left out.
+    pub fn write_option(&self, option: usize, form: Form, out: &mut dyn Write) -> fmt::Result {
+        if self.is_negative(option) {
+            out.write_str("NO")?;
+        }
+        self.write_name_and_values(option, form, out)
+    }
+
+    fn write_name_and_values(&self, option: usize, form: Form, out: &mut dyn Write) -> fmt::Result {
+        out.write_str(OPTIONS[option].name)?;
+        self.write_list(option, form, &|position| self.value(option, position) != Value::Unset, out)
+    }
+
+    /// Writes the shortest text, of full names, that leads from the defaults to these values; empty if these
+    /// are the defaults. Where each was set is lost. A text that is no UTF-8 is written with U+FFFD.
+    pub fn canonical(&self, out: &mut dyn Write) -> fmt::Result {
+        self.canonical_over(&Settings::new(self.base()), out)
+    }
+
+    /// The same, leading from the values of `below`.
+    pub fn canonical_over(&self, below: &Settings, out: &mut dyn Write) -> fmt::Result {
+        let mut separator = "";
+        for (option, entry) in OPTIONS.iter().enumerate() {
+            let differs = |position| {
+                let value = self.value(option, position);
+                value != Value::Unset
+                    && (value != below.value(option, position)
+                        || (value == Value::Text
+                            && self.text(option, position) != below.text(option, position)))
+            };
+            if (0..entry.sub_options.len()).any(differs) {
+                let prefix = if self.is_negative(option) { "NO" } else { "" };
+                write!(out, "{separator}{prefix}{}", entry.name)?;
+                self.write_list(option, Form::Short, &differs, out)?;
+                separator = ",";
+            }
+        }
+        Ok(())
+    }
+
+    /// The parenthesis of those values that `shown` asks for; commas stand for the others before the last.
+    fn write_list(
+        &self,
+        option: usize,
+        form: Form,
+        shown: &dyn Fn(usize) -> bool,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        let sub_options = OPTIONS[option].sub_options;
+        let written = |position: &usize| sub_options[*position].kind != Kind::Switch;
+        let positions = (0..sub_options.len()).filter(written);
+        let Some(last) = positions.clone().filter(|&position| shown(position)).last() else {
+            return Ok(());
+        };
+        let mut separator = '(';
+        for position in positions.take_while(|&position| position <= last) {
+            out.write_char(separator)?;
+            separator = ',';
+            if shown(position) {
+                self.write_value(option, position, form, out)?;
+            }
+        }
+        out.write_char(')')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{Base, ProgramName, WhereSet};
+    use std::string::String;
+
+    fn settings(base: Base, text: &str) -> Settings {
+        let mut settings = Settings::new(base);
+        settings.apply(text.as_bytes(), &ProgramName::default(), WhereSet::CommandLine, &mut |_| ());
+        settings
+    }
+
+    fn canonical(text: &str) -> String {
+        let mut out = String::new();
+        settings(Base::Underbar, text).canonical(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn the_report_to_the_byte() {
+        let mut settings = settings(Base::Underbar, "NOAIXBLD,HEAP(64M,16M,,KEEP)");
+        settings.apply(b"RPTO(ON)", &ProgramName::default(), WhereSet::Environment, &mut |_| ());
+        let mut out = String::new();
+        settings.write_options_report("main", "11/20/26 10:15:07 AM", &mut out).unwrap();
+        let release = std::format!("{ReleaseLine}");
+        let expect = "\
+Options Report for Enclave main 11/20/26 10:15:07 AM
+RELEASE
+
+LAST WHERE SET                 OPTION
+-------------------------------------------------------------------------------
+command line (--opts)          NOAIXBLD
+command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP)
+underbar default                 HUGEPAGES(OFF)
+underbar default                 MSGFILE(AUTO)
+UNDERBAR_OPTS                    RPTOPTS(ON)
+underbar default                 RPTSTG(OFF)
+underbar default                 STACK(AUTO,AUTO,ANYWHERE)
+underbar default                 STORAGE(NONE,NONE,NONE)
+underbar default                 THREADSTACK(OFF,AUTO,,ANYWHERE)
+"
+        .replace("RELEASE", &release);
+        assert_eq!(out, expect);
+        assert_eq!(out.lines().nth(3).unwrap().find("OPTION"), Some(31));
+        assert_eq!(out.lines().nth(4).unwrap().len(), 79);
+    }
+
+    #[test]
+    fn the_release_line_has_the_columns_of_language_environments() {
+        let line = std::format!("{ReleaseLine}");
+        let (name, numbers) = line.split_once(' ').unwrap();
+        assert_eq!(name, "underbar");
+        let form: String = numbers.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
+        assert_eq!(form, "V99 R99.99");
+    }
+
+    #[test]
+    fn language_environments_rows() {
+        let mut out = String::new();
+        settings(Base::LanguageEnvironment, "HEAP64(,3G)").write_options_report("x", "d", &mut out).unwrap();
+        for row in [
+            "IBM-supplied default             ANYHEAP(16384,8192,ANYWHERE,FREE)\n",
+            "underbar default                 HUGEPAGES(OFF)\n",
+            "underbar default                 MSGFILE(AUTO,FBA,121,0,NOENQ)\n",
+            "IBM-supplied default             BELOWHEAP(8192,4096,FREE)\n",
+            "IBM-supplied default             HEAP(32768,32768,ANYWHERE,KEEP,8192,4096)\n",
+            "command line (--opts)            HEAP64(1M,3072M,KEEP,32768,32768,KEEP,4096,4096,FREE)\n",
+            "IBM-supplied default             HEAPCHK(OFF,1,0,0,0,1024,0,1024,0)\n",
+            "IBM-supplied default             HEAPPOOLS(OFF,8,10,32,10,128,10,256,10,1024,10,2048,10,0,10,0,10,0,10,\
+             0,10,0,10,0,10)\n",
+            "IBM-supplied default             STACK(131072,131072,ANYWHERE,KEEP,524288,131072)\n",
+            "IBM-supplied default             STORAGE(NONE,NONE,NONE,0)\n",
+            "IBM-supplied default             THREADSTACK(OFF,4096,4096,ANYWHERE,KEEP,131072,131072)\n",
+        ] {
+            assert!(out.contains(row), "{row}{out}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_text() {
+        for (text, expect) in [
+            ("", ""),
+            ("HEAP(AUTO,AUTO,ANY,AUTO)", ""),
+            ("rpts(on) heap(67108864,16384k,any,keep)", "HEAP(64M,16M,,KEEP),RPTSTG(ON)"),
+            ("HEAP(,,,FREE)", "HEAP(,,,FREE)"),
+            ("HEAP(1025K,1000)", "HEAP(1025K,1000)"),
+            ("STORAGE('A',,clear)", "STORAGE(41,,CLEAR)"),
+            ("STACK(-8K)", "STACK(-8K)"),
+            ("HEAPP(ON,(8,2),,(,3))", "HEAPPOOLS(ON,(8,2),,(0,3))"),
+            ("MSGFILE(/tmp/a.%p)", "MSGFILE(/tmp/a.%p)"),
+            ("MSGFILE('a b''c')", "MSGFILE('a b''c')"),
+            ("NOTEST(ALL,\"*\")", "NOTEST(ALL,\"*\")"),
+            ("AIXBLD NOFLOW", "AIXBLD,NOFLOW"),
+        ] {
+            assert_eq!(canonical(text), expect, "{text}");
+            assert_eq!(canonical(&canonical(text)), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_text_over_other_settings() {
+        let below = settings(Base::Underbar, "HEAP(1M,1M) MSGFILE(a)");
+        let mut above = below;
+        above.apply(b"HEAP(,2M) MSGFILE(b)", &ProgramName::default(), WhereSet::Tune, &mut |_| ());
+        let mut out = String::new();
+        above.canonical_over(&below, &mut out).unwrap();
+        assert_eq!(out, "HEAP(,2M),MSGFILE(b)");
+    }
+}

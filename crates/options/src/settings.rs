@@ -1,0 +1,428 @@
+//! The settings: every sub-option's value, and where it was last set.
+//!
+//! ```text
+//! defaults -> system file -> user file -> program file -> UNDERBAR_OPTS -> --opts
+//!             each applied over the one before; an omitted sub-option keeps what it finds
+//! ```
+//!
+//! A plain value that is copied and kept anywhere: one flat array by slot (see `entry`), so that an option
+//! added to the table is at once parsed, kept, reported and explained. What is honoured has a typed view.
+//! Not here: how a text is applied (`apply`), and how settings are written (`report`, `canonical`).
+
+use core::fmt::{self, Write};
+
+use crate::entry::{SLOTS, START, slot_named};
+use crate::file_name::FileName;
+use crate::table::OPTIONS;
+use crate::texts::Texts;
+use crate::value::{self, FILL_CLEAR, Form, Value};
+
+/// The defaults that all layers are laid over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Base {
+    /// underbar's: HEAP(AUTO,AUTO,ANYWHERE,AUTO), and nothing for what has no effect.
+    #[default]
+    Underbar,
+    /// Those that IBM supplies with Language Environment, outside CICS: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K).
+    LanguageEnvironment,
+}
+
+/// Where a value was last set, weakest layer first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum WhereSet {
+    /// underbar's default.
+    UnderbarDefault,
+    /// The default that IBM supplies with Language Environment.
+    LanguageEnvironmentDefault,
+    /// `/etc/underbar.opts`.
+    SystemFile,
+    /// The user's options file.
+    UserFile,
+    /// The options file that belongs to the program.
+    ProgramFile,
+    /// The environment variable UNDERBAR_OPTS.
+    Environment,
+    /// A file named on the command line.
+    OptionsFile,
+    /// A text on the command line.
+    CommandLine,
+    /// A suggestion under trial.
+    Tune,
+}
+
+impl WhereSet {
+    /// As the options report prints it; at most 29 columns.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::UnderbarDefault => "underbar default",
+            Self::LanguageEnvironmentDefault => "IBM-supplied default",
+            Self::SystemFile => "/etc/underbar.opts",
+            Self::UserFile => "user options file",
+            Self::ProgramFile => "program options file",
+            Self::Environment => "UNDERBAR_OPTS",
+            Self::OptionsFile => "options file (--opts-file)",
+            Self::CommandLine => "command line (--opts)",
+            Self::Tune => "underbar tune",
+        }
+    }
+}
+
+/// A size, or underbar's own choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// underbar decides.
+    Auto,
+    /// This many bytes, a multiple of 8.
+    Bytes(u64),
+}
+
+/// What becomes of an emptied increment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// Kept while the heap is busy, given back when it is not needed.
+    Auto,
+    /// Kept for later use.
+    Keep,
+    /// Given back at once.
+    Free,
+}
+
+/// What HEAP sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heap {
+    /// Bytes of the first segment; 0: it comes on first use, sized by the increment.
+    pub init: Size,
+    /// The least bytes of each further segment.
+    pub increment: Size,
+    /// What becomes of an emptied increment.
+    pub disposition: Disposition,
+}
+
+/// What STORAGE sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Storage {
+    /// What new elements are filled with.
+    pub getheap: Option<u8>,
+    /// What freed elements are filled with.
+    pub freeheap: Option<u8>,
+    /// What stack frames are filled with.
+    pub dsa: Dsa,
+}
+
+/// The third value of STORAGE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dsa {
+    /// Nothing is done.
+    None,
+    /// The unused stack is cleared once, before main.
+    Clear,
+    /// Stack frames are filled with this byte.
+    Byte(u8),
+}
+
+/// What STACK sets, for stacks that underbar makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stack {
+    /// The first segment.
+    pub init: StackSize,
+    /// The least bytes of each further segment.
+    pub increment: Size,
+}
+
+/// The first size of STACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StackSize {
+    /// As the kernel or the C library makes it.
+    Auto,
+    /// This many bytes; 0 has a meaning of its own on z/OS.
+    Bytes(u64),
+    /// All that is available minus this many bytes.
+    AllBut(u64),
+}
+
+/// What THREADSTACK sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadStack {
+    /// Whether the rest counts at all.
+    pub on: bool,
+    /// Size for threads that ask for the default, not yet raised to what is safe. Auto: the C library's.
+    pub init: Size,
+}
+
+/// All run-time options with their values, and where each was last set.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    base: Base,
+    values: [Value; SLOTS],
+    texts: Texts,
+    sub_options_set: [WhereSet; SLOTS],
+    options_set: [WhereSet; OPTIONS.len()],
+}
+
+impl Settings {
+    /// The defaults, with nothing laid over them.
+    pub const fn new(base: Base) -> Self {
+        let mut settings = Self {
+            base,
+            values: [Value::Unset; SLOTS],
+            texts: Texts::EMPTY,
+            sub_options_set: [WhereSet::UnderbarDefault; SLOTS],
+            options_set: [WhereSet::UnderbarDefault; OPTIONS.len()],
+        };
+        let mut option = 0;
+        while option < OPTIONS.len() {
+            let sub_options = OPTIONS[option].sub_options;
+            // Backwards, so that the first sub-option has the last word on where the option was set.
+            let mut position = sub_options.len();
+            while position > 0 {
+                position -= 1;
+                let (value, source) = match (base, sub_options[position].language_environment) {
+                    (Base::Underbar, _) | (_, Value::Unset) => {
+                        (sub_options[position].underbar, WhereSet::UnderbarDefault)
+                    }
+                    (Base::LanguageEnvironment, value) => (value, WhereSet::LanguageEnvironmentDefault),
+                };
+                settings.values[START[option] + position] = value;
+                settings.sub_options_set[START[option] + position] = source;
+                settings.options_set[option] = source;
+            }
+            option += 1;
+        }
+        settings
+    }
+
+    /// The defaults below all layers.
+    pub const fn base(&self) -> Base {
+        self.base
+    }
+
+    /// HEAP.
+    pub fn heap(&self) -> Heap {
+        const INIT: usize = slot_named("HEAP", "init");
+        const INCREMENT: usize = slot_named("HEAP", "incr");
+        const DISPOSITION: usize = slot_named("HEAP", "KEEP|FREE|AUTO");
+        Heap {
+            init: self.size(INIT),
+            increment: self.size(INCREMENT),
+            disposition: match self.values[DISPOSITION] {
+                Value::Word(0) => Disposition::Keep,
+                Value::Word(1) => Disposition::Free,
+                _ => Disposition::Auto,
+            },
+        }
+    }
+
+    /// STORAGE.
+    pub fn storage(&self) -> Storage {
+        const GETHEAP: usize = slot_named("STORAGE", "getheap");
+        const FREEHEAP: usize = slot_named("STORAGE", "freeheap");
+        const DSA: usize = slot_named("STORAGE", "dsa");
+        let byte = |slot: usize| match self.values[slot] {
+            Value::Byte(byte) => Some(byte),
+            _ => None,
+        };
+        Storage {
+            getheap: byte(GETHEAP),
+            freeheap: byte(FREEHEAP),
+            dsa: match self.values[DSA] {
+                Value::Byte(byte) => Dsa::Byte(byte),
+                FILL_CLEAR => Dsa::Clear,
+                _ => Dsa::None,
+            },
+        }
+    }
+
+    /// STACK.
+    pub fn stack(&self) -> Stack {
+        const INIT: usize = slot_named("STACK", "init");
+        const INCREMENT: usize = slot_named("STACK", "incr");
+        Stack {
+            init: match self.values[INIT] {
+                Value::Bytes(bytes) => StackSize::Bytes(bytes),
+                Value::AllBut(bytes) => StackSize::AllBut(bytes),
+                _ => StackSize::Auto,
+            },
+            increment: self.size(INCREMENT),
+        }
+    }
+
+    /// THREADSTACK.
+    pub fn thread_stack(&self) -> ThreadStack {
+        const ON: usize = slot_named("THREADSTACK", "OFF|ON");
+        const INIT: usize = slot_named("THREADSTACK", "init");
+        ThreadStack { on: self.is_on(ON), init: self.size(INIT) }
+    }
+
+    /// RPTSTG: whether the storage report is to be written.
+    pub fn report_storage(&self) -> bool {
+        const ON: usize = slot_named("RPTSTG", "OFF|ON");
+        self.is_on(ON)
+    }
+
+    /// RPTOPTS: whether the options report is to be written.
+    pub fn report_options(&self) -> bool {
+        const ON: usize = slot_named("RPTOPTS", "OFF|ON");
+        self.is_on(ON)
+    }
+
+    /// HUGEPAGES: whether kept segments ask for transparent huge pages.
+    pub fn huge_pages(&self) -> bool {
+        const ON: usize = slot_named("HUGEPAGES", "OFF|ON");
+        self.is_on(ON)
+    }
+
+    /// MSGFILE: where reports go; none for AUTO.
+    pub fn message_file(&self) -> Option<FileName<'_>> {
+        const FILE: usize = slot_named("MSGFILE", "file");
+        (self.values[FILE] == Value::Text).then(|| FileName(self.texts.get(FILE)))
+    }
+
+    fn size(&self, slot: usize) -> Size {
+        match self.values[slot] {
+            Value::Bytes(bytes) => Size::Bytes(bytes),
+            _ => Size::Auto,
+        }
+    }
+
+    fn is_on(&self, slot: usize) -> bool {
+        self.values[slot] == Value::Word(1)
+    }
+}
+
+/// By place in the table: `option` counts [`OPTIONS`], `position` its sub-options. No such place panics.
+impl Settings {
+    /// The value of a sub-option.
+    pub fn value(&self, option: usize, position: usize) -> Value {
+        self.values[slot(option, position)]
+    }
+
+    /// The bytes of a sub-option whose value is [`Value::Text`]; empty for all others.
+    pub fn text(&self, option: usize, position: usize) -> &[u8] {
+        self.texts.get(slot(option, position))
+    }
+
+    /// Where any part of an option was last mentioned, even if nothing changed.
+    pub fn where_set(&self, option: usize) -> WhereSet {
+        self.options_set[option]
+    }
+
+    /// Where a sub-option was last set, even if its value stayed the same.
+    pub fn where_sub_option_set(&self, option: usize, position: usize) -> WhereSet {
+        self.sub_options_set[slot(option, position)]
+    }
+
+    /// Whether any sub-option has a value; the options report has no row for the rest.
+    pub fn has_value(&self, option: usize) -> bool {
+        self.values[START[option]..START[option + 1]].iter().any(|value| *value != Value::Unset)
+    }
+
+    /// Whether the option was given with the prefix NO.
+    pub fn is_negative(&self, option: usize) -> bool {
+        OPTIONS[option].has_negative() && self.value(option, 0) == value::SWITCH_OFF
+    }
+
+    /// Whether all values are the same, wherever they were set.
+    pub fn same_values(&self, other: &Settings) -> bool {
+        let same_text = |slot| self.texts.get(slot) == other.texts.get(slot);
+        self.values == other.values
+            && (0..SLOTS).all(|slot| self.values[slot] != Value::Text || same_text(slot))
+    }
+
+    /// Writes one value; nothing if it is unset.
+    pub fn write_value(
+        &self,
+        option: usize,
+        position: usize,
+        form: Form,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        let kind = OPTIONS[option].sub_options[position].kind;
+        value::write(kind, self.value(option, position), self.text(option, position), form, out)
+    }
+
+    pub(crate) fn set(&mut self, option: usize, position: usize, value: Value, source: WhereSet) {
+        let slot = slot(option, position);
+        self.values[slot] = value;
+        self.sub_options_set[slot] = source;
+    }
+
+    /// Sets a text; false, and nothing changed, if there is no room for it.
+    pub(crate) fn set_text(
+        &mut self,
+        option: usize,
+        position: usize,
+        text: impl Iterator<Item = u8> + Clone,
+        source: WhereSet,
+    ) -> bool {
+        let fits = self.texts.put(slot(option, position), text);
+        if fits {
+            self.set(option, position, Value::Text, source);
+        }
+        fits
+    }
+
+    pub(crate) fn mention(&mut self, option: usize, source: WhereSet) {
+        self.options_set[option] = source;
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new(Base::Underbar)
+    }
+}
+
+fn slot(option: usize, position: usize) -> usize {
+    assert!(position < OPTIONS[option].sub_options.len(), "an option has no such sub-option");
+    START[option] + position
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn underbars_defaults() {
+        let settings = Settings::default();
+        let auto = Heap { init: Size::Auto, increment: Size::Auto, disposition: Disposition::Auto };
+        assert_eq!(settings.heap(), auto);
+        assert_eq!(settings.storage(), Storage { getheap: None, freeheap: None, dsa: Dsa::None });
+        assert_eq!(settings.stack(), Stack { init: StackSize::Auto, increment: Size::Auto });
+        assert_eq!(settings.thread_stack(), ThreadStack { on: false, init: Size::Auto });
+        assert!(!settings.report_storage() && !settings.report_options() && !settings.huge_pages());
+        assert!(settings.message_file().is_none());
+    }
+
+    #[test]
+    fn language_environments_defaults() {
+        let settings = Settings::new(Base::LanguageEnvironment);
+        let size = Size::Bytes(32768);
+        assert_eq!(settings.heap(), Heap { init: size, increment: size, disposition: Disposition::Keep });
+        let stack = Stack { init: StackSize::Bytes(131_072), increment: Size::Bytes(131_072) };
+        assert_eq!(settings.stack(), stack);
+        assert_eq!(settings.thread_stack(), ThreadStack { on: false, init: Size::Bytes(4096) });
+        let source =
+            |name: &str| crate::find_option(name.as_bytes()).map(|option| settings.where_set(option));
+        assert_eq!(source("HEAP"), Some(WhereSet::LanguageEnvironmentDefault));
+        assert_eq!(source("HUGEPAGES"), Some(WhereSet::UnderbarDefault), "IBM supplies none");
+        assert_eq!(source("MSGFILE"), Some(WhereSet::UnderbarDefault), "SYSOUT means nothing here");
+    }
+
+    #[test]
+    fn labels_fit_their_column() {
+        use WhereSet::*;
+        for source in [
+            UnderbarDefault,
+            LanguageEnvironmentDefault,
+            SystemFile,
+            UserFile,
+            ProgramFile,
+            Environment,
+            OptionsFile,
+            CommandLine,
+            Tune,
+        ] {
+            assert!((1..30).contains(&source.label().len()), "{}", source.label());
+        }
+    }
+}

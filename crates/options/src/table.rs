@@ -1,0 +1,607 @@
+//! The table of run-time options: each exactly once, in alphabetical order.
+//!
+//! Grammar, defaults, options report, explanations and diagnostics all derive from these rows, and so do
+//! their tests. Names, syntax and IBM-supplied defaults (outside CICS) follow the published manuals of
+//! Language Environment. What has an effect has a default of underbar's own; what has none stays unset
+//! until somebody sets it, since a value in force that nothing obeys would be a lie in the options report.
+//!
+//! Shortest abbreviations are IBM's where the manuals give them, and otherwise the shortest start of at
+//! least three letters that no other option shares, which is IBM's own rule for them.
+//!
+//! Not here: how rows are searched and numbered (`entry`), what values are (`value`).
+
+use crate::entry::Effect::{self, AcceptedNoEffect, Honoured, Partly};
+use crate::entry::{Entry, SubOption};
+use crate::value::Value::{Auto, Bytes, Cell, Number, Unset, Word};
+use crate::value::{FILL_NONE, Kind, M, Value, Word as Keyword};
+
+const K: u64 = 1 << 10;
+
+const SIZE: Kind = Kind::Size { unit: 8, least: 0, auto: false, negative: false };
+const SIZE_AUTO: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: false };
+const SIZE_STACK: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: true };
+const SIZE64: Kind = Kind::Size { unit: M, least: 0, auto: false, negative: false };
+/// STACK64(0) and THREADSTACK64(,0) are raised to 1M.
+const SIZE64_STACK: Kind = Kind::Size { unit: M, least: M, auto: false, negative: false };
+const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
+const PERCENT: Kind = Kind::Number { most: 90 };
+
+/// A keyword that must be spelt out.
+const fn word(name: &'static str) -> Keyword {
+    Keyword { name, least: name.len() as u8 }
+}
+
+const OFF_ON: Kind = Kind::Words(&[word("OFF"), word("ON")]);
+const OFF_ON_ALIGN: Kind = Kind::Words(&[word("OFF"), word("ON"), word("ALIGN")]);
+const LOCATION: Kind = Kind::Words(&[Keyword { name: "ANYWHERE", least: 3 }, word("BELOW")]);
+const KEEP_FREE: Kind = Kind::Words(&[word("KEEP"), word("FREE")]);
+const KEEP_FREE_AUTO: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("AUTO")]);
+const KEEP_FREE_FILL: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("FILL")]);
+const ZONE: Kind = Kind::Words(&[word("ABEND"), word("QUIET"), word("MSG"), word("TRACE")]);
+const RECORD_FORM: Kind = Kind::Words(&[
+    word("F"),
+    word("FA"),
+    word("FB"),
+    word("FBA"),
+    word("FBS"),
+    word("FBSA"),
+    word("U"),
+    word("UA"),
+    word("V"),
+    word("VA"),
+    word("VB"),
+    word("VBA"),
+]);
+const ENQUEUE: Kind = Kind::Words(&[word("ENQ"), word("NOENQ")]);
+
+// Places in the lists of keywords above.
+const OFF: Value = Word(0);
+const ON: Value = Word(1);
+const ANYWHERE: Value = Word(0);
+const KEEP: Value = Word(0);
+const FREE: Value = Word(1);
+const KEEP_OR_FREE_AUTO: Value = Word(2);
+const ABEND: Value = Word(0);
+const FBA: Value = Word(3);
+const NOENQ: Value = Word(1);
+
+/// A sub-option that is honoured, with both defaults.
+const fn sub(name: &'static str, kind: Kind, here: Value, ibm: Value, meaning: &'static str) -> SubOption {
+    SubOption { name, kind, underbar: here, language_environment: ibm, meaning, effect: Honoured }
+}
+
+/// A sub-option that does nothing here. Why is said by `reason`, or by its option if that does nothing either.
+const fn idle(
+    name: &'static str,
+    kind: Kind,
+    ibm: Value,
+    meaning: &'static str,
+    reason: &'static str,
+) -> SubOption {
+    let effect: Effect = AcceptedNoEffect(reason);
+    SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect }
+}
+
+/// A sub-option of an option that does nothing here.
+const fn of_idle(name: &'static str, kind: Kind, ibm: Value, meaning: &'static str) -> SubOption {
+    SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect: Honoured }
+}
+
+const SWITCH: SubOption = of_idle("switch", Kind::Switch, Unset, "whether it was given without NO");
+const VALUES: SubOption = of_idle("...", Kind::Free, Unset, "kept as written, not examined");
+
+/// An option of Language Environment that does nothing here and whose sub-options are not examined.
+const fn other(name: &'static str, least: u8, meaning: &'static str, reason: &'static str) -> Entry {
+    let explanation =
+        "Accepted, so that a text written for z/OS needs no change, and shown in the options report.";
+    let effect = AcceptedNoEffect(reason);
+    Entry { name, least, alias: "", sub_options: &[VALUES], meaning, explanation, effect }
+}
+
+/// The same, with a form that begins with NO.
+const fn other_with_no(name: &'static str, least: u8, meaning: &'static str, reason: &'static str) -> Entry {
+    Entry { sub_options: &[SWITCH, VALUES], ..other(name, least, meaning, reason) }
+}
+
+/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, behind OFF|ON|ALIGN.
+macro_rules! pools {
+    ($kind:expr, $what:literal, $(($cell:literal, $share:literal)),*) => {
+        &[
+            of_idle("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, "whether small requests come from pools of cells"),
+            $(
+                of_idle("size", Kind::Cell, Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
+                of_idle($what, $kind, Number($share), "how large an extent is"),
+            )*
+        ]
+    };
+}
+
+const ONE_HEAP: &str =
+    "one heap serves the whole 64-bit address space; set HEAP(init,incr,,KEEP|FREE) instead";
+const NO_LINE: &str = "Linux has no 16M line; storage lies anywhere";
+const NO_LIBRARY_HEAP: &str =
+    "the run-time library allocates nothing of its own in the program; there is no library heap";
+const ONE_MAPPING: &str =
+    "a Linux thread's stack is one mapping, backed page by page as it is used; it has no increments";
+const NO_XPLINK: &str = "there is no second, downward stack";
+const NO_CONDITIONS: &str = "Linux signals do this; underbar leaves them to the program";
+const COBOL_ONLY: &str = "it governs COBOL run-times on z/OS only";
+const FORTRAN_ONLY: &str = "it governs Fortran run-times on z/OS only";
+const PLI_ONLY: &str = "it governs PL/I run-times on z/OS only";
+const LOCALE: &str = "the program's locale decides (LANG, LC_ALL)";
+const DEBUGGER: &str = "a Linux debugger needs no option of the run-time";
+const DUMPS: &str = "the kernel writes core dumps, as ulimit -c and core_pattern say";
+const NOT_HERE: &str = "it has no counterpart on Linux";
+const ORDINARY_FILE: &str = "the report is written as an ordinary text file";
+
+/// All run-time options, in alphabetical order.
+pub const OPTIONS: &[Entry] = &[
+    other("ABPERC", 3, "Abend code that percolates.", NO_CONDITIONS),
+    other("ABTERMENC", 3, "How an enclave with an unhandled condition ends.", NO_CONDITIONS),
+    other_with_no("AIXBLD", 3, "Complete VSAM files and indexes for COBOL.", COBOL_ONLY),
+    Entry {
+        name: "ALL31",
+        least: 3,
+        alias: "",
+        sub_options: &[of_idle("ON|OFF", OFF_ON, ON, "ON: no routine runs in 24-bit mode")],
+        meaning: "Whether the program runs entirely in 31-bit mode.",
+        explanation: "On z/OS, ALL31(OFF) needs STACK(,,BELOW).",
+        effect: AcceptedNoEffect("Linux programs have no addressing modes"),
+    },
+    Entry {
+        name: "ANYHEAP",
+        least: 2,
+        alias: "",
+        sub_options: &[
+            of_idle("init", SIZE, Bytes(16 * K), "first segment"),
+            of_idle("incr", SIZE, Bytes(8 * K), "smallest further segment"),
+            of_idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
+        ],
+        meaning: "The library's heap that may lie above the 16M line.",
+        explanation: "On z/OS the first stack segments of all threads but the first come out of it.",
+        effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
+    },
+    other_with_no("AUTOTASK", 3, "Fortran multitasking.", FORTRAN_ONLY),
+    Entry {
+        name: "BELOWHEAP",
+        least: 2,
+        alias: "",
+        sub_options: &[
+            of_idle("init", SIZE, Bytes(8 * K), "first segment"),
+            of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
+        ],
+        meaning: "The library's heap below the 16M line.",
+        explanation: "On z/OS for what the library must keep below the line.",
+        effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
+    },
+    other("CBLOPTS", 4, "Order of options and arguments for COBOL.", COBOL_ONLY),
+    other("CBLPSHPOP", 4, "CICS PUSH and POP HANDLE around COBOL calls.", COBOL_ONLY),
+    other("CBLQDA", 4, "Dynamic allocation of QSAM files for COBOL.", COBOL_ONLY),
+    other("CEEDUMP", 3, "Form of the Language Environment dump.", DUMPS),
+    other("CHECK", 3, "Checking code of the compilers.", "the compiler decides (sanitizers, bounds checks)"),
+    other("COUNTRY", 3, "Country whose formats are used.", LOCALE),
+    other_with_no("DEBUG", 3, "COBOL batch debugging.", COBOL_ONLY),
+    other("DEPTHCONDLMT", 3, "How deep conditions may nest.", NO_CONDITIONS),
+    other("DYNDUMP", 3, "Dynamic dumps.", DUMPS),
+    other("ENVAR", 3, "Environment variables to set.", "set them before the program starts: env NAME=VALUE"),
+    other("ERRCOUNT", 4, "How many conditions are tolerated.", NO_CONDITIONS),
+    other("ERRUNIT", 4, "Unit of Fortran's messages.", FORTRAN_ONLY),
+    other_with_no("FILEHIST", 5, "File history of Fortran.", FORTRAN_ONLY),
+    other("FILETAG", 5, "Tags and conversion of files.", "Linux files carry no character set"),
+    other_with_no("FLOW", 3, "Flow trace of COBOL.", COBOL_ONLY),
+    Entry {
+        name: "HEAP",
+        least: 1,
+        alias: "",
+        sub_options: &[
+            sub("init", SIZE_AUTO, Auto, Bytes(32 * K), "first segment; 0: on first use, sized by incr"),
+            sub("incr", SIZE_AUTO, Auto, Bytes(32 * K), "smallest further segment"),
+            SubOption {
+                underbar: ANYWHERE,
+                ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
+            },
+            sub("KEEP|FREE|AUTO", KEEP_FREE_AUTO, KEEP_OR_FREE_AUTO, KEEP, "fate of an emptied increment"),
+            idle("init24", SIZE, Bytes(8 * K), "first segment below the line", NO_LINE),
+            idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line", NO_LINE),
+        ],
+        meaning: "The heap that serves malloc and new: the size of its segments, and when they are given back.",
+        explanation: "\
+The heap asks the kernel for segments: the first of init bytes, each further one of at least incr bytes; a larger
+request gets a segment of its own. KEEP holds an emptied increment for later use: fast, at the price of memory.
+FREE gives it back at once: lean, at the price of a kernel request each time. AUTO, underbar's default for all three,
+takes the first segment on first use, lets increments grow with the heap, and gives back what is not needed.
+A good init is the storage report's \"Total heap storage used\". Sizes are per enclave, not per thread.",
+        effect: Honoured,
+    },
+    Entry {
+        name: "HEAP64",
+        least: 6,
+        alias: "H64",
+        sub_options: &[
+            of_idle("init64", SIZE64, Bytes(M), "first segment above the bar"),
+            of_idle("incr64", SIZE64, Bytes(M), "smallest further segment above the bar"),
+            of_idle("KEEP|FREE|FILL", KEEP_FREE_FILL, KEEP, "fate of an emptied increment"),
+            of_idle("init31", SIZE, Bytes(32 * K), "first segment below the bar"),
+            of_idle("incr31", SIZE, Bytes(32 * K), "smallest further segment below the bar"),
+            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment below the bar"),
+            of_idle("init24", SIZE, Bytes(4 * K), "first segment below the line"),
+            of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
+            of_idle("KEEP|FREE", KEEP_FREE, FREE, "fate of an emptied increment below the line"),
+        ],
+        meaning: "The user heap of 64-bit programs on z/OS.",
+        explanation: "On z/OS, three heaps: above the bar, below the bar, below the line.",
+        effect: AcceptedNoEffect(ONE_HEAP),
+    },
+    Entry {
+        name: "HEAPCHK",
+        least: 5,
+        alias: "",
+        sub_options: &[
+            of_idle("OFF|ON", OFF_ON, OFF, "whether the heap is inspected"),
+            of_idle("frequency", COUNT, Number(1), "every how many requests"),
+            of_idle("delay", COUNT, Number(0), "after how many requests"),
+            of_idle("call depth", COUNT, Number(0), "calls shown in a traceback"),
+            of_idle("pool call depth", COUNT, Number(0), "calls shown for heap pools"),
+            of_idle("entries", COUNT, Number(1024), "entries of the trace table"),
+            of_idle("pool", COUNT, Number(0), "pool to be traced"),
+            of_idle("entries31", COUNT, Number(1024), "entries of the trace table below the bar"),
+            of_idle("pool31", COUNT, Number(0), "pool to be traced below the bar"),
+        ],
+        meaning: "Inspect the heap for damage.",
+        explanation: "To find damage on Linux, use a sanitizer or valgrind.",
+        effect: AcceptedNoEffect("the heap is not inspected at requests; a sanitizer or valgrind finds damage"),
+    },
+    Entry {
+        name: "HEAPPOOLS",
+        least: 5,
+        alias: "",
+        sub_options: pools!(
+            PERCENT,
+            "percent",
+            (8, 10),
+            (32, 10),
+            (128, 10),
+            (256, 10),
+            (1024, 10),
+            (2048, 10),
+            (0, 10),
+            (0, 10),
+            (0, 10),
+            (0, 10),
+            (0, 10),
+            (0, 10)
+        ),
+        meaning: "Pools of cells for small requests; extents as a percentage of HEAP's init.",
+        explanation: "underbar's heap always serves small requests from cells of one size, owned by a thread.",
+        effect: AcceptedNoEffect("small requests are always served from cells, and their sizes need no tuning"),
+    },
+    Entry {
+        name: "HEAPPOOLS64",
+        least: 11,
+        alias: "HP64",
+        sub_options: pools!(
+            COUNT,
+            "cells",
+            (8, 4000),
+            (32, 2000),
+            (128, 700),
+            (256, 350),
+            (1024, 100),
+            (2048, 50),
+            (3072, 50),
+            (4096, 50),
+            (8192, 25),
+            (16384, 10),
+            (32768, 5),
+            (65536, 5)
+        ),
+        meaning: "Pools of cells for small requests of 64-bit programs; extents as a number of cells.",
+        explanation: "underbar's heap always serves small requests from cells of one size, owned by a thread.",
+        effect: AcceptedNoEffect("small requests are always served from cells, and their sizes need no tuning"),
+    },
+    Entry {
+        name: "HEAPZONES",
+        least: 5,
+        alias: "",
+        sub_options: &[
+            of_idle("size31", SIZE, Bytes(0), "bytes of the check zone"),
+            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "what a damaged zone leads to"),
+            of_idle("size64", SIZE, Bytes(0), "bytes of the check zone above the bar"),
+            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "what a damaged zone leads to"),
+        ],
+        meaning: "A check zone behind every element of the heap.",
+        explanation: "To find overwritten elements on Linux, use a sanitizer or valgrind.",
+        effect: AcceptedNoEffect("elements have no check zone; a sanitizer or valgrind finds damage"),
+    },
+    Entry {
+        name: "HUGEPAGES",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("OFF|ON", OFF_ON, OFF, Unset, "whether segments that are kept ask for huge pages")],
+        meaning: "Whether kept segments of the heap ask for transparent huge pages. underbar's own.",
+        explanation: "\
+Huge pages spare page faults and address translation in large heaps, and may raise resident memory.
+Only segments that are kept ask for them: giving back part of a huge page would split it.",
+        effect: Honoured,
+    },
+    other("INFOMSGFILTER", 5, "Informational messages to drop.", "underbar writes no informational messages"),
+    other_with_no("INQPCOPN", 3, "Fortran INQUIRE of open units.", FORTRAN_ONLY),
+    other("INTERRUPT", 3, "Attention interrupts.", NO_CONDITIONS),
+    Entry {
+        name: "IOHEAP64",
+        least: 8,
+        alias: "IH64",
+        sub_options: &[
+            of_idle("init64", SIZE64, Bytes(M), "first segment above the bar"),
+            of_idle("incr64", SIZE64, Bytes(M), "smallest further segment above the bar"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment"),
+            of_idle("init31", SIZE, Bytes(12 * K), "first segment below the bar"),
+            of_idle("incr31", SIZE, Bytes(8 * K), "smallest further segment below the bar"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the bar"),
+            of_idle("init24", SIZE, Bytes(4 * K), "first segment below the line"),
+            of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the line"),
+        ],
+        meaning: "The I/O heap of 64-bit programs on z/OS.",
+        explanation: "On z/OS for the buffers of the C library's files.",
+        effect: AcceptedNoEffect("the C library takes its buffers from malloc, and so from HEAP"),
+    },
+    Entry {
+        name: "LIBHEAP64",
+        least: 9,
+        alias: "LH64",
+        sub_options: &[
+            of_idle("init64", SIZE64, Bytes(M), "first segment above the bar"),
+            of_idle("incr64", SIZE64, Bytes(M), "smallest further segment above the bar"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment"),
+            of_idle("init31", SIZE, Bytes(16 * K), "first segment below the bar"),
+            of_idle("incr31", SIZE, Bytes(8 * K), "smallest further segment below the bar"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the bar"),
+            of_idle("init24", SIZE, Bytes(8 * K), "first segment below the line"),
+            of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the line"),
+        ],
+        meaning: "The library's heap of 64-bit programs on z/OS.",
+        explanation: "On z/OS for what the run-time library itself needs.",
+        effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
+    },
+    Entry {
+        name: "LIBSTACK",
+        least: 4,
+        alias: "",
+        sub_options: &[
+            of_idle("init", SIZE, Bytes(4 * K), "first segment"),
+            of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
+        ],
+        meaning: "The library's stack below the 16M line.",
+        explanation: "On z/OS taken on first use by library routines that need a stack below the line.",
+        effect: AcceptedNoEffect("the run-time library uses the program's own stack"),
+    },
+    Entry {
+        name: "MSGFILE",
+        least: 4,
+        alias: "",
+        sub_options: &[
+            sub("file", Kind::File, Auto, Unset, "AUTO, or a file name with %p %e %h in it"),
+            idle("recfm", RECORD_FORM, FBA, "record format", ORDINARY_FILE),
+            idle("lrecl", COUNT, Number(121), "record length", ORDINARY_FILE),
+            idle("blksize", COUNT, Number(0), "block size", ORDINARY_FILE),
+            idle("ENQ|NOENQ", ENQUEUE, NOENQ, "whether writers wait for each other", ORDINARY_FILE),
+        ],
+        meaning: "Where reports go.",
+        explanation: "\
+AUTO: on standard error after the program has ended, or, without a parent to print them, in underbar's own folder.
+In a file name, %p stands for the process id, %e for the program's name, %h for the host, %% for a percent sign.
+Quote a name that holds commas, parentheses or blanks. SYSOUT, Language Environment's own default, means AUTO.",
+        effect: Honoured,
+    },
+    other("MSGQ", 4, "How many message queue entries are kept.", NO_CONDITIONS),
+    other("NATLANG", 3, "National language of messages.", LOCALE),
+    other_with_no("OCSTATUS", 3, "Fortran checks of OPEN and CLOSE.", FORTRAN_ONLY),
+    other("PAGEFRAMESIZE", 4, "Page frames for heaps and stacks.", "set HUGEPAGES(ON) for large pages in the heap"),
+    other(
+        "PAGEFRAMESIZE64",
+        15,
+        "Page frames for 64-bit heaps and stacks.",
+        "set HUGEPAGES(ON) for large pages in the heap",
+    ),
+    other("PC", 2, "Private common blocks of Fortran.", FORTRAN_ONLY),
+    other("PLITASKCOUNT", 3, "How many PL/I tasks may be active.", PLI_ONLY),
+    other("POSIX", 3, "POSIX semantics.", "Linux always has them"),
+    other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no option of the run-time"),
+    other("PRTUNIT", 3, "Unit of Fortran's PRINT.", FORTRAN_ONLY),
+    other("PUNUNIT", 3, "Unit of Fortran's PUNCH.", FORTRAN_ONLY),
+    other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),
+    other("RECPAD", 3, "Padding of Fortran records.", FORTRAN_ONLY),
+    Entry {
+        name: "RPTOPTS",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the options report is written")],
+        meaning: "Write the options report when the program has ended.",
+        explanation: "It lists every option with its value, and where it was last set.",
+        effect: Honoured,
+    },
+    Entry {
+        name: "RPTSTG",
+        least: 4,
+        alias: "",
+        sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the storage report is written")],
+        meaning: "Write the storage report when the program has ended.",
+        explanation: "\
+In Language Environment's own layout. Accounts are always kept, so that, unlike on z/OS, RPTSTG(ON) does not slow
+the program.",
+        effect: Honoured,
+    },
+    other_with_no("RTEREUS", 3, "A reusable COBOL environment.", COBOL_ONLY),
+    other_with_no("SIMVRD", 3, "Simulated VSAM files for COBOL.", COBOL_ONLY),
+    Entry {
+        name: "STACK",
+        least: 3,
+        alias: "",
+        sub_options: &[
+            sub("init", SIZE_STACK, Auto, Bytes(128 * K), "first segment; -n: all that is available but n"),
+            sub("incr", SIZE_AUTO, Auto, Bytes(128 * K), "smallest further segment"),
+            SubOption {
+                underbar: ANYWHERE,
+                ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
+            },
+            idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment", ONE_MAPPING),
+            idle("dsinit", SIZE, Bytes(512 * K), "first segment of the downward stack", NO_XPLINK),
+            idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
+        ],
+        meaning: "The stack of the initial thread, and of all threads under THREADSTACK(OFF).",
+        explanation: "\
+underbar measures every stack, and governs only stacks that it makes itself. The kernel makes the main stack
+(ulimit -s), the C library those of threads: use THREADSTACK(ON,init) for threads that ask for the default size.",
+        effect: Partly("governs no stack that underbar did not make: the kernel makes the main stack (ulimit -s), \
+the C library those of threads (THREADSTACK(ON,init) sets their size)"),
+    },
+    Entry {
+        name: "STACK64",
+        least: 7,
+        alias: "S64",
+        sub_options: &[
+            of_idle("init", SIZE64_STACK, Bytes(M), "first part"),
+            of_idle("incr", SIZE64_STACK, Bytes(M), "smallest further part"),
+            of_idle("max", SIZE64_STACK, Bytes(128 * M), "largest size"),
+        ],
+        meaning: "The stack of 64-bit programs on z/OS.",
+        explanation: "On Linux, ulimit -s sets the main stack's largest size.",
+        effect: AcceptedNoEffect("the kernel makes the main stack, as ulimit -s says"),
+    },
+    Entry {
+        name: "STORAGE",
+        least: 3,
+        alias: "",
+        sub_options: &[
+            sub("getheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "byte that new elements are filled with"),
+            sub("freeheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "byte that freed elements are filled with"),
+            sub("dsa", Kind::Fill { clear: true }, FILL_NONE, FILL_NONE, "NONE, CLEAR, or byte for stack frames"),
+            idle("reserve", SIZE, Bytes(0), "kept for when storage runs out", "malloc returns ENOMEM and needs no reserve"),
+        ],
+        meaning: "What storage holds when it is obtained and when it is freed.",
+        explanation: "\
+A byte is two hexadecimal digits (00, FE) or a quoted character ('A'). Fills of the heap cost little; 00 makes new
+elements zero, any other byte brings out the use of storage that was not set, or was freed. For stack frames (dsa),
+CLEAR clears the unused stack once, before main, and costs little; a byte fills frame by frame and is dear. To be
+sure of initial values, the compiler's own initialization is best (-ftrivial-auto-var-init).",
+        effect: Honoured,
+    },
+    other("TERMTHDACT", 3, "What is written at an unhandled condition.", DUMPS),
+    other_with_no("TEST", 3, "Start a debugger.", DEBUGGER),
+    Entry {
+        name: "THREADHEAP",
+        least: 7,
+        alias: "",
+        sub_options: &[
+            of_idle("init", SIZE, Bytes(4 * K), "first segment"),
+            of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
+            of_idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line"),
+            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment"),
+        ],
+        meaning: "The heaps of PL/I tasks.",
+        explanation: "On z/OS for PL/I multitasking only.",
+        effect: AcceptedNoEffect("it serves PL/I multitasking on z/OS only; HEAP serves all threads"),
+    },
+    Entry {
+        name: "THREADSTACK",
+        least: 7,
+        alias: "",
+        sub_options: &[
+            sub("OFF|ON", OFF_ON, OFF, OFF, "whether threads' stacks are governed here"),
+            sub("init", SIZE_AUTO, Auto, Bytes(4 * K), "size of a thread's stack"),
+            idle("incr", SIZE, Bytes(4 * K), "smallest further segment", ONE_MAPPING),
+            SubOption {
+                underbar: ANYWHERE,
+                ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
+            },
+            idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment", ONE_MAPPING),
+            idle("dsinit", SIZE, Bytes(128 * K), "first segment of the downward stack", NO_XPLINK),
+            idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
+        ],
+        meaning: "The stacks of all threads but the first.",
+        explanation: "\
+ON sets the size of the stack of each thread that asks for the default; one that asks for a size gets it.
+The size is raised to what is safe. OFF leaves threads' stacks as the C library makes them; every other sub-option
+is then ignored. AUTO keeps the C library's size.",
+        effect: Honoured,
+    },
+    Entry {
+        name: "THREADSTACK64",
+        least: 13,
+        alias: "TS64",
+        sub_options: &[
+            of_idle("OFF|ON", OFF_ON, OFF, "whether threads' stacks are governed here"),
+            of_idle("init", SIZE64_STACK, Bytes(M), "first part"),
+            of_idle("incr", SIZE64_STACK, Bytes(M), "smallest further part"),
+            of_idle("max", SIZE64_STACK, Bytes(128 * M), "largest size"),
+        ],
+        meaning: "The stacks of all threads but the first, in 64-bit programs on z/OS.",
+        explanation: "Use THREADSTACK(ON,init).",
+        effect: AcceptedNoEffect("set THREADSTACK(ON,init) instead"),
+    },
+    other("TRACE", 4, "Trace table of the run-time.", "strace, ltrace and perf trace Linux programs"),
+    other("TRAP", 4, "Whether conditions are handled.", NO_CONDITIONS),
+    other("UPSI", 3, "The eight UPSI switches of COBOL.", COBOL_ONLY),
+    other_with_no("USRHDLR", 3, "A user-written condition handler.", NO_CONDITIONS),
+    other("VCTRSAVE", 3, "Vector registers in condition handlers.", NOT_HERE),
+    other("XPLINK", 3, "XPLINK linkage.", NOT_HERE),
+    other("XUFLOW", 3, "Exponent underflow.", NOT_HERE),
+];
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::entry::{SLOTS, find_option};
+    use std::string::String;
+
+    #[test]
+    fn names_are_in_order_and_every_spelling_means_one_option() {
+        for pair in OPTIONS.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{} stands before {}", pair[0].name, pair[1].name);
+        }
+        for (index, entry) in OPTIONS.iter().enumerate() {
+            for length in usize::from(entry.least)..=entry.name.len() {
+                let spelling = &entry.name.as_bytes()[..length];
+                let meant = OPTIONS.iter().filter(|other| other.is_called(spelling)).count();
+                assert_eq!(meant, 1, "{}", String::from_utf8_lossy(spelling));
+                assert_eq!(find_option(&spelling.to_ascii_lowercase()), Some(index));
+            }
+            if !entry.alias.is_empty() {
+                assert_eq!(find_option(entry.alias.as_bytes()), Some(index), "{}", entry.alias);
+            }
+            assert!(entry.name.len() <= crate::nearest::LONGEST);
+        }
+    }
+
+    #[test]
+    fn the_texts_of_the_rows_are_whole() {
+        for entry in OPTIONS {
+            for text in [entry.meaning, entry.explanation] {
+                assert!(text.ends_with('.') && !text.contains("  "), "{}: {text}", entry.name);
+                assert!(text.lines().all(|line| line.len() <= 120), "{}: {text}", entry.name);
+            }
+            assert!(!entry.sub_options.is_empty());
+            for sub in entry.sub_options {
+                assert!(!sub.meaning.is_empty() && !sub.meaning.ends_with('.'), "{}", sub.meaning);
+            }
+        }
+        assert!(SLOTS < usize::from(u16::MAX));
+    }
+
+    #[test]
+    fn what_does_nothing_has_no_default_of_ours() {
+        for entry in OPTIONS {
+            if let AcceptedNoEffect(_) = entry.effect {
+                assert!(entry.sub_options.iter().all(|sub| sub.underbar == Unset), "{}", entry.name);
+            } else {
+                assert!(entry.sub_options.iter().any(|sub| sub.underbar != Unset), "{}", entry.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One value of one sub-option: what kinds there are, and how a value becomes text.
+//!
+//! ```text
+//! "32K" --read--> Value::Bytes(32768) --write(Exact)--> "32768"   the options report
+//!                                     --write(Short)--> "32K"     what a person would type
+//! ```
+//!
+//! Invariant: for every value that a kind can hold, read(write(value, Short)) == value.
+//! Not here: how text becomes a value (`read`), which sub-options exist (`table`), and text values, whose
+//! bytes are kept in `texts`.
+
+use core::fmt::{self, Write};
+
+use crate::shown::Shown;
+
+/// The largest size that is accepted, 128T: the whole user half of a 47-bit address space.
+pub const LARGEST_SIZE: u64 = 1 << 47;
+
+/// One mebibyte, the unit of the 64-bit sizes.
+pub const M: u64 = 1 << 20;
+
+/// The value of one sub-option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// Nobody has given a value, and there is no default.
+    Unset,
+    /// AUTO: underbar decides.
+    Auto,
+    /// A size in bytes, already rounded.
+    Bytes(u64),
+    /// A negative STACK size: all that is available minus this many bytes.
+    AllBut(u64),
+    /// A plain number.
+    Number(u64),
+    /// A keyword: its index in the list of the sub-option's [`Kind`].
+    Word(u8),
+    /// A fill byte.
+    Byte(u8),
+    /// A heap pool: cell size in bytes, and how many pools of it (0: not given, which means one).
+    Cell {
+        /// Bytes per cell; 0 ends the list of pools.
+        size: u32,
+        /// Pools of this size; 0 when the plain form without parentheses was used.
+        pools: u16,
+    },
+    /// A text: [`crate::Settings::text`] has its bytes.
+    Text,
+}
+
+/// One keyword of a sub-option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word {
+    /// The whole keyword, in capitals.
+    pub name: &'static str,
+    /// How many of its letters suffice.
+    pub least: u8,
+}
+
+/// What a sub-option accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A size: `n`, `nK`, `nM`, `nG`.
+    Size {
+        /// Sizes are rounded up to a multiple of this: 8, or 1M for the 64-bit forms.
+        unit: u64,
+        /// Smaller sizes are raised to this.
+        least: u64,
+        /// Whether AUTO is accepted.
+        auto: bool,
+        /// Whether a negative size is accepted ("all available minus n").
+        negative: bool,
+    },
+    /// A number from 0 to `most`.
+    Number {
+        /// The largest number accepted.
+        most: u64,
+    },
+    /// One of some keywords.
+    Words(&'static [Word]),
+    /// NONE, two hexadecimal digits, or a quoted character; CLEAR where `clear`.
+    Fill {
+        /// Whether CLEAR is accepted.
+        clear: bool,
+    },
+    /// A cell size, or (size,pools).
+    Cell,
+    /// AUTO or a file name; `%p`, `%e`, `%h` stand for process id, program and host.
+    File,
+    /// Whatever stands between the parentheses, kept as written.
+    Free,
+    /// Not written between the parentheses: whether the option was given as NAME or as NONAME.
+    Switch,
+}
+
+/// NO and yes, as a [`Kind::Switch`] holds them.
+pub const SWITCH_OFF: Value = Value::Word(0);
+/// See [`SWITCH_OFF`].
+pub const SWITCH_ON: Value = Value::Word(1);
+/// NONE, as a [`Kind::Fill`] holds it.
+pub const FILL_NONE: Value = Value::Word(0);
+/// CLEAR, as a [`Kind::Fill`] holds it.
+pub const FILL_CLEAR: Value = Value::Word(1);
+pub(crate) const FILL_WORDS: &[Word] = &[Word { name: "NONE", least: 4 }, Word { name: "CLEAR", least: 5 }];
+pub(crate) const SWITCH_WORDS: &[Word] = &[Word { name: "OFF", least: 3 }, Word { name: "ON", least: 2 }];
+pub(crate) const AUTO_WORD: &[Word] = &[Word { name: "AUTO", least: 4 }];
+/// Cells are at most this large, in bytes.
+pub const LARGEST_CELL: u64 = 65536;
+
+/// How a value is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// As the options report has it: sizes in bytes, 64-bit sizes in M.
+    Exact,
+    /// As short as can be: sizes in the largest unit that divides them.
+    Short,
+}
+
+/// Writes `value`, a value of `kind`; `text` is what a [`Value::Text`] holds.
+pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut dyn Write) -> fmt::Result {
+    match (kind, value) {
+        (_, Value::Unset) => Ok(()),
+        (_, Value::Auto) => out.write_str("AUTO"),
+        (Kind::Words(words), Value::Word(index)) => {
+            out.write_str(words.get(usize::from(index)).map_or("", |word| word.name))
+        }
+        (Kind::Switch, Value::Word(index)) => out.write_str(if index == 0 { "OFF" } else { "ON" }),
+        (_, Value::Word(index)) => {
+            out.write_str(FILL_WORDS.get(usize::from(index)).map_or("", |word| word.name))
+        }
+        (Kind::Size { unit, .. }, Value::Bytes(bytes)) => write_size(bytes, unit, form, out),
+        (Kind::Size { unit, .. }, Value::AllBut(bytes)) => {
+            out.write_char('-')?;
+            write_size(bytes, unit, form, out)
+        }
+        (_, Value::Bytes(bytes) | Value::AllBut(bytes)) => write_size(bytes, 1, form, out),
+        (_, Value::Number(number)) => write!(out, "{number}"),
+        (_, Value::Byte(byte)) => write!(out, "{byte:02X}"),
+        (_, Value::Cell { size, pools: 0 }) => write!(out, "{size}"),
+        (_, Value::Cell { size, pools }) => write!(out, "({size},{pools})"),
+        (Kind::File, Value::Text) => write_file(text, out),
+        (_, Value::Text) => write!(out, "{}", Shown(text)),
+    }
+}
+
+fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Result {
+    if form == Form::Exact && unit < M {
+        return write!(out, "{bytes}");
+    }
+    let units = [(30, 'G'), (20, 'M'), (10, 'K')];
+    // The report has 64-bit sizes in M and never in G.
+    let units = if form == Form::Exact { &units[1..2] } else { &units[..] };
+    for &(shift, letter) in units {
+        if bytes > 0 && bytes.trailing_zeros() >= shift {
+            return write!(out, "{}{letter}", bytes >> shift);
+        }
+    }
+    write!(out, "{bytes}")
+}
+
+/// A file name, quoted where the grammar would otherwise read it as something else.
+fn write_file(name: &[u8], out: &mut dyn Write) -> fmt::Result {
+    let plain = |byte: &u8| !byte.is_ascii_whitespace() && !b"(),'\"=".contains(byte);
+    let reserved = name.eq_ignore_ascii_case(b"AUTO") || name.eq_ignore_ascii_case(b"SYSOUT");
+    if name.iter().all(plain) && !reserved {
+        return write!(out, "{}", Shown(name));
+    }
+    out.write_char('\'')?;
+    for (index, part) in name.split(|&byte| byte == b'\'').enumerate() {
+        write!(out, "{}{}", if index > 0 { "''" } else { "" }, Shown(part))?;
+    }
+    out.write_char('\'')
+}

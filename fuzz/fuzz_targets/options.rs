@@ -1,0 +1,29 @@
+//! Any bytes as an option text: no panic, spans within the text, and a canonical text that leads back.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use underbar_options::{CEEOPTS_ROOM, ProgramName, Settings, WhereSet, ceeopts, ceexopt, check};
+
+fuzz_target!(|text: &[u8]| {
+    check(text, &mut |diagnostic| {
+        assert!(diagnostic.span.start <= diagnostic.span.end && diagnostic.span.end <= text.len());
+        let mut shown = diagnostic.to_string();
+        diagnostic.write_excerpt(&mut shown).unwrap();
+    });
+    let mut room = [0; CEEOPTS_ROOM];
+    check(ceeopts(text, &mut room).text, &mut |_| ());
+    let _ = ceexopt(text, &mut room);
+    // A canonical text is a string, so that bytes which are none cannot survive in it.
+    if let Ok(text) = std::str::from_utf8(text) {
+        let settings = apply(text);
+        let mut canonical = String::new();
+        settings.canonical(&mut canonical).unwrap();
+        assert!(apply(&canonical).same_values(&settings), "{text:?} became {canonical:?}");
+    }
+});
+
+fn apply(text: &str) -> Settings {
+    let mut settings = Settings::default();
+    settings.apply(text.as_bytes(), &ProgramName::default(), WhereSet::CommandLine, &mut |_| ());
+    settings
+}
