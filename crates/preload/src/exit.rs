@@ -1,4 +1,5 @@
 //! The ways out of a process that skip destructors: the accounts are settled before they are taken.
+#![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::c_int;
 
@@ -11,6 +12,7 @@ extern "C" fn _exit(status: c_int) -> ! {
 }
 
 /// _Exit of C.
+#[allow(non_snake_case, reason = "the name that C gives it")]
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 extern "C" fn _Exit(status: c_int) -> ! {
     start::leave(status)

@@ -2,6 +2,7 @@
 //!
 //! The whole family is here: a program that finds half of it elsewhere would hand pointers of one heap to
 //! another. What each call means is in `runtime::heap`; here are only C's conventions about bad arguments.
+#![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;

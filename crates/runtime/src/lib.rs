@@ -12,4 +12,5 @@ extern crate std;
 pub mod follow;
 pub mod heap;
 pub mod ledger;
+pub mod options;
 pub mod start;

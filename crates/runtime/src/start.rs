@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{heap, ledger};
+use crate::{heap, ledger, options};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -33,7 +33,7 @@ pub fn ensure() {
         return;
     }
     if STATE.compare_exchange(NOT_YET, AT_IT, Ordering::Acquire, Ordering::Acquire).is_ok() {
-        ledger::attach::attach();
+        options::obey();
         let mut key = 0;
         // SAFETY: `key` is ours to fill; the destructor is a function of ours.
         if unsafe { pthread_key_create(&raw mut key, Some(thread_ends)) } == 0 {

@@ -108,6 +108,7 @@ pub mod number {
     pub const RT_SIGACTION: usize = 13;
     pub const RT_SIGPROCMASK: usize = 14;
     pub const PREAD64: usize = 17;
+    pub const PWRITE64: usize = 18;
     pub const ACCESS: usize = 21;
     pub const SCHED_YIELD: usize = 24;
     pub const MREMAP: usize = 25;
@@ -380,6 +381,23 @@ pub fn pread(fd: i32, buffer: &mut [u8], offset: u64) -> Result<usize> {
             fd as isize as usize,
             buffer.as_mut_ptr() as usize,
             buffer.len(),
+            offset as usize,
+            0,
+            0,
+        )
+    }
+}
+
+/// Writes to `offset`, without moving the descriptor's place; may write less than all.
+#[inline]
+pub fn pwrite(fd: i32, bytes: &[u8], offset: u64) -> Result<usize> {
+    // SAFETY: the kernel reads the bytes, which outlive the call.
+    unsafe {
+        syscall6(
+            number::PWRITE64,
+            fd as isize as usize,
+            bytes.as_ptr() as usize,
+            bytes.len(),
             offset as usize,
             0,
             0,

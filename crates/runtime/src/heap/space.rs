@@ -31,6 +31,8 @@ pub const SEGMENT_LOSS: usize = 16;
 /// A free block's header and links: written even where the rest of it never was.
 const FREE_HEAD: usize = 24;
 const MIB: usize = 1 << 20;
+/// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
+const HUGE_PAGE: usize = 2 * MIB;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
 /// and empties its heap in turns, too short for anybody to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
@@ -440,15 +442,20 @@ impl Space {
     }
 
     fn map_segment(&mut self, size: usize) -> Option<usize> {
-        if let Ok(start) = syscall::map_anonymous(size) {
-            return Some(start as usize);
+        let start = match syscall::map_anonymous(size) {
+            Ok(start) => start,
+            // Out of address space or of mappings: what is idle goes back first.
+            Err(_) if self.idle_bytes > 0 => {
+                self.return_idle(0);
+                syscall::map_anonymous(size).ok()?
+            }
+            Err(_) => return None,
+        };
+        if self.policy.huge_pages && size >= HUGE_PAGE {
+            // SAFETY: the advice drops nothing. Where the kernel has no huge pages it has no effect.
+            let _ = unsafe { syscall::madvise(start, size, syscall::MADV_HUGEPAGE) };
         }
-        // Out of address space or of mappings: what is idle goes back first.
-        if self.idle_bytes == 0 {
-            return None;
-        }
-        self.return_idle(0);
-        syscall::map_anonymous(size).ok().map(|start| start as usize)
+        Some(start as usize)
     }
 
     fn gives_back(&self, segment: &Segment) -> bool {

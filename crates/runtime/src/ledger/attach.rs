@@ -1,7 +1,7 @@
 //! Finding this process a slot in the ledger file, and leaving it in good order.
 //!
 //! ```text
-//! UNDERBAR_LEDGER -> open -> header -> a free slot? claim it
+//! path -> open           -> header -> a free slot? claim it
 //!                                   -> none: fold an ended process into its program's aggregate, take its place
 //!                                   -> none to fold: stay private, count "unrecorded"
 //! fork           -> the same again, for the child
@@ -17,15 +17,14 @@ use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use underbar_ledger::layout::{CONTROL_OFFSET, Directory, FILE_BYTES, SLOT_BYTES, SLOTS, SLOTS_OFFSET};
-use underbar_ledger::{Header, Key, Slot, SlotState};
+use underbar_ledger::layout::{
+    CONTROL_OFFSET, Directory, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
+};
+use underbar_ledger::{Header, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
 use super::{private, use_slot};
-use crate::follow::{self, environment::Environment};
-
-/// The variable that names the ledger file.
-pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
+use crate::follow::environment::Environment;
 
 const HEADER_BYTES: usize = 2 * CONTROL_OFFSET;
 /// Longest path of a ledger.
@@ -45,19 +44,31 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Gives this process its slot, if the environment names a ledger. Once, at the start.
-pub fn attach() {
-    with_environment(|environment| {
-        if !follow::is_wanted(environment) {
-            return;
-        }
-        if let Some(path) = environment.value_c(LEDGER)
-            && path.to_bytes_with_nul().len() <= PATH_BYTES
-        {
-            remember(path);
-            open();
-        }
-    });
+/// Gives this process a slot in the ledger of that path. Once, at the start.
+pub fn attach(path: &CStr) {
+    if path.to_bytes_with_nul().len() <= PATH_BYTES {
+        remember(path);
+        open();
+    }
+}
+
+/// Makes a ledger that outlives its processes, unless there is a file of that name, and moves into it. For
+/// programs that were started without the command.
+pub fn make(path: &CStr, options: &[u8]) {
+    let flags =
+        syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
+    if let Ok(fd) = syscall::open(path, flags, 0o600) {
+        let page =
+            make::header_page(process(), syscall::clock_nanoseconds(CLOCK_BOOTTIME), options.len(), true);
+        let text = options.get(..OPTIONS_ROOM).unwrap_or(options);
+        // The header last: a file that has one is whole.
+        let _ = syscall::ftruncate(fd, FILE_BYTES as u64)
+            .and_then(|()| syscall::fallocate(fd, 0, 0, SLOTS_OFFSET as u64))
+            .and_then(|()| syscall::pwrite(fd, text, OPTIONS_OFFSET as u64))
+            .and_then(|_| syscall::pwrite(fd, &page, 0));
+        let _ = syscall::close(fd);
+    }
+    attach(path);
 }
 
 /// Calls `then` with the environment. The first request for storage may come before the C library knows it;

@@ -1,0 +1,102 @@
+//! Obeying the run-time options: read once, at the start, from the environment.
+//!
+//! ```text
+//! UNDERBAR_BASE=le        defaults of Language Environment instead of our own
+//! UNDERBAR_OPTS=TEXT      option text, sections for programs included; laid over the defaults
+//! UNDERBAR_LEDGER=PATH    the ledger to write to; without it, MSGFILE in the text may name one to make
+//! ```
+//!
+//! Complaints about the text are the command's to print; here they are only counted.
+//! Invariant: whatever the text says, the program runs; what cannot be done is left at its default.
+//! Not here: the grammar (`options` crate), and what the options do (`heap`, `stack`).
+
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+
+use underbar_options::{Base, ProgramName, Settings, Severity, Size, WhereSet};
+use underbar_sys::{file, syscall};
+
+use crate::follow::environment::Environment;
+use crate::ledger::attach;
+use crate::{follow, heap, ledger};
+
+/// Names the ledger file.
+pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
+/// Holds the option text.
+pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
+/// `le` for the documented defaults of Language Environment.
+pub const BASE: &[u8] = b"UNDERBAR_BASE";
+
+/// Reads the options, sets the heap up, and finds the ledger.
+pub fn obey() {
+    attach::with_environment(|environment| {
+        let text = environment.value(TEXT).unwrap_or_default();
+        let base =
+            if environment.value(BASE) == Some(b"le") { Base::LanguageEnvironment } else { Base::Underbar };
+        let mut path = [0; 256];
+        let program = program_name(&mut path);
+        let mut settings = Settings::new(base);
+        let mut errors = 0;
+        settings.apply(text, &program, WhereSet::Environment, &mut |diagnostic| {
+            errors += u64::from(diagnostic.severity() == Severity::Warning);
+        });
+        set_up_heap(&settings);
+        if follow::is_wanted(environment) {
+            find_ledger(environment, &settings, text, program.name);
+        }
+        ledger::slot().option_errors.store(errors, Ordering::Relaxed);
+    });
+}
+
+/// The program's file name, by which sections of the text are chosen.
+fn program_name(path: &mut [u8]) -> ProgramName<'_> {
+    let path = file::readlink(c"/proc/self/exe", path).unwrap_or_default();
+    ProgramName { name: path.rsplit(|&byte| byte == b'/').next().unwrap_or_default(), build_id: b"" }
+}
+
+fn set_up_heap(settings: &Settings) {
+    let bytes = |size| match size {
+        Size::Auto => 0,
+        Size::Bytes(bytes) => usize::try_from(bytes).unwrap_or(0),
+    };
+    let said = settings.heap();
+    let policy = heap::Policy {
+        initial: bytes(said.init),
+        increment: bytes(said.increment),
+        disposition: match said.disposition {
+            underbar_options::Disposition::Auto => heap::Disposition::Auto,
+            underbar_options::Disposition::Keep => heap::Disposition::Keep,
+            underbar_options::Disposition::Free => heap::Disposition::Free,
+        },
+        huge_pages: settings.huge_pages(),
+    };
+    let storage = settings.storage();
+    heap::configure(policy, storage.getheap, storage.freeheap);
+}
+
+fn find_ledger(environment: Environment<'_>, settings: &Settings, text: &[u8], program: &[u8]) {
+    if let Some(path) = environment.value_c(LEDGER) {
+        attach::attach(path);
+        return;
+    }
+    let mut host = [0; 64];
+    let mut room = [0; 512];
+    if let Some(pattern) = settings.message_file()
+        && let Some(length) = pattern
+            .fill_in(syscall::getpid() as u32, program, host_name(&mut host), &mut room[..511])
+            .map(<[u8]>::len)
+        && let Ok(path) = CStr::from_bytes_until_nul(&room[..=length])
+    {
+        attach::make(path, text);
+    }
+}
+
+fn host_name(room: &mut [u8]) -> &[u8] {
+    let Ok(fd) = syscall::open(c"/proc/sys/kernel/hostname", syscall::O_RDONLY | syscall::O_CLOEXEC, 0)
+    else {
+        return b"";
+    };
+    let length = syscall::read(fd, room).unwrap_or(0);
+    let _ = syscall::close(fd);
+    room.get(..length).unwrap_or_default().trim_ascii()
+}
