@@ -5,6 +5,8 @@
 //!
 //! ```text
 //! $XDG_CACHE_HOME/underbar/HASH/libunderbar.so     the first place that works is taken
+//! /var/cache/underbar/HASH/libunderbar.so          for the superuser: his programs become other users, who
+//!                                                  cannot read his home folder
 //! ~/.cache/underbar/HASH/libunderbar.so
 //! /tmp/underbar-UID/HASH/libunderbar.so            ours alone, or not used
 //! /proc/PID/fd/N                                   in memory, for as long as the command lives
@@ -50,6 +52,7 @@ impl Library {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folders = [
             absolute("XDG_CACHE_HOME").map(|folder| (folder.join("underbar"), false)),
+            (getuid() == 0).then(|| (PathBuf::from("/var/cache/underbar"), false)),
             absolute("HOME").map(|home| (home.join(".cache/underbar"), false)),
             Some((PathBuf::from(format!("/tmp/underbar-{}", getuid())), true)),
         ];
