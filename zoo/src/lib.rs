@@ -1,1 +1,265 @@
 //! Small awkward programs that every change must leave unharmed.
+//!
+//! ```text
+//! zoo/programs/NAME.c ── cc ──> target/zoo/NAME ──┬─ bare          what the user has without us
+//!                                                 └─ underbar run  what he has with us: the same
+//! ```
+//!
+//! Tests compare the two, or say what must be. They wait for what a program writes, never for time.
+//! What a machine lacks (superuser, a tool) is skipped loudly; with UNDERBAR_REQUIRE_ALL set it fails.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, OnceLock};
+
+/// The folder of what tests build, in the target folder: on a file system that allows programs.
+///
+/// # Panics
+/// Where it cannot be made.
+#[must_use]
+pub fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = profile_folder().join("zoo");
+        fs::create_dir_all(&folder).expect("the folder of the zoo");
+        folder
+    })
+}
+
+/// `target/debug` or the like: the test program lies in `deps` below it.
+fn profile_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of the test program");
+    test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_path_buf()
+}
+
+/// The `underbar` command: that of UNDERBAR_BIN, or built now, in the profile of the test.
+///
+/// # Panics
+/// Where it cannot be built.
+#[must_use]
+pub fn underbar() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(path) = std::env::var_os("UNDERBAR_BIN") {
+            return path.into();
+        }
+        let folder = profile_folder();
+        let profile = match folder.file_name().and_then(OsStr::to_str) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
+        };
+        let target = folder.parent().expect("a target folder");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "underbar-cli", "--profile", profile, "--target-dir"])
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo");
+        assert!(status.success(), "building underbar");
+        folder.join("underbar")
+    })
+}
+
+/// The program made from `programs/NAME.c`.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    compiled(name, name, &[])
+}
+
+/// The program `result` made from `programs/SOURCE.c` with these flags of the C compiler.
+///
+/// # Panics
+/// Where it cannot be compiled.
+#[must_use]
+pub fn compiled(source: &str, result: &str, flags: &[&str]) -> PathBuf {
+    try_compiled(source, result, flags).unwrap_or_else(|error| panic!("{source}.c: {error}"))
+}
+
+/// As [`compiled`], for flags that the compiler of this machine may not serve.
+///
+/// # Errors
+/// What the compiler said.
+///
+/// # Panics
+/// Where there is no C compiler.
+pub fn try_compiled(source: &str, result: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let path = folder().join(result);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(source).with_extension("c");
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let time = |path: &Path| fs::metadata(path).and_then(|status| status.modified()).ok();
+    if time(&path).is_some_and(|made| Some(made) > time(&source)) {
+        return Ok(path);
+    }
+    // Test programs run beside each other: written beside and renamed, so that nobody runs half a file.
+    let beside = folder().join(format!("{result}.{}", std::process::id()));
+    let output = Command::new("cc")
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&beside)
+        .arg(&source)
+        .args(flags)
+        .output()
+        .expect("a C compiler");
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    fs::rename(&beside, &path).expect("renamed");
+    Ok(path)
+}
+
+/// A folder of one test, empty at first.
+///
+/// # Panics
+/// Where it cannot be made.
+#[must_use]
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = folder().join(format!("scratch-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// How a program is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By itself.
+    Bare,
+    /// `underbar run -q -- PROGRAM`.
+    Wrapped,
+    /// `underbar run --exec -- PROGRAM`.
+    Replaced,
+}
+
+/// All ways.
+pub const WAYS: [Way; 3] = [Way::Bare, Way::Wrapped, Way::Replaced];
+
+/// The command line that runs `arguments` (a program and its arguments) in this way.
+#[must_use]
+pub fn line(way: Way, arguments: &[&str]) -> Vec<String> {
+    let underbar = underbar().to_str().expect("a path of text");
+    let before: &[&str] = match way {
+        Way::Bare => &[],
+        Way::Wrapped => &[underbar, "run", "-q", "--"],
+        Way::Replaced => &[underbar, "run", "--exec", "--"],
+    };
+    before.iter().chain(arguments).map(ToString::to_string).collect()
+}
+
+/// A command that runs `arguments` in this way, without what the test's own environment may have of ours.
+///
+/// # Panics
+/// Without arguments.
+#[must_use]
+pub fn command(way: Way, arguments: &[&str]) -> Command {
+    let line = line(way, arguments);
+    let mut command = Command::new(line.first().expect("a program"));
+    command.args(&line[1..]).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+    command
+}
+
+/// What a program left.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its wait status.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub output: String,
+    /// Its standard error.
+    pub error: String,
+}
+
+/// Runs a command to its end.
+///
+/// # Panics
+/// Where it cannot be started.
+#[must_use]
+pub fn left(command: &mut Command) -> Left {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Left { status: output.status, output: text(output.stdout), error: text(output.stderr) }
+}
+
+/// The exit code; or for a death by signal, its negative number.
+#[must_use]
+pub fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
+}
+
+/// A program that runs, and what it writes, line by line.
+pub struct Running {
+    /// The process that was started: the wrapper, where there is one.
+    pub child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Starts a command.
+    ///
+    /// # Panics
+    /// Where it cannot be started.
+    #[must_use]
+    pub fn start(command: &mut Command) -> Running {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("started");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        Running { child, lines }
+    }
+
+    /// The next line that the program writes; empty at the end, when all who could write are gone.
+    ///
+    /// # Panics
+    /// Where it is no text.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
+    /// Sends the started process, and only it, a signal.
+    ///
+    /// # Panics
+    /// Where it is gone.
+    pub fn send(&self, signal: i32) {
+        let pid = i32::try_from(self.child.id()).expect("a process number");
+        underbar_sys::syscall::kill(pid, signal).expect("sent");
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Panics
+    /// Where it is not our child.
+    #[must_use]
+    pub fn end(mut self) -> i32 {
+        code(self.child.wait().expect("our child"))
+    }
+}
+
+/// Is this the superuser?
+#[must_use]
+pub fn is_superuser() -> bool {
+    underbar_sys::syscall::geteuid() == 0
+}
+
+/// Is this the superuser? Where not, says what is skipped; fails where nothing may be.
+#[must_use]
+pub fn is_superuser_or_skips(what: &str) -> bool {
+    let is = is_superuser();
+    if !is {
+        skip(&format!("{what}: needs the superuser"));
+    }
+    is
+}
+
+/// Says loudly that something is not tested here.
+///
+/// # Panics
+/// With UNDERBAR_REQUIRE_ALL set.
+pub fn skip(what: &str) {
+    assert!(std::env::var_os("UNDERBAR_REQUIRE_ALL").is_none(), "may not be skipped: {what}");
+    eprintln!("SKIPPED {what}");
+}

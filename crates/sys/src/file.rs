@@ -4,7 +4,7 @@
 //! vfork and exec.
 //! Not here: what is written in the file (the runtime's `follow::carry`).
 
-use crate::syscall::{Errno, Result, number, syscall3, syscall6};
+use crate::syscall::{Errno, MAP_PRIVATE, PROT_READ, Result, mmap, munmap, number, syscall3, syscall6};
 use core::ffi::{CStr, c_char};
 
 /// The part of the kernel's `struct stat` that we read, in its place.
@@ -88,6 +88,18 @@ pub fn has_capabilities(fd: i32) -> bool {
         syscall6(FGETXATTR, fd as isize as usize, c"security.capability".as_ptr() as usize, 0, 0, 0, 0)
     };
     length.is_ok_and(|bytes| bytes > 0)
+}
+
+/// May code be run from the open file, as the loader will want to? Not where its file system forbids it.
+#[must_use]
+pub fn is_executable_mapping_allowed(fd: i32) -> bool {
+    const PROT_EXEC: u32 = 4;
+    const PAGE: usize = 4096;
+    // SAFETY: without MAP_FIXED a mapping replaces nothing, and this one is given back untouched.
+    unsafe {
+        mmap(core::ptr::null_mut(), PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0)
+            .is_ok_and(|page| munmap(page, PAGE).is_ok())
+    }
 }
 
 /// The effective group of this process.
@@ -177,6 +189,8 @@ mod tests {
             );
         }
         assert!(!has_capabilities(fd));
+        assert!(is_executable_mapping_allowed(fd));
+        assert!(!is_executable_mapping_allowed(-1));
         close(fd).expect("closed");
         assert!(stat(c"/").expect("root").is_directory());
     }

@@ -1,1 +1,49 @@
 //! Runs a program faithfully: exec, signals, exit status, process tree
+//!
+//! ```text
+//! Launch ── program  where the program is, as execvp finds it
+//!        ── library  where the preload library lies, so that the program's loader finds it
+//!        ── environment  the program's environment, with the library or as if plain
+//!        └─ run      parent with the manners of `timeout`  |  exec: no parent at all
+//! ```
+//!
+//! Invariant: the program sees and is seen as without us: arguments, environment (but for the library),
+//! descriptors, signals, process group, exit status.
+//! May use: the runtime's `follow` (can a file carry the library) and the system calls.
+//! Not here: what is in the ledger, and the report.
+#![forbid(unsafe_code)]
+
+mod environment;
+mod library;
+mod program;
+mod run;
+
+pub use library::{Library, LibraryError};
+pub use program::Failure;
+pub use run::{Ended, How};
+pub use underbar_runtime::follow::carry::Reason;
+pub use underbar_sys::process::Usage;
+
+use std::ffi::OsString;
+
+/// A program to be run.
+pub struct Launch<'a> {
+    /// Its name, searched in PATH as the shell does, or its path.
+    pub program: OsString,
+    /// Its arguments, without its name.
+    pub arguments: Vec<OsString>,
+    /// The library to be loaded into it; None runs it plain.
+    pub library: Option<&'a Library>,
+    /// Variables for the library (`UNDERBAR_...`); set only where it is loaded.
+    pub variables: Vec<(OsString, OsString)>,
+    /// Are the programs that it starts followed, too?
+    pub follow: bool,
+}
+
+impl Launch<'_> {
+    /// Why the program will run without the library; None where it will be loaded, or where none is asked for.
+    #[must_use]
+    pub fn not_carried(&self) -> Option<Reason> {
+        self.library.and_then(|_| program::examine(&self.program).err())
+    }
+}

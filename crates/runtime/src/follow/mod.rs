@@ -124,6 +124,10 @@ unsafe fn with_environment<R>(
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
+            if reason == Reason::EnvironmentCleared {
+                // There is nothing for the loader to complain about, and the rest may be the user's own.
+                return then(environment.as_given());
+            }
             environment.without_us(then)
         }
     }

@@ -8,7 +8,7 @@ use super::carry::{Interpreter, Look, Reason, look};
 use core::ffi::CStr;
 use underbar_sys::file::{Status, fstat, getegid, has_capabilities, stat};
 use underbar_sys::syscall::{
-    AT_FDCWD, Errno, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, access, close, geteuid, open, openat, pread,
+    AT_FDCWD, Errno, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, access, close, geteuid, openat, pread,
 };
 
 /// The longest path that the kernel takes, with its final zero byte.
@@ -41,17 +41,14 @@ pub fn examine(target: Target<'_>) -> Result<(), Reason> {
     }
 }
 
-/// May this process read the file at `path`? The loader of the new program will have the same rights.
+/// Will a program that this process becomes be able to read the file at `path`?
+///
+/// `access` asks for the real user and without capabilities that a user loses at exec; `open` would not.
 #[must_use]
 pub fn is_readable(path: &[u8]) -> bool {
+    const READ: u32 = 4;
     let mut room = [0; PATH_BYTES];
-    let Some(path) = join(&[path], &mut room) else { return false };
-    match open(path, O_RDONLY | O_CLOEXEC, 0) {
-        Ok(fd) => close(fd).is_ok(),
-        // Out of descriptors: no word about the file, so look at the rights only.
-        Err(Errno(23 | 24)) => access(path, 4).is_ok(),
-        Err(_) => false,
-    }
+    join(&[path], &mut room).is_some_and(|path| access(path, READ).is_ok())
 }
 
 fn examine_at(directory: i32, path: &CStr) -> Result<(), Reason> {

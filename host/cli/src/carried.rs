@@ -1,0 +1,28 @@
+//! The preload library that this command carries in itself (made by `build.rs`).
+
+use underbar_launch::{Library, LibraryError};
+
+const CONTENT: &[u8] = include_bytes!(env!("UNDERBAR_PRELOAD_FILE"));
+
+/// A hash of the content: the name of the folder in which the library lies.
+const HASH: &str = env!("UNDERBAR_PRELOAD_HASH");
+
+/// Puts the library where the program's loader finds it.
+pub fn library(in_memory: bool) -> Result<Library, LibraryError> {
+    Library::place(CONTENT, HASH, in_memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_one_and_asks_for_no_other() {
+        assert!(CONTENT.starts_with(b"\x7fELF"));
+        assert_eq!(HASH.len(), 16);
+        let has = |text: &[u8]| CONTENT.windows(text.len()).any(|window| window == text);
+        assert!(has(b"libunderbar.so\0") && has(b"\0execve\0") && has(b"\0posix_spawn\0"));
+        // A version of the C library's symbols would be one that an older C library lacks.
+        assert!(!has(b"GLIBC_2") && !has(b"libc.so") && !has(b"libgcc_s"));
+    }
+}

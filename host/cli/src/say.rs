@@ -1,0 +1,59 @@
+//! Messages of the command on standard error: `error:`, `warning:`, `note:`, `help:`.
+//!
+//! Standard output belongs to the program, always; so nothing here writes to it.
+
+use clap::ValueEnum;
+use std::env;
+use std::io::{self, IsTerminal, Write};
+
+/// When messages are coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Color {
+    fn is_on(self) -> bool {
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+                !is_set("NO_COLOR")
+                    && env::var_os("TERM").is_none_or(|term| term != "dumb")
+                    && io::stderr().is_terminal()
+            }
+        }
+    }
+}
+
+/// What a message is, and how its first word is coloured.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// The command cannot do what it was asked to.
+    Error,
+    /// It does, but not all of it.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// Writes a message. That nobody reads it is no failure.
+pub fn say(color: Color, kind: Kind, message: impl std::fmt::Display) {
+    let (word, code) = match kind {
+        Kind::Error => ("error", "1;31"),
+        Kind::Warning => ("warning", "1;33"),
+        Kind::Note => ("note", "1"),
+    };
+    let line = if color.is_on() {
+        format!("\x1b[{code}munderbar: {word}:\x1b[0m {message}\n")
+    } else {
+        format!("underbar: {word}: {message}\n")
+    };
+    let _ = io::stderr().write_all(line.as_bytes());
+}

@@ -1,0 +1,146 @@
+//! The environment of the program: the caller's own, byte for byte and in its order, with the library or
+//! without anything of ours.
+
+use std::env;
+use std::ffi::{CString, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use underbar_runtime::follow::NO_FOLLOW;
+use underbar_runtime::follow::environment::{PRELOAD, entries, is_our_library};
+
+/// The variable that names the ledger's file.
+const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
+
+/// The caller's environment. Read as the kernel passed it, since the standard library leaves out strings
+/// without `=`; nothing of this process has changed it.
+pub(crate) fn own() -> Vec<Vec<u8>> {
+    match fs::read("/proc/self/environ") {
+        Ok(bytes) if bytes.last() == Some(&0) => bytes
+            .get(..bytes.len() - 1)
+            .unwrap_or_default()
+            .split(|&byte| byte == 0)
+            .map(<[u8]>::to_vec)
+            .collect(),
+        _ => env::vars_os()
+            .map(|(name, value)| [name.into_vec(), value.into_vec()].join(b"=".as_slice()))
+            .collect(),
+    }
+}
+
+/// `given` without what an outer `underbar` put there for us, and with `library` and `variables`.
+///
+/// UNDERBAR_OPTS stays where it is not among the variables: it is the user's.
+pub(crate) fn of_program(
+    given: Vec<Vec<u8>>,
+    library: Option<&[u8]>,
+    variables: &[(OsString, OsString)],
+) -> Vec<CString> {
+    let variables: Vec<(Vec<u8>, Vec<u8>)> =
+        variables.iter().map(|(name, value)| (name.clone().into_vec(), value.clone().into_vec())).collect();
+    let is_replaced = |name: &[u8]| {
+        name == LEDGER || name == NO_FOLLOW || variables.iter().any(|(variable, _)| variable == name)
+    };
+    let mut result = Vec::with_capacity(given.len() + variables.len() + 1);
+    let mut library_is_in = false;
+    for string in given {
+        let (name, value) = match string.iter().position(|&byte| byte == b'=') {
+            Some(at) => (string.get(..at).unwrap_or_default(), string.get(at + 1..).unwrap_or_default()),
+            None => (string.as_slice(), b"".as_slice()),
+        };
+        if is_replaced(name) {
+            continue;
+        }
+        if name != PRELOAD || string.len() == name.len() {
+            result.push(string);
+        } else if let Some(value) = preload(library, value) {
+            library_is_in |= library.is_some();
+            result.push([PRELOAD, b"=", &value].concat());
+        }
+    }
+    if let (Some(library), false) = (library, library_is_in) {
+        result.push([PRELOAD, b"=", library].concat());
+    }
+    for (name, value) in variables {
+        result.push([name, value].join(b"=".as_slice()));
+    }
+    // There is no zero byte: the strings were C strings, or come from arguments.
+    result.into_iter().filter_map(|string| CString::new(string).ok()).collect()
+}
+
+/// LD_PRELOAD with `library` before the others; None where nothing is left in it.
+fn preload(library: Option<&[u8]>, value: &[u8]) -> Option<Vec<u8>> {
+    let had_ours = entries(value).any(is_our_library);
+    match library {
+        // Not ours to tidy up.
+        None if !had_ours => Some(value.to_vec()),
+        _ => {
+            let others = entries(value).filter(|entry| !is_our_library(entry));
+            let all: Vec<&[u8]> = library.into_iter().chain(others).collect();
+            (!all.is_empty()).then(|| all.join(b":".as_slice()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(given: &[&str], library: Option<&str>, variables: &[(&str, &str)], expect: &[&str]) {
+        let given = given.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let variables: Vec<(OsString, OsString)> =
+            variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let result = of_program(given, library.map(str::as_bytes), &variables);
+        let result: Vec<&str> = result.iter().map(|string| string.to_str().expect("text")).collect();
+        assert_eq!(result, expect);
+    }
+
+    const OURS: &str = "/c/libunderbar.so";
+
+    #[test]
+    fn plain_is_byte_for_byte() {
+        let odd = ["B=2", "no equals sign", "=x", "", "B=3", "LD_PRELOAD= /a.so", "LD_PRELOAD"];
+        check(&odd, None, &[], &odd);
+    }
+
+    #[test]
+    fn the_library_comes_first_and_others_stay() {
+        check(
+            &["A=1"],
+            Some(OURS),
+            &[("UNDERBAR_LEDGER", "/l")],
+            &["A=1", "LD_PRELOAD=/c/libunderbar.so", "UNDERBAR_LEDGER=/l"],
+        );
+        check(
+            &["LD_PRELOAD=/a.so /b.so", "A=1"],
+            Some(OURS),
+            &[],
+            &["LD_PRELOAD=/c/libunderbar.so:/a.so:/b.so", "A=1"],
+        );
+    }
+
+    #[test]
+    fn what_an_outer_underbar_set_is_taken_out() {
+        let outer = [
+            "LD_PRELOAD=/old/libunderbar.so",
+            "UNDERBAR_LEDGER=/o",
+            "UNDERBAR_NO_FOLLOW=7",
+            "UNDERBAR_OPTS=X",
+        ];
+        check(&outer, None, &[], &["UNDERBAR_OPTS=X"]);
+        check(
+            &outer,
+            Some(OURS),
+            &[("UNDERBAR_OPTS", "Y")],
+            &["LD_PRELOAD=/c/libunderbar.so", "UNDERBAR_OPTS=Y"],
+        );
+    }
+
+    #[test]
+    fn our_own_environment_is_that_of_the_standard_library() {
+        let own = own();
+        for (name, value) in env::vars_os() {
+            let string = [name.into_vec(), value.into_vec()].join(b"=".as_slice());
+            assert!(own.contains(&string));
+        }
+    }
+}

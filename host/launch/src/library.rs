@@ -1,0 +1,231 @@
+//! Where the preload library lies, so that the loader of the program finds it.
+//!
+//! The command carries the library in itself and writes it out once per build, in a folder named by the hash
+//! of its content:
+//!
+//! ```text
+//! $XDG_CACHE_HOME/underbar/HASH/libunderbar.so     the first place that works is taken
+//! /var/cache/underbar/HASH/libunderbar.so          for the superuser: his programs become other users, who
+//!                                                  cannot read his home folder
+//! ~/.cache/underbar/HASH/libunderbar.so
+//! /tmp/underbar-UID/HASH/libunderbar.so            ours alone, or not used
+//! /proc/PID/fd/N                                   in memory, for as long as the command lives
+//! ```
+//!
+//! Invariant: the file named by [`Library::path`] has the content asked for, its path can stand in
+//! LD_PRELOAD (no blank, colon or `$`), and code may be run from it.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+use underbar_sys::file::is_executable_mapping_allowed;
+use underbar_sys::syscall::getuid;
+
+/// The library, lying where a loader finds it.
+#[derive(Debug)]
+pub struct Library {
+    path: PathBuf,
+    /// The library in memory, which is there for as long as it is open.
+    _held: Option<File>,
+}
+
+/// There is no place for the library. Names each place that was tried and what is wrong with it.
+#[derive(Debug, thiserror::Error)]
+#[error("no place for the library{}", list(.0))]
+pub struct LibraryError(pub Vec<(PathBuf, io::Error)>);
+
+fn list(places: &[(PathBuf, io::Error)]) -> String {
+    places.iter().map(|(place, error)| format!("; {}: {error}", place.display())).collect()
+}
+
+impl Library {
+    /// Puts the library with this content (and its hash as text) in the first place that works.
+    ///
+    /// `in_memory`: may it be in memory? Not where this process will become the program.
+    pub fn place(content: &[u8], hash: &str, in_memory: bool) -> Result<Library, LibraryError> {
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let folders = [
+            absolute("XDG_CACHE_HOME").map(|folder| (folder.join("underbar"), false)),
+            (getuid() == 0).then(|| (PathBuf::from("/var/cache/underbar"), false)),
+            absolute("HOME").map(|home| (home.join(".cache/underbar"), false)),
+            Some((PathBuf::from(format!("/tmp/underbar-{}", getuid())), true)),
+        ];
+        Library::place_in(folders.into_iter().flatten(), content, hash, in_memory)
+    }
+
+    /// Tries each folder; `true` beside it: others can write where it lies, so it must be ours alone.
+    fn place_in(
+        folders: impl IntoIterator<Item = (PathBuf, bool)>,
+        content: &[u8],
+        hash: &str,
+        in_memory: bool,
+    ) -> Result<Library, LibraryError> {
+        let mut tried = Vec::new();
+        for (folder, is_shared) in folders {
+            match write_once(&folder, is_shared, content, hash) {
+                Ok(path) => return Ok(Library { path, _held: None }),
+                Err(error) => tried.push((folder, error)),
+            }
+        }
+        if in_memory {
+            match hold(content) {
+                Ok(library) => return Ok(library),
+                Err(error) => tried.push(("memory".into(), error)),
+            }
+        }
+        Err(LibraryError(tried))
+    }
+
+    /// The path for LD_PRELOAD.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn write_once(folder: &Path, is_shared: bool, content: &[u8], hash: &str) -> io::Result<PathBuf> {
+    let folder = folder.join(hash);
+    if folder.as_os_str().as_bytes().iter().any(|byte| b" \t\n:$".contains(byte)) {
+        return Err(io::Error::other("its path cannot stand in LD_PRELOAD"));
+    }
+    let path = folder.join("libunderbar.so");
+    create_folders(&folder, is_shared)?;
+    if !File::open(&path).is_ok_and(|file| has_content(file, content)) {
+        write_new(&folder, &path, content)?;
+    }
+    let file = File::open(&path)?;
+    if !is_executable_mapping_allowed(file.as_raw_fd()) {
+        return Err(io::Error::other("code may not be run from there"));
+    }
+    Ok(path)
+}
+
+/// Creates `…/underbar/HASH`; in a place where others can write, both must be folders of ours alone.
+fn create_folders(folder: &Path, is_shared: bool) -> io::Result<()> {
+    let mode = if is_shared { 0o700 } else { 0o755 };
+    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    if is_shared {
+        for folder in [folder.parent().unwrap_or(folder), folder] {
+            let status = fs::symlink_metadata(folder)?;
+            if !status.is_dir() || status.uid() != getuid() || status.mode() & 0o022 != 0 {
+                return Err(io::Error::other("it is not ours alone"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn has_content(mut file: File, content: &[u8]) -> bool {
+    let mut found = Vec::with_capacity(content.len() + 1);
+    let same_length = file.metadata().is_ok_and(|status| status.len() == content.len() as u64);
+    same_length && file.read_to_end(&mut found).is_ok() && found == content
+}
+
+/// Writes beside and renames, so that nobody ever loads half a library.
+fn write_new(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    let beside = folder.join(format!("new-{}", process::id()));
+    let _ = fs::remove_file(&beside);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o755)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Keeps the library in memory, where only the user's own processes reach it.
+fn hold(content: &[u8]) -> io::Result<Library> {
+    let fd = underbar_sys::syscall::memfd_create(c"libunderbar.so", false)
+        .map_err(|reason| io::Error::from_raw_os_error(reason.number()))?;
+    let path = PathBuf::from(format!("/proc/{}/fd/{fd}", process::id()));
+    // Opened anew by its path: what works for us works for the program, and this one closes by itself.
+    let written = OpenOptions::new().read(true).write(true).open(&path);
+    let _ = underbar_sys::syscall::close(fd);
+    let mut file = written?;
+    file.write_all(content)?;
+    if !is_executable_mapping_allowed(file.as_raw_fd()) {
+        return Err(io::Error::other("code may not be run from there"));
+    }
+    let path = PathBuf::from(format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()));
+    Ok(Library { path, _held: Some(file) })
+}
+
+impl AsRef<OsStr> for Library {
+    fn as_ref(&self) -> &OsStr {
+        self.path.as_os_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn check(name: &str, test: impl FnOnce(&Path)) {
+        let folder = env::temp_dir().join(format!("underbar-library-{name}-{}", process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        test(&folder);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    fn place(folder: &Path, is_shared: bool) -> Result<Library, LibraryError> {
+        Library::place_in([(folder.to_path_buf(), is_shared)], b"content", "hash", false)
+    }
+
+    #[test]
+    fn it_is_written_once_and_mended() {
+        check("once", |folder| {
+            let path = place(folder, false).expect("placed").path().to_path_buf();
+            assert_eq!(fs::read(&path).expect("there"), b"content");
+            let inode = fs::metadata(&path).expect("there").ino();
+            place(folder, false).expect("placed again");
+            assert_eq!(fs::metadata(&path).expect("there").ino(), inode);
+            fs::write(&path, "cont").expect("cut");
+            place(folder, false).expect("mended");
+            assert_eq!(fs::read(&path).expect("there"), b"content");
+            assert_eq!(fs::read_dir(folder.join("hash")).expect("folder").count(), 1);
+        });
+    }
+
+    #[test]
+    fn a_place_that_does_not_work_gives_way_to_the_next() {
+        check("next", |folder| {
+            let file = folder.join("file");
+            fs::write(&file, "").expect("a file in the way");
+            let places = [(file, false), (folder.join("with blank"), false), (folder.join("c:d"), false)];
+            let last = (folder.join("good"), true);
+            let library = Library::place_in(places.clone().into_iter().chain([last]), b"x", "hash", false);
+            assert_eq!(library.expect("placed").path(), folder.join("good/hash/libunderbar.so"));
+            let LibraryError(tried) =
+                Library::place_in(places.clone(), b"x", "hash", false).expect_err("no place");
+            assert_eq!(tried.len(), 3);
+            let held = Library::place_in(places, b"x", "hash", true).expect("in memory");
+            assert!(held.path().starts_with("/proc"));
+            assert_eq!(fs::read(held.path()).expect("there"), b"x");
+        });
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_is_not_trusted() {
+        check("shared", |folder| {
+            let open = folder.join("open");
+            fs::create_dir(&open).expect("a folder");
+            fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).expect("open to all");
+            assert!(place(&open, true).is_err());
+            let link = folder.join("link");
+            std::os::unix::fs::symlink(folder, &link).expect("a link");
+            assert!(place(&link, true).is_err());
+        });
+    }
+}

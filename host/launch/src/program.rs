@@ -1,0 +1,143 @@
+//! Where a program is, as `execvp` finds it, and what is said where it cannot be run.
+//!
+//! Invariant: every path that the C library would try is tried, in its order; so what a shell would run is
+//! what we run.
+
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use underbar_runtime::follow::carry::Reason;
+use underbar_runtime::follow::target::{Target, examine as examine_target};
+use underbar_sys::process::Refused;
+use underbar_sys::syscall::Errno;
+
+/// Nothing was run. Says whose fault it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The caller: there is no such program.
+    #[error("{}: no such program", shown(.0))]
+    NotFound(OsString),
+    /// The program: the file is there, but not what it is to be interpreted by.
+    #[error("{}: it is there, but not the interpreter or loader that it names", shown(.0))]
+    NoInterpreter(OsString),
+    /// The program: the file is there, and the system refuses to execute it.
+    #[error("{}: cannot be executed: {}", shown(.0), Reasoned(*.1))]
+    NotExecutable(OsString, Errno),
+    /// The caller: a zero byte in an argument or a variable.
+    #[error("a zero byte in an argument or variable")]
+    ZeroByte,
+    /// The machine: no process, no memory.
+    #[error("no process could be started: {}", Reasoned(*.0))]
+    NoProcess(Errno),
+}
+
+impl Failure {
+    /// The exit code for it, those of coreutils' `timeout` and `env`.
+    #[must_use]
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Failure::NotFound(_) | Failure::NoInterpreter(_) => 127,
+            Failure::NotExecutable(..) => 126,
+            Failure::ZeroByte | Failure::NoProcess(_) => 125,
+        }
+    }
+}
+
+/// The system's text for an error number, without the number.
+struct Reasoned(Errno);
+
+impl fmt::Display for Reasoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = io::Error::from_raw_os_error(self.0.number()).to_string();
+        f.write_str(text.split(" (os error").next().unwrap_or(&text))
+    }
+}
+
+fn shown(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+/// The paths to try for `name`.
+pub(crate) fn paths(name: &OsStr) -> Result<Vec<CString>, Failure> {
+    paths_in(name, env::var_os("PATH"))
+}
+
+fn paths_in(name: &OsStr, folders: Option<OsString>) -> Result<Vec<CString>, Failure> {
+    let name = name.as_bytes();
+    if name.contains(&b'/') || name.is_empty() {
+        return Ok(vec![c_string(name)?]);
+    }
+    // What the C library takes where PATH is not set.
+    let folders = folders.map_or_else(|| b"/bin:/usr/bin".to_vec(), OsString::into_vec);
+    let in_folder = |folder: &[u8]| match folder {
+        [] => c_string(name),
+        _ => c_string([folder, b"/", name].concat()),
+    };
+    folders.split(|&byte| byte == b':').map(in_folder).collect()
+}
+
+pub(crate) fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, Failure> {
+    CString::new(bytes).map_err(|_| Failure::ZeroByte)
+}
+
+/// Why the program called `name` cannot carry the library.
+pub(crate) fn examine(name: &OsStr) -> Result<(), Reason> {
+    let (Ok(name), Ok(folders)) =
+        (c_string(name.as_bytes()), env::var_os("PATH").map(|path| c_string(path.into_vec())).transpose())
+    else {
+        return Ok(());
+    };
+    examine_target(Target::Search(&name, folders.as_deref()))
+}
+
+/// What a refusal of the kernel means for the user.
+pub(crate) fn failure(name: &OsStr, paths: &[CString], refused: Refused) -> Failure {
+    let is_there = || {
+        paths
+            .iter()
+            .any(|path| std::fs::metadata(OsStr::from_bytes(path.as_bytes())).is_ok_and(|f| f.is_file()))
+    };
+    match refused.reason {
+        Errno::ENOENT if is_there() => Failure::NoInterpreter(name.to_owned()),
+        Errno::ENOENT | Errno::ENOTDIR => Failure::NotFound(name.to_owned()),
+        reason => Failure::NotExecutable(name.to_owned(), reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_of_execvp() {
+        let check = |name: &str, folders: Option<&str>, expect: &[&str]| {
+            let paths = paths_in(name.as_ref(), folders.map(OsString::from)).expect("no zero byte");
+            let paths: Vec<&str> = paths.iter().map(|path| path.to_str().expect("text")).collect();
+            assert_eq!(paths, expect);
+        };
+        check("ls", Some("/a:/b"), &["/a/ls", "/b/ls"]);
+        check("ls", Some(":/b:"), &["ls", "/b/ls", "ls"]);
+        check("ls", None, &["/bin/ls", "/usr/bin/ls"]);
+        check("./ls", Some("/a"), &["./ls"]);
+        check("", Some("/a"), &[""]);
+    }
+
+    #[test]
+    fn failures_have_the_codes_of_timeout() {
+        let refused = |reason| Refused { reason, path: 0 };
+        let code = |path: &str, reason| {
+            let path = CString::new(path).expect("text");
+            failure("x".as_ref(), &[path], refused(reason)).exit_code()
+        };
+        assert_eq!(code("/no/such", Errno::ENOENT), 127);
+        assert_eq!(code("/etc/passwd", Errno::ENOENT), 127);
+        assert_eq!(code("/etc/passwd", Errno::EACCES), 126);
+        assert_eq!(code("/etc/passwd", Errno::ENOEXEC), 126);
+        assert_eq!(Failure::NoProcess(Errno::EAGAIN).exit_code(), 125);
+        let message = Failure::NotExecutable("p".into(), Errno::EACCES).to_string();
+        assert_eq!(message, "p: cannot be executed: Permission denied");
+    }
+}

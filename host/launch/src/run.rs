@@ -1,0 +1,256 @@
+//! The program as our child, with the manners of `timeout`; or in our own place, without a parent.
+//!
+//! ```text
+//! signal sent to us by a process ─────────────> sent on to the program
+//! signal from the terminal (Ctrl-C, Ctrl-Z) ──> nothing: the program, in our process group, has had it
+//! program stopped ────────────────────────────> we stop, so that the shell takes the terminal back
+//! we are continued ───────────────────────────> so is the program, where it is not yet
+//! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
+//! ```
+//!
+//! Invariant: signals are held back and taken one by one, so there is no handler and no race with one; what
+//! was ignored when we were started stays ignored, for us and for the program. If we are killed, so is the
+//! program.
+//! Known limit: what a process sends to the whole group (`kill %1`) reaches the program twice, from the
+//! sender and from us; the kernel does not say that others were meant, too.
+
+use crate::environment;
+use crate::program::{self, Failure, c_string};
+use crate::{Launch, Reason};
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::process;
+use std::ptr;
+use std::time::{Duration, Instant};
+use underbar_runtime::follow::NO_FOLLOW;
+use underbar_sys::inherited::inherited;
+use underbar_sys::process::{
+    Change, Child, Refused, Start, Strings, Usage, die_by, is_foreground, replace, start,
+};
+use underbar_sys::signal::{self, Disposition, SignalSet, name};
+use underbar_sys::syscall::{Errno, getpid, kill};
+
+/// What is sent on to the program.
+const SENT_ON: [i32; 9] = [
+    name::TERM,
+    name::HUP,
+    name::INT,
+    name::QUIT,
+    name::USR1,
+    name::USR2,
+    name::WINCH,
+    name::CONT,
+    name::TSTP,
+];
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// With this exit code, 0 to 255.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// A program that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// How.
+    pub how: How,
+    /// Its process.
+    pub pid: i32,
+    /// What it and those of its descendants that were waited for used.
+    pub usage: Usage,
+    /// From before it was started until its end was known.
+    pub elapsed: Duration,
+    /// Why it ran without the library; None where the library was in it, or not asked for.
+    pub not_carried: Option<Reason>,
+}
+
+impl Ended {
+    /// Ends this process as the program ended: with its code, or by its signal, so that the caller sees the
+    /// true status; 128 + signal where that cannot be.
+    pub fn leave(self) -> ! {
+        match self.how {
+            How::Exited(code) => process::exit(code),
+            How::Killed(signal) => {
+                die_by(signal);
+                process::exit(128 + signal)
+            }
+        }
+    }
+}
+
+impl Launch<'_> {
+    /// Runs the program to its end.
+    pub fn run(&self) -> Result<Ended, Failure> {
+        let not_carried = self.not_carried();
+        let prepared = Prepared::new(self, not_carried)?;
+        let taken = SENT_ON
+            .into_iter()
+            .filter(|&signal| signal::disposition(signal) != Disposition::Ignore)
+            .fold(SignalSet::NONE.with(name::CHLD), SignalSet::with);
+        if inherited().ignored.has(name::CHLD) {
+            // Else the kernel would not tell us how the program ended.
+            let _ = signal::set_disposition(name::CHLD, Disposition::Default);
+        }
+        let mask = signal::block(taken).map_err(Failure::NoProcess)?;
+        let ended = run_or_interpret(&prepared, mask, taken, not_carried);
+        let _ = signal::set_mask(mask);
+        ended.map_err(|refused| refused.into_failure(self, &prepared))
+    }
+
+    /// Becomes the program: same process, no parent. Comes back only with the reason for which it could not.
+    pub fn exec(&self) -> Failure {
+        let prepared = match Prepared::new(self, self.not_carried()) {
+            Ok(prepared) => prepared,
+            Err(failure) => return failure,
+        };
+        let mask = signal::block(SignalSet::NONE).unwrap_or_default();
+        let refused = prepared.with(mask, replace);
+        let refused = match prepared.by_shell(refused) {
+            Some(by_shell) => by_shell.with(mask, replace),
+            None => refused,
+        };
+        Stop::Refused(refused).into_failure(self, &prepared)
+    }
+}
+
+/// Why a program did not run to its end.
+enum Stop {
+    Refused(Refused),
+    NoProcess(Errno),
+}
+
+impl Stop {
+    fn into_failure(self, launch: &Launch<'_>, prepared: &Prepared) -> Failure {
+        match self {
+            Stop::Refused(refused) => program::failure(&launch.program, &prepared.paths, refused),
+            Stop::NoProcess(reason) => Failure::NoProcess(reason),
+        }
+    }
+}
+
+fn run_or_interpret(
+    prepared: &Prepared,
+    mask: SignalSet,
+    taken: SignalSet,
+    not_carried: Option<Reason>,
+) -> Result<Ended, Stop> {
+    match run_once(prepared, mask, taken, not_carried) {
+        Err(Stop::Refused(refused)) => match prepared.by_shell(refused) {
+            Some(by_shell) => run_once(&by_shell, mask, taken, not_carried),
+            None => Err(Stop::Refused(refused)),
+        },
+        result => result,
+    }
+}
+
+fn run_once(
+    prepared: &Prepared,
+    mask: SignalSet,
+    taken: SignalSet,
+    not_carried: Option<Reason>,
+) -> Result<Ended, Stop> {
+    let begin = Instant::now();
+    let child = prepared.with(mask, start).map_err(Stop::NoProcess)?;
+    let pid = child.pid;
+    let (how, usage) = attend(&child, taken).map_err(Stop::NoProcess)?;
+    let elapsed = begin.elapsed();
+    match child.refused() {
+        Some(refused) => Err(Stop::Refused(refused)),
+        None => Ok(Ended { how, pid, usage, elapsed, not_carried }),
+    }
+}
+
+/// Stays with the child until it ends.
+fn attend(child: &Child, taken: SignalSet) -> Result<(How, Usage), Errno> {
+    let mut is_stopped = false;
+    loop {
+        let signal = signal::wait(taken)?;
+        while let Some((change, usage)) = child.change()? {
+            match change {
+                Change::Exited(code) => return Ok((How::Exited(code), usage)),
+                Change::Killed(signal) => return Ok((How::Killed(signal), usage)),
+                Change::Continued => is_stopped = false,
+                Change::Stopped(by) => {
+                    is_stopped = true;
+                    stop_too(by);
+                }
+            }
+        }
+        match signal.signal {
+            name::CHLD => {}
+            // The shell continues the whole group; only a child that was left out needs ours.
+            name::CONT if !is_stopped => {}
+            name::CONT => child.send(name::CONT),
+            number if signal.was_sent() => child.send(number),
+            _ => {}
+        }
+    }
+}
+
+/// Stops this process where a shell waits for that: for what the terminal or job control does. A program
+/// that somebody else stopped (a debugger, an administrator) will be continued by him, and he does not know us.
+fn stop_too(by: i32) {
+    if [name::TSTP, name::TTIN, name::TTOU].contains(&by) || is_foreground() {
+        let _ = kill(getpid(), name::STOP);
+    }
+}
+
+/// Everything that exec needs, as C strings.
+struct Prepared {
+    paths: Vec<CString>,
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+}
+
+impl Prepared {
+    fn new(launch: &Launch<'_>, not_carried: Option<Reason>) -> Result<Prepared, Failure> {
+        let mut arguments = vec![c_string(launch.program.as_bytes())?];
+        for argument in &launch.arguments {
+            arguments.push(c_string(argument.as_bytes())?);
+        }
+        let library = launch.library.filter(|_| not_carried.is_none());
+        let mut variables = library.map(|_| launch.variables.clone()).unwrap_or_default();
+        if library.is_some() && !launch.follow {
+            let name = String::from_utf8_lossy(NO_FOLLOW).into_owned();
+            variables.push((name.into(), process::id().to_string().into()));
+        }
+        let path = library.map(|library| library.path().as_os_str().as_bytes());
+        let environment = environment::of_program(environment::own(), path, &variables);
+        Ok(Prepared { paths: program::paths(&launch.program)?, arguments, environment })
+    }
+
+    /// A file that the kernel does not know how to execute is a shell script without `#!`, as for `execvp`.
+    fn by_shell(&self, refused: Refused) -> Option<Prepared> {
+        if refused.reason != Errno::ENOEXEC {
+            return None;
+        }
+        let script = self.paths.get(refused.path)?.clone();
+        let rest = self.arguments.iter().skip(1).cloned();
+        Some(Prepared {
+            paths: vec![c"/bin/sh".into()],
+            arguments: [c"/bin/sh".into(), script].into_iter().chain(rest).collect(),
+            environment: self.environment.clone(),
+        })
+    }
+
+    fn with<R>(&self, mask: SignalSet, then: impl FnOnce(&Start<'_>) -> R) -> R {
+        let slots = |strings: &[CString]| vec![ptr::null(); strings.len() + 1];
+        let (mut first, mut second, mut third) =
+            (slots(&self.paths), slots(&self.arguments), slots(&self.environment));
+        then(&Start {
+            paths: strings(&mut first, &self.paths),
+            arguments: strings(&mut second, &self.arguments),
+            environment: strings(&mut third, &self.environment),
+            inherited: inherited(),
+            mask,
+        })
+    }
+}
+
+fn strings<'a>(slots: &'a mut [*const std::ffi::c_char], strings: &'a [CString]) -> Strings<'a> {
+    let strings = strings.iter().map(CString::as_c_str as fn(&CString) -> &CStr);
+    Strings::new(slots, strings).expect("there is a slot for each string and one more")
+}

@@ -1,0 +1,334 @@
+//! The manners of a wrapper, column by column: what a caller sees of a program is the same with us as without.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use underbar_zoo::{Running, WAYS, Way, code, command, compiled, left, line, program, scratch, underbar};
+
+const HUP: i32 = 1;
+const KILL: i32 = 9;
+const USR1: i32 = 10;
+const TERM: i32 = 15;
+
+fn text(path: &std::path::Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+// ---- exit codes ------------------------------------------------------------------------------------------
+
+#[test]
+fn the_exit_code_is_the_programs() {
+    let exit3 = program("exit3");
+    for way in WAYS {
+        assert_eq!(code(left(&mut command(way, &[text(&exit3)])).status), 3, "{way:?}");
+        for number in [0, 1, 101, 125, 126, 127, 139, 255] {
+            let script = format!("exit {number}");
+            let status = left(&mut command(way, &["/bin/sh", "-c", &script])).status;
+            assert_eq!(code(status), number, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_death_by_signal_is_seen_as_one() {
+    let die = program("die");
+    for way in WAYS {
+        for signal in [KILL, 1, 2, 3, 6, 8, 10, 11, 13, 14, 15, 24, 31, 34, 64] {
+            let status = left(&mut command(way, &[text(&die), &signal.to_string()])).status;
+            assert_eq!(status.signal(), Some(signal), "{way:?}");
+            // The shell's view, and whether we dumped a core of our own on top of the program's.
+            assert!(way == Way::Bare || !status.core_dumped() || way == Way::Replaced, "{signal}");
+        }
+        let line = line(way, &[text(&die), "9"]).join(" ");
+        let shell = left(Command::new("/bin/sh").args(["-c", &format!("{line}; echo $?")]));
+        assert_eq!(shell.output, "137\n", "{way:?}");
+    }
+}
+
+#[test]
+fn our_own_failures_have_codes_of_their_own() {
+    let folder = scratch("codes");
+    let not_executable = folder.join("data");
+    fs::write(&not_executable, "data").expect("written");
+    let no_interpreter = executable(&folder, "lost", "#!/no/such/interpreter\n");
+    let run = |arguments: &[&str]| left(Command::new(underbar()).args(arguments));
+    for before in [vec!["run", "--"], vec!["run", "-q", "--"], vec!["run", "--exec", "--"]] {
+        for (program, expect) in [
+            ("no-such-program", 127),
+            ("/no/such/program", 127),
+            ("", 127),
+            (text(&no_interpreter), 127),
+            (text(&not_executable), 126),
+            (text(&folder), 126),
+        ] {
+            let result = run(&[before.as_slice(), &[program]].concat());
+            assert_eq!(code(result.status), expect, "{before:?} {program}");
+            assert!(result.error.starts_with("underbar: error: "), "{}", result.error);
+            assert_eq!(result.output, "");
+        }
+    }
+    for wrong in [
+        vec!["run"],
+        vec!["run", "--no-such-flag", "--", "true"],
+        vec!["run", "--color", "mauve", "--", "true"],
+        vec![],
+        vec!["--no-such-flag"],
+    ] {
+        let result = run(&wrong);
+        assert_eq!(code(result.status), 125, "{wrong:?}");
+        assert_eq!(result.output, "");
+    }
+}
+
+#[test]
+fn a_program_without_a_verb_gets_a_hint() {
+    let result = left(Command::new(underbar()).args(["/bin/ls", "-l"]));
+    assert_eq!(code(result.status), 125);
+    assert!(result.error.contains("did you mean `underbar run -- /bin/ls`?"), "{}", result.error);
+}
+
+// ---- streams ---------------------------------------------------------------------------------------------
+
+#[test]
+fn what_the_program_writes_is_unchanged_byte_for_byte() {
+    let exit3 = program("exit3");
+    let report = scratch("streams").join("report-%e");
+    let bare = left(&mut command(Way::Bare, &[text(&exit3)]));
+    for before in [
+        vec!["run", "-q", "--"],
+        vec!["run", "-o", text(&report), "--"],
+        vec!["run", "-q", "-o", text(&report), "--"],
+        vec!["run", "--exec", "--"],
+    ] {
+        let result = left(Command::new(underbar()).args(&before).arg(&exit3));
+        assert_eq!(result, bare, "{before:?}");
+    }
+    let report = fs::read_to_string(report.with_file_name("report-exit3")).expect("the report");
+    assert!(report.contains("exit code 3"), "{report}");
+}
+
+#[test]
+fn the_report_comes_after_the_program_on_standard_error_only() {
+    let exit3 = program("exit3");
+    let bare = left(&mut command(Way::Bare, &[text(&exit3)]));
+    let result = left(Command::new(underbar()).args(["run", "--"]).arg(&exit3));
+    assert_eq!((result.status, &result.output), (bare.status, &bare.output));
+    let report = result.error.strip_prefix(&bare.error).expect("first what the program wrote");
+    assert!(report.starts_with("underbar: "), "{report}");
+    // --json, of a program that dies.
+    let result = left(Command::new(underbar()).args(["run", "--json", "--", text(&program("die")), "9"]));
+    assert!(result.error.starts_with("{\"schema\":\"underbar.report/1\""), "{}", result.error);
+    assert!(result.error.contains("\"exit_code\":null,\"signal\":9"), "{}", result.error);
+    assert_eq!(result.status.signal(), Some(KILL));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_changes_no_exit_code() {
+    let exit3 = program("exit3");
+    let result = left(Command::new(underbar()).args(["run", "-o", "/no/such/folder/x", "--"]).arg(&exit3));
+    assert_eq!(code(result.status), 3);
+    assert!(result.error.contains("warning: the report could not be written"), "{}", result.error);
+    // A reader of standard error that has gone away is no failure.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut run = Command::new(underbar());
+    let status = run.args(["run", "--", "/bin/sh", "-c", "exit 4"]).stderr(writer).status().expect("run");
+    assert_eq!(code(status), 4);
+}
+
+#[test]
+fn standard_input_is_the_programs() {
+    for way in WAYS {
+        let mut line = command(way, &["/bin/cat"]);
+        let file = fs::File::open(env!("CARGO_MANIFEST_PATH")).expect("a file");
+        let output = line.stdin(Stdio::from(file)).output().expect("run");
+        assert_eq!(output.stdout, fs::read(env!("CARGO_MANIFEST_PATH")).expect("a file"), "{way:?}");
+    }
+}
+
+// ---- what a program is given -----------------------------------------------------------------------------
+
+/// What `given` says in this way, after this shell code.
+fn given(name: &str, way: Way, before: &str) -> String {
+    let file = scratch(name).join("given");
+    let quoted: Vec<String> = line(way, &[text(&program("given")), text(&file), "an argument", "", "x=y"])
+        .iter()
+        .map(|word| format!("'{word}'"))
+        .collect();
+    let mut shell = Command::new("/bin/bash");
+    shell.args(["-c", &format!("{before}; exec {}", quoted.join(" "))]);
+    shell.env_remove("LD_PRELOAD").env("MARK", "a\nvalue").stdin(Stdio::null());
+    let status = shell.status().expect("a shell");
+    assert!(status.success(), "{way:?} after {before}: {status}");
+    fs::read_to_string(file).expect("written")
+}
+
+#[test]
+fn a_program_is_given_what_it_would_be_given_without_us() {
+    for (number, before) in [
+        "true",
+        "exec <&-",
+        "exec >&-",
+        "exec 2>&-",
+        "exec <&- >&- 2>&-",
+        "exec 7</dev/null",
+        "trap '' HUP INT PIPE CHLD USR1 TSTP",
+        "trap '' TERM QUIT",
+        "umask 027; ulimit -c 0 -n 100; renice -n 3 -p $$ >/dev/null",
+        "export UNDERBAR_OPTS=X; export LD_LIBRARY_PATH=/nowhere A=",
+        "unset HOME XDG_CACHE_HOME",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = |way: Way| format!("given-{number}-{way:?}");
+        let mut bare = given(&name(Way::Bare), Way::Bare, before);
+        for way in [Way::Wrapped, Way::Replaced] {
+            let found = given(&name(way), way, before)
+                .replace(&format!("{way:?}"), "Bare")
+                .replace("variable _=", "\u{0}");
+            bare = bare.replace("variable _=", "\u{0}");
+            // bash says in `_` what it runs, and that is the wrapper.
+            let without =
+                |text: &str| text.lines().filter(|l| !l.contains('\0')).collect::<Vec<_>>().join("\n");
+            // The wrapper is the caller, and in the same group; without it the caller is the test.
+            let same = |text: String| text.replace("caller 0", "caller 1");
+            assert_eq!(same(without(&found)), same(without(&bare)), "{way:?} after {before}");
+        }
+    }
+}
+
+#[test]
+fn little_address_space_is_enough() {
+    for way in WAYS {
+        let line = line(way, &[text(&program("exit3"))]).join(" ");
+        let result = left(Command::new("/bin/sh").args(["-c", &format!("ulimit -v 40000; exec {line}")]));
+        assert_eq!(
+            (code(result.status), result.output.as_str()),
+            (3, "a line on standard output\n"),
+            "{way:?}"
+        );
+        assert_eq!(result.error, "a line on standard error\n");
+    }
+}
+
+#[test]
+fn exec_keeps_the_process() {
+    let mut running = Running::start(&mut command(Way::Replaced, &[text(&program("signals"))]));
+    assert_eq!(running.line(), format!("ready {}", running.child.id()));
+    running.send(TERM);
+    assert_eq!(running.line(), "15");
+    assert_eq!(running.end(), 7);
+}
+
+// ---- signals ---------------------------------------------------------------------------------------------
+
+#[test]
+fn a_signal_to_the_wrapper_reaches_the_programs_handler() {
+    for way in WAYS {
+        let mut running = Running::start(&mut command(way, &[text(&program("signals"))]));
+        assert!(running.line().starts_with("ready"));
+        for signal in [1, 2, 3, USR1, 12, 28] {
+            running.send(signal);
+            assert_eq!(running.line(), signal.to_string(), "{way:?}");
+        }
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7, "{way:?}");
+    }
+}
+
+#[test]
+fn a_signal_without_a_handler_kills_both_alike() {
+    for way in WAYS {
+        let script = "echo ready; exec sleep 1000";
+        let mut running = Running::start(&mut command(way, &["/bin/sh", "-c", script]));
+        assert_eq!(running.line(), "ready");
+        running.send(TERM);
+        assert_eq!(running.end(), -TERM, "{way:?}");
+    }
+}
+
+#[test]
+fn what_was_ignored_stays_ignored() {
+    for way in WAYS {
+        let line = line(way, &[text(&program("signals"))]).join(" ");
+        let mut shell = Command::new("/bin/sh");
+        let mut running = Running::start(shell.args(["-c", &format!("trap '' HUP; exec {line}")]));
+        assert!(running.line().starts_with("ready"));
+        running.send(HUP);
+        running.send(USR1);
+        assert_eq!(running.line(), "10", "{way:?}");
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7);
+    }
+}
+
+#[test]
+fn the_death_of_the_wrapper_leaves_no_orphan() {
+    let mut running = Running::start(&mut command(Way::Wrapped, &[text(&program("signals"))]));
+    let ready = running.line();
+    let pid: i32 = ready.strip_prefix("ready ").and_then(|pid| pid.parse().ok()).expect("a process");
+    assert_ne!(pid.unsigned_abs(), running.child.id());
+    running.send(KILL);
+    // The end of the output: nobody is left who could write. Would hang if the program lived on.
+    assert_eq!(running.line(), "");
+    assert_eq!(running.end(), -KILL);
+}
+
+#[test]
+fn a_program_stopped_and_continued_by_somebody_else_runs_on() {
+    let mut running = Running::start(&mut command(Way::Wrapped, &[text(&program("signals"))]));
+    let ready = running.line();
+    let pid: i32 = ready.strip_prefix("ready ").and_then(|pid| pid.parse().ok()).expect("a process");
+    const STOP: i32 = 19;
+    const CONT: i32 = 18;
+    underbar_sys::syscall::kill(pid, STOP).expect("stopped");
+    underbar_sys::syscall::kill(pid, CONT).expect("continued");
+    assert_eq!(running.line(), "18");
+    running.send(TERM);
+    assert_eq!(running.line(), "15");
+    assert_eq!(running.end(), 7);
+}
+
+#[test]
+fn ctrl_c_and_ctrl_z_are_what_they_are_without_us() {
+    let terminal = compiled("terminal", "terminal", &["-lutil"]);
+    for mode in ["interrupt", "stop"] {
+        let transcript = |way| {
+            let line = line(way, &[text(&program("signals")), "quiet"]);
+            let result = left(Command::new(&terminal).arg(mode).args(line));
+            assert_eq!(code(result.status), 0, "{mode} {way:?}: {}{}", result.output, result.error);
+            result.output
+        };
+        let bare = transcript(Way::Bare);
+        assert!(bare.ends_with("job exited with 7\r\n"), "{bare}");
+        assert_eq!(transcript(Way::Wrapped), bare, "{mode}");
+        assert_eq!(transcript(Way::Replaced), bare, "{mode}");
+    }
+}
+
+// ---- scripts ---------------------------------------------------------------------------------------------
+
+fn executable(folder: &std::path::Path, name: &str, text: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join(name);
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    path
+}
+
+#[test]
+fn scripts_run_with_and_without_a_first_line() {
+    let folder = scratch("scripts");
+    let with = executable(&folder, "with", "#!/bin/sh\necho \"$@\"; exit 4\n");
+    let without = executable(&folder, "without", "echo \"$@\"; exit 4\n");
+    for script in [with, without] {
+        for way in [Way::Wrapped, Way::Replaced] {
+            let result = left(&mut command(way, &[text(&script), "a", "b c"]));
+            assert_eq!((code(result.status), result.output.as_str()), (4, "a b c\n"), "{way:?} {script:?}");
+            assert_eq!(result.error, "");
+        }
+    }
+}
