@@ -57,6 +57,31 @@ fn fold(fold: underbar_ledger::Fold) -> &'static str {
     }
 }
 
+/// The bounds that occur in the table, each once, in order.
+fn bounds() -> Vec<&'static str> {
+    let mut bounds = Vec::new();
+    for entry in &TABLE {
+        for exactness in [entry.live, entry.killed] {
+            if let Exactness::Within(bound) = exactness
+                && !bounds.contains(&bound)
+            {
+                bounds.push(bound);
+            }
+        }
+    }
+    bounds
+}
+
+/// The cell of a table: a bound is too long for it, so it is numbered.
+fn cell(exact: Exactness) -> String {
+    match exact {
+        Exactness::Within(bound) => {
+            format!("bound {}", bounds().iter().position(|known| *known == bound).map_or(0, |at| at + 1))
+        }
+        other => exactness(other),
+    }
+}
+
 /// `docs/counters.md`.
 #[must_use]
 pub fn counters() -> String {
@@ -67,6 +92,10 @@ pub fn counters() -> String {
          *Exact* means equal to an independent count. *Killed* says how far the figure can be trusted after the process\n\
          was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n",
     );
+    text.push_str("\nBounds, by which a figure may be behind the truth:\n\n");
+    for (at, bound) in bounds().iter().enumerate() {
+        let _ = writeln!(text, "{}. {bound}", at + 1);
+    }
     for area in areas() {
         // Writing to a String cannot fail.
         let _ = write!(
@@ -81,8 +110,8 @@ pub fn counters() -> String {
                 entry.key,
                 entry.label,
                 entry.unit.name(),
-                exactness(entry.live),
-                exactness(entry.killed),
+                cell(entry.live),
+                cell(entry.killed),
                 fold(entry.fold)
             );
         }

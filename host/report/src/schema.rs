@@ -106,12 +106,17 @@ fn object(what: &str, properties: Value) -> Value {
     json!({"type": "object", "description": what, "properties": properties, "required": keys})
 }
 
+/// An object whose keys grow in number from version to version.
+fn optional(what: &str, properties: Map<String, Value>) -> Value {
+    json!({"type": "object", "description": what, "properties": properties})
+}
+
 fn steps() -> Value {
     let properties: Map<String, Value> = STEPS
         .iter()
         .map(|step| (split(step.key).1.to_owned(), figure(step.unit, step.meaning, None)))
         .collect();
-    let mut steps = object("What the run took, as the kernel accounts it.", Value::Object(properties));
+    let mut steps = optional("What the run took, as the kernel accounts it.", properties);
     steps["type"] = json!(["object", "null"]);
     steps
 }
@@ -125,9 +130,10 @@ fn counters() -> Value {
         let absent = ABSENT.iter().filter(|absent| split(absent.key).0 == area).map(|absent| {
             (split(absent.key).1.to_owned(), json!({"type": "null", "description": absent.why}))
         });
-        (area.to_owned(), object("", Value::Object(counted.chain(absent).collect())))
+        let what = format!("The counters of {area}; a report of an older underbar may lack some.");
+        (area.to_owned(), optional(&what, counted.chain(absent).collect()))
     };
-    object("Counters by area.", Value::Object(areas().into_iter().map(area).collect()))
+    optional("Counters by area.", areas().into_iter().map(area).collect())
 }
 
 fn figure(unit: Unit, meaning: &str, live: Option<Exactness>) -> Value {
