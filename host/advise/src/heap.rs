@@ -1,8 +1,8 @@
-//! Rules about the heap: coverage, sizes, KEEP and FREE.
+//! Rules about the heap: coverage and sizes. KEEP and FREE are in [`crate::keep`].
 
 use underbar_ledger::Key;
 use underbar_report::summary::mostly_elsewhere;
-use underbar_report::units::{bytes, count, counted, percent, size as size_text};
+use underbar_report::units::{bytes, counted, percent, size as size_text};
 
 use crate::rules::{Case, Finding, sensible};
 use crate::suggestion::{Evidence, Kind, Setting};
@@ -16,9 +16,9 @@ const WELL_USED: u64 = 62;
 /// The largest increment suggested: enough that few are needed, little enough to waste.
 const LARGEST_INCREMENT: u64 = 64 << 20;
 /// Kept storage below this is not worth a suggestion.
-const WORTH_FREEING: u64 = 64 << 20;
+pub(crate) const WORTH_FREEING: u64 = 64 << 20;
 /// A second, in nanoseconds.
-const SECOND: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
 impl Case<'_> {
     /// A counter of the program: a sum, or the largest of any process.
@@ -59,7 +59,7 @@ impl Case<'_> {
     }
 
     /// True if moreover the storage of the peak is still held.
-    fn idle(&self) -> bool {
+    pub(crate) fn idle(&self) -> bool {
         let peak = self.get(Key::HeapSegmentBytesPeak);
         self.peak_was_rare()
             && self.program.each(Key::HeapSegmentBytes) >= peak / 4 * 3
@@ -196,79 +196,16 @@ fn raised(case: &Case<'_>, used: u64, held: u64, first: u64) -> ((u64, u64), &'s
     ((whole, growth(whole)), "")
 }
 
-/// Rule `heap-keep-free`.
-pub fn keep_free(case: &Case<'_>) -> Option<Finding> {
-    let segments = case.program.each(Key::HeapSegmentsAllocated);
-    let freed = case.program.each(Key::HeapSegmentsFreed);
-    let asked = case.program.each(Key::HeapSegmentBytesTotal);
-    let peak = case.get(Key::HeapSegmentBytesPeak);
-    let disposition = case.disposition();
-    let found = |kind, word: Option<&str>, reason| {
-        Some(Finding {
-            kind,
-            option: word.map(|word| Setting::new("HEAP", [None, None, None, Some(word.to_owned())])),
-            now: case.heap_now(),
-            evidence: vec![
-                Evidence::counter(Key::HeapSegmentsAllocated, segments),
-                Evidence::counter(Key::HeapSegmentsFreed, freed),
-                Evidence::counter(Key::HeapSegmentBytesTotal, asked),
-                Evidence::counter(Key::HeapSegmentBytesPeak, peak),
-                Evidence::counter(Key::HeapUsed, case.program.each(Key::HeapUsed)),
-            ],
-            reason,
-            risky: false,
-        })
-    };
-    if disposition == "KEEP" {
-        if peak < WORTH_FREEING {
-            return None;
-        }
-        if case.idle() {
-            let used = bytes(case.program.each(Key::HeapUsed));
-            return found(
-                Kind::Lower,
-                Some("FREE"),
-                format!("{} are kept, of which {used} are in use.", bytes(peak)),
-            );
-        }
-        return found(Kind::NoChange, None, "what is kept is used, or was freed only at the end.".to_owned());
-    }
-    if segments < 16 {
-        return None;
-    }
-    let mostly_freed = u128::from(freed) * 10 >= u128::from(segments) * 9;
-    let asked_again = u128::from(asked) * 4 >= u128::from(peak) * 5;
-    if mostly_freed && asked_again {
-        let reason = format!(
-            "{} of {} segments were freed; {} were asked of the kernel to hold {}.",
-            count(freed),
-            count(segments),
-            bytes(asked),
-            bytes(peak)
-        );
-        return found(Kind::Raise, Some("KEEP"), reason);
-    }
-    let reason =
-        if mostly_freed { "segments were freed once, at the end." } else { "few segments were freed." };
-    found(Kind::NoChange, None, reason.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rules::advise;
-    use crate::sample::{self, heap, report};
+    use crate::sample::{self, heap, report, server};
     use crate::suggestion::Suggestion;
-    use underbar_report::{Process, State};
+    use underbar_report::Process;
 
     fn check(process: Process, rule: &str) -> Option<Suggestion> {
-        check_under(process, rule, "AUTO")
-    }
-
-    fn check_under(process: Process, rule: &str, disposition: &str) -> Option<Suggestion> {
-        let mut report = report(vec![process]);
-        sample::in_force(&mut report, &format!("HEAP(0,0,ANYWHERE,{disposition},8192,4096)"));
-        advise(&report).into_iter().find(|suggestion| suggestion.rule == rule)
+        advise(&report(vec![process])).into_iter().find(|suggestion| suggestion.rule == rule)
     }
 
     fn size_of(process: Process) -> (Kind, String) {
@@ -390,76 +327,6 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         process.counters.set(Key::CoverageHeap, 500 << 20);
         assert!(check(process.clone(), "coverage").is_none());
         assert!(check(process, "heap-size").is_some());
-    }
-
-    fn thrash(segments: u64, freed: u64, asked: u64, peak: u64) -> Process {
-        let mut process = heap("/bin/keepfree", peak / 10 * 9, segments, peak, (32 << 10, 32 << 10));
-        process.counters.set(Key::HeapSegmentsFreed, freed);
-        process.counters.set(Key::HeapSegmentBytesTotal, asked);
-        process
-    }
-
-    #[test]
-    fn segments_that_come_and_go_are_kept() {
-        let process = thrash(39_122, 39_120, 39_122 << 15, 27_952 << 15);
-        for disposition in ["FREE", "AUTO"] {
-            let suggestion = check_under(process.clone(), "heap-keep-free", disposition).expect("fires");
-            assert_eq!((suggestion.kind, suggestion.suggested.as_str()), (Kind::Raise, "HEAP(,,,KEEP)"));
-        }
-        let kept = check_under(process, "heap-keep-free", "KEEP").expect("speaks");
-        assert_eq!(kept.kind, Kind::NoChange);
-    }
-
-    #[test]
-    fn segments_freed_once_at_the_end_are_no_thrash() {
-        for (freed, asked) in [(1_000, 1_000 << 15), (10, 2_000 << 15)] {
-            let process = thrash(1_000, freed, asked, 1_000 << 15);
-            let suggestion = check_under(process, "heap-keep-free", "FREE").expect("speaks");
-            assert_eq!(suggestion.kind, Kind::NoChange, "{freed} {asked}");
-        }
-        assert!(check_under(thrash(15, 15, 30 << 15, 1 << 15), "heap-keep-free", "FREE").is_none());
-    }
-
-    /// A server that once needed a gigabyte, and holds it.
-    fn server() -> Process {
-        let mut process = heap("/bin/server", 900 << 20, 12, 1 << 30, (1 << 20, 64 << 20));
-        process.counters.set(Key::HeapUsed, 20 << 20);
-        process.counters.set(Key::HeapSegmentBytes, 1 << 30);
-        process.state = State::Running;
-        process.ended_ns = None;
-        process
-    }
-
-    fn lasting(mut process: Process, seconds: u64, disposition: &str) -> Option<Suggestion> {
-        if process.ended_ns.is_some() {
-            process.ended_ns = Some(seconds * SECOND);
-        }
-        let mut report = report(vec![process]);
-        if let Some(steps) = &mut report.steps {
-            steps.elapsed_ns = seconds * SECOND;
-        }
-        sample::in_force(&mut report, &format!("HEAP(1048576,67108864,ANYWHERE,{disposition})"));
-        advise(&report).into_iter().find(|suggestion| suggestion.rule == "heap-keep-free")
-    }
-
-    #[test]
-    fn idle_storage_is_given_back() {
-        let suggestion = lasting(server(), 3_600, "KEEP").expect("fires");
-        assert_eq!((suggestion.kind, suggestion.suggested.as_str()), (Kind::Lower, "HEAP(,,,FREE)"));
-        assert!(lasting(server(), 3_600, "FREE").is_none(), "free already");
-        assert_eq!(lasting(server(), 5, "KEEP").map(|s| s.kind), Some(Kind::NoChange), "not for long");
-
-        let mut batch = server();
-        (batch.state, batch.ended_ns) = (State::Ended, Some(0));
-        assert_eq!(lasting(batch.clone(), 30, "KEEP").map(|s| s.kind), Some(Kind::NoChange));
-        assert_eq!(lasting(batch, 90, "KEEP").map(|s| s.kind), Some(Kind::Lower));
-
-        let mut purged = server();
-        purged.counters.set(Key::HeapPurgedBytes, 900 << 20);
-        assert_eq!(lasting(purged, 3_600, "KEEP").map(|s| s.kind), Some(Kind::NoChange));
-        let mut busy = server();
-        busy.counters.set(Key::HeapUsed, 600 << 20);
-        assert_eq!(lasting(busy, 3_600, "KEEP").map(|s| s.kind), Some(Kind::NoChange));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use underbar_report::{Program, Report};
 
 use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
-use crate::{heap, pages, stack};
+use crate::{heap, keep, pages, stack};
 
 /// One rule.
 pub struct Rule {
@@ -97,7 +97,7 @@ pub static RULES: [Rule; 6] = [
         formula: "HEAP(,,,KEEP) in the first case, HEAP(,,,FREE) in the second.",
         stop: "Segments are freed once, at the end, or stay in use: no change.",
         risk: "KEEP holds storage that others could use; FREE costs a kernel call for each increment that comes and goes.",
-        apply: heap::keep_free,
+        apply: keep::free,
     },
     Rule {
         id: "hugepages",

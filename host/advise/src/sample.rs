@@ -70,3 +70,13 @@ pub fn in_force(report: &mut Report, option: &str) {
     report.options.in_force =
         vec![OptionInForce { option: option.to_owned(), where_set: "Invocation command".to_owned() }];
 }
+
+/// A server that once needed a gigabyte, and holds it.
+pub fn server() -> Process {
+    let mut process = heap("/bin/server", 900 << 20, 12, 1 << 30, (1 << 20, 64 << 20));
+    process.counters.set(Key::HeapUsed, 20 << 20);
+    process.counters.set(Key::HeapSegmentBytes, 1 << 30);
+    process.state = State::Running;
+    process.ended_ns = None;
+    process
+}

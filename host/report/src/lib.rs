@@ -18,6 +18,7 @@
 //! | [`units`] | numbers for people |
 //! | [`timing`] | step timings in words |
 //! | [`summary`] | the default text |
+//! | [`page`] | its lines: width and colours |
 //! | [`le`] | the Language Environment layout |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
@@ -33,6 +34,7 @@ pub mod gather;
 pub mod le;
 pub mod manual;
 pub mod model;
+pub mod page;
 pub mod read;
 pub mod schema;
 pub mod steps;

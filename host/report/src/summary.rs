@@ -16,20 +16,17 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Style};
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 
 use crate::figures::split;
 use crate::model::{Program, Report};
+use crate::page::{COLUMNS, Line, Tone, clean, clip, labelled, paint, quoted, warning};
 use crate::timing;
 use crate::units::{bytes, count, counted, parse_size, percent, size};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
-/// The most columns of a line.
-pub const COLUMNS: usize = 100;
-
 /// A suggestion as the summary shows it; made by `advise`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
@@ -44,17 +41,6 @@ pub struct Advice {
     /// One sentence that says why.
     pub reason: String,
 }
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tone {
-    Plain,
-    Label,
-    Suggestion,
-    Warning,
-}
-
-/// One line: pieces of text with their tone.
-struct Line(Vec<(Tone, String)>);
 
 /// The summary as text; with terminal colours if asked for.
 #[must_use]
@@ -95,14 +81,6 @@ fn title(report: &Report) -> Line {
         (Tone::Plain, ": ".to_owned()),
         (if end == "exit 0" { Tone::Plain } else { Tone::Warning }, end),
     ])
-}
-
-fn labelled(label: &str, text: String) -> Line {
-    Line(vec![(Tone::Label, format!("  {label:<10}")), (Tone::Plain, text)])
-}
-
-fn warning(label: &str, text: String) -> Line {
-    Line(vec![(Tone::Label, format!("  {label:<10}")), (Tone::Warning, text)])
 }
 
 /// The areas of the program with the largest heap: set, used, suggested, and why.
@@ -304,59 +282,6 @@ fn command_line(report: &Report, room: usize) -> String {
     })
 }
 
-/// A word as a POSIX shell takes it. None if it holds control characters.
-fn quoted(word: &str) -> Option<String> {
-    if word.chars().any(char::is_control) {
-        return None;
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return Some(word.to_owned());
-    }
-    Some(format!("'{}'", word.replace('\'', r"'\''")))
-}
-
-/// Without control characters, which could steer the terminal.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
-/// Cut to a width, three dots for what is missing.
-fn clip(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(width.saturating_sub(3)).collect();
-    format!("{kept}...")
-}
-
-fn paint(lines: &[Line], colour: bool) -> String {
-    let mut text = String::new();
-    for Line(pieces) in lines {
-        let mut room = COLUMNS;
-        let written =
-            pieces.iter().rposition(|(_, piece)| !piece.trim_end().is_empty()).map_or(0, |at| at + 1);
-        let last = written.saturating_sub(1);
-        for (at, (tone, piece)) in pieces[..written].iter().enumerate() {
-            let piece = clip(if at == last { piece.trim_end() } else { piece }, room);
-            room = room.saturating_sub(piece.chars().count());
-            let style = if colour { style(*tone) } else { Style::new() };
-            let _ = write!(text, "{style}{piece}{style:#}");
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn style(tone: Tone) -> Style {
-    match tone {
-        Tone::Plain => Style::new(),
-        Tone::Label => Style::new().bold(),
-        Tone::Suggestion => AnsiColor::Green.on_default().bold(),
-        Tone::Warning => AnsiColor::Yellow.on_default(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,19 +298,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn getfree_at_a_glance() {
-        let mut report = sample::getfree();
-        report.options.without_effect = vec!["HEAPCHK(ON): pages are guarded by the kernel".to_owned()];
-        let advice = [advice(
-            "getfree",
-            Some("HEAP(896M,64M,,KEEP)"),
-            "raise",
-            "27,949 segments of 32K were asked of the kernel one by one.",
-        )];
-        assert_eq!(
-            render(&report, &advice, false),
-            "\
+    const GETFREE: &str = "\
 underbar: ./getfree --seed 7: exit 0
   time      1.45 s elapsed, CPU 1.32 s (user 1.20 s, system 120 ms), peak 905 MiB resident
   kernel    221,344 page faults (none with I/O), 12 waits, 34 preemptions, 56 reads, 7 writes
@@ -397,8 +310,22 @@ underbar: ./getfree --seed 7: exit 0
   why       HEAP(896M,64M,,KEEP): 27,949 segments of 32K were asked of the kernel one by one.
   options   accepted, no effect here: HEAPCHK(ON): pages are guarded by the kernel
 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
-"
-        );
+";
+
+    #[test]
+    fn getfree_at_a_glance() {
+        let mut report = sample::getfree();
+        report.options.without_effect = vec!["HEAPCHK(ON): pages are guarded by the kernel".to_owned()];
+        let advice = [advice(
+            "getfree",
+            Some("HEAP(896M,64M,,KEEP)"),
+            "raise",
+            "27,949 segments of 32K were asked of the kernel one by one.",
+        )];
+        assert_eq!(render(&report, &advice, false), GETFREE);
+        // The manual explains this very text.
+        let manual = include_str!("../../../docs/report.md");
+        assert!(manual.contains(&format!("```text\n{GETFREE}```\n")));
     }
 
     #[test]
