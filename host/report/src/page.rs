@@ -1,7 +1,7 @@
 //! Lines of text for a terminal: their pieces, their width, their colours.
 //!
 //! Invariant: no line is wider than [`COLUMNS`], counted before colours are added; text that
-//! comes from the program passes through [`clean`] first, so that it cannot steer the terminal.
+//! comes from the program passes through `clean` first, so that it cannot steer the terminal.
 //! Not here: what the lines say ([`crate::summary`]).
 
 use std::fmt::Write as _;
