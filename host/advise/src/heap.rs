@@ -135,7 +135,8 @@ pub fn size(case: &Case<'_>) -> Option<Finding> {
     ];
     let found = |kind, sizes: Option<(u64, u64)>, reason| {
         let option = sizes.map(|(initial, increment)| {
-            Setting::new("HEAP", [Some(size_text(initial)), Some(size_text(increment)), None, None])
+            let increment = (increment > 0).then(|| size_text(increment));
+            Setting::new("HEAP", [Some(size_text(initial)), increment, None, None])
         });
         Some(Finding { kind, option, now: case.heap_now(), evidence: evidence.clone(), reason, risky: false })
     };
@@ -146,7 +147,7 @@ pub fn size(case: &Case<'_>) -> Option<Finding> {
         // A limit can leave nothing to raise.
         if sizes.0 > initial || sizes.1 > increment {
             let reason = format!(
-                "{} were got from the kernel one by one to hold {}{why}.",
+                "{}, a kernel call each, to hold {}{why}.",
                 counted(segments, "segment", "segments"),
                 bytes(used)
             );
@@ -170,7 +171,9 @@ pub fn size(case: &Case<'_>) -> Option<Finding> {
     let share = percent(used, taken);
     let lower = need(used, u64::MAX);
     if share < WELL_USED && (lower < first || growth(lower) < increment) {
-        let sizes = (lower.min(first), growth(lower).min(increment.max(4096)));
+        // AUTO stays as it is; a set increment does not grow in passing.
+        let smaller = if increment == 0 { 0 } else { growth(lower).min(increment) };
+        let sizes = (lower.min(first), smaller);
         let reason = format!("only {} of {} were used ({share} %).", bytes(used), bytes(taken));
         return found(Kind::Lower, Some(sizes), reason);
     }
@@ -184,14 +187,11 @@ fn raised(case: &Case<'_>, used: u64, held: u64, first: u64) -> ((u64, u64), &'s
     let half_of_memory = case.report.host.memory_limit_bytes.map_or(u64::MAX, |limit| limit / 2);
     let step = step_to(whole);
     if case.peak_was_rare() {
-        return ((case.usual().max(first), step), "; the peak was rare, so the increment is raised for it");
+        return ((case.usual().max(first), step), "; a rare peak, so the increment is raised");
     }
     if whole > half_of_memory {
         let step = step.min(half_of_memory / 4096 * 4096);
-        return (
-            (first.max(4096), step),
-            "; memory is short, so the increment is raised, not the initial size",
-        );
+        return ((first.max(4096), step), "; memory is short, so the increment is raised");
     }
     ((whole, growth(whole)), "")
 }
@@ -222,7 +222,7 @@ mod tests {
             suggestion.to_string(),
             "\
 HEAP(896M,64M): raise, for getfree (heap-size)
-  reason     27,949 segments were got from the kernel one by one to hold 781 MiB.
+  reason     27,949 segments, a kernel call each, to hold 781 MiB.
   now        HEAP(32K,32K,,AUTO)
   suggested  HEAP(896M,64M)
   evidence   heap.used_peak 781 MiB, heap.segments_allocated 27,949, heap.segment_bytes_peak 873 MiB, heap.initial_size 32 KiB, heap.increment_size 32 KiB
@@ -244,6 +244,8 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         assert_eq!(size_of(process), (Kind::Lower, "HEAP(4K,4K)".to_owned()));
         let process = heap("/bin/simple", 3_328, 1, 4096, (4096, 4096));
         assert_eq!(size_of(process).0, Kind::NoChange);
+        let grows_by_itself = heap("/bin/x", 3_328, 1, 1 << 20, (1 << 20, 0));
+        assert_eq!(size_of(grows_by_itself), (Kind::Lower, "HEAP(4K)".to_owned()));
         let unused_increment = heap("/bin/x", 40 << 10, 2, (1 << 30) + (32 << 10), (32 << 10, 1 << 30));
         assert_eq!(size_of(unused_increment), (Kind::Lower, "HEAP(32K,12K)".to_owned()));
     }
@@ -341,7 +343,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         let suggestions = advise(&report);
         let sizes = suggestions.iter().find(|s| s.rule == "heap-size").expect("fires");
         assert_eq!(sizes.suggested, "HEAP(24M,128M)");
-        assert!(sizes.reason.contains("the peak was rare"), "{}", sizes.reason);
+        assert!(sizes.reason.contains("a rare peak"), "{}", sizes.reason);
 
         // Followed, with FREE: the storage of each peak comes and goes, and that is right.
         let followed = &mut report.processes[0].counters;

@@ -51,7 +51,7 @@ pub fn free(case: &Case<'_>) -> Option<Finding> {
     let asked_again = u128::from(asked) * 4 >= u128::from(peak) * 5;
     if mostly_freed && asked_again {
         let reason = format!(
-            "{} of {} segments were freed; {} were asked of the kernel to hold {}.",
+            "{} of {} segments freed; {} asked of the kernel to hold {}.",
             count(freed),
             count(segments),
             bytes(asked),

@@ -66,8 +66,7 @@ pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) ->
     );
     for program in merged(suggestions, true) {
         // Writing to a String cannot fail.
-        let nameable =
-            !program.program.contains([']', '[', '#']) && !program.program.chars().any(char::is_control);
+        let nameable = nameable(&program.program);
         let _ = writeln!(text, "\n{}[{}]", if nameable { "" } else { "# " }, clean(&program.program));
         for (setting, from) in &program.settings {
             for suggestion in from {
@@ -84,19 +83,25 @@ pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) ->
     text
 }
 
+/// True if a section of an options file can mean just this program.
+fn nameable(program: &str) -> bool {
+    let odd = |c: char| c.is_control() || "[]#".contains(c);
+    !program.is_empty() && program != "*" && !program.starts_with("build-id:") && !program.chars().any(odd)
+}
+
 /// What the summary of a report shows.
 #[must_use]
 pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
     let mut advice = Vec::new();
     for program in merged(suggestions, true) {
         for (setting, from) in &program.settings {
-            let reasons: Vec<&str> = from.iter().map(|suggestion| suggestion.reason.as_str()).collect();
             advice.push(Advice {
                 program: program.program.clone(),
                 area: from.first().map_or("HEAP", |suggestion| suggestion.area),
                 option: Some(setting.to_string()),
                 verdict: from.first().map_or("", |suggestion| suggestion.kind.word()),
-                reason: reasons.join(" "),
+                // A line of the summary has room for one reason; rules are in the order of weight.
+                reason: from.first().map_or(String::new(), |suggestion| suggestion.reason.clone()),
             });
         }
     }
@@ -175,15 +180,15 @@ mod tests {
 # One run's peak need not be the largest: run it on other input, too.
 
 [cc1plus]
-# heap-size: 8,000 segments were got from the kernel one by one to hold 100 MiB.
+# heap-size: 8,000 segments, a kernel call each, to hold 100 MiB.
 #   was HEAP(16K,16K,,AUTO)
-# heap-keep-free: 7,900 of 8,000 segments were freed; 220 MiB were asked of the kernel to hold 110 MiB.
+# heap-keep-free: 7,900 of 8,000 segments freed; 220 MiB asked of the kernel to hold 110 MiB.
 #   was HEAP(16K,16K,,AUTO)
 HEAP(112M,28M,,KEEP)
 # hugepages: 30,000 faults to touch 100 MiB, page by page.
 #   was HUGEPAGES(OFF)
 HUGEPAGES(ON)
-# threadstack: 100 threads at one time have 8 MiB each, of which 8 KiB at most were used.
+# threadstack: 100 threads at once with 8 MiB each; at most 8 KiB were used.
 #   was THREADSTACK(OFF), 8 MiB by default
 #   not set, since it could harm; --risky sets it
 # THREADSTACK(ON,256K)
@@ -194,10 +199,31 @@ HUGEPAGES(ON)
 
     #[test]
     fn a_name_that_no_section_can_have_sets_nothing() {
-        let mut report = report();
-        report.processes[1].program = "/tmp/x]\nHEAP(1)".to_owned();
-        let text = options_file(&report, &advise(&report), true);
-        assert!(text.lines().all(|line| line.is_empty() || line.starts_with('#')), "{text}");
+        for name in ["x]\nHEAP(1)", "*", "build-id:12345678", "a#b", "\u{1b}[2J"] {
+            let mut report = report();
+            report.processes[1].program = format!("/tmp/{name}");
+            let text = options_file(&report, &advise(&report), true);
+            assert!(text.lines().all(|line| line.is_empty() || line.starts_with('#')), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_is_read_as_it_is_meant() {
+        use underbar_options::{Base, ProgramName, Settings, WhereSet};
+        let report = report();
+        let text = options_file(&report, &advise(&report), false);
+        let read = |name: &str| {
+            let mut settings = Settings::new(Base::Underbar);
+            let program = ProgramName { name: name.as_bytes(), build_id: &[] };
+            let mut complaints = 0;
+            settings.apply(text.as_bytes(), &program, WhereSet::CommandLine, &mut |_| complaints += 1);
+            assert_eq!(complaints, 0, "{text}");
+            let mut short = String::new();
+            settings.canonical(&mut short).expect("a String takes everything");
+            short
+        };
+        assert_eq!(read("cc1plus"), "HEAP(112M,28M,,KEEP),HUGEPAGES(ON)");
+        assert_eq!(read("g++"), "");
     }
 
     #[test]
@@ -209,6 +235,11 @@ HUGEPAGES(ON)
             "{text}"
         );
         assert!(text.contains("THREADSTACK(ON,256K)\n"), "{text}");
+        assert!(
+            text.contains("why       HEAP(112M,28M,,KEEP): 8,000 segments, a kernel call each"),
+            "{text}"
+        );
+        assert!(!text.contains("..."), "nothing is cut: {text}");
         assert!(text.ends_with("3 suggestions. Prove them: underbar tune -- g++ -c x.cc\n"), "{text}");
         assert!(text.lines().count() <= underbar_report::summary::LINES);
     }

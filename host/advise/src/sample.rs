@@ -40,7 +40,7 @@ pub fn heap(program: &str, used: u64, segments: u64, held: u64, sizes: (u64, u64
 
 /// A report of those processes.
 pub fn report(processes: Vec<Process>) -> Report {
-    Report {
+    let mut report = Report {
         schema: SCHEMA.to_owned(),
         underbar: "0.1.0".to_owned(),
         host: Host {
@@ -60,9 +60,11 @@ pub fn report(processes: Vec<Process>) -> Report {
         },
         steps: Some(Steps { elapsed_ns: 1_000_000_000, ..Steps::default() }),
         options: Options::default(),
-        tree: Tree { processes: processes.len() as u64, programs: 1, ..Tree::default() },
+        tree: Tree { processes: processes.len() as u64, programs: 0, ..Tree::default() },
         processes,
-    }
+    };
+    report.tree.programs = report.programs().len() as u64;
+    report
 }
 
 /// Sets what is in force.

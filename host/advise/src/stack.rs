@@ -87,12 +87,11 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
     let come_and_go = started >= at_once.saturating_mul(4) && at_once.saturating_mul(now) > KEPT_BY_GLIBC;
     if now / 2 >= needed && (at_once >= MANY_THREADS || come_and_go) {
         let what = if at_once >= MANY_THREADS {
-            format!("{} threads at one time", count(at_once))
+            format!("{} threads at once", count(at_once))
         } else {
             format!("{} threads in turn", count(started))
         };
-        let reason =
-            format!("{what} have {} each, of which {} at most were used.", bytes(now), bytes(largest));
+        let reason = format!("{what} with {} each; at most {} were used.", bytes(now), bytes(largest));
         return found(Kind::Lower, Some(needed), reason, true);
     }
     let reason = format!("{} with {} each cost nothing.", counted(at_once, "thread", "threads"), bytes(now));

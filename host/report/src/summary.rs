@@ -307,7 +307,7 @@ underbar: ./getfree --seed 7: exit 0
   STACK     STACK(128K,128K)                   200 KiB
   heap      50,002 gets, 50,000 frees, 27,949 segments (0 freed), at most 873 MiB in them
   coverage  99 % of 877 MiB anonymous memory is in this heap
-  why       HEAP(896M,64M,,KEEP): 27,949 segments of 32K were asked of the kernel one by one.
+  why       HEAP(896M,64M,,KEEP): 27,949 segments, a kernel call each, to hold 781 MiB.
   options   accepted, no effect here: HEAPCHK(ON): pages are guarded by the kernel
 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
 ";
@@ -320,7 +320,7 @@ underbar: ./getfree --seed 7: exit 0
             "getfree",
             Some("HEAP(896M,64M,,KEEP)"),
             "raise",
-            "27,949 segments of 32K were asked of the kernel one by one.",
+            "27,949 segments, a kernel call each, to hold 781 MiB.",
         )];
         assert_eq!(render(&report, &advice, false), GETFREE);
         // The manual explains this very text.
