@@ -1,2 +1,35 @@
-//! Suggestions from a report, each with its evidence and its stop rule
+//! Suggestions from a report, each with its evidence and its stop rule.
+//!
+//! ```text
+//! Report -> for each program of the tree: every rule of the table -> Suggestion
+//!                                              \-> option lines, options file, summary, JSON
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`suggestion`] | what a suggestion says |
+//! | [`rules`] | the one table of rules |
+//! | [`heap`], [`keep`], [`stack`], [`pages`] | the functions of the rules |
+//! | [`lines`](mod@lines) | several suggestions as one option line, as a file, for the summary |
+//! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
+//!
+//! Invariant: this crate knows no clock and no process; the same report gives the same
+//! suggestions. A rule that fired and was followed says "no change" of the next such run.
+//! Not here: whether a suggestion helped (`verdict`).
 #![forbid(unsafe_code)]
+
+pub mod explain;
+pub mod heap;
+pub mod keep;
+pub mod lines;
+pub mod pages;
+pub mod rules;
+pub mod stack;
+pub mod suggestion;
+
+#[cfg(test)]
+mod sample;
+
+pub use explain::explain;
+pub use rules::{RULES, Rule, advise};
+pub use suggestion::{Evidence, Kind, Setting, Suggestion};

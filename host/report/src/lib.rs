@@ -1,2 +1,52 @@
-//! Ledger to report, report to text and JSON, difference of two reports
+//! Ledger to report, report to text and JSON, the difference of two reports.
+//!
+//! ```text
+//! ledger bytes + facts of the launch -> Report -> summary   20 lines for a person
+//!                                         |   \-> le        the documented storage report
+//!                                         |    \> JSON      exact, schema "underbar.report/1"
+//!                                         \-> diff -> gate  two reports; a decision for CI
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`model`] | the report: run, options, host, tree, one section for each process |
+//! | [`figures`] | the counters of one process or of a sum, by key |
+//! | [`steps`] | the figures that the kernel gives for the whole run, and their table |
+//! | [`gather`] | makes a report from a ledger |
+//! | [`read`] | reads a saved report, and says what is wrong with it |
+//! | [`schema`] | the JSON schema, derived from the tables |
+//! | [`units`] | numbers for people |
+//! | [`timing`] | step timings in words |
+//! | [`summary`] | the default text |
+//! | [`page`] | its lines: width and colours |
+//! | [`le`] | the Language Environment layout |
+//! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
+//! | [`manual`] | the manual's list of counters |
+//!
+//! Invariant: everything shown comes from the report; nothing here asks the system or a clock.
+//! Not here: suggestions (`advise`; they arrive as words), running programs (`launch`).
 #![forbid(unsafe_code)]
+
+pub mod diff;
+pub mod figures;
+pub mod gate;
+pub mod gather;
+pub mod le;
+pub mod manual;
+pub mod model;
+pub mod page;
+pub mod read;
+pub mod schema;
+pub mod steps;
+pub mod summary;
+pub mod timing;
+pub mod units;
+
+#[cfg(test)]
+mod sample;
+
+pub use figures::Figures;
+pub use gather::Facts;
+pub use model::{End, Host, OptionInForce, Options, Process, Program, Report, Run, State, Tree};
+pub use read::ReadError;
+pub use steps::Steps;

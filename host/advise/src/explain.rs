@@ -1,0 +1,101 @@
+//! What a rule, a counter or a step figure means, from the tables.
+
+use underbar_report::diff::keys;
+use underbar_report::gate::nearest;
+use underbar_report::manual;
+
+use crate::rules::RULES;
+
+/// Nothing has that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// What was asked for, cut to 80 characters.
+    pub name: String,
+    /// The nearest name that there is.
+    pub nearest: &'static str,
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no rule or counter is called \"{}\"; did you mean \"{}\"?", self.name, self.nearest)
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// All names that can be explained here: rules, then figures.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.id).chain(keys())
+}
+
+/// Explains a rule by its id, or a figure by its key.
+///
+/// # Errors
+/// Names the nearest thing if there is nothing of that name.
+pub fn explain(name: &str) -> Result<String, Unknown> {
+    if let Some(rule) = RULES.iter().find(|rule| rule.id == name) {
+        return Ok(format!(
+            "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
+            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+        ));
+    }
+    manual::explain(name).ok_or_else(|| Unknown {
+        name: name.chars().take(80).collect(),
+        nearest: nearest(name, names()).unwrap_or("heap-size"),
+    })
+}
+
+/// `docs/suggestions.md`.
+#[must_use]
+pub fn manual_page() -> String {
+    let mut text = String::from(
+        "# Suggestions\n\n\
+         Each rule by which `underbar advise` and `underbar tune` arrive at a suggestion.\n\
+         This page is made from the table in `host/advise`; a test keeps it equal to it.\n\
+         Every suggestion names its rule; `underbar explain RULE` prints what stands here.\n",
+    );
+    for rule in &RULES {
+        text.push_str(&format!(
+            "\n## {}\n\n{} (area {}).\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
+            rule.id, rule.title, rule.area, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_explained() {
+        for name in names() {
+            assert!(explain(name).is_ok_and(|text| text.starts_with(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_leads_to_the_nearest() {
+        let unknown = explain("heap-sise").expect_err("no such rule");
+        assert_eq!(
+            unknown.to_string(),
+            "no rule or counter is called \"heap-sise\"; did you mean \"heap-size\"?"
+        );
+        assert_eq!(explain("heap.segments_alocated").map_err(|e| e.nearest), Err("heap.segments_allocated"));
+        assert!(explain(&"x".repeat(100_000)).is_err_and(|e| e.name.len() == 80));
+    }
+
+    #[test]
+    fn the_shipped_page_is_this_one() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/suggestions.md");
+        if std::env::var_os("UNDERBAR_BLESS").is_some() {
+            std::fs::write(&path, manual_page()).expect("the page can be written");
+        }
+        let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            shipped == manual_page(),
+            "{} is not what the table makes; UNDERBAR_BLESS=1 cargo test -p underbar-advise writes it",
+            path.display()
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! The one table of rules. What `explain` and the manual say of a rule stands here, beside the
+//! function that applies it.
+//!
+//! To add a rule, add an entry: its id, its words, its function, and a test that it fires, that
+//! it says "no change", and that it goes down where it can.
+
+use underbar_report::{Program, Report};
+
+use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
+use crate::{heap, keep, pages, stack};
+
+/// One rule.
+pub struct Rule {
+    /// Its name for `explain` and in suggestions.
+    pub id: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// The area of the report that it belongs to: `HEAP` or `STACK`.
+    pub area: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+    /// When it fires, in words.
+    pub condition: &'static str,
+    /// What it suggests, in words.
+    pub formula: &'static str,
+    /// When it says "no change", in words.
+    pub stop: &'static str,
+    /// What following it could cost.
+    pub risk: &'static str,
+    /// Applies it. None where it has nothing to say about the program.
+    pub apply: fn(&Case<'_>) -> Option<Finding>,
+}
+
+/// What a rule looks at.
+pub struct Case<'a> {
+    /// The whole report.
+    pub report: &'a Report,
+    /// The program in question, all of its processes folded.
+    pub program: &'a Program,
+}
+
+/// What a rule found; with the rule's own words it becomes a [`Suggestion`].
+pub struct Finding {
+    /// Which way.
+    pub kind: Kind,
+    /// The option to set.
+    pub option: Option<Setting>,
+    /// What is set now.
+    pub now: String,
+    /// The figures.
+    pub evidence: Vec<Evidence>,
+    /// One sentence.
+    pub reason: String,
+    /// See [`Suggestion::risky`].
+    pub risky: bool,
+}
+
+/// All rules, in the order in which they are applied.
+pub static RULES: [Rule; 6] = [
+    Rule {
+        id: "coverage",
+        title: "Whether this heap is worth tuning",
+        area: "HEAP",
+        source: "Language Environment, storage report: storage of vendor heap managers is not counted",
+        condition: "Less than half of the program's resident anonymous memory lies in this heap.",
+        formula: "No heap advice; the largest other owner is named.",
+        stop: "Half or more of the memory is in this heap.",
+        risk: "None: nothing is set.",
+        apply: heap::coverage,
+    },
+    Rule {
+        id: "heap-size",
+        title: "Initial size and increment of HEAP",
+        area: "HEAP",
+        source: "Language Environment, \"Total heap storage used (sugg. initial size)\", and the storage tuning talk: \
+                 27,949 segments of 32K took 129 times the CPU of 8 segments of 100M",
+        condition: "Sizes are set: more than 8 segments were needed and the first did not hold everything (raise), or \
+                    less than 62 % of what was taken was used, or a large initial size is held for a rare peak (lower). \
+                    Under AUTO: more than 64 segments.",
+        formula: "Initial size: the most that was used and an eighth of it for packing, but no more than all segments \
+                  together; rounded up to four binary digits and to whole pages. Increment: a quarter of that, from \
+                  4K to 64M. Where memory is limited to less than twice the initial size, or the peak is rare in a \
+                  long run, the increment is raised instead.",
+        stop: "8 segments or fewer and 62 % or more of them used; under AUTO, 64 segments or fewer: no change.",
+        risk: "One run's peak may not be the largest. Address space of the initial size is taken at once; memory is \
+               taken only where it is touched.",
+        apply: heap::size,
+    },
+    Rule {
+        id: "heap-keep-free",
+        title: "KEEP or FREE for increments of HEAP",
+        area: "HEAP",
+        source: "Storage tuning talk: 39,122 segments allocated and 39,120 freed under FREE took 25.79 s, KEEP 22.34 s",
+        condition: "At least 16 segments, nine of ten freed, and a quarter more storage asked of the kernel than was ever \
+                    held at one time (KEEP). Or: kept segments of 64M or more, three quarters of them in place at the \
+                    end, a quarter of them or less in use, in a process that ran for long (FREE).",
+        formula: "HEAP(,,,KEEP) in the first case, HEAP(,,,FREE) in the second.",
+        stop: "Segments are freed once, at the end, or stay in use: no change.",
+        risk: "KEEP holds storage that others could use; FREE costs a kernel call for each increment that comes and goes.",
+        apply: keep::free,
+    },
+    Rule {
+        id: "hugepages",
+        title: "Huge pages for the heap",
+        area: "HEAP",
+        source: "Own: a page fault for each 4K of a large heap that is kept",
+        condition: "64M or more used at most, segments kept, one program that has most of the run's heap, and page faults \
+                    that make up half of that storage or more.",
+        formula: "HUGEPAGES(ON); HUGEPAGES(OFF) where it is on and the heap stays below 64M.",
+        stop: "Fewer faults than half of the heap's pages, or already on: no change.",
+        risk: "Resident storage may grow by what is left empty in pages of 2M.",
+        apply: pages::huge,
+    },
+    Rule {
+        id: "stack",
+        title: "STACK of the first thread",
+        area: "STACK",
+        source: "Language Environment, storage report: Largest used by any thread (not the maximum of all threads, which \
+                 popular advice takes and which is wrong for threaded programs)",
+        condition: "STACK has sizes, and less than 62 % of the initial size was used (lower), or more than all of it (raise).",
+        formula: "Initial size: the largest use of any thread, rounded up to whole pages; increment 4K.",
+        stop: "62 % or more of the initial size used: no change. Where STACK is not set the use is measured only: the \
+               kernel grows the first stack by itself.",
+        risk: "The next run may call deeper.",
+        apply: stack::first,
+    },
+    Rule {
+        id: "threadstack",
+        title: "THREADSTACK: the default size of threads' stacks",
+        area: "STACK",
+        source: "Language Environment, THREADSTACK(ON,...); and glibc, which keeps 40M of stacks of ended threads for new ones",
+        condition: "Threads, and a default at least twice as large as needed where that matters: 64 threads or more at one \
+                    time, or threads that come and go while their stacks exceed 40M (lower). Or more than three quarters \
+                    of the default used (raise).",
+        formula: "Four times the largest use of any thread, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
+                  thread-local storage; rounded up to four binary digits.",
+        stop: "Few threads, or a default below twice the need: no change.",
+        risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
+               done only on request.",
+        apply: stack::threads,
+    },
+];
+
+/// All suggestions for a report: for each program, the one with the largest heap first, what each
+/// rule says.
+#[must_use]
+pub fn advise(report: &Report) -> Vec<Suggestion> {
+    let mut suggestions = Vec::new();
+    for program in &report.programs() {
+        let case = Case { report, program };
+        let mut elsewhere = false;
+        for rule in &RULES {
+            // Without coverage nothing is said about the heap, however plain the figures look.
+            if elsewhere && rule.area == "HEAP" {
+                continue;
+            }
+            let Some(finding) = (rule.apply)(&case) else { continue };
+            elsewhere |= rule.id == "coverage";
+            suggestions.push(Suggestion {
+                rule: rule.id,
+                program: program.name.clone(),
+                area: rule.area,
+                kind: finding.kind,
+                suggested: finding.option.as_ref().map_or(finding.now.clone(), ToString::to_string),
+                option: finding.option,
+                now: finding.now,
+                evidence: finding.evidence,
+                reason: finding.reason,
+                stop: rule.stop,
+                risk: rule.risk,
+                risky: finding.risky,
+            });
+        }
+    }
+    suggestions
+}
+
+/// Rounds up to four binary digits and whole pages: at most an eighth more.
+#[must_use]
+pub fn sensible(bytes: u64) -> u64 {
+    const PAGE: u64 = 4096;
+    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(3)).max(PAGE);
+    bytes.max(1).checked_next_multiple_of(step).unwrap_or(u64::MAX - (PAGE - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn rules_have_unique_ids_and_full_words() {
+        for (at, rule) in RULES.iter().enumerate() {
+            assert!(RULES[..at].iter().all(|other| other.id != rule.id));
+            assert!(matches!(rule.area, "HEAP" | "STACK"));
+            for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
+                assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn sensible_sizes_are_close_and_few() {
+        let check = |n, expected| assert_eq!(sensible(n), expected, "{n}");
+        check(0, 4096);
+        check(3_744, 4096);
+        check(4097, 8192);
+        check(915_832_832, 896 << 20);
+        check(64 << 20, 64 << 20);
+        for shift in 16..60 {
+            for n in [(1_u64 << shift) + 1, (3 << (shift - 1)) - 5] {
+                let rounded = sensible(n);
+                assert!(
+                    rounded >= n && rounded - n <= n / 8 && rounded.is_multiple_of(4096),
+                    "{n} {rounded}"
+                );
+                assert_eq!(sensible(rounded), rounded);
+            }
+        }
+        assert!(sensible(u64::MAX).is_multiple_of(4096));
+    }
+
+    #[test]
+    fn each_program_of_a_tree_has_its_own_suggestions() {
+        let mut report = sample::report(vec![
+            sample::heap("/usr/bin/driver", 1 << 20, 1, 1 << 20, (0, 0)),
+            sample::heap("/usr/libexec/cc1plus", 200 << 20, 6_400, 210 << 20, (32 << 10, 32 << 10)),
+        ]);
+        report.processes[1].processes = 2;
+        let suggestions = advise(&report);
+        let said: Vec<_> = suggestions
+            .iter()
+            .filter(|s| s.rule == "heap-size")
+            .map(|s| (s.program.as_str(), s.kind))
+            .collect();
+        assert_eq!(said, [("cc1plus", Kind::Raise), ("driver", Kind::NoChange)]);
+        assert_eq!(suggestions[0].evidence[1].figure, 3_200, "one process's share of a sum");
+    }
+
+    #[test]
+    fn noise_gives_suggestions_or_none_but_no_crash() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        for round in 0..500 {
+            let mut process = sample::heap("/bin/x", 1, 1, 1, (0, 0));
+            for key in underbar_ledger::table::KEYS {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                process.counters.set(key, if round % 2 == 0 { state } else { state >> (state % 64) });
+            }
+            process.processes = state % 3;
+            let mut report = sample::report(vec![process]);
+            report.host.thread_stack_bytes = Some(state);
+            report.host.memory_limit_bytes = Some(state >> (state % 60));
+            for suggestion in advise(&report) {
+                assert!(!suggestion.to_string().is_empty());
+            }
+        }
+    }
+}

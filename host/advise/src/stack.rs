@@ -1,0 +1,181 @@
+//! Rules about stacks. They are measured everywhere; sizes of threads are never lowered unasked.
+
+use underbar_ledger::Key;
+use underbar_report::units::{bytes, count, counted, parse_size, percent, size};
+
+use crate::rules::{Case, Finding, sensible};
+use crate::suggestion::{Evidence, Kind, Setting};
+
+/// Never a smaller default than this.
+const FLOOR: u64 = 256 << 10;
+/// PTHREAD_STACK_MIN where it is largest (arm64), and an allowance for thread-local storage.
+const LEAST_SAFE: u64 = (128 << 10) + (64 << 10);
+const _: () = assert!(FLOOR >= LEAST_SAFE);
+/// Stacks of ended threads that glibc keeps for new ones, all together.
+const KEPT_BY_GLIBC: u64 = 40 << 20;
+/// From so many threads at one time on, the address space of their stacks counts.
+const MANY_THREADS: u64 = 64;
+
+/// Rule `stack`.
+pub fn first(case: &Case<'_>) -> Option<Finding> {
+    let largest = case.get(Key::StackLargest);
+    if largest == 0 {
+        return None;
+    }
+    let set = case.report.sub_options("STACK").and_then(|values| {
+        let sizes = (parse_size(values.first()?)?, values.get(1).and_then(|value| parse_size(value)));
+        (sizes.0 > 0).then_some(sizes)
+    });
+    let found = |kind, option, now: String, reason, risky| {
+        let evidence = vec![Evidence::counter(Key::StackLargest, largest)];
+        Some(Finding { kind, option, now, evidence, reason, risky })
+    };
+    let Some((initial, increment)) = set else {
+        let reason = format!("{} used at most; the kernel grows the first stack by itself.", bytes(largest));
+        return found(Kind::NoAdvice, None, "STACK is not set".to_owned(), reason, false);
+    };
+    let now = format!("STACK({},{})", size(initial), increment.map_or(String::new(), size));
+    let share = percent(largest, initial);
+    let fitting = largest.checked_next_multiple_of(4096).unwrap_or(largest);
+    let setting = || Some(Setting::new("STACK", [Some(size(fitting)), Some(size(4096))]));
+    if largest > initial {
+        let reason = format!("{} used, more than the initial size.", bytes(largest));
+        found(Kind::Raise, setting(), now, reason, false)
+    } else if share < 62 && fitting < initial {
+        let reason = format!("{} of {} used ({share} %).", bytes(largest), bytes(initial));
+        found(Kind::Lower, setting(), now, reason, true)
+    } else {
+        found(Kind::NoChange, None, now, format!("{share} % of the initial size used."), false)
+    }
+}
+
+/// Rule `threadstack`.
+pub fn threads(case: &Case<'_>) -> Option<Finding> {
+    let largest = case.get(Key::StackLargest);
+    let at_once = case.get(Key::ThreadsPeak);
+    if largest == 0 || at_once < 2 {
+        return None;
+    }
+    let started = case.program.each(Key::ThreadsStarted);
+    let option = case.report.sub_options("THREADSTACK");
+    let set = option.filter(|values| values.first().is_some_and(|on| on.eq_ignore_ascii_case("ON")));
+    let set = set.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
+    let now = set.or(case.report.host.thread_stack_bytes)?;
+    let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
+    let found = |kind, to: Option<u64>, reason, risky| {
+        let on = || Some("ON".to_owned());
+        Some(Finding {
+            kind,
+            option: to.map(|to| Setting::new("THREADSTACK", [on(), Some(size(to))])),
+            now: match set {
+                Some(set) => format!("THREADSTACK(ON,{})", size(set)),
+                None => format!("THREADSTACK(OFF), {} by default", bytes(now)),
+            },
+            evidence: vec![
+                Evidence::counter(Key::StackLargest, largest),
+                Evidence::counter(Key::ThreadsPeak, at_once),
+                Evidence::counter(Key::ThreadsStarted, started),
+            ],
+            reason,
+            risky,
+        })
+    };
+    if largest > now / 4 * 3 {
+        let reason = format!("{} of {} used ({} %).", bytes(largest), bytes(now), percent(largest, now));
+        return found(Kind::Raise, Some(needed), reason, false);
+    }
+    let come_and_go = started >= at_once.saturating_mul(4) && at_once.saturating_mul(now) > KEPT_BY_GLIBC;
+    if now / 2 >= needed && (at_once >= MANY_THREADS || come_and_go) {
+        let what = if at_once >= MANY_THREADS {
+            format!("{} threads at once", count(at_once))
+        } else {
+            format!("{} threads in turn", count(started))
+        };
+        let reason = format!("{what} with {} each; at most {} were used.", bytes(now), bytes(largest));
+        return found(Kind::Lower, Some(needed), reason, true);
+    }
+    let reason = format!("{} with {} each cost nothing.", counted(at_once, "thread", "threads"), bytes(now));
+    found(Kind::NoChange, None, reason, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::advise;
+    use crate::sample;
+    use crate::suggestion::Suggestion;
+
+    fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Suggestion> {
+        let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
+        process.counters.set(Key::StackLargest, largest);
+        process.counters.set(Key::ThreadsPeak, at_once);
+        process.counters.set(Key::ThreadsStarted, started);
+        let mut report = sample::report(vec![process]);
+        sample::in_force(&mut report, option);
+        advise(&report).into_iter().find(|suggestion| suggestion.rule == rule)
+    }
+
+    fn stack(option: &str, largest: u64) -> (Kind, String, bool) {
+        let suggestion = check(option, largest, 1, 1, "stack").expect("speaks");
+        (suggestion.kind, suggestion.suggested, suggestion.risky)
+    }
+
+    #[test]
+    fn a_stack_that_is_set_follows_its_use() {
+        let option = "STACK(131072,131072,ANYWHERE,KEEP,524288,131072)";
+        assert_eq!(stack(option, 4_792), (Kind::Lower, "STACK(8K,4K)".to_owned(), true));
+        assert_eq!(stack(option, 204_184), (Kind::Raise, "STACK(200K,4K)".to_owned(), false));
+        assert_eq!(stack(option, 100_000).0, Kind::NoChange);
+        assert_eq!(
+            stack("STACK(8K,4K)", 4_792).0,
+            Kind::NoChange,
+            "what was followed is not suggested again"
+        );
+        assert_eq!(stack("STACK(200K,4K)", 204_184).0, Kind::NoChange);
+    }
+
+    #[test]
+    fn a_stack_that_is_not_set_is_measured_only() {
+        for option in ["HEAP(1M)", "STACK(AUTO,AUTO)", "STACK(0)"] {
+            let suggestion = check(option, 90_000, 1, 1, "stack").expect("speaks");
+            assert_eq!((suggestion.kind, suggestion.option), (Kind::NoAdvice, None), "{option}");
+        }
+        assert!(check("STACK(8K)", 0, 1, 1, "stack").is_none(), "not measured");
+    }
+
+    fn threadstack(option: &str, largest: u64, at_once: u64, started: u64) -> Option<(Kind, String, bool)> {
+        let suggestion = check(option, largest, at_once, started, "threadstack")?;
+        Some((suggestion.kind, suggestion.suggested, suggestion.risky))
+    }
+
+    #[test]
+    fn many_threads_get_smaller_stacks_but_never_too_small() {
+        let lower = |to: &str| Some((Kind::Lower, format!("THREADSTACK(ON,{to})"), true));
+        assert_eq!(threadstack("", 12_288, 1_000, 1_000), lower("256K"));
+        assert_eq!(threadstack("", 100 << 10, 1_000, 1_000), lower("416K"));
+        assert_eq!(threadstack("", 12_288, 8, 10_000), lower("256K"), "they come and go");
+    }
+
+    #[test]
+    fn few_threads_and_well_sized_ones_stay() {
+        for (option, largest, at_once, started) in [
+            ("", 12_288, 8, 8),
+            ("", 12_288, 4, 10_000),
+            ("THREADSTACK(ON,256K)", 12_288, 1_000, 1_000),
+            ("THREADSTACK(ON,416K)", 100 << 10, 1_000, 1_000),
+            ("", 3 << 20, 1_000, 1_000),
+        ] {
+            let said = threadstack(option, largest, at_once, started).expect("speaks");
+            assert_eq!(said.0, Kind::NoChange, "{option} {largest} {at_once} {started}");
+        }
+        assert_eq!(threadstack("", 12_288, 1, 1), None);
+    }
+
+    #[test]
+    fn a_stack_nearly_used_up_is_raised() {
+        let said = threadstack("THREADSTACK(ON,256K,4K,ANYWHERE,KEEP)", 200 << 10, 4, 4);
+        assert_eq!(said, Some((Kind::Raise, "THREADSTACK(ON,832K)".to_owned(), false)));
+        let off = threadstack("THREADSTACK(OFF,256K,4K,ANYWHERE,KEEP)", 200 << 10, 4, 4).expect("speaks");
+        assert_eq!(off.0, Kind::NoChange, "OFF: the size named there has no effect");
+    }
+}

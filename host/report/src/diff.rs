@@ -1,0 +1,292 @@
+//! Two reports, figure by figure: old, new, ratio.
+//!
+//! The figures are those of the whole tree and the step timings, by their key paths. What changed
+//! by more than the threshold comes first, the largest change on top.
+//! Invariant: a difference of two single runs has no interval, and every form of it says so.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use underbar_ledger::table::KEYS;
+use underbar_ledger::{TABLE, Unit};
+
+use crate::gate::{Gate, Outcome};
+use crate::model::Report;
+use crate::steps::STEPS;
+use crate::units::figure as in_units;
+
+/// Name and version of the form that a difference has in JSON.
+pub const SCHEMA: &str = "underbar.diff/1";
+
+/// What every form of a difference says.
+pub const NO_INTERVAL: &str =
+    "One run each, no interval: a small difference may be chance. `underbar compare` gives one.";
+
+/// One figure of a report, by its key path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Key path.
+    pub key: &'static str,
+    /// The words printed for it.
+    pub label: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// The figure; None where the report does not know.
+    pub value: Option<u64>,
+}
+
+/// All key paths that can be compared: step timings, then counters.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    STEPS.iter().map(|step| step.key).chain(TABLE.iter().map(|entry| entry.key))
+}
+
+/// All figures of a report, in the order of [`keys`].
+#[must_use]
+pub fn of_report(report: &Report) -> Vec<Figure> {
+    let steps = STEPS.iter().map(|step| Figure {
+        key: step.key,
+        label: step.label,
+        unit: step.unit,
+        value: report.steps.as_ref().and_then(step.get),
+    });
+    let counters = KEYS.into_iter().map(|key| {
+        let entry = key.entry();
+        Figure {
+            key: entry.key,
+            label: entry.label,
+            unit: entry.unit,
+            value: report.tree.counters.known(key),
+        }
+    });
+    steps.chain(counters).collect()
+}
+
+/// One figure in two reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Key path.
+    pub key: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// In the old report.
+    pub old: Option<u64>,
+    /// In the new report.
+    pub new: Option<u64>,
+}
+
+impl Change {
+    /// New divided by old. None where one is not known or the old one is 0 and the new is not.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        match (self.old?, self.new?) {
+            (0, 0) => Some(1.0),
+            (0, _) => None,
+            (old, new) => Some(new as f64 / old as f64),
+        }
+    }
+
+    /// How far from equal, the same for a doubling as for a halving; infinite where there is no
+    /// ratio but a difference.
+    fn distance(&self) -> f64 {
+        match (self.old, self.new) {
+            (old, new) if old == new => 0.0,
+            _ => self
+                .ratio()
+                .map_or(f64::INFINITY, |ratio| if ratio == 0.0 { f64::INFINITY } else { ratio.ln().abs() }),
+        }
+    }
+}
+
+/// The difference of two reports.
+#[derive(Clone, Debug)]
+pub struct Diff {
+    /// Figures that changed by more than the threshold, the largest change first.
+    pub changed: Vec<Change>,
+    /// All others, in the order of the tables.
+    pub rest: Vec<Change>,
+    /// The gates, and what each says.
+    pub gates: Vec<(Gate, Outcome)>,
+    threshold_percent: f64,
+    commands: [String; 2],
+}
+
+impl Diff {
+    /// Compares two reports. `threshold_percent` is what a figure must have changed by to be
+    /// listed first; 1 is a good one.
+    #[must_use]
+    pub fn new(old: &Report, new: &Report, threshold_percent: f64, gates: Vec<Gate>) -> Diff {
+        let least = (1.0 + threshold_percent.max(0.0) / 100.0).ln();
+        let changes = of_report(old).into_iter().zip(of_report(new)).map(|(old, new)| Change {
+            key: old.key,
+            unit: old.unit,
+            old: old.value,
+            new: new.value,
+        });
+        let (mut changed, rest): (Vec<_>, Vec<_>) = changes.partition(|change| change.distance() > least);
+        changed.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
+        let gates = gates.into_iter().map(|gate| {
+            let outcome = gate.decide(old, new);
+            (gate, outcome)
+        });
+        Diff {
+            changed,
+            rest,
+            gates: gates.collect(),
+            threshold_percent,
+            commands: [command(old), command(new)],
+        }
+    }
+
+    /// What all gates together decide.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        crate::gate::worst(self.gates.iter().map(|(_, outcome)| *outcome))
+    }
+
+    /// As text; with `all`, also what did not change.
+    #[must_use]
+    pub fn to_text(&self, all: bool) -> String {
+        let mut text = format!("old: {}\nnew: {}\n{NO_INTERVAL}\n\n", self.commands[0], self.commands[1]);
+        let listed = |text: &mut String, changes: &[Change]| {
+            for change in changes {
+                let shown = |figure: Option<u64>| {
+                    figure.map_or("-".to_owned(), |figure| in_units(change.unit, figure))
+                };
+                let ratio = change.ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+                // Writing to a String cannot fail.
+                let _ = writeln!(
+                    text,
+                    "{:<32} {:>16} {:>16} {ratio:>9}",
+                    change.key,
+                    shown(change.old),
+                    shown(change.new)
+                );
+            }
+        };
+        let _ = writeln!(text, "{:<32} {:>16} {:>16} {:>9}", "figure", "old", "new", "new/old");
+        listed(&mut text, &self.changed);
+        if all {
+            listed(&mut text, &self.rest);
+        } else {
+            let _ = writeln!(
+                text,
+                "{} of {} figures changed by more than {} %.",
+                self.changed.len(),
+                self.changed.len() + self.rest.len(),
+                self.threshold_percent
+            );
+        }
+        for (gate, outcome) in &self.gates {
+            let _ = writeln!(text, "gate {}: {}", gate.text, outcome.word());
+        }
+        text
+    }
+
+    /// As JSON, one line and a line feed.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let figures: Vec<Value> = self
+            .changed
+            .iter()
+            .chain(&self.rest)
+            .map(|change| {
+                json!({
+                    "key": change.key, "unit": change.unit.name(),
+                    "old": change.old, "new": change.new, "ratio": change.ratio(),
+                })
+            })
+            .collect();
+        let gates: Vec<Value> = self
+            .gates
+            .iter()
+            .map(|(gate, outcome)| json!({"expression": gate.text, "outcome": outcome.word()}))
+            .collect();
+        let diff = json!({
+            "schema": SCHEMA, "note": NO_INTERVAL, "threshold_percent": self.threshold_percent,
+            "changed": self.changed.len(), "figures": figures, "gates": gates,
+        });
+        format!("{diff}\n")
+    }
+}
+
+fn command(report: &Report) -> String {
+    let words = std::iter::once(&report.run.program).chain(&report.run.arguments);
+    let text = words.map(String::as_str).collect::<Vec<_>>().join(" ");
+    text.chars().take(90).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use underbar_ledger::Key;
+
+    fn pair() -> (Report, Report) {
+        let (old, mut new) = (sample::getfree(), sample::getfree());
+        new.tree.counters.set(Key::HeapSegmentsAllocated, 8);
+        new.tree.counters.set(Key::HeapUsedPeak, 818_334_944);
+        new.tree.counters.set(Key::HeapPurges, 3);
+        if let Some(steps) = &mut new.steps {
+            steps.elapsed_ns = 725_000_000;
+            steps.read_calls = None;
+        }
+        (old, new)
+    }
+
+    #[test]
+    fn what_changed_comes_first_largest_on_top() {
+        let (old, new) = pair();
+        let gates = vec![Gate::parse("heap.segments_allocated > 100").expect("a gate")];
+        let diff = Diff::new(&old, &new, 1.0, gates);
+        assert_eq!(
+            diff.to_text(false),
+            "\
+old: ./getfree --seed 7
+new: ./getfree --seed 7
+One run each, no interval: a small difference may be chance. `underbar compare` gives one.
+
+figure                                        old              new   new/old
+steps.read_calls                               56                -         -
+heap.purges                                     0                3         -
+heap.segments_allocated                    27,949                8     0.000
+steps.elapsed_ns                           1.45 s           725 ms     0.500
+4 of 46 figures changed by more than 1 %.
+gate heap.segments_allocated > 100: passed
+"
+            .replace("46", &keys().count().to_string())
+        );
+        assert_eq!(diff.outcome(), Outcome::Passed);
+        assert_eq!(diff.to_text(true).lines().count(), 5 + keys().count() + 1);
+    }
+
+    #[test]
+    fn json_has_every_figure_exactly() {
+        let (old, new) = pair();
+        let diff = Diff::new(&old, &new, 0.0, vec![Gate::parse("heap.used_peak < +0").expect("a gate")]);
+        let json: Value = serde_json::from_str(&diff.to_json()).expect("JSON");
+        let figures = json["figures"].as_array().expect("a list");
+        assert_eq!(figures.len(), keys().count());
+        let peak = figures.iter().find(|figure| figure["key"] == "heap.used_peak").expect("the peak");
+        assert_eq!((peak["old"].as_u64(), peak["new"].as_u64()), (Some(819_229_056), Some(818_334_944)));
+        assert_eq!(json["changed"], 5);
+        assert_eq!(json["gates"][0]["outcome"], "failed");
+        assert!(json["note"].as_str().is_some_and(|note| note.contains("no interval")));
+        assert_eq!(diff.outcome().exit_code(), 1);
+    }
+
+    #[test]
+    fn equal_reports_differ_in_nothing() {
+        let report = sample::tree();
+        let diff = Diff::new(&report, &report, 0.0, Vec::new());
+        assert!(diff.changed.is_empty());
+        assert!(diff.rest.iter().all(|change| change.ratio().is_none_or(|ratio| ratio == 1.0)));
+    }
+
+    #[test]
+    fn keys_are_unique() {
+        let mut all: Vec<_> = keys().collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), keys().count());
+    }
+}

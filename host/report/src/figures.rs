@@ -1,0 +1,204 @@
+//! The counters of one process, or of several folded into one.
+//!
+//! In JSON a key path becomes nested objects: `heap.gets` is `{"heap": {"gets": 5}}`. The keys
+//! come from the ledger's table, so a new counter is in the report as soon as it is in the table.
+//!
+//! Invariant: None means "this report does not know", never zero. It arises only when a report
+//! of an underbar with fewer counters is read.
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use underbar_ledger::table::KEYS;
+use underbar_ledger::{COUNTERS, Key, SlotView, TABLE};
+
+/// A figure of the documents' storage report that has no counterpart on Linux: null in JSON, 0
+/// with a footnote in the Language Environment layout.
+#[derive(Clone, Copy, Debug)]
+pub struct Absent {
+    /// Its key path, such as `stack.segments_allocated`.
+    pub key: &'static str,
+    /// The counter whose label is printed for it.
+    pub label_of: Key,
+    /// Why Linux has none.
+    pub why: &'static str,
+}
+
+const STACK_SEGMENTS: &str = "Stacks on Linux are one mapping each, made by the kernel or the C library; \
+                              they have no segments that underbar could count.";
+
+/// All figures without a counterpart.
+pub static ABSENT: [Absent; 2] = [
+    Absent { key: "stack.segments_allocated", label_of: Key::HeapSegmentsAllocated, why: STACK_SEGMENTS },
+    Absent { key: "stack.segments_freed", label_of: Key::HeapSegmentsFreed, why: STACK_SEGMENTS },
+];
+
+/// One figure for each counter of the ledger's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figures([Option<u64>; COUNTERS]);
+
+impl Figures {
+    /// All figures zero.
+    #[must_use]
+    pub fn zero() -> Self {
+        Self([Some(0); COUNTERS])
+    }
+
+    /// The figures of a slot.
+    #[must_use]
+    pub fn of_slot(slot: &SlotView<'_>) -> Self {
+        Self(std::array::from_fn(|at| Some(slot.get(KEYS[at]))))
+    }
+
+    /// A counter's figure; 0 where the report does not know.
+    #[must_use]
+    pub fn get(&self, key: Key) -> u64 {
+        self.known(key).unwrap_or(0)
+    }
+
+    /// A counter's figure, or None where the report does not know.
+    #[must_use]
+    pub fn known(&self, key: Key) -> Option<u64> {
+        self.0[key as usize]
+    }
+
+    /// Sets a counter's figure.
+    pub fn set(&mut self, key: Key, figure: u64) {
+        self.0[key as usize] = Some(figure);
+    }
+
+    /// Adds another process's figures, each by its fold rule. What one of them does not know is
+    /// taken from the other.
+    pub fn fold(&mut self, other: &Figures) {
+        for (entry, (mine, theirs)) in TABLE.iter().zip(self.0.iter_mut().zip(&other.0)) {
+            *mine = match (*mine, *theirs) {
+                (Some(a), Some(b)) => Some(entry.fold.apply(a, b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self::zero()
+    }
+}
+
+/// Splits a key path at its dot: area and name.
+#[must_use]
+pub fn split(key: &'static str) -> (&'static str, &'static str) {
+    key.split_once('.').unwrap_or((key, ""))
+}
+
+/// The areas of the table, in the order in which they first appear.
+#[must_use]
+pub fn areas() -> Vec<&'static str> {
+    let mut areas = Vec::new();
+    for entry in &TABLE {
+        let area = split(entry.key).0;
+        if !areas.contains(&area) {
+            areas.push(area);
+        }
+    }
+    areas
+}
+
+/// The counters of one area, as an object.
+struct Area<'a> {
+    figures: &'a Figures,
+    area: &'static str,
+}
+
+impl Serialize for Area<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for key in KEYS {
+            let (area, name) = split(key.entry().key);
+            if area == self.area {
+                map.serialize_entry(name, &self.figures.known(key))?;
+            }
+        }
+        for absent in &ABSENT {
+            let (area, name) = split(absent.key);
+            if area == self.area {
+                map.serialize_entry(name, &None::<u64>)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Figures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for area in areas() {
+            map.serialize_entry(area, &Area { figures: self, area })?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Figures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let object = Value::deserialize(deserializer)?;
+        let mut figures = Figures([None; COUNTERS]);
+        for key in KEYS {
+            let path = key.entry().key;
+            let (area, name) = split(path);
+            figures.0[key as usize] = match object.get(area).and_then(|area| area.get(name)) {
+                None | Some(Value::Null) => None,
+                Some(value) => Some(value.as_u64().ok_or_else(|| {
+                    D::Error::custom(format_args!("{path} is {value}, not an integer of 0 or more"))
+                })?),
+            };
+        }
+        Ok(figures)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_path_becomes_nested_objects() {
+        let mut figures = Figures::zero();
+        figures.set(Key::HeapGets, u64::MAX);
+        let json = serde_json::to_value(&figures).expect("figures are plain");
+        assert_eq!(json["heap"]["gets"], serde_json::json!(u64::MAX));
+        assert_eq!(json["stack"]["segments_allocated"], Value::Null);
+        let count: usize =
+            json.as_object().expect("an object").values().map(|a| a.as_object().map_or(0, |a| a.len())).sum();
+        assert_eq!(count, COUNTERS + ABSENT.len());
+        assert_eq!(serde_json::from_value::<Figures>(json).expect("what was written"), figures);
+    }
+
+    #[test]
+    fn unknown_keys_are_passed_over_and_missing_ones_are_not_zero() {
+        let figures: Figures =
+            serde_json::from_str(r#"{"heap": {"gets": 7, "colour": "red"}, "lock": [1]}"#).expect("tolerant");
+        assert_eq!((figures.known(Key::HeapGets), figures.known(Key::HeapFrees)), (Some(7), None));
+        let error = serde_json::from_str::<Figures>(r#"{"heap": {"gets": -7}}"#).expect_err("negative");
+        assert!(error.to_string().contains("heap.gets is -7"), "{error}");
+    }
+
+    #[test]
+    fn folding_follows_the_table() {
+        let (mut a, mut b) = (Figures::zero(), Figures::zero());
+        a.set(Key::HeapGets, 3);
+        b.set(Key::HeapGets, 4);
+        a.set(Key::HeapUsedPeak, 3);
+        b.set(Key::HeapUsedPeak, 4);
+        a.fold(&b);
+        assert_eq!((a.get(Key::HeapGets), a.get(Key::HeapUsedPeak)), (7, 4));
+    }
+
+    #[test]
+    fn what_is_absent_is_in_no_table() {
+        for absent in &ABSENT {
+            assert_eq!(Key::find(absent.key), None, "{}", absent.key);
+            assert!(areas().contains(&split(absent.key).0));
+        }
+    }
+}

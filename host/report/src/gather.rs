@@ -1,0 +1,197 @@
+//! Makes a report from a ledger and from what the launcher knows.
+//!
+//! The ledger is trusted in nothing but its header: noise gives odd figures, never a crash.
+
+use underbar_ledger::{Key, LedgerView, SlotState, SlotView};
+
+use crate::figures::Figures;
+use crate::model::{Host, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
+use crate::steps::Steps;
+
+/// What the ledger does not say.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The machine.
+    pub host: Host,
+    /// The program that was started.
+    pub run: Run,
+    /// What the run took, if somebody waited for it.
+    pub steps: Option<Steps>,
+    /// The options. Where `text` is empty the ledger's own copy is taken.
+    pub options: Options,
+    /// Programs that the launcher itself saw it could not follow: the counter of each reason.
+    pub not_followed: Vec<Key>,
+}
+
+impl Report {
+    /// Makes the report. `alive` tells whether a process still exists; it is asked only about
+    /// those that have not said that they ended.
+    #[must_use]
+    pub fn from_ledger(ledger: &LedgerView<'_>, facts: Facts, alive: impl Fn(u32) -> bool) -> Report {
+        let mut processes: Vec<Process> =
+            ledger.slots().map(|slot| section(&slot, ledger.made_ns(), &alive)).collect();
+        processes.sort_by_key(|process| (process.started_ns, process.process));
+
+        let mut counters = Figures::zero();
+        for process in &processes {
+            counters.fold(&process.counters);
+        }
+        for key in facts.not_followed {
+            let mut one = Figures::zero();
+            one.set(key, 1);
+            counters.fold(&one);
+        }
+        let mut options = facts.options;
+        if options.text.is_empty() {
+            options.text = String::from_utf8_lossy(ledger.options().0).into_owned();
+        }
+        let tree = Tree {
+            processes: processes.iter().fold(0, |sum, process| sum.saturating_add(process.processes)),
+            programs: 0,
+            unrecorded: ledger.unrecorded(),
+            counters,
+        };
+        let mut report = Report {
+            schema: SCHEMA.to_owned(),
+            underbar: env!("CARGO_PKG_VERSION").to_owned(),
+            host: facts.host,
+            run: facts.run,
+            steps: facts.steps,
+            options,
+            tree,
+            processes,
+        };
+        report.tree.programs = report.programs().len() as u64;
+        report
+    }
+}
+
+fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(u32) -> bool) -> Process {
+    let state = match slot.state {
+        SlotState::Aggregate => State::Folded,
+        SlotState::Live if slot.ended_ns() == 0 && alive(slot.process) => State::Running,
+        SlotState::Live if slot.ended_ns() == 0 => State::Killed,
+        _ => State::Ended,
+    };
+    let ended = (slot.ended_ns() != 0).then(|| slot.ended_ns().saturating_sub(began_ns));
+    Process {
+        program: words(slot.program()),
+        arguments: slot
+            .arguments()
+            .split(|&byte| byte == 0)
+            .filter(|argument| !argument.is_empty())
+            .map(words)
+            .collect(),
+        process: slot.process,
+        parent: slot.parent(),
+        processes: u64::from(slot.processes()),
+        state,
+        started_ns: slot.started_ns().saturating_sub(began_ns),
+        ended_ns: ended,
+        option_errors: slot.option_errors(),
+        counters: Figures::of_slot(slot),
+        owners: slot
+            .owners()
+            .map(|(name, bytes, peak_bytes)| Owner { name: words(name), bytes, peak_bytes })
+            .collect(),
+    }
+}
+
+fn words(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::mem::offset_of;
+
+    use underbar_ledger::layout::{
+        Directory, FILE_BYTES, Header, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, Owner as LedgerOwner,
+        SLOT_BYTES, SLOTS_OFFSET, Slot, SlotState,
+    };
+    use underbar_ledger::table::FINGERPRINT;
+    use underbar_ledger::{Key, LedgerView};
+
+    use super::*;
+
+    fn put(bytes: &mut [u8], at: usize, value: u64) {
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// A ledger as the layout says, with slots of one program each.
+    pub(crate) fn ledger(slots: &[(SlotState, u32, &str, u64)]) -> Vec<u8> {
+        let mut bytes = vec![0_u8; FILE_BYTES];
+        put(&mut bytes, offset_of!(Header, magic), MAGIC);
+        put(&mut bytes, offset_of!(Header, layout_version), u64::from(LAYOUT_VERSION));
+        put(&mut bytes, offset_of!(Header, fingerprint), FINGERPRINT);
+        put(&mut bytes, offset_of!(Header, made_ns), 1_000);
+        put(&mut bytes, offset_of!(Header, unrecorded), 5);
+        put(&mut bytes, offset_of!(Header, options_bytes), 8);
+        bytes[OPTIONS_OFFSET..OPTIONS_OFFSET + 8].copy_from_slice(b"HEAP(1M)");
+        for (at, (state, process, program, ended)) in slots.iter().enumerate() {
+            let slot = SLOTS_OFFSET + at * SLOT_BYTES;
+            put(&mut bytes, offset_of!(Header, directory) + 8 * at, Directory::word(*state, *process));
+            put(&mut bytes, slot + offset_of!(Slot, started_ns), 3_000 - at as u64);
+            put(&mut bytes, slot + offset_of!(Slot, ended_ns), *ended);
+            put(&mut bytes, slot + offset_of!(Slot, counters) + 8 * Key::HeapGets as usize, 10);
+            put(&mut bytes, slot + offset_of!(Slot, counters) + 8 * Key::NotFollowedStatic as usize, 1);
+            let path = slot + offset_of!(Slot, program);
+            bytes[path..path + program.len()].copy_from_slice(program.as_bytes());
+            let arguments = slot + offset_of!(Slot, arguments);
+            bytes[arguments..arguments + 4].copy_from_slice(b"p\0-x");
+            let owner = slot + offset_of!(Slot, owners);
+            bytes[owner..owner + 4].copy_from_slice(b"[jit");
+            put(&mut bytes, owner + offset_of!(LedgerOwner, bytes), 4096);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_ledger_becomes_sections_and_a_tree() {
+        let bytes = ledger(&[
+            (SlotState::Ended, 10, "/bin/a", 9_000),
+            (SlotState::Live, 11, "/bin/b", 0),
+            (SlotState::Live, 12, "/bin/b", 0),
+            (SlotState::Claimed, 13, "/bin/c", 0),
+        ]);
+        let view = LedgerView::new(&bytes).expect("a good ledger");
+        let facts = Facts { not_followed: vec![Key::NotFollowedStatic], ..Facts::default() };
+        let report = Report::from_ledger(&view, facts, |process| process == 12);
+
+        let states: Vec<_> = report.processes.iter().map(|p| (p.process, p.state, p.started_ns)).collect();
+        assert_eq!(
+            states,
+            [(12, State::Running, 1_998), (11, State::Killed, 1_999), (10, State::Ended, 2_000)]
+        );
+        assert_eq!(report.processes[2].ended_ns, Some(8_000));
+        assert_eq!(report.processes[0].arguments, ["p", "-x"]);
+        assert_eq!(report.processes[0].owners[0].name, "[jit");
+        let tree = &report.tree;
+        assert_eq!((tree.processes, tree.programs, tree.unrecorded), (3, 2, 5));
+        assert_eq!(tree.counters.get(Key::HeapGets), 30);
+        assert_eq!(tree.counters.get(Key::NotFollowedStatic), 4, "three seen inside, one by the launcher");
+        assert_eq!(report.options.text, "HEAP(1M)");
+    }
+
+    #[test]
+    fn noise_behind_a_good_header_gives_a_report_all_the_same() {
+        let mut bytes = ledger(&[(SlotState::Live, 1, "/bin/a", 0)]);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for at in (offset_of!(Header, directory) / 8 * 8..FILE_BYTES - 8).step_by(8) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            put(&mut bytes, at, state);
+        }
+        for slot in 0..8 {
+            put(&mut bytes, offset_of!(Header, directory) + 8 * slot, Directory::word(SlotState::Live, 7));
+        }
+        let view = LedgerView::new(&bytes).expect("the header is untouched");
+        let report = Report::from_ledger(&view, Facts::default(), |_| false);
+        assert!(report.processes.len() >= 8);
+        let again = Report::from_json(report.to_json().as_bytes()).expect("what was written");
+        assert_eq!(again, report);
+        let _ = crate::summary::render(&report, &[], false);
+        let _ = crate::le::render(&report);
+    }
+}

@@ -1,0 +1,174 @@
+//! The manual's list of counters, made from the tables: `docs/counters.md`.
+
+use std::fmt::Write as _;
+
+use underbar_ledger::TABLE;
+use underbar_ledger::counter::Exactness;
+
+use crate::figures::{ABSENT, areas, split};
+use crate::steps::STEPS;
+
+/// How far a figure can be trusted, in words.
+#[must_use]
+pub fn exactness(exactness: Exactness) -> String {
+    match exactness {
+        Exactness::Exact => "exact".to_owned(),
+        Exactness::Within(bound) => format!("within {bound}"),
+        Exactness::Sampled => "sampled".to_owned(),
+    }
+}
+
+/// What a counter or a step figure means, for `explain`. None if there is no such key.
+#[must_use]
+pub fn explain(key: &str) -> Option<String> {
+    if let Some(step) = STEPS.iter().find(|step| step.key == key) {
+        return Some(format!(
+            "{}: {}\nUnit: {}\nSource: the kernel's account of the run\n\n{}\n",
+            step.key,
+            step.label,
+            step.unit.name(),
+            step.meaning
+        ));
+    }
+    if let Some(absent) = ABSENT.iter().find(|absent| absent.key == key) {
+        let label = absent.label_of.entry().label;
+        return Some(format!(
+            "{}: {label}\nnull in JSON, 0 in the storage report\n\n{}\n",
+            absent.key, absent.why
+        ));
+    }
+    let entry = TABLE.iter().find(|entry| entry.key == key)?;
+    Some(format!(
+        "{}: {}\nUnit: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n",
+        entry.key,
+        entry.label,
+        entry.unit.name(),
+        exactness(entry.live),
+        exactness(entry.killed),
+        fold(entry.fold),
+        entry.meaning
+    ))
+}
+
+fn fold(fold: underbar_ledger::Fold) -> &'static str {
+    match fold {
+        underbar_ledger::Fold::Sum => "added",
+        underbar_ledger::Fold::Max => "the largest",
+    }
+}
+
+/// The bounds that occur in the table, each once, in order.
+fn bounds() -> Vec<&'static str> {
+    let mut bounds = Vec::new();
+    for entry in &TABLE {
+        for exactness in [entry.live, entry.killed] {
+            if let Exactness::Within(bound) = exactness
+                && !bounds.contains(&bound)
+            {
+                bounds.push(bound);
+            }
+        }
+    }
+    bounds
+}
+
+/// The cell of a table: a bound is too long for it, so it is numbered.
+fn cell(exact: Exactness) -> String {
+    match exact {
+        Exactness::Within(bound) => {
+            format!("bound {}", bounds().iter().position(|known| *known == bound).map_or(0, |at| at + 1))
+        }
+        other => exactness(other),
+    }
+}
+
+/// `docs/counters.md`.
+#[must_use]
+pub fn counters() -> String {
+    let mut text = String::from(
+        "# Counters\n\n\
+         Every figure of a report, by its key: what JSON, `underbar explain` and `underbar diff --fail-on` call it.\n\
+         This page is made from the tables in `crates/ledger` and `host/report`; a test keeps it equal to them.\n\n\
+         *Exact* means equal to an independent count. *Killed* says how far the figure can be trusted after the process\n\
+         was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n",
+    );
+    text.push_str("\nBounds, by which a figure may be behind the truth:\n\n");
+    for (at, bound) in bounds().iter().enumerate() {
+        let _ = writeln!(text, "{}. {bound}", at + 1);
+    }
+    for area in areas() {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "\n## {area}\n\n| key | printed as | unit | live | killed | together |\n|---|---|---|---|---|---|\n"
+        );
+        let entries = || TABLE.iter().filter(|entry| split(entry.key).0 == area);
+        for entry in entries() {
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} | {} | {} | {} |",
+                entry.key,
+                entry.label,
+                entry.unit.name(),
+                cell(entry.live),
+                cell(entry.killed),
+                fold(entry.fold)
+            );
+        }
+        text.push('\n');
+        for entry in entries() {
+            let _ = writeln!(text, "- `{}`: {}", entry.key, entry.meaning);
+        }
+        for absent in ABSENT.iter().filter(|absent| split(absent.key).0 == area) {
+            let _ = writeln!(text, "- `{}` (always null): {}", absent.key, absent.why);
+        }
+    }
+    text.push_str(
+        "\n## steps\n\nThe kernel's figures for the whole run. They are not known (`null`) where nobody waited for the program.\n\n\
+         | key | printed as | unit |\n|---|---|---|\n",
+    );
+    for step in &STEPS {
+        let _ = writeln!(text, "| `{}` | {} | {} |", step.key, step.label, step.unit.name());
+    }
+    text.push('\n');
+    for step in &STEPS {
+        let _ = writeln!(text, "- `{}`: {}", step.key, step.meaning);
+    }
+    text
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Compares a file of the repository with what the tables make. With `UNDERBAR_BLESS=1` in
+    /// the environment it writes the file instead, for whoever changed a table.
+    pub(crate) fn check_shipped(path: &str, made: &str) {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        if std::env::var_os("UNDERBAR_BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().expect("a file in a folder")).expect("folder");
+            std::fs::write(&path, made).expect("the file can be written");
+        }
+        let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            shipped == made,
+            "{} is not what the tables make; UNDERBAR_BLESS=1 cargo test -p underbar-report writes it",
+            path.display()
+        );
+    }
+
+    #[test]
+    fn the_shipped_list_is_this_one() {
+        check_shipped("docs/counters.md", &counters());
+    }
+
+    #[test]
+    fn every_key_is_explained_and_nothing_else() {
+        for key in crate::diff::keys().chain(ABSENT.iter().map(|absent| absent.key)) {
+            let text = explain(key).expect(key);
+            assert!(text.starts_with(key) && text.len() > key.len() + 20, "{text}");
+        }
+        assert_eq!(explain("heap"), None);
+        assert!(explain("heap.gets").is_some_and(|text| text.contains(bounds()[0])));
+    }
+}

@@ -1,0 +1,325 @@
+//! The report: one run, what it was, what it took, and the accounts of its processes.
+//!
+//! ```text
+//! Report
+//!   run        program, arguments, how it ended
+//!   steps      CPU, elapsed, faults: the kernel's figures for the whole run
+//!   options    text, what was in force and where set, errors
+//!   host       processors, page size, kernel, limits
+//!   tree       all processes folded into one
+//!   processes  one section each: identity, counters, owners of other memory
+//! ```
+//!
+//! Invariant: tree.counters is the fold of all sections, and of what the launcher itself could
+//! not follow. Integers are bytes and nanoseconds; no floats.
+//! Not here: where it comes from ([`crate::gather`], [`crate::read`]), and how it looks.
+
+use serde::{Deserialize, Serialize};
+use underbar_ledger::Key;
+
+use crate::figures::Figures;
+use crate::steps::Steps;
+
+/// Name and version of the form that a report has in JSON.
+pub const SCHEMA: &str = "underbar.report/1";
+
+/// A whole report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of underbar that made it, such as `0.1.0`.
+    pub underbar: String,
+    /// The machine.
+    pub host: Host,
+    /// The program that was started.
+    pub run: Run,
+    /// What the run took; null where nobody waited for it (`run --exec`, a bare preload).
+    pub steps: Option<Steps>,
+    /// The run-time options.
+    #[serde(default)]
+    pub options: Options,
+    /// Everything together.
+    pub tree: Tree,
+    /// One section for each process, or for the ended processes of one program.
+    #[serde(default)]
+    pub processes: Vec<Process>,
+}
+
+/// The machine, as far as the figures depend on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Kernel name and release, such as `Linux 6.1.0`.
+    pub kernel: String,
+    /// Processors that the run could use.
+    pub cores: u64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// The least of what limits this run's memory: RLIMIT_AS, the control group, the machine's own.
+    pub memory_limit_bytes: Option<u64>,
+    /// Stack that a thread gets which does not ask for a size (RLIMIT_STACK, as a rule).
+    pub thread_stack_bytes: Option<u64>,
+    /// Seconds to add to UTC for the local time that reports print.
+    #[serde(default)]
+    pub utc_offset_seconds: i64,
+}
+
+/// The program that was started, and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// As it was given on the command line. Bytes that are no UTF-8 are replaced.
+    pub program: String,
+    /// Its arguments, without the program itself.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// Its process; 0 where not known.
+    pub process: u32,
+    /// When it was started: nanoseconds since 1970-01-01 00:00 UTC.
+    pub started_unix_ns: u64,
+    /// How it ended; null while it runs, or where nobody waited.
+    pub end: Option<End>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It returned this exit status.
+    Exit(i32),
+    /// It died by this signal.
+    Signal(i32),
+}
+
+/// Run-time options, in the words of whoever parsed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// The text that the run was started with.
+    #[serde(default)]
+    pub text: String,
+    /// What was in force in the end, one entry for each option.
+    #[serde(default)]
+    pub in_force: Vec<OptionInForce>,
+    /// Options accepted that have no effect here, each with the reason: `HEAPCHK(ON): ...`.
+    #[serde(default)]
+    pub without_effect: Vec<String>,
+    /// What was wrong with the option text, in words.
+    #[serde(default)]
+    pub errors: Vec<String>,
+}
+
+/// One option and where it was set last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionInForce {
+    /// Such as `HEAP(67108864,16777216,ANYWHERE,KEEP,8192,4096)`.
+    pub option: String,
+    /// Such as `Invocation command`.
+    pub where_set: String,
+}
+
+/// All processes together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// Processes that kept accounts.
+    pub processes: u64,
+    /// Different programs among them.
+    pub programs: u64,
+    /// Processes for which the ledger had no room.
+    pub unrecorded: u64,
+    /// Their counters, each folded by its rule: sums, and the largest of peaks.
+    pub counters: Figures,
+}
+
+/// What became of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It had not ended when the report was made.
+    Running,
+    /// It ended, or went on as another program, and settled its counts.
+    Ended,
+    /// It was killed before it could settle its counts.
+    Killed,
+    /// Several ended processes of one program, folded together.
+    Folded,
+}
+
+/// One process, or several ended processes of one program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Path of the program's file. Bytes that are no UTF-8 are replaced.
+    pub program: String,
+    /// Its arguments with its own name first, cut to what the ledger has room for.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// Its number; the last one's where several are folded.
+    pub process: u32,
+    /// Its parent.
+    pub parent: u32,
+    /// How many processes these figures are from.
+    pub processes: u64,
+    /// What became of it.
+    pub state: State,
+    /// When it started: nanoseconds after the run began.
+    pub started_ns: u64,
+    /// When it ended; null while it runs and where it was killed.
+    pub ended_ns: Option<u64>,
+    /// Mistakes that the runtime found in its options.
+    #[serde(default)]
+    pub option_errors: u64,
+    /// Its counters.
+    pub counters: Figures,
+    /// Who else holds anonymous memory in it.
+    #[serde(default)]
+    pub owners: Vec<Owner>,
+}
+
+/// A library or program that mapped anonymous memory past the heap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// File name of the library, or what is known of it.
+    pub name: String,
+    /// Bytes mapped now.
+    pub bytes: u64,
+    /// Most bytes mapped at one time.
+    pub peak_bytes: u64,
+}
+
+/// All processes of one program, folded: what suggestions are made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// File name of the program, as sections of options files name it.
+    pub name: String,
+    /// How many processes ran it.
+    pub processes: u64,
+    /// Their counters, folded.
+    pub counters: Figures,
+    /// Owners of other memory, the largest first.
+    pub owners: Vec<Owner>,
+    /// True if one of them was still running or was killed, so its last figures are those of work
+    /// in progress, not of a program that has given everything back.
+    pub unfinished: bool,
+    /// The longest that one of them ran, in nanoseconds, as far as known.
+    pub longest_ns: u64,
+}
+
+impl Program {
+    /// A sum over the program's processes, for one of them on average, rounded up.
+    #[must_use]
+    pub fn each(&self, key: Key) -> u64 {
+        self.counters.get(key).div_ceil(self.processes.max(1))
+    }
+}
+
+impl Process {
+    /// File name of the program.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        file_name(&self.program)
+    }
+}
+
+/// The last part of a path.
+#[must_use]
+pub fn file_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name.is_empty() { path } else { name }
+}
+
+impl Report {
+    /// The programs of the tree, the one with the largest heap first.
+    #[must_use]
+    pub fn programs(&self) -> Vec<Program> {
+        let mut programs: Vec<Program> = Vec::new();
+        for process in &self.processes {
+            let end = process.ended_ns.or_else(|| self.steps.as_ref().map(|steps| steps.elapsed_ns));
+            let ran = end.unwrap_or(0).saturating_sub(process.started_ns);
+            let unfinished = matches!(process.state, State::Running | State::Killed);
+            let at =
+                programs.iter().position(|program| program.name == process.name()).unwrap_or_else(|| {
+                    programs.push(Program {
+                        name: process.name().to_owned(),
+                        processes: 0,
+                        counters: Figures::zero(),
+                        owners: Vec::new(),
+                        unfinished: false,
+                        longest_ns: 0,
+                    });
+                    programs.len() - 1
+                });
+            let program = &mut programs[at];
+            program.processes = program.processes.saturating_add(process.processes);
+            program.counters.fold(&process.counters);
+            program.unfinished |= unfinished;
+            if process.state != State::Folded {
+                program.longest_ns = program.longest_ns.max(ran);
+            }
+            for owner in &process.owners {
+                match program.owners.iter_mut().find(|known| known.name == owner.name) {
+                    Some(known) => {
+                        known.bytes = known.bytes.max(owner.bytes);
+                        known.peak_bytes = known.peak_bytes.max(owner.peak_bytes);
+                    }
+                    None => program.owners.push(owner.clone()),
+                }
+            }
+        }
+        for program in &mut programs {
+            program.owners.sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
+        }
+        let weight = |program: &Program| {
+            (program.counters.get(Key::HeapUsedPeak), program.counters.get(Key::HeapGets))
+        };
+        programs.sort_by_key(|program| std::cmp::Reverse(weight(program)));
+        programs
+    }
+
+    /// The sub-options in force of an option, such as `HEAP`, as they were printed; an omitted
+    /// one is empty. None if the report does not know the option.
+    #[must_use]
+    pub fn sub_options(&self, name: &str) -> Option<Vec<&str>> {
+        self.options.in_force.iter().find_map(|entry| {
+            let (option, rest) = entry.option.split_once('(')?;
+            let inner = rest.trim_end().strip_suffix(')')?;
+            option.trim().eq_ignore_ascii_case(name).then(|| inner.split(',').map(str::trim).collect())
+        })
+    }
+
+    /// The report as JSON, one line and a line feed.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Plain structs with string keys: writing them into memory cannot fail.
+        let mut text = serde_json::to_string(self).expect("a report is plain data");
+        text.push('\n');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sample;
+
+    #[test]
+    fn processes_of_one_program_are_one() {
+        let report = sample::tree();
+        let programs = report.programs();
+        let names: Vec<_> = programs.iter().map(|p| (p.name.as_str(), p.processes)).collect();
+        assert_eq!(names, [("cc1plus", 3), ("as", 3), ("g++", 1)]);
+        assert_eq!(programs[0].each(underbar_ledger::Key::HeapGets), 12_000);
+        assert_eq!(programs[0].owners[0].name, "libgmp.so.10");
+    }
+
+    #[test]
+    fn sub_options_keep_omitted_ones() {
+        let mut report = sample::getfree();
+        report.options.in_force[0].option = "Heap( 1M,,ANYWHERE, KEEP )".to_owned();
+        assert_eq!(report.sub_options("HEAP"), Some(vec!["1M", "", "ANYWHERE", "KEEP"]));
+        assert_eq!(report.sub_options("LIBSTACK"), None);
+    }
+
+    #[test]
+    fn a_path_without_a_last_part_is_its_own_name() {
+        assert_eq!(super::file_name("/usr/bin/cc"), "cc");
+        assert_eq!(super::file_name("cc"), "cc");
+        assert_eq!(super::file_name("/"), "/");
+    }
+}

@@ -1,0 +1,142 @@
+//! Reads a saved report and says what is wrong with one that cannot be read.
+
+use serde::Deserialize;
+
+use crate::model::{Report, SCHEMA};
+
+/// Why bytes are not a report that this version reads. The file is at fault in each case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file ends in the middle: it was cut, or its writer has not finished.
+    Truncated {
+        /// Where the text ends, counted from 1.
+        line: usize,
+        /// The column in that line.
+        column: usize,
+    },
+    /// It is a report of another version of the schema.
+    OtherVersion {
+        /// What the file says it is.
+        found: String,
+    },
+    /// It is JSON, but no report of underbar.
+    NotAReport,
+    /// It is not JSON, or a field has a value that it cannot have.
+    Malformed {
+        /// The parser's words, with line and column.
+        what: String,
+    },
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Truncated { line, column } => {
+                write!(
+                    f,
+                    "the report is cut short: it ends at line {line}, column {column}, inside an object"
+                )
+            }
+            Self::OtherVersion { found } => {
+                write!(f, "the report is of schema \"{found}\"; this version of underbar reads \"{SCHEMA}\"")
+            }
+            Self::NotAReport => {
+                write!(f, "this is JSON, but no report of underbar: it has no \"schema\": \"{SCHEMA}\"")
+            }
+            Self::Malformed { what } => write!(f, "the report cannot be read: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<serde_json::Error> for ReadError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_eof() {
+            Self::Truncated { line: error.line(), column: error.column() }
+        } else {
+            Self::Malformed { what: error.to_string() }
+        }
+    }
+}
+
+/// Only the name of the schema, so that it can be checked before anything else is believed.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    schema: Option<serde_json::Value>,
+}
+
+impl Report {
+    /// Reads a report from JSON. Keys that this version does not know are passed over.
+    ///
+    /// # Errors
+    /// Says in which way the bytes are not a report of this schema.
+    pub fn from_json(bytes: &[u8]) -> Result<Report, ReadError> {
+        let named: Named = match serde_json::from_slice(bytes) {
+            Ok(named) => named,
+            // Valid JSON that is no object (a list, a number) is no report either.
+            Err(error) if error.is_data() => return Err(ReadError::NotAReport),
+            Err(error) => return Err(error.into()),
+        };
+        match named.schema.as_ref().and_then(|schema| schema.as_str()) {
+            Some(SCHEMA) => Ok(serde_json::from_slice(bytes)?),
+            Some(found) if found.starts_with("underbar.report/") => {
+                Err(ReadError::OtherVersion { found: found.to_owned() })
+            }
+            _ => Err(ReadError::NotAReport),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for report in [sample::getfree(), sample::tree(), sample::low_coverage()] {
+            assert_eq!(Report::from_json(report.to_json().as_bytes()), Ok(report));
+        }
+    }
+
+    #[test]
+    fn a_report_cut_anywhere_is_called_cut() {
+        let text = sample::getfree().to_json();
+        let text = text.trim_end();
+        for length in (0..text.len()).step_by(97).chain([1, text.len() - 1]) {
+            let error = Report::from_json(&text.as_bytes()[..length]).expect_err("cut");
+            assert!(matches!(error, ReadError::Truncated { .. }), "{length}: {error}");
+        }
+    }
+
+    #[test]
+    fn another_version_is_refused_by_name() {
+        let text = sample::getfree().to_json().replace("underbar.report/1", "underbar.report/2");
+        let error = Report::from_json(text.as_bytes()).expect_err("another version");
+        assert_eq!(error, ReadError::OtherVersion { found: "underbar.report/2".to_owned() });
+        assert!(error.to_string().contains("reads \"underbar.report/1\""));
+    }
+
+    #[test]
+    fn other_json_and_no_json_are_told_apart() {
+        for text in ["{}", "[1]", "7", r#"{"schema": 1}"#, r#"{"schema": "underbar.verdict/1"}"#] {
+            assert_eq!(Report::from_json(text.as_bytes()), Err(ReadError::NotAReport), "{text}");
+        }
+        for text in ["Storage Report for Enclave", "\u{0}\u{1}\u{2}", "{]"] {
+            let error = Report::from_json(text.as_bytes()).expect_err("no JSON");
+            assert!(matches!(error, ReadError::Malformed { .. }), "{text}: {error}");
+        }
+        let wrong = sample::getfree().to_json().replace("\"gets\":50002", "\"gets\":\"many\"");
+        let error = Report::from_json(wrong.as_bytes()).expect_err("a word for a number");
+        assert!(error.to_string().contains("heap.gets is \"many\""), "{error}");
+    }
+
+    #[test]
+    fn keys_from_the_future_are_passed_over() {
+        let text = sample::getfree().to_json().replacen('{', "{\"weather\":{\"rain\":true},", 1);
+        assert_eq!(Report::from_json(text.as_bytes()), Ok(sample::getfree()));
+    }
+}

@@ -1,0 +1,265 @@
+//! The JSON schema of a report, derived from the tables of counters and steps.
+//!
+//! It is shipped as `share/schema/underbar.report.1.json`; a test keeps that file equal to what
+//! this makes. Readers must pass over keys that they do not know: within one version of the
+//! schema keys are only added.
+
+use serde_json::{Map, Value, json};
+use underbar_ledger::counter::Exactness;
+use underbar_ledger::table::KEYS;
+use underbar_ledger::{Key, Unit};
+
+use crate::figures::{ABSENT, areas, split};
+use crate::model::SCHEMA;
+use crate::steps::STEPS;
+
+/// The schema, in JSON Schema's 2020-12 form.
+#[must_use]
+pub fn schema() -> Value {
+    let text = || json!({"type": "string"});
+    let texts = || json!({"type": "array", "items": {"type": "string"}});
+    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    let maybe = |what: &str| json!({"type": ["integer", "null"], "minimum": 0, "description": what});
+    let process = object(
+        "One process, or several ended processes of one program.",
+        json!({
+            "program": text(),
+            "arguments": texts(),
+            "process": number("Its number; the last one's where several are folded."),
+            "parent": number("Its parent."),
+            "processes": number("How many processes the figures are from."),
+            "state": {"enum": ["running", "ended", "killed", "folded"]},
+            "started_ns": number("Nanoseconds after the run began."),
+            "ended_ns": maybe("Nanoseconds after the run began; null while it runs and where it was killed."),
+            "option_errors": number("Mistakes that the runtime found in its options."),
+            "counters": {"$ref": "#/$defs/counters"},
+            "owners": {"type": "array", "items": object(
+                "A library or program that mapped anonymous memory past the heap.",
+                json!({
+                    "name": text(),
+                    "bytes": number("Bytes mapped now."),
+                    "peak_bytes": number("Most bytes mapped at one time."),
+                }),
+            )},
+        }),
+    );
+    let mut schema = object(
+        "A report of underbar: what a run was, what it took, and the accounts of its processes. \
+         Integers are bytes and nanoseconds.",
+        json!({
+            "schema": {"const": SCHEMA},
+            "underbar": text(),
+            "host": object("The machine.", json!({
+                "kernel": text(),
+                "cores": number("Processors that the run could use."),
+                "page_bytes": number("Bytes of a page."),
+                "memory_limit_bytes": maybe("The least of what limits the run's memory."),
+                "thread_stack_bytes": maybe("Stack of a thread that does not ask for a size."),
+                "utc_offset_seconds": {"type": "integer"},
+            })),
+            "run": object("The program that was started.", json!({
+                "program": text(),
+                "arguments": texts(),
+                "process": number("Its number; 0 where not known."),
+                "started_unix_ns": number("Nanoseconds since 1970-01-01 00:00 UTC."),
+                "end": {
+                    "type": ["object", "null"],
+                    "description": "How it ended; null while it runs, or where nobody waited.",
+                    "properties": {"exit": {"type": "integer"}, "signal": {"type": "integer"}},
+                },
+            })),
+            "steps": steps(),
+            "options": object("The run-time options.", json!({
+                "text": text(),
+                "in_force": {"type": "array", "items": object(
+                    "One option and where it was set last.",
+                    json!({"option": text(), "where_set": text()}),
+                )},
+                "without_effect": texts(),
+                "errors": texts(),
+            })),
+            "tree": object("All processes together.", json!({
+                "processes": number("Processes that kept accounts."),
+                "programs": number("Different programs among them."),
+                "unrecorded": number("Processes for which the ledger had no room."),
+                "counters": {"$ref": "#/$defs/counters"},
+            })),
+            "processes": {"type": "array", "items": process},
+        }),
+    );
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["$defs"] = json!({"counters": counters()});
+    schema["title"] = json!(SCHEMA);
+    schema
+}
+
+/// The schema as it is shipped.
+#[must_use]
+pub fn text() -> String {
+    format!("{:#}\n", schema())
+}
+
+/// An object all of whose keys are always written.
+fn object(what: &str, properties: Value) -> Value {
+    let keys: Vec<Value> =
+        properties.as_object().into_iter().flat_map(Map::keys).map(|key| json!(key)).collect();
+    json!({"type": "object", "description": what, "properties": properties, "required": keys})
+}
+
+/// An object whose keys grow in number from version to version.
+fn optional(what: &str, properties: Map<String, Value>) -> Value {
+    json!({"type": "object", "description": what, "properties": properties})
+}
+
+fn steps() -> Value {
+    let properties: Map<String, Value> = STEPS
+        .iter()
+        .map(|step| (split(step.key).1.to_owned(), figure(step.unit, step.meaning, None)))
+        .collect();
+    let mut steps = optional("What the run took, as the kernel accounts it.", properties);
+    steps["type"] = json!(["object", "null"]);
+    steps
+}
+
+fn counters() -> Value {
+    let area = |area: &'static str| {
+        let counted = KEYS.into_iter().filter(|key| split(key.entry().key).0 == area).map(|key: Key| {
+            let entry = key.entry();
+            (split(entry.key).1.to_owned(), figure(entry.unit, entry.meaning, Some(entry.live)))
+        });
+        let absent = ABSENT.iter().filter(|absent| split(absent.key).0 == area).map(|absent| {
+            (split(absent.key).1.to_owned(), json!({"type": "null", "description": absent.why}))
+        });
+        let what = format!("The counters of {area}; a report of an older underbar may lack some.");
+        (area.to_owned(), optional(&what, counted.chain(absent).collect()))
+    };
+    optional("Counters by area.", areas().into_iter().map(area).collect())
+}
+
+fn figure(unit: Unit, meaning: &str, live: Option<Exactness>) -> Value {
+    let mut figure = json!({
+        "type": ["integer", "null"], "minimum": 0, "description": meaning, "x-unit": unit.name(),
+    });
+    if let Some(live) = live {
+        figure["x-exactness"] = json!(crate::manual::exactness(live));
+    }
+    figure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// Checks a value against the parts of JSON Schema that [`schema`] uses. Stricter than the
+    /// standard in one way: a key that the schema does not describe is an error, so nothing can
+    /// be written without being described.
+    fn validate(value: &Value, schema: &Value, root: &Value, path: &str, errors: &mut Vec<String>) {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let target =
+                root.pointer(reference.trim_start_matches('#')).expect("a reference leads somewhere");
+            return validate(value, target, root, path, errors);
+        }
+        if schema.get("const").is_some_and(|fixed| fixed != value) {
+            errors.push(format!("{path} is {value}"));
+        }
+        if schema["enum"].as_array().is_some_and(|all| !all.contains(value)) {
+            errors.push(format!("{path} is {value}"));
+        }
+        let kind = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let allowed = match &schema["type"] {
+            Value::Null => true,
+            Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
+            allowed => allowed == kind,
+        };
+        if !allowed
+            || schema["minimum"].as_i64().is_some_and(|least| value.as_i64().is_some_and(|v| v < least))
+        {
+            errors.push(format!("{path} is {value}"));
+        }
+        for required in schema["required"].as_array().into_iter().flatten() {
+            let key = required.as_str().expect("a key");
+            if value.is_object() && value.get(key).is_none() {
+                errors.push(format!("{path} lacks {key}"));
+            }
+        }
+        for (key, inner) in value.as_object().into_iter().flatten() {
+            match schema["properties"].get(key) {
+                Some(described) => validate(inner, described, root, &format!("{path}.{key}"), errors),
+                None => errors.push(format!("{path}.{key} is not described")),
+            }
+        }
+        for (at, inner) in value.as_array().into_iter().flatten().enumerate() {
+            validate(inner, &schema["items"], root, &format!("{path}[{at}]"), errors);
+        }
+    }
+
+    fn errors(report: &Value) -> Vec<String> {
+        let (schema, mut errors) = (schema(), Vec::new());
+        validate(report, &schema, &schema, "report", &mut errors);
+        errors
+    }
+
+    fn json_of(report: &crate::Report) -> Value {
+        serde_json::from_str(&report.to_json()).expect("JSON")
+    }
+
+    #[test]
+    fn reports_validate() {
+        let mut without_steps = sample::getfree();
+        (without_steps.steps, without_steps.run.end) = (None, None);
+        let mut all_options = sample::getfree();
+        all_options.options.errors = vec!["x".to_owned()];
+        all_options.options.without_effect = vec!["x".to_owned()];
+        for report in [sample::getfree(), sample::tree(), sample::low_coverage(), without_steps, all_options]
+        {
+            assert_eq!(errors(&json_of(&report)), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_report_gathered_from_a_ledger_validates() {
+        use underbar_ledger::{LedgerView, SlotState};
+        let bytes = crate::gather::tests::ledger(&[
+            (SlotState::Ended, 10, "/bin/a", 9_000),
+            (SlotState::Live, 11, "/bin/b", 0),
+            (SlotState::Aggregate, 12, "/bin/c", 7_000),
+        ]);
+        let view = LedgerView::new(&bytes).expect("a good ledger");
+        let report = crate::Report::from_ledger(&view, crate::Facts::default(), |_| false);
+        assert_eq!(report.processes.len(), 3);
+        assert_eq!(errors(&json_of(&report)), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_no_report_does_not_validate() {
+        let good = json_of(&sample::tree());
+        for (pointer, wrong) in [
+            ("/schema", json!("underbar.report/2")),
+            ("/host/cores", json!("two")),
+            ("/tree/counters/heap/gets", json!(-1)),
+            ("/tree/counters/heap/used_peak", json!(1.5)),
+            ("/processes/0/state", json!("asleep")),
+            ("/processes/0/counters/stack/segments_allocated", json!(0)),
+            ("/processes", json!(null)),
+            ("/run", json!({})),
+        ] {
+            let mut bad = good.clone();
+            *bad.pointer_mut(pointer).expect(pointer) = wrong;
+            assert!(!errors(&bad).is_empty(), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn the_shipped_schema_is_this_one() {
+        crate::manual::tests::check_shipped("share/schema/underbar.report.1.json", &text());
+    }
+}

@@ -1,0 +1,116 @@
+//! Figures that the kernel gives for the whole run, and the one table that describes them.
+//!
+//! They are the run's, with all children that were waited for; the counters of the ledger are
+//! each process's own.
+
+use serde::{Deserialize, Serialize};
+use underbar_ledger::Unit;
+
+/// What the run took, as the kernel accounts it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// Time from start to end, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// CPU time in the program, in nanoseconds.
+    pub user_ns: u64,
+    /// CPU time in the kernel, in nanoseconds.
+    pub system_ns: u64,
+    /// Largest resident set of any one process, in bytes.
+    pub peak_resident_bytes: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that had to read.
+    pub major_faults: u64,
+    /// Times that a thread gave up the processor to wait.
+    pub voluntary_switches: u64,
+    /// Times that the processor was taken from a thread.
+    pub involuntary_switches: u64,
+    /// read and its relatives, where the kernel told.
+    pub read_calls: Option<u64>,
+    /// write and its relatives, where the kernel told.
+    pub write_calls: Option<u64>,
+}
+
+/// One entry of the table of step figures.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// Key path, as gates and `explain` are given it.
+    pub key: &'static str,
+    /// The words printed before the figure.
+    pub label: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Takes the figure from the steps; None where it is not known.
+    pub get: fn(&Steps) -> Option<u64>,
+}
+
+macro_rules! steps {
+    ($($key:literal, $label:literal, $unit:ident, $get:expr, $meaning:literal;)*) => {
+        /// All step figures, in the order of the report.
+        pub static STEPS: [Step; [$($key),*].len()] = [$(Step {
+            key: concat!("steps.", $key), label: $label, unit: Unit::$unit, meaning: $meaning, get: $get,
+        }),*];
+    };
+}
+
+steps! {
+    "elapsed_ns", "Elapsed time", Nanoseconds, |steps| Some(steps.elapsed_ns),
+        "Time from the start of the program to its end.";
+    "user_ns", "CPU time, user", Nanoseconds, |steps| Some(steps.user_ns),
+        "Processor time spent in the programs of the run, as the kernel accounts it when a process is waited for.";
+    "system_ns", "CPU time, system", Nanoseconds, |steps| Some(steps.system_ns),
+        "Processor time that the kernel spent for the programs of the run.";
+    "peak_resident_bytes", "Peak resident storage", Bytes, |steps| Some(steps.peak_resident_bytes),
+        "The largest resident set that any one process of the run reached; not a sum over processes.";
+    "minor_faults", "Page faults without I/O", Count, |steps| Some(steps.minor_faults),
+        "First touches of a page, and other page faults that the kernel served from memory.";
+    "major_faults", "Page faults with I/O", Count, |steps| Some(steps.major_faults),
+        "Page faults for which the kernel had to read from a device.";
+    "voluntary_switches", "Waits", Count, |steps| Some(steps.voluntary_switches),
+        "Times that a thread gave up the processor because it had to wait.";
+    "involuntary_switches", "Preemptions", Count, |steps| Some(steps.involuntary_switches),
+        "Times that the kernel took the processor from a thread that could have gone on.";
+    "read_calls", "Read calls", Count, |steps| steps.read_calls,
+        "System calls that read, of the process that was started; not known where the kernel keeps no such account.";
+    "write_calls", "Write calls", Count, |steps| steps.write_calls,
+        "System calls that write, of the process that was started; not known where the kernel keeps no such account.";
+}
+
+impl Steps {
+    /// CPU time, user and system together, in nanoseconds.
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_and_the_fields_are_the_same() {
+        let steps = Steps {
+            elapsed_ns: 1,
+            user_ns: 2,
+            system_ns: 3,
+            peak_resident_bytes: 4,
+            minor_faults: 5,
+            major_faults: 6,
+            voluntary_switches: 7,
+            involuntary_switches: 8,
+            read_calls: Some(9),
+            write_calls: Some(10),
+        };
+        let json = serde_json::to_value(&steps).expect("steps are plain");
+        assert_eq!(json.as_object().map(serde_json::Map::len), Some(STEPS.len()));
+        for (at, step) in STEPS.iter().enumerate() {
+            let name = step.key.strip_prefix("steps.").expect("a step's key");
+            assert_eq!(json[name].as_u64(), (step.get)(&steps), "{}", step.key);
+            assert_eq!((step.get)(&steps), Some(at as u64 + 1), "{}", step.key);
+            assert!(step.meaning.ends_with('.') && underbar_ledger::Key::find(step.key).is_none());
+        }
+    }
+}

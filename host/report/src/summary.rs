@@ -1,0 +1,436 @@
+//! The default text of a report: at most 20 lines that are read at a glance.
+//!
+//! ```text
+//! underbar: ./getfree --seed 7: exit 0
+//!   time      elapsed, CPU, peak resident
+//!   kernel    page faults, waits, reads, writes
+//!   area      set                           used at most   suggested
+//!   HEAP      HEAP(32K,32K,,KEEP)           781 MiB        HEAP(896M,64M,,KEEP)
+//!   ...
+//! 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
+//! ```
+//!
+//! Invariant: at most [`LINES`] lines of at most [`COLUMNS`] columns, whatever the report holds,
+//! and no control character of the program's names reaches the terminal.
+//! Not here: exact figures (JSON, [`crate::le`]), and how suggestions come about (`advise`).
+
+use std::fmt::Write as _;
+
+use underbar_ledger::Key;
+use underbar_ledger::table::KEYS;
+
+use crate::figures::split;
+use crate::model::{Program, Report};
+use crate::page::{COLUMNS, Line, Tone, clean, clip, labelled, paint, quoted, warning};
+use crate::timing;
+use crate::units::{bytes, count, counted, parse_size, percent, size};
+
+/// The most lines of a summary.
+pub const LINES: usize = 20;
+/// A suggestion as the summary shows it; made by `advise`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The program that it is for, by file name.
+    pub program: String,
+    /// The area of the summary in whose line it is shown: `HEAP` or `STACK`.
+    pub area: &'static str,
+    /// The option to set, or None where nothing is to be changed.
+    pub option: Option<String>,
+    /// A few words for the column: `no change`, `no heap advice`.
+    pub verdict: &'static str,
+    /// One sentence that says why.
+    pub reason: String,
+}
+
+/// The summary as text; with terminal colours if asked for.
+#[must_use]
+pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
+    let programs = report.programs();
+    let mut lines = vec![title(report)];
+    if let Some(steps) = &report.steps {
+        lines.push(labelled("time", timing::time(steps)));
+        lines.push(labelled("kernel", timing::kernel(steps)));
+    }
+    if let Some(leading) = programs.first() {
+        areas(&mut lines, report, leading, programs.len(), advice);
+    } else {
+        lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
+    }
+    let options = option_lines(report);
+    let tree = tree_line(report);
+    // What is left for children, after the tree, the options and the next command.
+    let rest = LINES.saturating_sub(lines.len() + options.len() + usize::from(tree.is_some()) + 1);
+    lines.extend(programs.iter().skip(1).take(rest.min(4)).map(child));
+    lines.extend(tree);
+    lines.extend(options);
+    lines.push(next(report, &programs, advice));
+    paint(&lines, colour)
+}
+
+fn title(report: &Report) -> Line {
+    let mut command = clean(&report.run.program);
+    for argument in &report.run.arguments {
+        command.push(' ');
+        command.push_str(&clean(argument));
+    }
+    let end = timing::end(report.run.end);
+    let room = COLUMNS - "underbar: ".len() - ": ".len() - end.len();
+    Line(vec![
+        (Tone::Plain, "underbar: ".to_owned()),
+        (Tone::Label, clip(&command, room)),
+        (Tone::Plain, ": ".to_owned()),
+        (if end == "exit 0" { Tone::Plain } else { Tone::Warning }, end),
+    ])
+}
+
+/// The areas of the program with the largest heap: set, used, suggested, and why.
+fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: usize, advice: &[Advice]) {
+    let counters = &leading.counters;
+    let advice: Vec<&Advice> = advice.iter().filter(|advice| advice.program == leading.name).collect();
+    if programs > 1 || leading.processes > 1 {
+        let name = clean(&leading.name);
+        lines.push(labelled(
+            "of",
+            format!(
+                "{name}, {}, the largest heap of {}",
+                counted(leading.processes, "process", "processes"),
+                counted(programs as u64, "program", "programs")
+            ),
+        ));
+    }
+    lines.push(row("area", "set", "used at most", None, "suggested"));
+    for (area, set, used) in [
+        ("HEAP", heap_set(report, leading), counters.get(Key::HeapUsedPeak)),
+        ("STACK", stack_set(report), counters.get(Key::StackLargest)),
+    ] {
+        let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
+        let option = for_area.and_then(|advice| advice.option.as_deref());
+        let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
+        let used = if used == 0 { "not measured".to_owned() } else { bytes(used) };
+        lines.push(row(area, &set, &used, option, verdict));
+    }
+    lines.push(labelled(
+        "heap",
+        format!(
+            "{}, {}, {} ({} freed), at most {} in them",
+            counted(counters.get(Key::HeapGets), "get", "gets"),
+            counted(counters.get(Key::HeapFrees), "free", "frees"),
+            counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
+            count(counters.get(Key::HeapSegmentsFreed)),
+            bytes(counters.get(Key::HeapSegmentBytesPeak)),
+        ),
+    ));
+    lines.push(coverage(leading));
+    lines.extend(trouble(leading));
+    for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
+        let head = advice.option.as_deref().unwrap_or(advice.verdict);
+        lines.push(labelled("why", format!("{head}: {}", clean(&advice.reason))));
+    }
+}
+
+fn row(area: &str, set: &str, used: &str, option: Option<&str>, verdict: &str) -> Line {
+    let tone = if option.is_some() { Tone::Suggestion } else { Tone::Plain };
+    Line(vec![
+        (Tone::Label, format!("  {area:<10}")),
+        (Tone::Plain, format!("{:<34} {used:<14} ", clip(set, 34))),
+        (tone, option.unwrap_or(verdict).to_owned()),
+    ])
+}
+
+fn heap_set(report: &Report, program: &Program) -> String {
+    let text = |key| match program.counters.get(key) {
+        0 => "AUTO".to_owned(),
+        set => size(set),
+    };
+    let kept = report.sub_options("HEAP").and_then(|values| values.get(3).map(|kept| (*kept).to_owned()));
+    let kept =
+        kept.filter(|kept| !kept.is_empty()).map_or(String::new(), |kept| format!(",,{}", clean(&kept)));
+    format!("HEAP({},{}{kept})", text(Key::HeapInitialSize), text(Key::HeapIncrementSize))
+}
+
+fn stack_set(report: &Report) -> String {
+    match (report.sub_options("STACK"), report.host.thread_stack_bytes) {
+        (Some(values), _) if values.first().is_some_and(|value| parse_size(value).is_some()) => {
+            let sizes = values.iter().take(2).map(|value| parse_size(value).map_or(clean(value), size));
+            format!("STACK({})", sizes.collect::<Vec<_>>().join(","))
+        }
+        (_, Some(limit)) => format!("limit {}", bytes(limit)),
+        _ => "the kernel's limit".to_owned(),
+    }
+}
+
+/// True if less than half of the program's anonymous memory is in this heap, as far as known.
+#[must_use]
+pub fn mostly_elsewhere(program: &Program) -> bool {
+    let anonymous = program.counters.get(Key::CoverageAnonymous);
+    program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2)
+}
+
+fn coverage(program: &Program) -> Line {
+    let anonymous = program.counters.get(Key::CoverageAnonymous);
+    if anonymous == 0 {
+        return labelled("coverage", "not measured".to_owned());
+    }
+    let heap = program.counters.get(Key::CoverageHeap);
+    let mut text = format!(
+        "{} % of {} anonymous memory is in this heap",
+        percent(heap.min(anonymous), anonymous),
+        bytes(anonymous)
+    );
+    let named: Vec<_> = program.owners.iter().filter(|owner| owner.bytes > 0).take(3).collect();
+    for (at, owner) in named.iter().enumerate() {
+        let comma = if at == 0 { "; " } else { ", " };
+        let _ = write!(text, "{comma}{} {}", clean(&owner.name), bytes(owner.bytes));
+    }
+    if mostly_elsewhere(program) { warning("coverage", text) } else { labelled("coverage", text) }
+}
+
+/// What went wrong or around the heap; no line where nothing did.
+fn trouble(program: &Program) -> Option<Line> {
+    let figures: Vec<String> = [Key::HeapFailedGets, Key::HeapForeignFrees, Key::HeapMapFallbacks]
+        .into_iter()
+        .filter(|&key| program.counters.get(key) > 0)
+        .map(|key| format!("{}: {}", key.entry().label, count(program.counters.get(key))))
+        .collect();
+    (!figures.is_empty()).then(|| warning("note", figures.join("; ")))
+}
+
+fn child(program: &Program) -> Line {
+    let counters = &program.counters;
+    let times = if program.processes > 1 { format!(" x{}", count(program.processes)) } else { String::new() };
+    labelled(
+        "child",
+        format!(
+            "{:<24} heap {:>8}, {}, {}",
+            format!("{}{times}", clip(&clean(&program.name), 16)),
+            bytes(counters.get(Key::HeapUsedPeak)),
+            counted(counters.get(Key::HeapGets), "get", "gets"),
+            counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
+        ),
+    )
+}
+
+fn tree_line(report: &Report) -> Option<Line> {
+    let tree = &report.tree;
+    let reasons: Vec<String> = KEYS
+        .into_iter()
+        .filter(|key| split(key.entry().key).0 == "follow" && tree.counters.get(*key) > 0)
+        .map(|key| {
+            let label = key.entry().label;
+            let reason = label.strip_prefix("not followed: ").unwrap_or(label);
+            format!("{} {reason}", count(tree.counters.get(key)))
+        })
+        .collect();
+    if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 {
+        return None;
+    }
+    let mut text = format!(
+        "{}, {}",
+        counted(tree.processes, "process", "processes"),
+        counted(tree.programs, "program", "programs")
+    );
+    if !reasons.is_empty() {
+        let _ = write!(text, "; not followed: {}", reasons.join(", "));
+    }
+    if tree.unrecorded > 0 {
+        let _ = write!(text, "; {} without room in the ledger", count(tree.unrecorded));
+    }
+    Some(labelled("tree", text))
+}
+
+fn option_lines(report: &Report) -> Vec<Line> {
+    let options = &report.options;
+    let seen_inside: u64 = report.processes.iter().fold(0, |sum, p| sum.saturating_add(p.option_errors));
+    let errors = (options.errors.len() as u64).max(seen_inside);
+    let mut lines = Vec::new();
+    if errors > 0 {
+        let first = options.errors.first().map_or(String::new(), |error| format!(": {}", clean(error)));
+        lines.push(warning("options", format!("{}{first}", counted(errors, "error", "errors"))));
+    }
+    if let Some(first) = options.without_effect.first() {
+        let number = options.without_effect.len() as u64;
+        let more = if number > 1 { format!(" (and {} more)", number - 1) } else { String::new() };
+        lines.push(labelled("options", format!("accepted, no effect here{more}: {}", clean(first))));
+    }
+    lines
+}
+
+/// The next command to type.
+fn next(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
+    let to_prove = advice.iter().filter(|advice| advice.option.is_some()).count();
+    let (words, verb) = match programs.first() {
+        None => ("What can be done here:".to_owned(), "underbar doctor"),
+        _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), "underbar tune"),
+        _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), "underbar tune"),
+        Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), "underbar doctor"),
+        _ => ("Nothing to change. Every figure:".to_owned(), "underbar run --report le"),
+    };
+    let room = COLUMNS - words.len() - " ".len() - verb.len() - " -- ".len();
+    let command = command_line(report, room);
+    Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Suggestion, format!("{verb} -- {command}"))])
+}
+
+/// The program's command line, quoted for a shell; where it has no room or holds what cannot be
+/// typed, its arguments are three dots.
+fn command_line(report: &Report, room: usize) -> String {
+    let typed: Option<Vec<String>> =
+        std::iter::once(&report.run.program).chain(&report.run.arguments).map(|word| quoted(word)).collect();
+    let whole = typed.map(|words| words.join(" ")).filter(|text| text.chars().count() <= room);
+    whole.unwrap_or_else(|| {
+        let program = quoted(&report.run.program).filter(|text| text.chars().count() + 4 <= room);
+        format!("{} ...", program.unwrap_or_else(|| "PROGRAM".to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{End, State};
+    use crate::sample;
+
+    fn advice(program: &str, option: Option<&str>, verdict: &'static str, reason: &str) -> Advice {
+        Advice {
+            program: program.to_owned(),
+            area: "HEAP",
+            option: option.map(str::to_owned),
+            verdict,
+            reason: reason.to_owned(),
+        }
+    }
+
+    const GETFREE: &str = "\
+underbar: ./getfree --seed 7: exit 0
+  time      1.45 s elapsed, CPU 1.32 s (user 1.20 s, system 120 ms), peak 905 MiB resident
+  kernel    221,344 page faults (none with I/O), 12 waits, 34 preemptions, 56 reads, 7 writes
+  area      set                                used at most   suggested
+  HEAP      HEAP(32K,32K,,KEEP)                781 MiB        HEAP(896M,64M,,KEEP)
+  STACK     STACK(128K,128K)                   200 KiB
+  heap      50,002 gets, 50,000 frees, 27,949 segments (0 freed), at most 873 MiB in them
+  coverage  99 % of 877 MiB anonymous memory is in this heap
+  why       HEAP(896M,64M,,KEEP): 27,949 segments, a kernel call each, to hold 781 MiB.
+  options   accepted, no effect here: HEAPCHK(ON): pages are guarded by the kernel
+1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
+";
+
+    #[test]
+    fn getfree_at_a_glance() {
+        let mut report = sample::getfree();
+        report.options.without_effect = vec!["HEAPCHK(ON): pages are guarded by the kernel".to_owned()];
+        let advice = [advice(
+            "getfree",
+            Some("HEAP(896M,64M,,KEEP)"),
+            "raise",
+            "27,949 segments, a kernel call each, to hold 781 MiB.",
+        )];
+        assert_eq!(render(&report, &advice, false), GETFREE);
+        // The manual explains this very text.
+        let manual = include_str!("../../../docs/report.md");
+        assert!(manual.contains(&format!("```text\n{GETFREE}```\n")));
+    }
+
+    #[test]
+    fn a_tree_names_its_programs() {
+        assert_eq!(
+            render(
+                &sample::tree(),
+                &[advice("cc1plus", None, "no change", "used 94 % of what was got")],
+                false
+            ),
+            "\
+underbar: g++ -c it's.cc: exit 0
+  time      1.45 s elapsed, CPU 1.32 s (user 1.20 s, system 120 ms), peak 905 MiB resident
+  kernel    221,344 page faults (none with I/O), 12 waits, 34 preemptions, 56 reads, 7 writes
+  of        cc1plus, 3 processes, the largest heap of 3 programs
+  area      set                                used at most   suggested
+  HEAP      HEAP(AUTO,AUTO)                    210 MiB        no change
+  STACK     limit 8 MiB                        90 KiB
+  heap      36,000 gets, 30,000 frees, 12 segments (0 freed), at most 224 MiB in them
+  coverage  74 % of 300 MiB anonymous memory is in this heap; libgmp.so.10 40 MiB, [stack] 1 MiB
+  child     as x3                    heap    3 MiB, 900 gets, 0 segments
+  child     g++                      heap    1 MiB, 700 gets, 0 segments
+  tree      7 processes, 3 programs; not followed: 2 statically linked
+Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc'
+"
+        );
+    }
+
+    #[test]
+    fn memory_elsewhere_is_said() {
+        let report = sample::low_coverage();
+        let text = render(&report, &[advice("java", None, "no heap advice", "3 % is in this heap.")], false);
+        assert!(text.starts_with("underbar: java Main: killed by signal 9 (SIGKILL)\n"), "{text}");
+        assert!(
+            text.contains("coverage  3 % of 800 MiB anonymous memory is in this heap; libjvm.so 700 MiB")
+        );
+        assert!(text.contains("why       no heap advice: 3 % is in this heap."), "{text}");
+        assert!(text.ends_with("Where memory goes: underbar doctor -- java Main\n"), "{text}");
+    }
+
+    #[test]
+    fn a_run_without_accounts_says_so() {
+        let mut report = sample::getfree();
+        report.processes.clear();
+        report.tree = crate::model::Tree::default();
+        report.tree.counters.set(Key::NotFollowedStatic, 1);
+        let text = render(&report, &[], false);
+        assert!(text.contains("accounts  none were kept"), "{text}");
+        assert!(text.contains("not followed: 1 statically linked"), "{text}");
+        assert!(text.ends_with("underbar doctor -- ./getfree --seed 7\n"), "{text}");
+    }
+
+    /// A report with everything at once.
+    fn crowded() -> Report {
+        let mut report = sample::tree();
+        let model = report.processes[1].clone();
+        for number in 0..200 {
+            let mut process = model.clone();
+            process.program = format!("/usr/bin/{}\u{1b}[2J-{number}", "long-name-".repeat(20));
+            process.counters.set(Key::HeapFailedGets, u64::MAX);
+            process.counters.set(Key::HeapForeignFrees, u64::MAX);
+            process.counters.set(Key::HeapMapFallbacks, u64::MAX);
+            process.state = State::Killed;
+            report.processes.push(process);
+        }
+        for key in KEYS {
+            report.tree.counters.set(key, u64::MAX);
+        }
+        report.tree.unrecorded = u64::MAX;
+        report.run.arguments = vec!["\u{1b}[31m".to_owned(), "\u{e9}".repeat(5_000)];
+        report.run.end = Some(End::Signal(11));
+        report.options.errors = vec!["x".repeat(10_000); 9];
+        report.options.without_effect = vec!["y".repeat(10_000); 9];
+        report
+    }
+
+    #[test]
+    fn twenty_lines_of_a_hundred_columns_whatever_happens() {
+        let report = crowded();
+        let leading = report.programs().swap_remove(0).name;
+        let advice: Vec<_> = (0..9)
+            .map(|_| advice(&leading, Some(&"HEAP(1M)".repeat(30)), "raise", &"why ".repeat(200)))
+            .collect();
+        let text = render(&report, &advice, false);
+        assert_eq!(text.lines().count(), LINES, "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+            assert!(!line.chars().any(char::is_control), "{line}");
+        }
+        assert!(text.ends_with("9 suggestions. Prove them: underbar tune -- g++ ...\n"), "{text}");
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_colour() {
+        let report = sample::tree();
+        let coloured = render(&report, &[], true);
+        assert!(coloured.contains("\u{1b}[1m"));
+        let mut plain = String::new();
+        let mut rest = coloured.as_str();
+        while let Some((before, after)) = rest.split_once('\u{1b}') {
+            plain.push_str(before);
+            rest = after.split_once('m').map_or("", |(_, rest)| rest);
+        }
+        plain.push_str(rest);
+        assert_eq!(plain, render(&report, &[], false));
+        assert!(!plain.contains('\u{1b}'));
+    }
+}
