@@ -177,7 +177,8 @@ fn snmalloc(source: &Path, to: &Path) -> Result<(), Error> {
         .arg("-I")
         .arg(source.join("src"))
         .args([shim.join("malloc.cc"), shim.join("new.cc")])
-        .args(["-lpthread", "-latomic"]))
+        // As in its own build, a program in C does not get the C++ library into its memory by this.
+        .args(["-static-libstdc++", "-static-libgcc", "-lpthread", "-latomic"]))
     .map(drop)
 }
 
