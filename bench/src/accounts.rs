@@ -11,7 +11,7 @@ use crate::heap::{self, Request};
 use crate::measure::Programs;
 use crate::peers::Allocator;
 use crate::workloads::{self, Workload};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The workloads that are counted, with the pairs of malloc and free in one step, and a step count that warms up.
@@ -65,7 +65,7 @@ fn instructions(
     workload: &Workload,
     steps: usize,
 ) -> Result<u64, Error> {
-    let mut command = Command::new("valgrind");
+    let mut command = Command::new(valgrind()?);
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=no"]);
     command.envs(allocator.variables.iter().copied());
     if let Some(preload) = &allocator.preload {
@@ -83,11 +83,20 @@ fn instructions(
         .find_map(|line| line.split_once("Collected :"))
         .and_then(|(_, count)| count.trim().parse().ok());
     count.filter(|_| done.status.success()).ok_or_else(|| {
-        Error::Workload(format!(
-            "{} under callgrind with {}: {}",
-            workload.name,
-            allocator.name,
-            text.trim_end()
-        ))
+        let own: Vec<&str> =
+            text.lines().filter(|line| !line.starts_with("==") && !line.is_empty()).collect();
+        Error::Workload(format!("{} under callgrind: {} {}", workload.name, done.status, own.join(" ")))
     })
+}
+
+/// Valgrind's own program. Debian puts a shell script of the plain name around it: a preload that takes care where
+/// it is loaded would be gone by the time the script has started the static program behind it.
+fn valgrind() -> Result<PathBuf, Error> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    ["valgrind.bin", "valgrind"]
+        .iter()
+        .find_map(|name| {
+            std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+        })
+        .ok_or_else(|| Error::Missing("valgrind: apt-get install valgrind".to_owned()))
 }
