@@ -1,1 +1,68 @@
 //! Benchmarks side by side with rivals, in one run.
+//!
+//! ```text
+//! runner --> launch --> workload        one sample: CPU time, peak memory, and what the program printed
+//!    |                     ^
+//!    |                     LD_PRELOAD of one allocator (none: glibc)
+//!    +--> samples --> paired log ratios to the best peer --> table, raw.csv, summary.json
+//! ```
+//!
+//! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what),
+//! [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
+//! [`statistics`] (intervals), [`heap`] (the rounds), [`table`] (the text and the files), [`accounts`]
+//! (instructions per malloc and free pair).
+//!
+//! Invariant: every allocator runs the same workload with the same seed, and must print the same text.
+//! What is absent: no absolute time decides anything; only ratios within one run are compared.
+#![forbid(unsafe_code)]
+
+pub mod accounts;
+pub mod build;
+pub mod heap;
+pub mod host;
+pub mod measure;
+pub mod peers;
+pub mod random;
+pub mod statistics;
+pub mod table;
+pub mod workloads;
+
+use std::fmt;
+
+/// Why a benchmark could not be run, and who is at fault.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller: an unknown word on the command line, or a value out of range.
+    Usage(String),
+    /// The machine: something that the benchmark needs is not installed; names it and how to get it.
+    Missing(String),
+    /// A peer's sources: they did not compile; carries the compiler's last words.
+    Build(String),
+    /// The measured program or its allocator: it failed, or printed something else than the others did.
+    Workload(String),
+    /// The operating system: a file or a process could not be had.
+    System(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Usage(text) => write!(to, "usage: {text}"),
+            Error::Missing(text) => write!(to, "missing: {text}"),
+            Error::Build(text) => write!(to, "a peer did not build: {text}"),
+            Error::Workload(text) => write!(to, "a workload failed: {text}"),
+            Error::System(text) => write!(to, "{text}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// An error of the operating system, with what was attempted.
+    #[must_use]
+    pub fn system(attempt: &str, error: &std::io::Error) -> Self {
+        Error::System(format!("{attempt}: {error}"))
+    }
+}

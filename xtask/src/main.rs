@@ -1,2 +1,48 @@
-//! Project tasks: `cargo xtask test`.
-fn main() {}
+//! Project tasks: `cargo xtask test | ci | bench`.
+//!
+//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
+//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`].
+//!
+//! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
+//! with `--require-all` a skipped one is a failure.
+//! What is absent: nothing here measures time to decide anything; durations are printed for the reader.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod budget;
+mod ci;
+mod licences;
+mod packages;
+mod paths;
+mod policy;
+mod steps;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [--require-all] [--quick]   build everything, run every test, the zoo's too
+cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all
+cargo xtask bench heap|accounts [FLAGS]      measure against other allocators; --help for the flags
+
+  --require-all   what was skipped counts as failed
+  --quick         no release build and no zoo";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
+        ["ci"] => Ok(ci::command()),
+        ["bench", rest @ ..] => Ok(bench::command(rest)),
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::from(2)
+        }
+    }
+}

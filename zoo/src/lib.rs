@@ -9,6 +9,8 @@
 //! What a machine lacks (superuser, a tool) is skipped loudly; with UNDERBAR_REQUIRE_ALL set it fails.
 #![forbid(unsafe_code)]
 
+pub mod real;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};

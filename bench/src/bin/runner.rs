@@ -1,0 +1,112 @@
+//! `underbar-bench heap|accounts [FLAGS]`: what `cargo xtask bench` calls.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use underbar_bench::heap::Request;
+use underbar_bench::{Error, accounts, heap};
+
+const USAGE: &str = "\
+cargo xtask bench heap      CPU time and peak memory against other allocators
+cargo xtask bench accounts  instructions per malloc and free pair (valgrind)
+
+  --quick               three rounds of a tenth of the work; nothing is recorded
+  --rounds N            rounds of each workload (10)
+  --workloads A,B       only these
+  --allocators A,B      only these
+  --library NAME=PATH   one more allocator, by the path of its shared library
+  --seed N              the first round's seed (1)
+  --require-all         a missing allocator is an error
+  --no-record           write nothing below bench/runs";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match command(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes the words apart and runs what they name.
+fn command(words: &[String]) -> Result<(), Error> {
+    let Some((what, flags)) = words.split_first() else { return Err(Error::Usage(USAGE.to_owned())) };
+    let mut request = parse(flags)?;
+    let workspace = workspace()?;
+    let target = target(&workspace)?;
+    match what.as_str() {
+        "heap" => heap::run(request, &workspace, &target),
+        "accounts" => {
+            if request.allocators.is_empty() {
+                request.allocators = ["glibc", "underbar"].map(str::to_owned).to_vec();
+            }
+            accounts::run(&request, &workspace, &target)
+        }
+        _ => Err(Error::Usage(USAGE.to_owned())),
+    }
+}
+
+/// Flags into a request.
+fn parse(flags: &[String]) -> Result<Request, Error> {
+    let mut request = Request {
+        rounds: 0,
+        quick: false,
+        require_all: false,
+        workloads: Vec::new(),
+        allocators: Vec::new(),
+        libraries: Vec::new(),
+        seed: 1,
+        record: true,
+    };
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => (request.quick, request.record) = (true, false),
+            "--require-all" => request.require_all = true,
+            "--no-record" => request.record = false,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
+            "--workloads" => request.workloads = value()?.split(',').map(str::to_owned).collect(),
+            "--allocators" => request.allocators = value()?.split(',').map(str::to_owned).collect(),
+            "--library" => {
+                let (name, path) = value()?
+                    .split_once('=')
+                    .ok_or_else(|| Error::Usage("--library wants NAME=PATH".to_owned()))?;
+                request.libraries.push((name.to_owned(), path.to_owned()));
+            }
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    if request.rounds == 0 {
+        request.rounds = if request.quick { 3 } else { 10 };
+    }
+    Ok(request)
+}
+
+/// A whole number of at least one.
+fn number(flag: &str, text: &str) -> Result<usize, Error> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| Error::Usage(format!("{flag} wants a number of at least 1, not {text}")))
+}
+
+/// The workspace's root, where `cargo xtask` runs this program.
+fn workspace() -> Result<PathBuf, Error> {
+    let here =
+        std::env::current_dir().map_err(|error| Error::system("finding the current folder", &error))?;
+    if here.join("bench/peers/Cargo.toml").exists() {
+        Ok(here)
+    } else {
+        Err(Error::Usage(format!("{} is not the workspace's root", here.display())))
+    }
+}
+
+/// The target folder: where this program itself was built, two folders up (`target/release/underbar-bench`).
+fn target(workspace: &Path) -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
+    Ok(own.ancestors().nth(2).map_or_else(|| workspace.join("target"), Path::to_path_buf))
+}

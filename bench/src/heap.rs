@@ -1,0 +1,189 @@
+//! `bench heap`: every workload under every allocator, in interleaved rounds.
+//!
+//! ```text
+//! for each workload
+//!   for each round            one seed per round, the same for all allocators
+//!     for each allocator      in an order drawn anew
+//!       one sample
+//! ```
+//!
+//! Invariant: within a round all allocators were given the same work, and printed the same text; a run in which
+//! one of them did not is an error, never a slow sample.
+//! Not here: what the samples mean ([`crate::table`]).
+
+use crate::measure::{self, Programs, Sample};
+use crate::peers::{self, Allocator};
+use crate::random::Random;
+use crate::workloads::{self, Workload};
+use crate::{Error, build, host::Host, table};
+use std::path::{Path, PathBuf};
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Rounds of each workload, at least one.
+    pub rounds: usize,
+    /// A tenth of the steps.
+    pub quick: bool,
+    /// Whether a missing allocator is an error.
+    pub require_all: bool,
+    /// Workloads to run; empty: all.
+    pub workloads: Vec<String>,
+    /// Allocators to run; empty: all.
+    pub allocators: Vec<String>,
+    /// Further allocators, as name and path of a library.
+    pub libraries: Vec<(String, String)>,
+    /// The first round's seed.
+    pub seed: u64,
+    /// Whether text, CSV and JSON are written below `bench/runs`.
+    pub record: bool,
+}
+
+/// One recorded sample.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The round, from 0.
+    pub round: usize,
+    /// The place in the round's order, from 0.
+    pub place: usize,
+    /// The workload's name.
+    pub workload: &'static str,
+    /// The allocator's place in [`Run::allocators`].
+    pub allocator: usize,
+    /// What was measured.
+    pub sample: Sample,
+}
+
+/// A whole run.
+#[derive(Debug)]
+pub struct Run {
+    /// What it was made on.
+    pub host: Host,
+    /// What was asked for.
+    pub request: Request,
+    /// Names of the workloads, in the order of the table.
+    pub workloads: Vec<&'static str>,
+    /// The allocators, in the order of the table.
+    pub allocators: Vec<Allocator>,
+    /// Those that are not there, with the reason.
+    pub missing: Vec<(&'static str, String)>,
+    /// All samples, in the order in which they were taken.
+    pub records: Vec<Record>,
+}
+
+/// Finds the allocators, runs the rounds, prints the table and writes the files.
+///
+/// # Errors
+/// Everything in [`Error`]; without `require_all` a missing allocator is only named.
+pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Error> {
+    let (allocators, missing) = allocators(&request, workspace, target)?;
+    let chosen = chosen_workloads(&request)?;
+    let programs = Programs::beside_us()?;
+    let mut run = Run {
+        host: Host::here(),
+        workloads: chosen.iter().map(|workload| workload.name).collect(),
+        request,
+        allocators,
+        missing,
+        records: Vec::new(),
+    };
+    let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
+    for workload in chosen {
+        eprintln!("{:<16} {}", workload.name, workload.about);
+        rounds(&mut run, &programs, workload, &mut order)?;
+    }
+    let text = table::text(&run);
+    print!("{text}");
+    if run.request.record {
+        let folder = record(&run, &text, workspace)?;
+        println!("written to {}", folder.strip_prefix(workspace).unwrap_or(&folder).display());
+    }
+    Ok(())
+}
+
+/// What [`allocators`] finds: those that are ready, and those that are not with the reason.
+pub(crate) type Ready = (Vec<Allocator>, Vec<(&'static str, String)>);
+
+/// The allocators that the request names; says loudly which are missing.
+pub(crate) fn allocators(request: &Request, workspace: &Path, target: &Path) -> Result<Ready, Error> {
+    for name in &request.allocators {
+        if !peers::TABLE.iter().any(|peer| peer.name == name) {
+            let known: Vec<&str> = peers::TABLE.iter().map(|peer| peer.name).collect();
+            return Err(Error::Usage(format!("no allocator {name}; there are {}", known.join(", "))));
+        }
+    }
+    let wanted =
+        |name: &str| request.allocators.is_empty() || request.allocators.iter().any(|one| one == name);
+    let mut found = peers::find(workspace, target, &wanted);
+    found.allocators.extend(request.libraries.iter().map(|(name, path)| peers::library(name, path)));
+    for (name, reason) in &found.missing {
+        eprintln!("NOT MEASURED: {name}: {reason}");
+    }
+    if request.require_all && !found.missing.is_empty() {
+        return Err(Error::Missing(format!("{} allocators, and all are required", found.missing.len())));
+    }
+    if !found.allocators.iter().any(|allocator| allocator.rival) {
+        return Err(Error::Missing("any peer to compare with".to_owned()));
+    }
+    Ok((found.allocators, found.missing))
+}
+
+/// The workloads that the request names.
+fn chosen_workloads(request: &Request) -> Result<Vec<&'static Workload>, Error> {
+    if request.workloads.is_empty() {
+        return Ok(workloads::TABLE.iter().collect());
+    }
+    let find = |name: &String| {
+        workloads::find(name).ok_or_else(|| {
+            let known: Vec<&str> = workloads::TABLE.iter().map(|workload| workload.name).collect();
+            Error::Usage(format!("no workload {name}; there are {}", known.join(", ")))
+        })
+    };
+    request.workloads.iter().map(find).collect()
+}
+
+/// All rounds of one workload.
+fn rounds(
+    run: &mut Run,
+    programs: &Programs,
+    workload: &'static Workload,
+    order: &mut Random,
+) -> Result<(), Error> {
+    let steps = if run.request.quick { (workload.steps / 10).max(1) } else { workload.steps };
+    for round in 0..run.request.rounds {
+        let mut places: Vec<usize> = (0..run.allocators.len()).collect();
+        order.shuffle(&mut places);
+        let mut printed: Option<(String, String)> = None;
+        for (place, allocator) in places.into_iter().enumerate() {
+            let seed = run.request.seed + round as u64;
+            let by = &run.allocators[allocator];
+            let sample = measure::sample(programs, by, workload, steps, seed)?;
+            match &printed {
+                None => printed = Some((by.name.clone(), sample.printed.clone())),
+                Some((other, text)) if *text != sample.printed => {
+                    return Err(Error::Workload(format!(
+                        "{} printed {:?} under {} and {text:?} under {other}",
+                        workload.name, sample.printed, by.name
+                    )));
+                }
+                Some(_) => {}
+            }
+            run.records.push(Record { round, place, workload: workload.name, allocator, sample });
+        }
+    }
+    Ok(())
+}
+
+/// Writes the table, every sample and the summary into `bench/runs/DATE-KIND`.
+fn record(run: &Run, text: &str, workspace: &Path) -> Result<PathBuf, Error> {
+    let date = build::output("date", &["-u", "+%F"])?;
+    let folder = workspace.join("bench/runs").join(format!("{date}-{}", run.host.kind()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Error::system("creating a folder for the run", &error))?;
+    let files =
+        [("heap.txt", text.to_owned()), ("heap.csv", table::csv(run)), ("heap.json", table::json(run))];
+    for (name, content) in files {
+        std::fs::write(folder.join(name), content).map_err(|error| Error::system(name, &error))?;
+    }
+    Ok(folder)
+}

@@ -1,0 +1,54 @@
+//! How many crates of others each artefact may carry. What runs inside the user's process carries almost none.
+//!
+//! Why: every crate is code that runs in someone else's program or must be reviewed, and seconds of every build.
+
+use crate::steps::{Sum, cargo, output};
+use std::collections::BTreeSet;
+
+/// A package of ours, and the most crates of others that it may need (build scripts and tests not counted).
+const TABLE: &[(&str, usize)] = &[("underbar-preload", 6), ("underbar-cli", 45)];
+
+/// Counts and compares.
+pub fn check(sum: &mut Sum) {
+    for (package, most) in TABLE {
+        let name = format!("at most {most} crates in {package}");
+        let words =
+            ["tree", "--locked", "--edges", "normal", "--prefix", "none", "--no-dedupe", "--all-features"];
+        let mut command = cargo(&words);
+        command.args(["--package", package]);
+        let Some(tree) = output(&mut command) else {
+            sum.check(&name, false);
+            continue;
+        };
+        let crates = foreign(&tree);
+        println!("{package}: {} of {most} crates", crates.len());
+        if crates.len() > *most {
+            println!("  {}", crates.iter().copied().collect::<Vec<_>>().join(", "));
+        }
+        sum.check(&name, crates.len() <= *most);
+    }
+}
+
+/// The lines of `cargo tree` that are no packages of this workspace: those come with a path in brackets.
+fn foreign(tree: &str) -> BTreeSet<&str> {
+    tree.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.contains("(/"))
+        .map(|line| line.strip_suffix(" (proc-macro)").unwrap_or(line))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::foreign;
+
+    #[test]
+    fn packages_of_ours_and_repetitions_are_not_counted() {
+        let tree = "underbar-cli v0.1.0 (/src/host/cli)\nclap v4.6.7\nunderbar-sys v0.1.0 (/src/crates/sys)\n\
+                    rustix v1.1.6\nrustix v1.1.6\nserde_derive v1.0.1 (proc-macro)\n";
+        assert_eq!(
+            foreign(tree).into_iter().collect::<Vec<_>>(),
+            ["clap v4.6.7", "rustix v1.1.6", "serde_derive v1.0.1"]
+        );
+    }
+}

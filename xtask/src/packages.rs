@@ -1,0 +1,102 @@
+//! What the tests need from the distribution: one table, from which everything is checked and installed.
+//!
+//! As root on Debian what is missing is installed; elsewhere it is named, with the tests that will not run.
+//! The table has no `redis-server`: installing that package starts a server. `redis-tools` carries the same
+//! program under another name, which the test links.
+
+use crate::steps::{Sum, command, on_path, succeeds};
+use std::path::Path;
+
+/// A package, how to see that it is there, and what needs it.
+struct Package {
+    /// Debian's name.
+    name: &'static str,
+    /// A program on the path, or with a slash a file below the folder of the architecture's libraries.
+    shows: &'static str,
+    /// What does not run without it.
+    needed_by: &'static str,
+}
+
+/// Every package that a test or a check needs beyond git, a C compiler and Rust.
+const TABLE: &[Package] = &[
+    Package { name: "python3", shows: "python3", needed_by: "zoo: python3" },
+    Package { name: "perl", shows: "perl", needed_by: "zoo: perl" },
+    Package { name: "g++", shows: "g++", needed_by: "zoo: g++; bench: snmalloc, tcmalloc-google" },
+    Package { name: "make", shows: "make", needed_by: "bench: jemalloc" },
+    Package { name: "sqlite3", shows: "sqlite3", needed_by: "zoo: sqlite3" },
+    Package { name: "nodejs", shows: "node", needed_by: "zoo: node" },
+    Package { name: "git", shows: "git", needed_by: "zoo: git; ci: paths" },
+    Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
+    Package { name: "redis-tools", shows: "redis-benchmark", needed_by: "zoo: redis" },
+    Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
+    Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
+    Package {
+        name: "libtcmalloc-minimal4",
+        shows: "/libtcmalloc_minimal.so.4",
+        needed_by: "bench: tcmalloc-gperf",
+    },
+];
+
+/// Installs what is missing where that is possible, and says what then is still missing.
+pub fn provide(sum: &mut Sum) {
+    let missing: Vec<&Package> = TABLE.iter().filter(|package| !package.is_there()).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = missing.iter().map(|package| package.name).collect();
+    println!("missing packages: {}", names.join(" "));
+    if is_root() && on_path("apt-get").is_some() {
+        let apt =
+            |words: &[&str]| succeeds(command("apt-get", words).env("DEBIAN_FRONTEND", "noninteractive"));
+        // The update may fail for one of several sources; the install then says what it could not find.
+        apt(&["update", "-qq"]);
+        let words = ["install", "-y", "-qq", "--no-install-recommends"];
+        if !apt(&[&words, names.as_slice()].concat()) {
+            // One package that a distribution lacks must not keep the others away.
+            for name in &names {
+                apt(&[&words[..], &[name]].concat());
+            }
+        }
+    } else {
+        println!("not installed, since this is not root on a machine with apt-get");
+    }
+    for package in missing.into_iter().filter(|package| !package.is_there()) {
+        sum.skip(format!("package {} is missing: {}", package.name, package.needed_by));
+    }
+}
+
+impl Package {
+    fn is_there(&self) -> bool {
+        match self.shows.strip_prefix('/') {
+            Some(library) => Path::new("/usr/lib")
+                .join(format!("{}-linux-gnu", std::env::consts::ARCH))
+                .join(library)
+                .exists(),
+            None => on_path(self.shows).is_some(),
+        }
+    }
+}
+
+/// Whether this process may install packages: the owner of its own entry in /proc is root.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TABLE;
+
+    #[test]
+    fn packages_are_named_once_and_say_who_needs_them() {
+        for package in TABLE {
+            assert_eq!(
+                TABLE.iter().filter(|other| other.name == package.name).count(),
+                1,
+                "{}",
+                package.name
+            );
+            assert!(!package.needed_by.is_empty() && !package.shows.is_empty());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Steps: commands that are run one after another, named and with their durations, and the sum of what they found.
+//!
+//! Invariant: passed + failed + skipped == checks and tests that a run knows of. Skipping is never silent.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a run has found so far.
+#[derive(Debug, Default)]
+pub struct Sum {
+    /// Checks and tests that held.
+    pub passed: usize,
+    /// Those that did not.
+    pub failed: usize,
+    /// Those that were not made, each with its reason.
+    pub skipped: Vec<String>,
+    /// Names of failed steps, for the end of a long log.
+    pub failures: Vec<String>,
+}
+
+impl Sum {
+    /// Counts a check that held or not.
+    pub fn check(&mut self, name: &str, held: bool) {
+        if held {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+            self.failures.push(name.to_owned());
+        }
+    }
+
+    /// Counts something that was not done, and says so at once.
+    pub fn skip(&mut self, reason: String) {
+        println!("SKIPPED: {reason}");
+        self.skipped.push(reason);
+    }
+
+    /// Prints what failed and what was skipped, then the one closing line; true when the run is green.
+    pub fn close(&self, require_all: bool) -> bool {
+        for name in &self.failures {
+            println!("FAILED: {name}");
+        }
+        for reason in &self.skipped {
+            println!("SKIPPED{}: {reason}", if require_all { " (and all are required)" } else { "" });
+        }
+        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len());
+        self.failed == 0 && (!require_all || self.skipped.is_empty())
+    }
+}
+
+/// Announces a step, runs it, and says how long it took.
+pub fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    println!("== {name}");
+    let start = Instant::now();
+    let result = work();
+    println!("== {name}: {}", seconds(start.elapsed()));
+    result
+}
+
+/// A duration for a reader: `3.4 s` or `2 min 05 s`.
+fn seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        whole if whole >= 60 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{:.1} s", duration.as_secs_f64()),
+    }
+}
+
+/// The workspace's root. This file is compiled in it, and Cargo names it when it runs us.
+pub fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package.parent().map_or(package.clone(), PathBuf::from)
+}
+
+/// The folder that Cargo builds into.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |path| root().join(path))
+}
+
+/// A command that runs in the workspace's root, without standard input.
+pub fn command(program: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(words).current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Cargo itself: the one that runs us, else the one on the path.
+pub fn cargo(words: &[&str]) -> Command {
+    command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), words)
+}
+
+/// Runs a command with its output shown; true when it ended with status 0.
+pub fn succeeds(command: &mut Command) -> bool {
+    match command.status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            println!("{}: {error}", command.get_program().to_string_lossy());
+            false
+        }
+    }
+}
+
+/// Runs a command and returns its standard output, if it ended with status 0.
+pub fn output(command: &mut Command) -> Option<String> {
+    let done = command.stderr(Stdio::inherit()).output().ok()?;
+    done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// Runs a command, shows each line of its standard output and hands it to `see`; true when it ended with status 0.
+pub fn watch(command: &mut Command, mut see: impl FnMut(&str)) -> bool {
+    let mut child = match command.stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            println!("{}: {error}", command.get_program().to_string_lossy());
+            return false;
+        }
+    };
+    if let Some(pipe) = child.stdout.take() {
+        for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            see(&line);
+        }
+    }
+    child.wait().is_ok_and(|status| status.success())
+}
+
+/// What `cargo metadata` says about the workspace and everything that it depends on here.
+pub fn metadata() -> Option<serde_json::Value> {
+    let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let words = ["metadata", "--format-version", "1", "--locked", "--filter-platform", &platform];
+    serde_json::from_str(&output(&mut cargo(&words))?).ok()
+}
+
+/// Where a program is on the path.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sum, on_path, seconds};
+    use std::time::Duration;
+
+    #[test]
+    fn a_skipped_check_fails_only_when_all_are_required() {
+        let mut sum = Sum::default();
+        sum.check("one", true);
+        assert!(sum.close(true));
+        sum.skip("two".to_owned());
+        assert!(sum.close(false) && !sum.close(true));
+        sum.check("three", false);
+        assert!(!sum.close(false));
+        assert_eq!((sum.passed, sum.failed, sum.skipped.len()), (1, 1, 1));
+    }
+
+    #[test]
+    fn durations_are_for_readers() {
+        assert_eq!(seconds(Duration::from_millis(3_449)), "3.4 s");
+        assert_eq!(seconds(Duration::from_secs(125)), "2 min 05 s");
+    }
+
+    #[test]
+    fn programs_are_found_on_the_path() {
+        assert!(on_path("sh").is_some() && on_path("no-program-of-this-name").is_none());
+    }
+}

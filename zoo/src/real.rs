@@ -1,0 +1,234 @@
+//! Real programs, run twice: plain, and under `underbar run -q`. Nothing may differ.
+//!
+//! ```text
+//! scratch/work  <- inputs, then all steps plain             -> renamed to scratch/plain
+//! scratch/work  <- inputs, then all steps under underbar    -> renamed to scratch/under
+//!                   exit status, standard output, standard error of each step, and the named files: equal
+//! ```
+//!
+//! Both runs happen in a folder of the same name, so that a program that prints or stores its own path prints and
+//! stores the same. Not here: which programs; they are the table in `tests/real_programs.rs`.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A program to be left unharmed.
+pub struct Program {
+    /// Programs that must be on the path, or any one of several joined by `|`.
+    pub needs: &'static [&'static str],
+    /// Files to be there before the first step, by name.
+    pub files: &'static [(&'static str, Content)],
+    /// Exit status (128 and the signal's number for death by signal) and command, run one after another in the
+    /// scratch folder, each as a process of its own.
+    pub steps: &'static [(i32, &'static [&'static str])],
+    /// Files whose bytes must be the same afterwards.
+    pub outputs: &'static [&'static str],
+    /// Something that the last step's standard output must hold: proof that the program did its work.
+    pub proof: &'static str,
+}
+
+/// What a file holds at the start.
+pub enum Content {
+    /// This text.
+    Text(&'static str),
+    /// What the function returns; it must return the same each time.
+    Made(fn() -> String),
+}
+
+/// How long one step may take before it counts as hanging. Never reached by a program that works.
+const LIMIT_SECONDS: &str = "300";
+
+/// Variables that make programs print the same each time, whoever runs them.
+const VARIABLES: [(&str, &str); 13] = [
+    ("LC_ALL", "C"),
+    ("TZ", "UTC"),
+    ("RUST_BACKTRACE", "0"),
+    ("PYTHONHASHSEED", "0"),
+    ("PERL_HASH_SEED", "0"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_AUTHOR_NAME", "A U Thor"),
+    ("GIT_AUTHOR_EMAIL", "author@example.org"),
+    ("GIT_AUTHOR_DATE", "1700000000 +0000"),
+    ("GIT_COMMITTER_NAME", "C O Mitter"),
+    ("GIT_COMMITTER_EMAIL", "committer@example.org"),
+    ("GIT_COMMITTER_DATE", "1700000000 +0000"),
+];
+
+/// Runs `program` both ways and compares.
+///
+/// # Panics
+/// When anything differs, when a step fails to start, or when the proof is missing. Where a needed program is not
+/// installed the test is skipped, aloud; with `UNDERBAR_REQUIRE_ALL` set that panics too.
+pub fn same_under_underbar(name: &str, program: &Program) {
+    for need in program.needs {
+        if !need.split('|').any(on_path) {
+            skip(&format!("real program {name}: {need} is not installed"));
+            return;
+        }
+    }
+    let underbar = underbar_command();
+    let underbar = underbar.to_str().expect("the path of the command is UTF-8");
+    let scratch = Scratch::new(name);
+    let plain = scratch.run(program, &[], "plain");
+    let under = scratch.run(program, &[underbar, "run", "-q", "--"], "under");
+    for (((status, step), plain), under) in program.steps.iter().zip(&plain).zip(&under) {
+        let step = step.join(" ");
+        let ended = plain.status.code().or(plain.status.signal().map(|signal| 128 + signal));
+        assert_eq!(ended, Some(*status), "{name}: plain status of `{step}`\n{}", stderr(plain));
+        assert_eq!(plain.status, under.status, "{name}: exit status of `{step}`\n{}", stderr(under));
+        assert_same(&format!("{name}: standard output of `{step}`"), &plain.stdout, &under.stdout);
+        assert_same(&format!("{name}: standard error of `{step}`"), &plain.stderr, &under.stderr);
+    }
+    let last = plain.last().expect("a program has steps");
+    let text = String::from_utf8_lossy(&last.stdout).into_owned();
+    assert!(text.contains(program.proof), "{name} did not do its work: {text:?}\n{}", stderr(last));
+    for file in program.outputs {
+        assert_same(&format!("{name}: {file}"), &scratch.read("plain", file), &scratch.read("under", file));
+    }
+}
+
+/// Says that a test cannot run here, and counts it; panics when nothing may be skipped.
+///
+/// # Panics
+/// When `UNDERBAR_REQUIRE_ALL` is set.
+pub fn skip(reason: &str) {
+    assert!(std::env::var_os("UNDERBAR_REQUIRE_ALL").is_none(), "skipped, and all are required: {reason}");
+    eprintln!("SKIPPED: {reason}");
+    if let Some(path) = std::env::var_os("UNDERBAR_SKIPS") {
+        let mut file =
+            fs::OpenOptions::new().create(true).append(true).open(path).expect("the list of skipped tests");
+        // One write: tests of several processes append to the same list.
+        file.write_all(format!("{reason}\n").as_bytes()).expect("the list of skipped tests");
+    }
+}
+
+/// The command under test: `UNDERBAR_BIN`, else the release build, else the debug build.
+///
+/// # Panics
+/// When there is none: a test without its subject proves nothing.
+#[must_use]
+pub fn underbar_command() -> PathBuf {
+    if let Some(path) = std::env::var_os("UNDERBAR_BIN") {
+        return PathBuf::from(path);
+    }
+    // This program is target/PROFILE/deps/NAME.
+    let own = std::env::current_exe().expect("the test's own path");
+    let target = own.ancestors().nth(3).expect("a test lies in target/PROFILE/deps");
+    ["release", "debug"]
+        .map(|profile| target.join(profile).join("underbar"))
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("no underbar command to test: cargo build -p underbar-cli, or set UNDERBAR_BIN")
+}
+
+/// Whether a program is on the path.
+fn on_path(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+/// A folder for one test, removed when the test held.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("underbar-zoo-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a scratch folder");
+        Self(folder)
+    }
+
+    /// Writes the inputs, runs all steps with `before` in front of each, and puts the folder aside as `aside`.
+    fn run(&self, program: &Program, before: &[&str], aside: &str) -> Vec<Output> {
+        let work = self.0.join("work");
+        fs::create_dir(&work).expect("a working folder");
+        for (name, content) in program.files {
+            let text = match content {
+                Content::Text(text) => (*text).to_owned(),
+                Content::Made(make) => make(),
+            };
+            let path = work.join(name);
+            fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+                .expect("a folder for an input");
+            fs::write(path, text).expect("an input");
+        }
+        let outputs = program.steps.iter().map(|(_, step)| one(&work, before, step)).collect();
+        fs::rename(&work, self.0.join(aside)).expect("putting the working folder aside");
+        outputs
+    }
+
+    fn read(&self, aside: &str, file: &str) -> Vec<u8> {
+        let path = self.0.join(aside).join(file);
+        fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("left for you to look at: {}", self.0.display());
+        } else {
+            // What cannot be removed is only left behind in the folder for temporary files.
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// Runs one step in `folder`, with a limit that also ends what the step started.
+fn one(folder: &Path, before: &[&str], step: &[&str]) -> Output {
+    Command::new("timeout")
+        .args(["--signal=KILL", LIMIT_SECONDS])
+        .args(before)
+        .args(step)
+        .current_dir(folder)
+        .envs(VARIABLES)
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("`{}` did not start: {error}", step.join(" ")))
+}
+
+/// Compares bytes; the message shows the first difference, not megabytes.
+fn assert_same(what: &str, plain: &[u8], under: &[u8]) {
+    if plain == under {
+        return;
+    }
+    let at =
+        plain.iter().zip(under).position(|(one, other)| one != other).unwrap_or(plain.len().min(under.len()));
+    let near = |bytes: &[u8]| {
+        let (from, to) = (at.saturating_sub(40).min(bytes.len()), (at + 200).min(bytes.len()));
+        String::from_utf8_lossy(&bytes[from..to]).into_owned()
+    };
+    panic!(
+        "{what} differs at byte {at} ({} bytes plain, {} under underbar)\nplain: {:?}\nunder: {:?}",
+        plain.len(),
+        under.len(),
+        near(plain),
+        near(under)
+    );
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{assert_same, on_path};
+
+    #[test]
+    fn equal_bytes_are_the_same_and_a_longer_one_is_not() {
+        assert_same("nothing", b"abc", b"abc");
+        let longer = std::panic::catch_unwind(|| assert_same("length", b"abc", b"abcd"));
+        let text = longer.expect_err("a difference").downcast::<String>().expect("a message");
+        assert!(text.contains("length differs at byte 3 (3 bytes plain, 4 under underbar)"), "{text}");
+    }
+
+    #[test]
+    fn the_shell_is_on_the_path() {
+        assert!(on_path("sh") && !on_path("no-program-of-this-name"));
+    }
+}

@@ -1,0 +1,179 @@
+//! Programs that people run, with the same exit status, output and files under underbar as plain.
+//!
+//! Adding a program is one entry of the table below; it becomes a test of that name. Steps must print the same in
+//! two plain runs: no times, addresses, process numbers or orders of a hash. Bounded in size: a minute or two for
+//! all on two processors. How the comparison is made stands in `src/real.rs`.
+
+use underbar_zoo::real::{Content, Program, same_under_underbar};
+
+/// One test per entry.
+macro_rules! programs {
+    ($($(#[doc = $about:literal])* $name:ident: $program:expr;)*) => {
+        $($(#[doc = $about])* #[test]
+        fn $name() {
+            same_under_underbar(stringify!($name), &$program);
+        })*
+    };
+}
+
+programs! {
+    /// Objects, JSON, regular expressions, threads and child processes; CPython's own small-object allocator.
+    python3: Program {
+        needs: &["python3"],
+        files: &[("program.py", Content::Text(include_str!("programs/program.py")))],
+        steps: &[(3, &["python3", "-c", "import sys; sys.exit(3)"]), (0, &["python3", "program.py"])],
+        outputs: &["out.json"],
+        proof: "done",
+    };
+    /// The same with every object from malloc.
+    python3_malloc: Program {
+        needs: &["python3"],
+        files: &[("program.py", Content::Text(include_str!("programs/program.py")))],
+        steps: &[(0, &["env", "PYTHONMALLOC=malloc", "python3", "program.py"])],
+        outputs: &["out.json"],
+        proof: "done",
+    };
+    /// Hashes, closures, regular expressions, a pipe to a child.
+    perl: Program {
+        needs: &["perl"],
+        files: &[("program.pl", Content::Text(include_str!("programs/program.pl")))],
+        steps: &[
+            (137, &["perl", "-e", "print STDERR 'x' x 70000; kill 9, $$"]),
+            (0, &["perl", "program.pl"]),
+        ],
+        outputs: &[],
+        proof: "done",
+    };
+    /// A C++ file with much of the standard library: driver, compiler proper and assembler; the same object.
+    gxx: Program {
+        needs: &["g++"],
+        files: &[("program.cpp", Content::Text(include_str!("programs/program.cpp")))],
+        steps: &[
+            (0, &["g++", "-std=c++17", "-O2", "-frandom-seed=1", "-c", "program.cpp", "-o", "program.o"]),
+            (1, &["g++", "-std=c++17", "-c", "no-such-file.cpp"]),
+            (0, &["g++", "-o", "program", "program.o"]),
+            (4, &["./program"]),
+        ],
+        outputs: &["program.o", "program"],
+        proof: "caught",
+    };
+    /// 100,000 inserts one by one, an index, and the check of the whole file.
+    sqlite3: Program {
+        needs: &["sqlite3"],
+        files: &[("insert.sql", Content::Made(inserts))],
+        steps: &[
+            (1, &["sqlite3", "-bail", "data.db", "select nothing from nowhere"]),
+            (0, &["sqlite3", "data.db", ".read insert.sql"]),
+        ],
+        outputs: &["data.db"],
+        proof: "ok\n100000\n",
+    };
+    /// Objects, maps, buffers, promises, a worker thread and a child process.
+    node: Program {
+        needs: &["node"],
+        files: &[("program.js", Content::Text(include_str!("programs/program.js")))],
+        steps: &[(9, &["node", "-e", "process.exitCode = 9"]), (0, &["node", "program.js"])],
+        outputs: &["out.json"],
+        proof: "done",
+    };
+    /// A repository of sixty commits, packed, cloned through the pack protocol and checked.
+    git: Program {
+        needs: &["git"],
+        files: &[("program.sh", Content::Text(include_str!("programs/git.sh")))],
+        steps: &[
+            (128, &["git", "-C", "no-such-folder", "status"]),
+            (0, &["sh", "-eu", "program.sh"]),
+        ],
+        outputs: &["copy/file-60"],
+        proof: "done",
+    };
+    /// 500,000 lines, in memory by two threads, and through temporary files by number.
+    sort: Program {
+        needs: &["sort"],
+        files: &[("lines", Content::Made(lines))],
+        steps: &[
+            (0, &["sort", "--parallel=2", "lines", "-o", "by-name"]),
+            (0, &["sort", "-n", "-k2,2", "-S", "8M", "-T", ".", "lines", "-o", "by-number"]),
+            (1, &["sort", "-c", "lines"]),
+            (0, &["wc", "-l", "by-name"]),
+        ],
+        outputs: &["by-name", "by-number"],
+        proof: "500000 by-name",
+    };
+    /// An archive compressed by two threads, unpacked again, compared.
+    tar_xz: Program {
+        needs: &["tar", "xz"],
+        files: &[("data/lines", Content::Made(lines)), ("data/inserts", Content::Made(inserts))],
+        steps: &[(0, &["sh", "-eu", "-c", TAR_XZ])],
+        outputs: &["data.tar.xz", "again/data/lines"],
+        proof: "done",
+    };
+    /// The compiler itself (with another allocator linked into it), and what it made.
+    rust: Program {
+        needs: &["rustc"],
+        files: &[("program.rs", Content::Text(include_str!("programs/program.rs")))],
+        steps: &[
+            (0, &["rustc", "-O", "--edition", "2021", "program.rs", "-o", "program"]),
+            (101, &["./program", "panic"]),
+            (0, &["./program"]),
+        ],
+        outputs: &[],
+        proof: "done",
+    };
+    /// A server on a socket in the scratch folder, loaded, asked, and ended by its process number.
+    redis: Program {
+        needs: &["redis-server|redis-check-rdb", "redis-benchmark", "redis-cli"],
+        files: &[("program.sh", Content::Text(include_str!("programs/redis.sh")))],
+        steps: &[(0, &["sh", "-eu", "program.sh"])],
+        outputs: &[],
+        proof: "done",
+    };
+}
+
+const TAR_XZ: &str = "\
+tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 -cf data.tar data/lines data/inserts
+xz -T2 -2 --block-size=4MiB -k data.tar
+mkdir again
+xz -dc data.tar.xz | tar -C again -xf -
+cmp data/lines again/data/lines
+cmp data/inserts again/data/inserts
+echo done";
+
+/// SQL of 100,000 inserts in one transaction.
+fn inserts() -> String {
+    let mut text = String::from(
+        "pragma journal_mode = off;\ncreate table t (a integer primary key, b text, c real);\nbegin;\n",
+    );
+    for (row, number) in numbers().take(100_000).enumerate() {
+        let padding = "x".repeat(number as usize % 90);
+        text.push_str(&format!(
+            "insert into t values ({row}, 'row {number} {padding}', {}.5);\n",
+            number % 1_000
+        ));
+    }
+    text.push_str(
+        "commit;\ncreate index i on t (b);\npragma integrity_check;\nselect count(*) from t;\n\
+         select c, count(*), max(b) from t group by c order by 2 desc, 1 limit 20;\n",
+    );
+    text
+}
+
+/// 500,000 lines of a word and a number.
+fn lines() -> String {
+    numbers()
+        .take(500_000)
+        .map(|number| format!("{:x} {}\n", number.wrapping_mul(0x9E37_79B9), number % 1_000_003))
+        .collect()
+}
+
+/// Numbers without end, always the same (xorshift).
+fn numbers() -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(88_172_645_463_325_252_u64), |number| {
+        let mut next = *number;
+        next ^= next << 13;
+        next ^= next >> 7;
+        next ^= next << 17;
+        Some(next)
+    })
+    .map(|number| number >> 20)
+}
