@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::compare::{CONFIDENCE, Comparison, Estimate, Finding, Question};
+use crate::confirm::ConfirmedVerdict;
 use crate::plan::Arm;
 use crate::sample::Runs;
 use crate::verdict::{SCHEMA, TuneVerdict};
@@ -57,6 +58,13 @@ impl TuneVerdict {
     /// The verdict as text.
     pub fn text(&self) -> String {
         text(&self.to_string(), &self.comparisons(), &self.runs)
+    }
+}
+
+impl ConfirmedVerdict {
+    /// The fresh verdict as text, under a headline that says whether it confirmed the first.
+    pub fn text(&self) -> String {
+        text(&self.to_string(), &self.fresh.comparisons(), &self.fresh.runs)
     }
 }
 
@@ -190,6 +198,18 @@ output equal in 29 runs
 15 rounds of plain, default, tuned: 45 runs, order from seed 7
 ";
         assert_eq!(tuned().text(), expected);
+    }
+
+    #[test]
+    fn a_confirmed_verdict_shows_the_fresh_runs() {
+        let first = tuned();
+        let plan = first.runs.plan().fresh();
+        let seed = plan.seed();
+        let fresh = filled(plan, |_, arm| sample(if arm == Arm::TUNED { 800_000 } else { 1_000_000 }));
+        let text = ConfirmedVerdict::of(first, fresh).expect("kept, and fresh").text();
+        assert!(text.starts_with("confirmed on fresh runs: tuned: CPU 0.800"), "{text}");
+        assert!(text.ends_with(&format!("order from seed {seed}\n")) && seed != 7, "{text}");
+        assert!(text.lines().count() <= 10 && text.is_ascii(), "{text}");
     }
 
     #[test]
