@@ -1,0 +1,250 @@
+//! Three arms: is tuned worth keeping, against plain and against default?
+//!
+//! ```text
+//! tuned/plain     is the program better off under underbar, with these options, than without it?   asked first
+//! tuned/default   do the options add anything to underbar without options?
+//! default/plain   what underbar does alone: for information, decides nothing
+//! ```
+//!
+//! All outputs are held against plain's: where plain does not repeat itself, neither arm can be blamed. Kept
+//! only if tuned wins both. That needs no correction for two tests: a useless set must deceive both of them
+//! to be kept (an intersection-union test, Berger 1982). A set that changes results or makes the program fail
+//! is rejected.
+//!
+//! Not here: who suggested the options; which runs were made to look for them ([`crate::confirm`] wants fresh
+//! ones).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::compare::{Comparison, Outcome, Question};
+use crate::plan::Arm;
+use crate::sample::Runs;
+
+/// The name and version of the JSON form of this crate's results.
+pub const SCHEMA: &str = "underbar.verdict/1";
+
+/// The decision about a tuned set of options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TuneOutcome {
+    /// Better than plain and better than default.
+    Kept,
+    /// No better than the program without underbar.
+    NotBetterThanPlain,
+    /// Better than plain, but the options add nothing to the default.
+    NotBetterThanDefault,
+    /// The preload or the options changed the output or made runs fail.
+    Rejected,
+    /// Too few pairs, or a measure too small to compare.
+    NoVerdict,
+}
+
+/// Tuned, default and plain, compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TuneVerdict {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The decision.
+    pub outcome: TuneOutcome,
+    /// Tuned against plain.
+    pub tuned_plain: Comparison,
+    /// Tuned against default.
+    pub tuned_default: Comparison,
+    /// Default against plain.
+    pub default_plain: Comparison,
+    /// What was asked.
+    pub question: Question,
+    /// The plan and every run, raw: all else can be computed again from these.
+    pub runs: Runs,
+}
+
+impl TuneVerdict {
+    /// Decides from `runs` of [`Arm::PLAIN`], [`Arm::DEFAULT`] and [`Arm::TUNED`]. An arm that never ran
+    /// gives no verdict.
+    pub fn of(runs: Runs, question: Question) -> TuneVerdict {
+        let tuned_plain = Comparison::of(&runs, Arm::TUNED, Arm::PLAIN, &question);
+        let tuned_default =
+            Comparison::with_output_of(&runs, Arm::TUNED, Arm::DEFAULT, Arm::PLAIN, &question);
+        let default_plain = Comparison::of(&runs, Arm::DEFAULT, Arm::PLAIN, &question);
+        let outcome = decide(&tuned_plain, &tuned_default, &default_plain);
+        TuneVerdict { schema: SCHEMA, outcome, tuned_plain, tuned_default, default_plain, question, runs }
+    }
+
+    /// All three, in the order in which they are said.
+    pub fn comparisons(&self) -> [&Comparison; 3] {
+        [&self.tuned_plain, &self.tuned_default, &self.default_plain]
+    }
+
+    /// The comparison that decided, which a reader must see first.
+    pub fn leading(&self) -> &Comparison {
+        let first_that = |test: fn(&Comparison) -> bool| {
+            // Plain comes first: default is the guilty one where tuned agrees with plain and default does
+            // not.
+            let said = [&self.tuned_plain, &self.default_plain, &self.tuned_default];
+            said.into_iter().find(|c| test(c)).unwrap_or(&self.tuned_plain)
+        };
+        match self.outcome {
+            TuneOutcome::Kept | TuneOutcome::NotBetterThanPlain => &self.tuned_plain,
+            TuneOutcome::NotBetterThanDefault => &self.tuned_default,
+            TuneOutcome::Rejected => first_that(changes_program),
+            TuneOutcome::NoVerdict => first_that(has_no_verdict),
+        }
+    }
+}
+
+fn decide(tuned_plain: &Comparison, tuned_default: &Comparison, default_plain: &Comparison) -> TuneOutcome {
+    let tuned = [tuned_plain, tuned_default];
+    let default_differs = matches!(default_plain.outcome, Outcome::OutputDiffers { .. });
+    if default_differs || tuned.into_iter().any(changes_program) {
+        TuneOutcome::Rejected
+    } else if tuned.into_iter().any(has_no_verdict) {
+        TuneOutcome::NoVerdict
+    } else if tuned_plain.outcome != Outcome::Kept {
+        TuneOutcome::NotBetterThanPlain
+    } else if tuned_default.outcome != Outcome::Kept {
+        TuneOutcome::NotBetterThanDefault
+    } else {
+        TuneOutcome::Kept
+    }
+}
+
+fn changes_program(comparison: &Comparison) -> bool {
+    matches!(comparison.outcome, Outcome::OutputDiffers { .. } | Outcome::Fails { .. })
+}
+
+fn has_no_verdict(comparison: &Comparison) -> bool {
+    matches!(comparison.outcome, Outcome::NotEnoughRuns(_) | Outcome::NoRatio { .. })
+}
+
+/// `tuned: CPU 0.912 [0.894, 0.931] of plain, 15 pairs: kept`
+impl fmt::Display for TuneVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let leading = self.leading();
+        write!(f, "{}: {leading}", leading.candidate)?;
+        match (self.outcome, self.default_plain.outcome) {
+            // Kept is said of tuned against plain; that it also beats default is no less part of it.
+            (TuneOutcome::Kept, _) => {
+                if let Some(interval) = self.tuned_default.primary.finding.interval() {
+                    write!(f, "; {interval} of default")?;
+                }
+                Ok(())
+            }
+            (TuneOutcome::NotBetterThanDefault, Outcome::Kept) => {
+                f.write_str("; default is better than plain")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::sample::tests::{filled, sample};
+    use crate::sample::{Measure, Sample};
+
+    const ARMS: [Arm; 3] = [Arm::PLAIN, Arm::DEFAULT, Arm::TUNED];
+
+    /// A verdict on CPU times in percent of a base that differs from round to round.
+    fn verdict(rounds: usize, plain: u64, default: u64, tuned: u64) -> TuneVerdict {
+        changed(rounds, |arm, s| {
+            let percent = [plain, default, tuned][ARMS.iter().position(|&a| a == arm).expect("one of three")];
+            Sample { cpu_ns: s.cpu_ns * percent, ..s }
+        })
+    }
+
+    fn changed(rounds: usize, change: impl Fn(Arm, Sample) -> Sample) -> TuneVerdict {
+        let plan = Plan::new(&ARMS, rounds, 11).expect("a good plan");
+        let runs = filled(plan, |round, arm| change(arm, sample(1_000_000 + 7_000 * (round as u64 % 4))));
+        TuneVerdict::of(runs, Question::about(Measure::Cpu))
+    }
+
+    fn check(v: &TuneVerdict, outcome: TuneOutcome, sentence: &str) {
+        assert_eq!((v.outcome, v.to_string().as_str()), (outcome, sentence));
+    }
+
+    #[test]
+    fn kept_only_if_better_than_both() {
+        check(
+            &verdict(15, 100, 98, 90),
+            TuneOutcome::Kept,
+            "tuned: CPU 0.900 [0.900, 0.900] of plain, 15 pairs: kept; 0.918 [0.918, 0.918] of default",
+        );
+    }
+
+    #[test]
+    fn what_is_not_better_than_plain_is_said_first() {
+        check(
+            &verdict(15, 100, 120, 105),
+            TuneOutcome::NotBetterThanPlain,
+            "tuned: CPU 1.050 [1.050, 1.050] of plain, 15 pairs: worse",
+        );
+        check(
+            &verdict(15, 100, 120, 100),
+            TuneOutcome::NotBetterThanPlain,
+            "tuned: CPU 1.000 [1.000, 1.000] of plain, 15 pairs: no gain",
+        );
+    }
+
+    #[test]
+    fn options_that_add_nothing_to_the_default_are_not_kept() {
+        check(
+            &verdict(15, 100, 90, 90),
+            TuneOutcome::NotBetterThanDefault,
+            "tuned: CPU 1.000 [1.000, 1.000] of default, 15 pairs: no gain; default is better than plain",
+        );
+    }
+
+    #[test]
+    fn too_few_rounds_give_no_verdict() {
+        check(
+            &verdict(5, 100, 90, 50),
+            TuneOutcome::NoVerdict,
+            "tuned: CPU against plain, 5 pairs: no verdict, too few pairs (6 needed)",
+        );
+    }
+
+    #[test]
+    fn the_guilty_arm_is_named_where_the_output_changes() {
+        let tuned = changed(15, |arm, s| Sample { output: Some(u64::from(arm == Arm::TUNED)), ..s });
+        assert_eq!(tuned.outcome, TuneOutcome::Rejected);
+        assert!(tuned.to_string().starts_with("tuned: CPU 1.000"), "{tuned}");
+        assert!(tuned.to_string().ends_with("not kept, output differs in 15 runs"), "{tuned}");
+        let default = changed(15, |arm, s| Sample { output: Some(u64::from(arm == Arm::DEFAULT)), ..s });
+        assert_eq!(default.outcome, TuneOutcome::Rejected);
+        assert!(default.to_string().starts_with("default: CPU 1.000"), "{default}");
+    }
+
+    #[test]
+    fn where_plain_does_not_repeat_itself_nobody_is_blamed() {
+        // Plain prints random addresses; under underbar they are the same in every run of an arm.
+        let count = std::cell::Cell::new(0);
+        let v = changed(15, |arm, s| {
+            count.set(count.get() + 1);
+            let output = if arm == Arm::PLAIN { count.get() } else { u64::from(arm == Arm::TUNED) };
+            Sample {
+                output: Some(output),
+                cpu_ns: if arm == Arm::TUNED { s.cpu_ns / 2 } else { s.cpu_ns },
+                ..s
+            }
+        });
+        assert_eq!(v.outcome, TuneOutcome::Kept);
+        assert!(v.comparisons().iter().all(|c| c.output == crate::output::OutputCheck::NotRepeatable));
+    }
+
+    #[test]
+    fn a_failing_default_does_not_condemn_tuned() {
+        let first = std::cell::Cell::new(true);
+        let v = changed(15, |arm, s| Sample {
+            ended_well: arm != Arm::DEFAULT || !first.replace(false),
+            cpu_ns: if arm == Arm::TUNED { s.cpu_ns / 2 } else { s.cpu_ns },
+            ..s
+        });
+        assert_eq!(v.default_plain.outcome, Outcome::Fails { candidate: 1, reference: 0 });
+        assert_eq!((v.outcome, v.tuned_default.primary.pairs), (TuneOutcome::Kept, 14));
+    }
+}
