@@ -118,6 +118,12 @@ impl<'a> LedgerView<'a> {
         (self.bytes.get(OPTIONS_OFFSET..OPTIONS_OFFSET + kept).unwrap_or(&[]), length > OPTIONS_ROOM as u64)
     }
 
+    /// Whether a slot was ever given to a process, so that the file has space there.
+    #[must_use]
+    pub fn is_used(&self, slot: usize) -> bool {
+        slot < SLOTS && word(self.bytes, offset_of!(Header, directory) + slot * 8) != 0
+    }
+
     /// Slots that hold figures: live, ended and aggregates, in the order of their places.
     pub fn slots(&self) -> impl Iterator<Item = SlotView<'a>> + use<'a> {
         let bytes = self.bytes;

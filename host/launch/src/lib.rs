@@ -3,6 +3,7 @@
 //! ```text
 //! Launch ── program  where the program is, as execvp finds it
 //!        ── library  where the preload library lies, so that the program's loader finds it
+//!        ── ledger   the file in which the program keeps its accounts
 //!        ── environment  the program's environment, with the library or as if plain
 //!        └─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //! ```
@@ -14,10 +15,12 @@
 #![forbid(unsafe_code)]
 
 mod environment;
+pub mod ledger;
 mod library;
 mod program;
 mod run;
 
+pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::Failure;
 pub use run::{Ended, How};
@@ -38,6 +41,12 @@ pub struct Launch<'a> {
     pub variables: Vec<(OsString, OsString)>,
     /// Are the programs that it starts followed, too?
     pub follow: bool,
+}
+
+/// The user whose rights this process has.
+#[must_use]
+pub fn user() -> u32 {
+    underbar_sys::syscall::geteuid()
 }
 
 impl Launch<'_> {

@@ -1,0 +1,216 @@
+//! The layers of run-time options, weakest first, and what is wrong with them.
+//!
+//! ```text
+//! defaults (underbar's, or those of Language Environment)
+//! /etc/underbar.opts
+//! $XDG_CONFIG_HOME/underbar/opts
+//! underbar.opts beside the program
+//! UNDERBAR_OPTS
+//! --opts-file
+//! --opts
+//! ```
+//!
+//! The library inside the program gets all of it as one text, and lays it over the defaults in the same order.
+//! Invariant: nothing is read from the current directory unasked, nor from a file that others can write; a
+//! layer that cannot be read is a warning, and the program runs all the same.
+//! Not here: the grammar (`options`).
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use underbar_options::{Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check};
+use underbar_report::model::{OptionInForce, Options};
+
+/// One source of options.
+struct Layer {
+    source: WhereSet,
+    /// How messages name it: a path, or a flag.
+    origin: String,
+    text: String,
+}
+
+/// All sources of options of a run.
+pub struct Layers {
+    base: Base,
+    layers: Vec<Layer>,
+    /// What could not be read, in words.
+    unread: Vec<String>,
+}
+
+impl Layers {
+    /// The defaults, and nothing over them.
+    pub fn new(base: Base) -> Layers {
+        Layers { base, layers: Vec::new(), unread: Vec::new() }
+    }
+
+    /// Reads the layers that a run of `program` has of itself.
+    pub fn of_run(base: Base, program: Option<&Path>) -> Layers {
+        let mut layers = Layers::new(base);
+        layers.add_file(WhereSet::SystemFile, Path::new("/etc/underbar.opts"), false);
+        if let Some(folder) = config_folder() {
+            layers.add_file(WhereSet::UserFile, &folder.join("underbar/opts"), false);
+        }
+        let beside = program.and_then(|program| fs::canonicalize(program).ok()?.parent().map(PathBuf::from));
+        if let Some(folder) = beside
+            && env::current_dir().and_then(fs::canonicalize).is_ok_and(|here| here != folder)
+        {
+            layers.add_file(WhereSet::ProgramFile, &folder.join("underbar.opts"), false);
+        }
+        if let Some(text) = env::var_os("UNDERBAR_OPTS") {
+            layers.add(WhereSet::Environment, "UNDERBAR_OPTS".to_owned(), text.to_string_lossy().into_owned());
+        }
+        layers
+    }
+
+    /// Lays a text over what there is.
+    pub fn add(&mut self, source: WhereSet, origin: String, text: String) {
+        self.layers.push(Layer { source, origin, text });
+    }
+
+    /// Lays a file's text over what there is. One that nobody asked for may be absent, and is not read where
+    /// others can write it.
+    pub fn add_file(&mut self, source: WhereSet, path: &Path, asked_for: bool) {
+        match read(path, asked_for) {
+            Ok(text) => self.add(source, path.display().to_string(), text),
+            Err(error) if !asked_for && error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.unread.push(format!("options file {}: {error}", path.display())),
+        }
+    }
+
+    /// All texts as one, in which each begins outside of any program's section.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self.layers.iter().map(|layer| layer.text.trim_end()).collect();
+        texts.join("\n[*]\n")
+    }
+
+    /// The name of the base, for the library.
+    pub fn base(&self) -> Option<&'static str> {
+        (self.base == Base::LanguageEnvironment).then_some("le")
+    }
+
+    /// What is in force for a program.
+    pub fn settings(&self, program: &OsStr) -> Settings {
+        let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+        let program = ProgramName { name: name.as_bytes(), build_id: b"" };
+        let mut settings = Settings::new(self.base);
+        for layer in &self.layers {
+            settings.apply(layer.text.as_bytes(), &program, layer.source, &mut |_| ());
+        }
+        settings
+    }
+
+    /// What is wrong, each with its place and an excerpt.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.unread.clone();
+        warnings.extend(self.diagnostics(Severity::Warning, true));
+        warnings
+    }
+
+    /// What is accepted without effect, or with less than on z/OS.
+    pub fn notes(&self) -> Vec<String> {
+        self.diagnostics(Severity::Note, false).collect()
+    }
+
+    fn diagnostics(&self, severity: Severity, excerpt: bool) -> impl Iterator<Item = String> {
+        self.layers.iter().flat_map(move |layer| {
+            let mut found = Vec::new();
+            check(layer.text.as_bytes(), &mut |diagnostic| {
+                if diagnostic.severity() == severity {
+                    let mut text = format!("{}: {diagnostic}", layer.origin);
+                    if excerpt {
+                        text.push('\n');
+                        // Writing to a string cannot fail.
+                        let _ = diagnostic.write_excerpt(&mut text);
+                    }
+                    found.push(text.trim_end().to_owned());
+                }
+            });
+            found
+        })
+    }
+
+    /// All of it as a report has it, for the program that was started.
+    pub fn for_report(&self, program: &OsStr) -> Options {
+        let settings = self.settings(program);
+        let in_force = (0..OPTIONS.len())
+            .filter(|&option| settings.has_value(option))
+            .map(|option| {
+                let mut text = String::new();
+                // Writing to a string cannot fail.
+                let _ = settings.write_option(option, Form::Exact, &mut text);
+                OptionInForce { option: text, where_set: settings.where_set(option).label().to_owned() }
+            })
+            .collect();
+        Options { text: self.text(), in_force, without_effect: self.notes(), errors: self.warnings() }
+    }
+}
+
+fn config_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
+}
+
+fn read(path: &Path, asked_for: bool) -> io::Result<String> {
+    let status = fs::metadata(path)?;
+    let trusted = |owner: u32| owner == 0 || owner == our_user();
+    if !asked_for && (!trusted(status.uid()) || status.mode() & 0o022 != 0) {
+        return Err(io::Error::other("not read, because others can write it"));
+    }
+    let bytes = fs::read(path)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text"))
+}
+
+fn our_user() -> u32 {
+    underbar_launch::user()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use underbar_options::Size;
+
+    #[test]
+    fn a_stronger_layer_wins_and_the_report_says_which() {
+        let mut layers = Layers::new(Base::Underbar);
+        layers.add(WhereSet::UserFile, "opts".to_owned(), "HEAP(1M,2M)\n[cc1plus]\nHEAP(8M)".to_owned());
+        layers.add(WhereSet::CommandLine, "--opts".to_owned(), "HEAP(4M)".to_owned());
+        let heap = layers.settings("/usr/bin/ls".as_ref()).heap();
+        assert_eq!((heap.init, heap.increment), (Size::Bytes(4 << 20), Size::Bytes(2 << 20)));
+        // The whole text, read at once by the library, says the same.
+        let mut at_once = Settings::new(Base::Underbar);
+        let program = ProgramName { name: b"cc1plus", build_id: b"" };
+        at_once.apply(layers.text().as_bytes(), &program, WhereSet::Environment, &mut |_| ());
+        assert!(at_once.same_values(&layers.settings("cc1plus".as_ref())));
+        let report = layers.for_report("ls".as_ref());
+        let heap = report.in_force.iter().find(|option| option.option.starts_with("HEAP(")).expect("HEAP");
+        assert_eq!(heap.where_set, "command line (--opts)");
+    }
+
+    #[test]
+    fn what_is_wrong_names_its_layer_and_its_place() {
+        let mut layers = Layers::new(Base::Underbar);
+        layers.add(WhereSet::CommandLine, "--opts".to_owned(), "HEPA(1M)".to_owned());
+        let warnings = layers.warnings();
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].starts_with("--opts: column 1: HEPA"), "{}", warnings[0]);
+        assert!(warnings[0].ends_with("HEPA(1M)\n^^^^"), "{}", warnings[0]);
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_is_read_only_where_asked_for() {
+        let path = env::temp_dir().join(format!("underbar-layers-{}", std::process::id()));
+        fs::write(&path, "HEAP(1M)").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("opened");
+        let mut layers = Layers::new(Base::Underbar);
+        layers.add_file(WhereSet::UserFile, &path, false);
+        assert_eq!((layers.layers.len(), layers.warnings().len()), (0, 1));
+        layers.add_file(WhereSet::OptionsFile, &path, true);
+        assert_eq!(layers.layers.len(), 1);
+        fs::remove_file(path).expect("removed");
+    }
+}
