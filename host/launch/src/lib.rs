@@ -3,6 +3,7 @@
 //! ```text
 //! Launch ── program  where the program is, as execvp finds it
 //!        ── library  where the preload library lies, so that the program's loader finds it
+//!        ── ledger   the file in which the library keeps its accounts
 //!        ── environment  the program's environment, with the library or as if plain
 //!        └─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //! ```
@@ -14,10 +15,12 @@
 #![forbid(unsafe_code)]
 
 mod environment;
+mod ledger;
 mod library;
 mod program;
 mod run;
 
+pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::Failure;
 pub use run::{Ended, How};
@@ -25,6 +28,7 @@ pub use underbar_runtime::follow::carry::Reason;
 pub use underbar_sys::process::Usage;
 
 use std::ffi::OsString;
+use std::fs::File;
 
 /// A program to be run.
 pub struct Launch<'a> {
@@ -38,6 +42,8 @@ pub struct Launch<'a> {
     pub variables: Vec<(OsString, OsString)>,
     /// Are the programs that it starts followed, too?
     pub follow: bool,
+    /// Files in place of its standard input, output and error; None: those of the caller.
+    pub streams: [Option<&'a File>; 3],
 }
 
 impl Launch<'_> {
