@@ -4,6 +4,7 @@
    interrupt: Ctrl-C, then USR1 to the job's process alone, then TERM. A second INT, sent on by a wrapper,
               would have come before the USR1.
    stop:      Ctrl-Z; when the shell sees the job stopped, it continues it (fg), then TERM.
+   alone:     the same by signals to the job's process alone: TSTP, CONT, TERM.
    Nothing waits for time but for the 30 seconds after which a test that hangs fails. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +45,7 @@ static void expect(int terminal, const char *text) {
 }
 
 /* The shell: session leader with the terminal; the job gets a process group of its own. */
-static int shell(char **command, int tell_job, int go_on) {
+static int shell(char **command, int tell_job, int go_on, int alone) {
     signal(SIGTTOU, SIG_IGN);
     pid_t job = fork();
     if (!job) {
@@ -75,7 +76,7 @@ static int shell(char **command, int tell_job, int go_on) {
         char byte;
         if (read(go_on, &byte, 1) != 1) return 95;
         tcsetpgrp(0, job);
-        kill(-job, SIGCONT);
+        kill(alone ? job : -job, SIGCONT);
     }
 }
 
@@ -91,7 +92,8 @@ int main(int count, char **arguments) {
     settings.c_cc[VQUIT] = 28;
     pid_t pid = forkpty(&terminal, 0, &settings, 0);
     if (pid < 0) return 91;
-    if (!pid) return shell(arguments + 2, tell_job[1], go_on[0]);
+    int alone = !strcmp(arguments[1], "alone");
+    if (!pid) return shell(arguments + 2, tell_job[1], go_on[0], alone);
     if (read(tell_job[0], &job, sizeof job) != sizeof job) return 92;
     expect(terminal, "ready\n");
     if (!strcmp(arguments[1], "interrupt")) {
@@ -100,7 +102,8 @@ int main(int count, char **arguments) {
         kill(job, SIGUSR1);
         expect(terminal, "10\n");
     } else {
-        if (write(terminal, "\032", 1) != 1) return 93;
+        if (alone) kill(job, SIGTSTP);
+        else if (write(terminal, "\032", 1) != 1) return 93;
         expect(terminal, "job stopped\r\n");
         if (write(go_on[1], "", 1) != 1) return 94;
         expect(terminal, "18\n");

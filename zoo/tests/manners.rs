@@ -295,7 +295,7 @@ fn a_program_stopped_and_continued_by_somebody_else_runs_on() {
 #[test]
 fn ctrl_c_and_ctrl_z_are_what_they_are_without_us() {
     let terminal = compiled("terminal", "terminal", &["-lutil"]);
-    for mode in ["interrupt", "stop"] {
+    for mode in ["interrupt", "stop", "alone"] {
         let transcript = |way| {
             let line = line(way, &[text(&program("signals")), "quiet"]);
             let result = left(Command::new(&terminal).arg(mode).args(line));

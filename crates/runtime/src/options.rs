@@ -16,12 +16,10 @@ use core::sync::atomic::Ordering;
 use underbar_options::{Base, ProgramName, Settings, Severity, Size, WhereSet};
 use underbar_sys::{file, syscall};
 
-use crate::follow::environment::Environment;
+use crate::follow::environment::{Environment, LEDGER};
 use crate::ledger::attach;
 use crate::{follow, heap, ledger};
 
-/// Names the ledger file.
-pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
 /// `le` for the documented defaults of Language Environment.

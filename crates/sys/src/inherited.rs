@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// What the command was given at exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inherited {
-    /// The signals that were ignored.
+    /// The signals that were ignored, of the standard ones (1 to 31).
     pub ignored: SignalSet,
     /// Bit n: descriptor n (0 to 2) was closed.
     pub closed: u32,
@@ -34,7 +34,7 @@ extern "C" fn note() {
     const FCNTL: usize = 72;
     const F_GETFD: usize = 1;
     let mut ignored = SignalSet::NONE;
-    for signal in 1..=64 {
+    for signal in 1..=31 {
         if disposition(signal) == Disposition::Ignore {
             ignored = ignored.with(signal);
         }

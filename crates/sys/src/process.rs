@@ -80,6 +80,8 @@ pub struct Start<'a> {
     pub environment: Strings<'a>,
     /// What the command was given at exec, to be handed on.
     pub inherited: Inherited,
+    /// For standard input, output and error: the descriptor that takes its place, above 2; None leaves it.
+    pub streams: [Option<i32>; 3],
     /// The signals to be held back in the program: those that the command was given as held back.
     pub mask: SignalSet,
 }
@@ -144,7 +146,7 @@ const CANNOT_EXECUTE: i32 = 126;
 
 /// Turns this process itself into the program. Comes back only with the reason for which it could not.
 pub fn replace(start: &Start<'_>) -> Refused {
-    hand_on(start.inherited, start.mask);
+    hand_on(start);
     // As execvp: a path that is not there, or may not be executed, gives way to the next one; if none
     // works, "not allowed" says more than "not there".
     let mut worst = Refused { reason: Errno::ENOENT, path: 0 };
@@ -160,18 +162,24 @@ pub fn replace(start: &Start<'_>) -> Refused {
     worst
 }
 
-/// Makes signals and standard descriptors what they were when the command was started.
-fn hand_on(inherited: Inherited, mask: SignalSet) {
+/// Makes signals and standard descriptors what they were when the command was started, but for the streams
+/// that were asked for.
+fn hand_on(start: &Start<'_>) {
+    const DUP2: usize = 33;
     for signal in [name::PIPE, name::CHLD] {
-        let given = if inherited.ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
+        let given =
+            if start.inherited.ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
         let _ = set_disposition(signal, given);
     }
-    for fd in 0..=2 {
-        if inherited.closed >> fd & 1 == 1 {
-            let _ = close(fd);
+    for (fd, stream) in start.streams.into_iter().enumerate() {
+        if let Some(other) = stream {
+            // SAFETY: no memory is involved.
+            let _ = unsafe { syscall3(DUP2, other as usize, fd, 0) };
+        } else if start.inherited.closed >> fd & 1 == 1 {
+            let _ = close(fd as i32);
         }
     }
-    let _ = set_mask(mask);
+    let _ = set_mask(start.mask);
 }
 
 /// What happened to a child.
@@ -377,6 +385,7 @@ mod tests {
             arguments: Strings::new(&mut second, arguments.iter().copied()).expect("room"),
             environment: Strings::new(&mut third, []).expect("room"),
             inherited: inherited(),
+            streams: [None; 3],
             mask: SignalSet::NONE,
         })
         .expect("started");

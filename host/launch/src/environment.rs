@@ -6,10 +6,7 @@ use std::ffi::{CString, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use underbar_runtime::follow::NO_FOLLOW;
-use underbar_runtime::follow::environment::{PRELOAD, entries, is_our_library};
-
-/// The variable that names the ledger's file.
-const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
+use underbar_runtime::follow::environment::{LEDGER, PRELOAD, entries, is_our_library};
 
 /// The caller's environment. Read as the kernel passed it, since the standard library leaves out strings
 /// without `=`; nothing of this process has changed it.

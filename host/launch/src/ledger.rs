@@ -11,6 +11,7 @@
 //! Not here: its layout (the `ledger` crate), and what is made of it.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -19,6 +20,7 @@ use std::process;
 
 use underbar_ledger::layout::{FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::{LedgerView, SlotState, make};
+use underbar_runtime::follow::environment::LEDGER;
 use underbar_sys::syscall::{Errno, clock_nanoseconds, getuid, kill};
 
 const CLOCK_BOOTTIME: u32 = 7;
@@ -80,10 +82,22 @@ impl LedgerFile {
         self.file.write_all_at(&make::header_page(process::id(), now, options.len(), keep), 0)
     }
 
-    /// The path for UNDERBAR_LEDGER.
+    /// The variable that tells the library where it is.
+    #[must_use]
+    pub fn variable(&self) -> (OsString, OsString) {
+        (String::from_utf8_lossy(LEDGER).into_owned().into(), self.path.clone().into())
+    }
+
+    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Leaves the file behind, for a program that has no parent.
+    pub fn keep(mut self) -> PathBuf {
+        self.keep = true;
+        self.path.clone()
     }
 
     /// What is in it now: the head, and every slot up to the last that was ever used.

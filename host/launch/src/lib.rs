@@ -28,6 +28,7 @@ pub use underbar_runtime::follow::carry::Reason;
 pub use underbar_sys::process::Usage;
 
 use std::ffi::OsString;
+use std::fs::File;
 
 /// A program to be run.
 pub struct Launch<'a> {
@@ -41,6 +42,8 @@ pub struct Launch<'a> {
     pub variables: Vec<(OsString, OsString)>,
     /// Are the programs that it starts followed, too?
     pub follow: bool,
+    /// Files in place of its standard input, output and error; None: those of the caller.
+    pub streams: [Option<&'a File>; 3],
 }
 
 /// The user whose rights this process has.

@@ -89,13 +89,14 @@ impl Library {
     }
 }
 
-fn write_once(folder: &Path, is_shared: bool, content: &[u8], hash: &str) -> io::Result<PathBuf> {
-    let folder = folder.join(hash);
+fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io::Result<PathBuf> {
+    let folder = parent.join(hash);
     if folder.as_os_str().as_bytes().iter().any(|byte| b" \t\n:$".contains(byte)) {
         return Err(io::Error::other("its path cannot stand in LD_PRELOAD"));
     }
     let path = folder.join("libunderbar.so");
-    create_folders(&folder, is_shared)?;
+    let both = [parent, folder.as_path()];
+    create_folders(&folder, if is_shared { &both } else { &[] })?;
     if !File::open(&path).is_ok_and(|file| has_content(file, content)) {
         write_new(&folder, &path, content)?;
     }
@@ -106,16 +107,14 @@ fn write_once(folder: &Path, is_shared: bool, content: &[u8], hash: &str) -> io:
     Ok(path)
 }
 
-/// Creates `…/underbar/HASH`; in a place where others can write, both must be folders of ours alone.
-fn create_folders(folder: &Path, is_shared: bool) -> io::Result<()> {
-    let mode = if is_shared { 0o700 } else { 0o755 };
+/// Creates `folder`, where it is not there. Those of `private` must then be folders of ours alone.
+pub(crate) fn create_folders(folder: &Path, private: &[&Path]) -> io::Result<()> {
+    let mode = if private.is_empty() { 0o755 } else { 0o700 };
     DirBuilder::new().recursive(true).mode(mode).create(folder)?;
-    if is_shared {
-        for folder in [folder.parent().unwrap_or(folder), folder] {
-            let status = fs::symlink_metadata(folder)?;
-            if !status.is_dir() || status.uid() != getuid() || status.mode() & 0o022 != 0 {
-                return Err(io::Error::other("it is not ours alone"));
-            }
+    for folder in private {
+        let status = fs::symlink_metadata(folder)?;
+        if !status.is_dir() || status.uid() != getuid() || status.mode() & 0o022 != 0 {
+            return Err(io::Error::other("it is not ours alone"));
         }
     }
     Ok(())

@@ -18,6 +18,7 @@ use crate::environment;
 use crate::program::{self, Failure, c_string};
 use crate::{Launch, Reason};
 use std::ffi::{CStr, CString};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process;
 use std::ptr;
@@ -82,7 +83,8 @@ impl Ended {
 }
 
 impl Launch<'_> {
-    /// Runs the program to its end.
+    /// Runs the program to its end. In a process with several threads, the others must hold back all signals:
+    /// what is sent to the process goes to any thread that does not.
     pub fn run(&self) -> Result<Ended, Failure> {
         let not_carried = self.not_carried();
         let prepared = Prepared::new(self, not_carried)?;
@@ -200,6 +202,7 @@ fn stop_too(by: i32) {
 
 /// Everything that exec needs, as C strings.
 struct Prepared {
+    streams: [Option<i32>; 3],
     paths: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
@@ -219,7 +222,8 @@ impl Prepared {
         }
         let path = library.map(|library| library.path().as_os_str().as_bytes());
         let environment = environment::of_program(environment::own(), path, &variables);
-        Ok(Prepared { paths: program::paths(&launch.program)?, arguments, environment })
+        let streams = launch.streams.map(|stream| stream.map(AsRawFd::as_raw_fd));
+        Ok(Prepared { streams, paths: program::paths(&launch.program)?, arguments, environment })
     }
 
     /// A file that the kernel does not know how to execute is a shell script without `#!`, as for `execvp`.
@@ -230,6 +234,7 @@ impl Prepared {
         let script = self.paths.get(refused.path)?.clone();
         let rest = self.arguments.iter().skip(1).cloned();
         Some(Prepared {
+            streams: self.streams,
             paths: vec![c"/bin/sh".into()],
             arguments: [c"/bin/sh".into(), script].into_iter().chain(rest).collect(),
             environment: self.environment.clone(),
@@ -245,6 +250,7 @@ impl Prepared {
             arguments: strings(&mut second, &self.arguments),
             environment: strings(&mut third, &self.environment),
             inherited: inherited(),
+            streams: self.streams,
             mask,
         })
     }
@@ -253,4 +259,47 @@ impl Prepared {
 fn strings<'a>(slots: &'a mut [*const std::ffi::c_char], strings: &'a [CString]) -> Strings<'a> {
     let strings = strings.iter().map(CString::as_c_str as fn(&CString) -> &CStr);
     Strings::new(slots, strings).expect("there is a slot for each string and one more")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::{Read, Seek, Write};
+
+    #[test]
+    fn a_program_reads_and_writes_the_files_in_place_of_its_streams() {
+        let folder = std::env::temp_dir().join(format!("underbar-run-{}", process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let open = |name: &str| {
+            let mut options = fs::OpenOptions::new();
+            options
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(folder.join(name))
+                .expect("a file")
+        };
+        let (mut input, mut output, mut error) = (open("input"), open("output"), open("error"));
+        input.write_all(b"three words here").expect("written");
+        input.rewind().expect("at its start");
+        let launch = Launch {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), "wc -w; echo wrong >&2; exit 6".into()],
+            library: None,
+            variables: Vec::new(),
+            follow: true,
+            streams: [Some(&input), Some(&output), Some(&error)],
+        };
+        let ended = launch.run().expect("a shell");
+        assert_eq!((ended.how, ended.not_carried), (How::Exited(6), None));
+        let text = |file: &mut fs::File| {
+            let mut text = String::new();
+            file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("text");
+            text
+        };
+        assert_eq!((text(&mut output).trim(), text(&mut error).trim()), ("3", "wrong"));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 }

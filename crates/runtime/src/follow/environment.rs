@@ -15,6 +15,8 @@ use underbar_sys::syscall::{map_anonymous, munmap};
 
 /// The variable that names libraries for the loader.
 pub const PRELOAD: &[u8] = b"LD_PRELOAD";
+/// The variable that names the file of the ledger.
+pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
 /// What our own variables start with.
 pub const OURS: &[u8] = b"UNDERBAR_";
 

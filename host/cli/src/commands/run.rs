@@ -58,8 +58,10 @@ impl Run {
             library: library.as_ref().ok(),
             variables: options.map(|text| ("UNDERBAR_OPTS".into(), text.into())).into_iter().collect(),
             follow: !self.no_follow,
+            streams: [None; 3],
         };
         if self.exec {
+            self.say_if_plain(&library);
             return self.failed(&launch.exec());
         }
         match launch.run() {
@@ -69,9 +71,7 @@ impl Run {
     }
 
     fn ended(&self, program: &OsStr, ended: &Ended, library: &Result<Library, LibraryError>) -> ExitCode {
-        if let Err(error) = library {
-            self.shared.say(Kind::Warning, format_args!("the program ran plain: {error}"));
-        }
+        self.say_if_plain(library);
         let report = if self.shared.json { json(program, ended) } else { text(program, ended) };
         self.shared.report(&report, ended.pid, program);
         if self.shared.verbose
@@ -80,6 +80,12 @@ impl Run {
             self.shared.say(Kind::Note, format_args!("library {}", library.path().display()));
         }
         ended.leave()
+    }
+
+    fn say_if_plain(&self, library: &Result<Library, LibraryError>) {
+        if let Err(error) = library {
+            self.shared.say(Kind::Warning, format_args!("the program runs plain: {error}"));
+        }
     }
 
     fn failed(&self, failure: &Failure) -> ExitCode {
