@@ -61,7 +61,11 @@ impl Layers {
             layers.add_file(WhereSet::ProgramFile, &folder.join("underbar.opts"), false);
         }
         if let Some(text) = env::var_os("UNDERBAR_OPTS") {
-            layers.add(WhereSet::Environment, "UNDERBAR_OPTS".to_owned(), text.to_string_lossy().into_owned());
+            layers.add(
+                WhereSet::Environment,
+                "UNDERBAR_OPTS".to_owned(),
+                text.to_string_lossy().into_owned(),
+            );
         }
         layers
     }

@@ -12,6 +12,8 @@
 
 mod carried;
 mod commands;
+mod layers;
+mod runner;
 mod say;
 mod shared;
 

@@ -1,4 +1,4 @@
-//! Messages of the command on standard error: `error:`, `warning:`, `note:`, `help:`.
+//! Messages of the command on standard error: `error:` and `warning:`.
 //!
 //! Standard output belongs to the program, always; so nothing here writes to it.
 
@@ -18,7 +18,8 @@ pub enum Color {
 }
 
 impl Color {
-    fn is_on(self) -> bool {
+    /// Whether what goes to standard error is coloured.
+    pub fn is_on(self) -> bool {
         match self {
             Color::Always => true,
             Color::Never => false,
@@ -39,8 +40,6 @@ pub enum Kind {
     Error,
     /// It does, but not all of it.
     Warning,
-    /// Worth knowing.
-    Note,
 }
 
 /// Writes a message. That nobody reads it is no failure.
@@ -48,7 +47,6 @@ pub fn say(color: Color, kind: Kind, message: impl std::fmt::Display) {
     let (word, code) = match kind {
         Kind::Error => ("error", "1;31"),
         Kind::Warning => ("warning", "1;33"),
-        Kind::Note => ("note", "1"),
     };
     let line = if color.is_on() {
         format!("\x1b[{code}munderbar: {word}:\x1b[0m {message}\n")

@@ -1,10 +1,16 @@
 //! Flags that all commands have, and what they mean in common.
 
-use crate::say::{Color, Kind, say};
-use clap::Args;
+use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use underbar_options::{Base, WhereSet};
+
+use crate::layers::Layers;
+use crate::say::{Color, Kind, say};
 
 /// Flags of all commands.
 #[derive(Args, Clone, Debug)]
@@ -16,6 +22,10 @@ pub struct Shared {
     /// A file of run-time options; --opts is stronger
     #[arg(long, value_name = "FILE")]
     pub opts_file: Option<PathBuf>,
+
+    /// Defaults below all options: underbar's own, or the documented ones of Language Environment
+    #[arg(long, value_enum, value_name = "BASE", default_value_t = OptsBase::Underbar)]
+    pub opts_base: OptsBase,
 
     /// Write the report to FILE instead of standard error; %p, %e and %h are process, program and host
     #[arg(short, long, value_name = "FILE")]
@@ -38,31 +48,45 @@ pub struct Shared {
     pub color: Color,
 }
 
+/// Defaults below all options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OptsBase {
+    /// underbar's own: HEAP(AUTO,AUTO,ANYWHERE,AUTO)
+    Underbar,
+    /// Those that IBM documents for Language Environment: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K)
+    Le,
+}
+
+impl From<OptsBase> for Base {
+    fn from(base: OptsBase) -> Base {
+        match base {
+            OptsBase::Underbar => Base::Underbar,
+            OptsBase::Le => Base::LanguageEnvironment,
+        }
+    }
+}
+
 impl Shared {
     /// Writes a message on standard error.
     pub fn say(&self, kind: Kind, message: impl std::fmt::Display) {
         say(self.color, kind, message);
     }
 
-    /// The options from the file and the command line, the stronger last; None where there are none.
-    /// A file that cannot be read is a warning: options change how a program runs, not whether.
-    pub fn options_text(&self) -> Option<String> {
-        let from_file = self.opts_file.as_ref().and_then(|path| match fs::read_to_string(path) {
-            Ok(text) => Some(text),
-            Err(error) => {
-                self.say(Kind::Warning, format_args!("options file {}: {error}", path.display()));
-                None
-            }
-        });
-        match (from_file, self.opts.clone()) {
-            (Some(file), Some(own)) => Some(format!("{}\n{own}", file.trim_end())),
-            (file, own) => file.or(own),
+    /// All layers of options for a run of this program.
+    pub fn layers(&self, program: &OsStr) -> Layers {
+        let mut layers = Layers::of_run(self.opts_base.into(), find(program).as_deref());
+        if let Some(path) = &self.opts_file {
+            layers.add_file(WhereSet::OptionsFile, path, true);
         }
+        if let Some(text) = &self.opts {
+            layers.add(WhereSet::CommandLine, "--opts".to_owned(), text.clone());
+        }
+        layers
     }
 
     /// Writes a report where it was asked for. One that cannot be written is a warning, never a changed exit
     /// code; a reader that has gone away is none.
-    pub fn report(&self, text: &str, pid: i32, program: &std::ffi::OsStr) {
+    pub fn report(&self, text: &str, pid: i32, program: &OsStr) {
         if self.quiet && self.output.is_none() {
             return;
         }
@@ -82,10 +106,19 @@ impl Shared {
     }
 }
 
+/// The program's file, as the shell finds it.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Some(path.to_owned());
+    }
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(path)).find(|path| path.is_file())
+}
+
 /// Puts process, program and host into a file name: `%p`, `%e`, `%h`, and `%%` for a percent sign.
-fn expand(name: &std::path::Path, pid: i32, program: &std::ffi::OsStr) -> PathBuf {
+pub fn expand(name: &Path, pid: i32, program: &OsStr) -> PathBuf {
     let Some(text) = name.to_str().filter(|text| text.contains('%')) else { return name.to_path_buf() };
-    let program = std::path::Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+    let program = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
     let mut result = String::new();
     let mut rest = text.chars();
     while let Some(character) = rest.next() {

@@ -25,6 +25,7 @@ pub use library::{Library, LibraryError};
 pub use program::Failure;
 pub use run::{Ended, How};
 pub use underbar_runtime::follow::carry::Reason;
+pub use underbar_runtime::follow::counter_of;
 pub use underbar_sys::process::Usage;
 
 use std::ffi::OsString;

@@ -27,43 +27,51 @@ impl Report {
     /// Makes the report. `alive` tells whether a process still exists; it is asked only about
     /// those that have not said that they ended.
     #[must_use]
-    pub fn from_ledger(ledger: &LedgerView<'_>, facts: Facts, alive: impl Fn(u32) -> bool) -> Report {
+    pub fn from_ledger(ledger: &LedgerView<'_>, mut facts: Facts, alive: impl Fn(u32) -> bool) -> Report {
         let mut processes: Vec<Process> =
             ledger.slots().map(|slot| section(&slot, ledger.made_ns(), &alive)).collect();
         processes.sort_by_key(|process| (process.started_ns, process.process));
-
-        let mut counters = Figures::zero();
-        for process in &processes {
-            counters.fold(&process.counters);
+        if facts.options.text.is_empty() {
+            facts.options.text = String::from_utf8_lossy(ledger.options().0).into_owned();
         }
-        for key in facts.not_followed {
-            let mut one = Figures::zero();
-            one.set(key, 1);
-            counters.fold(&one);
-        }
-        let mut options = facts.options;
-        if options.text.is_empty() {
-            options.text = String::from_utf8_lossy(ledger.options().0).into_owned();
-        }
-        let tree = Tree {
-            processes: processes.iter().fold(0, |sum, process| sum.saturating_add(process.processes)),
-            programs: 0,
-            unrecorded: ledger.unrecorded(),
-            counters,
-        };
-        let mut report = Report {
-            schema: SCHEMA.to_owned(),
-            underbar: env!("CARGO_PKG_VERSION").to_owned(),
-            host: facts.host,
-            run: facts.run,
-            steps: facts.steps,
-            options,
-            tree,
-            processes,
-        };
-        report.tree.programs = report.programs().len() as u64;
-        report
+        assemble(processes, ledger.unrecorded(), facts)
     }
+
+    /// The report of a run that kept no accounts.
+    #[must_use]
+    pub fn without_ledger(facts: Facts) -> Report {
+        assemble(Vec::new(), 0, facts)
+    }
+}
+
+fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
+    let mut counters = Figures::zero();
+    for process in &processes {
+        counters.fold(&process.counters);
+    }
+    for key in facts.not_followed {
+        let mut one = Figures::zero();
+        one.set(key, 1);
+        counters.fold(&one);
+    }
+    let tree = Tree {
+        processes: processes.iter().fold(0, |sum, process| sum.saturating_add(process.processes)),
+        programs: 0,
+        unrecorded,
+        counters,
+    };
+    let mut report = Report {
+        schema: SCHEMA.to_owned(),
+        underbar: env!("CARGO_PKG_VERSION").to_owned(),
+        host: facts.host,
+        run: facts.run,
+        steps: facts.steps,
+        options: facts.options,
+        tree,
+        processes,
+    };
+    report.tree.programs = report.programs().len() as u64;
+    report
 }
 
 fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(u32) -> bool) -> Process {

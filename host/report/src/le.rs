@@ -164,12 +164,22 @@ pub fn render(report: &Report) -> String {
     text
 }
 
+/// The date and time of the run's start, as headings have it: `11/20/26 10:15:07 AM`.
+#[must_use]
+pub fn date(report: &Report) -> String {
+    date_after(report, 0)
+}
+
+fn date_after(report: &Report, nanoseconds: u64) -> String {
+    let seconds = report.run.started_unix_ns.saturating_add(nanoseconds) / 1_000_000_000;
+    let local = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_add(report.host.utc_offset_seconds);
+    date_and_time(local)
+}
+
 fn one(text: &mut String, report: &Report, process: &Process) {
-    let started = report.run.started_unix_ns.saturating_add(process.started_ns) / 1_000_000_000;
-    let local = i64::try_from(started).unwrap_or(i64::MAX).saturating_add(report.host.utc_offset_seconds);
     let name: String = process.name().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_and_time(local));
+    let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_after(report, process.started_ns));
     let _ = writeln!(text, "underbar {}\n", level(&report.underbar));
     for section in &SECTIONS {
         let _ = writeln!(text, "    {} statistics:", section.title);

@@ -76,22 +76,25 @@ pub fn is_followed() -> bool {
 
 /// Counts a started program that is not followed.
 pub fn count_not_followed(reason: Reason) {
-    ledger::add(
-        match reason {
-            Reason::Static => Key::NotFollowedStatic,
-            Reason::SetUid => Key::NotFollowedSetUid,
-            Reason::FileCapabilities => Key::NotFollowedCapabilities,
-            Reason::Bits32 => Key::NotFollowedBits32,
-            Reason::OtherLibc => Key::NotFollowedOtherLibc,
-            Reason::OtherMachine => Key::NotFollowedOtherMachine,
-            Reason::Unreadable => Key::NotFollowedUnreadable,
-            Reason::Malformed => Key::NotFollowedMalformed,
-            Reason::PreloadNotVisible => Key::NotFollowedPreloadHidden,
-            Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
-            Reason::NotAsked => Key::NotFollowedByRequest,
-        },
-        1,
-    );
+    ledger::add(counter_of(reason), 1);
+}
+
+/// The counter of a reason.
+#[must_use]
+pub const fn counter_of(reason: Reason) -> Key {
+    match reason {
+        Reason::Static => Key::NotFollowedStatic,
+        Reason::SetUid => Key::NotFollowedSetUid,
+        Reason::FileCapabilities => Key::NotFollowedCapabilities,
+        Reason::Bits32 => Key::NotFollowedBits32,
+        Reason::OtherLibc => Key::NotFollowedOtherLibc,
+        Reason::OtherMachine => Key::NotFollowedOtherMachine,
+        Reason::Unreadable => Key::NotFollowedUnreadable,
+        Reason::Malformed => Key::NotFollowedMalformed,
+        Reason::PreloadNotVisible => Key::NotFollowedPreloadHidden,
+        Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
+        Reason::NotAsked => Key::NotFollowedByRequest,
+    }
 }
 
 /// Who will run the new program.

@@ -1,27 +1,35 @@
 //! `underbar run -- PROGRAM ARGUMENTS`: run, and report when the program has ended.
 //!
 //! ```text
-//! library placed ─> program run (launch) ─> report ─> we end as the program ended
+//! library placed ─> program run, accounts kept (runner) ─> report ─> we end as the program ended
 //!      │ no place: plain run, said once at the end
 //! ```
 //!
 //! Invariant: nothing is written while the program runs, nothing ever to standard output, and nothing that
 //! goes wrong here changes how the program runs or what it returns.
 
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
+use underbar_report::model::file_name;
+use underbar_report::{Report, le, summary};
+
+use crate::runner::{Finished, Runner};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::{OWN_FAILURE, carried};
-use clap::Args;
-use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
-use std::process::ExitCode;
-use underbar_launch::{Ended, Failure, How, Launch, Library, LibraryError, Reason};
 
 /// The flags of `run`.
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]
     shared: Shared,
+
+    /// Form of the report: a summary, or the storage report of Language Environment
+    #[arg(long, value_enum, value_name = "FORM")]
+    report: Option<Form>,
 
     /// Follow only the program itself, not those that it starts
     #[arg(long, overrides_with = "follow")]
@@ -44,6 +52,15 @@ pub struct Run {
     pub program: Vec<OsString>,
 }
 
+/// Forms of a report for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// At most 20 lines (the default)
+    Summary,
+    /// The documented 31-bit storage report; also what RPTSTG(ON) asks for
+    Le,
+}
+
 impl Run {
     /// Runs the program; comes back only where it could not be run.
     pub fn run(self) -> ExitCode {
@@ -51,35 +68,74 @@ impl Run {
             return ExitCode::from(OWN_FAILURE);
         };
         let library = carried::library(!self.exec);
-        let options = self.shared.options_text();
-        let launch = Launch {
-            program: program.clone(),
-            arguments: arguments.to_vec(),
+        let layers = self.shared.layers(program);
+        let runner = Runner {
             library: library.as_ref().ok(),
-            variables: options.map(|text| ("UNDERBAR_OPTS".into(), text.into())).into_iter().collect(),
+            layers: &layers,
             follow: !self.no_follow,
             streams: [None; 3],
         };
         if self.exec {
             self.say_if_plain(&library);
-            return self.failed(&launch.exec());
+            let ledger = self.kept_ledger(&layers.text());
+            let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
+            return self.failed(&failure);
         }
-        match launch.run() {
-            Ok(ended) => self.ended(program, &ended, &library),
+        match runner.run(program, arguments) {
+            Ok(finished) => {
+                self.say_if_plain(&library);
+                for warning in layers.warnings() {
+                    self.shared.say(Kind::Warning, warning);
+                }
+                self.ended(&layers.settings(program), finished)
+            }
             Err(failure) => self.failed(&failure),
         }
     }
 
-    fn ended(&self, program: &OsStr, ended: &Ended, library: &Result<Library, LibraryError>) -> ExitCode {
-        self.say_if_plain(library);
-        let report = if self.shared.json { json(program, ended) } else { text(program, ended) };
-        self.shared.report(&report, ended.pid, program);
-        if self.shared.verbose
-            && let Ok(library) = library
-        {
-            self.shared.say(Kind::Note, format_args!("library {}", library.path().display()));
+    /// The ledger of a program without a parent: where -o says, and otherwise none.
+    fn kept_ledger(&self, options: &str) -> Option<LedgerFile> {
+        let path = self.shared.output.as_ref()?;
+        let path = crate::shared::expand(path, std::process::id().cast_signed(), &self.program[0]);
+        match LedgerFile::create_at(&path, options.as_bytes(), true) {
+            Ok(ledger) => Some(ledger),
+            Err(error) => {
+                self.shared.say(Kind::Warning, format_args!("no accounts: {}: {error}", path.display()));
+                None
+            }
         }
+    }
+
+    fn ended(&self, settings: &underbar_options::Settings, finished: Finished) -> ExitCode {
+        let Finished { ended, report, no_accounts } = finished;
+        if let Some(reason) = no_accounts {
+            self.shared.say(Kind::Warning, format_args!("no accounts were kept: {reason}"));
+        }
+        let mut text = String::new();
+        if settings.report_options() && !self.shared.json {
+            let date = le::date(&report);
+            // Writing to a string cannot fail.
+            let _ = settings.write_options_report(file_name(&report.run.program), &date, &mut text);
+            text.push('\n');
+        }
+        let form = self.report.unwrap_or(if settings.report_storage() { Form::Le } else { Form::Summary });
+        text += &self.rendered(&report, form);
+        self.shared.report(&text, ended.pid, &self.program[0]);
         ended.leave()
+    }
+
+    fn rendered(&self, report: &Report, form: Form) -> String {
+        if self.shared.json {
+            return report.to_json();
+        }
+        match form {
+            Form::Le => le::render(report),
+            Form::Summary => {
+                let suggestions = underbar_advise::advise(report);
+                let colour = self.shared.output.is_none() && self.shared.color.is_on();
+                summary::render(report, &underbar_advise::lines::for_summary(&suggestions), colour)
+            }
+        }
     }
 
     fn say_if_plain(&self, library: &Result<Library, LibraryError>) {
@@ -91,92 +147,5 @@ impl Run {
     fn failed(&self, failure: &Failure) -> ExitCode {
         self.shared.say(Kind::Error, failure);
         ExitCode::from(u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE))
-    }
-}
-
-/// The step timings, for people.
-fn text(program: &OsStr, ended: &Ended) -> String {
-    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
-    let usage = &ended.usage;
-    let mut text = String::new();
-    let how = match ended.how {
-        How::Exited(code) => format!("exit code {code}"),
-        How::Killed(signal) => format!("killed by signal {signal}"),
-    };
-    let _ = writeln!(text, "underbar: {}, process {}, {how}", program.to_string_lossy(), ended.pid);
-    let _ = writeln!(
-        text,
-        "  elapsed {:.3} s, CPU user {:.3} s, system {:.3} s",
-        ended.elapsed.as_secs_f64(),
-        seconds(usage.user_nanoseconds()),
-        seconds(usage.system_nanoseconds()),
-    );
-    let _ = writeln!(
-        text,
-        "  peak resident {} KiB, page faults {} ({} from a device), switches {} waiting, {} forced",
-        usage.peak_resident_bytes() / 1024,
-        usage.minor_faults() + usage.major_faults(),
-        usage.major_faults(),
-        usage.voluntary_switches(),
-        usage.involuntary_switches(),
-    );
-    if let Some(reason) = ended.not_carried {
-        let _ = writeln!(text, "  not followed: {}", reason.texts().1);
-    }
-    text
-}
-
-/// The same as one JSON object; integers in bytes and nanoseconds.
-fn json(program: &OsStr, ended: &Ended) -> String {
-    let usage = &ended.usage;
-    let mut text = String::from("{\"schema\":\"underbar.report/1\",\"program\":");
-    quote(&mut text, &program.to_string_lossy());
-    let (code, signal) = match ended.how {
-        How::Exited(code) => (code.to_string(), "null".to_owned()),
-        How::Killed(signal) => ("null".to_owned(), signal.to_string()),
-    };
-    let _ = write!(text, ",\"pid\":{},\"exit_code\":{code},\"signal\":{signal},\"step\":{{", ended.pid);
-    let figures = [
-        ("elapsed_ns", ended.elapsed.as_nanos().try_into().unwrap_or(u64::MAX)),
-        ("cpu_user_ns", usage.user_nanoseconds()),
-        ("cpu_system_ns", usage.system_nanoseconds()),
-        ("peak_resident_bytes", usage.peak_resident_bytes()),
-        ("minor_faults", usage.minor_faults()),
-        ("major_faults", usage.major_faults()),
-        ("voluntary_switches", usage.voluntary_switches()),
-        ("involuntary_switches", usage.involuntary_switches()),
-    ];
-    for (number, (key, value)) in figures.into_iter().enumerate() {
-        let _ = write!(text, "{}\"{key}\":{value}", if number == 0 { "" } else { "," });
-    }
-    let reason = ended.not_carried.map(|reason: Reason| format!("\"{}\"", reason.texts().0));
-    let _ = writeln!(text, "}},\"not_followed\":{}}}", reason.as_deref().unwrap_or("null"));
-    text
-}
-
-/// A JSON string.
-fn quote(text: &mut String, value: &str) {
-    text.push('"');
-    for character in value.chars() {
-        match character {
-            '"' | '\\' => text.extend(['\\', character]),
-            '\0'..='\x1f' => {
-                let _ = write!(text, "\\u{:04x}", u32::from(character));
-            }
-            _ => text.push(character),
-        }
-    }
-    text.push('"');
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_strings_are_escaped() {
-        let mut text = String::new();
-        quote(&mut text, "a\"b\\c\n\u{e9}");
-        assert_eq!(text, "\"a\\\"b\\\\c\\u000a\u{e9}\"");
     }
 }

@@ -1,0 +1,171 @@
+//! One run of a program with its accounts: what `run`, `tune`, `compare` and `demo` have in common.
+//!
+//! ```text
+//! Runner (library, options) ── run(program) ─> ledger made ─> program run ─> ledger read ─> Finished
+//! ```
+//!
+//! Invariant: what goes wrong with the accounts is said in the result; it never keeps the program from running.
+//! Not here: what is printed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use underbar_launch::ledger::is_alive;
+use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, counter_of};
+use underbar_ledger::LedgerView;
+use underbar_report::gather::Facts;
+use underbar_report::model::{End, Host, Options, Report, Run};
+use underbar_report::steps::Steps;
+
+use crate::layers::Layers;
+
+/// How programs are run.
+pub struct Runner<'a> {
+    /// The library to load; None runs plain, without accounts.
+    pub library: Option<&'a Library>,
+    /// The options in force.
+    pub layers: &'a Layers,
+    /// Are the programs that it starts followed, too?
+    pub follow: bool,
+    /// Files in place of its standard input, output and error.
+    pub streams: [Option<&'a File>; 3],
+}
+
+/// A run that has ended.
+pub struct Finished {
+    /// How the program ended, and what it took.
+    pub ended: Ended,
+    /// The report; its processes are empty where there was no ledger.
+    pub report: Report,
+    /// Why there are no accounts, where there should be some.
+    pub no_accounts: Option<String>,
+}
+
+impl Runner<'_> {
+    /// Runs a program to its end.
+    ///
+    /// # Errors
+    /// Where it could not be started.
+    pub fn run(&self, program: &OsStr, arguments: &[OsString]) -> Result<Finished, Failure> {
+        let text = self.layers.text();
+        let mut no_accounts = None;
+        let ledger = self.library.and_then(|_| {
+            LedgerFile::create(text.as_bytes())
+                .map_err(|error| no_accounts = Some(format!("no place for the ledger: {error}")))
+                .ok()
+        });
+        let started_unix_ns = now();
+        let ended = self.launch(program, arguments, ledger.as_ref()).run()?;
+        let mut bytes = Vec::new();
+        if let Some(ledger) = &ledger {
+            match ledger.read() {
+                Ok(read) => bytes = read,
+                Err(error) => no_accounts = Some(format!("the ledger could not be read: {error}")),
+            }
+        }
+        let facts = Facts {
+            host: host(),
+            run: Run {
+                program: program.to_string_lossy().into_owned(),
+                arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+                process: u32::try_from(ended.pid).unwrap_or_default(),
+                started_unix_ns,
+                end: Some(match ended.how {
+                    How::Exited(code) => End::Exit(code),
+                    How::Killed(signal) => End::Signal(signal),
+                }),
+            },
+            steps: Some(steps(&ended)),
+            options: if self.library.is_some() {
+                self.layers.for_report(program)
+            } else {
+                Options::default()
+            },
+            not_followed: ended.not_carried.map(counter_of).into_iter().collect(),
+        };
+        let report = match LedgerView::new(&bytes) {
+            Ok(view) => Report::from_ledger(&view, facts, is_alive),
+            Err(error) => {
+                if ledger.is_some() && no_accounts.is_none() {
+                    no_accounts = Some(error.to_string());
+                }
+                Report::without_ledger(facts)
+            }
+        };
+        Ok(Finished { ended, report, no_accounts })
+    }
+
+    /// The program, ready to be started with this ledger.
+    pub fn launch(&self, program: &OsStr, arguments: &[OsString], ledger: Option<&LedgerFile>) -> Launch<'_> {
+        let mut variables: Vec<(OsString, OsString)> = ledger.map(LedgerFile::variable).into_iter().collect();
+        let text = self.layers.text();
+        if !text.is_empty() {
+            variables.push(("UNDERBAR_OPTS".into(), text.into()));
+        }
+        if let Some(base) = self.layers.base() {
+            variables.push(("UNDERBAR_BASE".into(), base.into()));
+        }
+        Launch {
+            program: program.to_owned(),
+            arguments: arguments.to_vec(),
+            library: self.library,
+            variables,
+            follow: self.follow,
+            streams: self.streams,
+        }
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn steps(ended: &Ended) -> Steps {
+    let usage = &ended.usage;
+    Steps {
+        elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),
+        user_ns: usage.user_nanoseconds(),
+        system_ns: usage.system_nanoseconds(),
+        peak_resident_bytes: usage.peak_resident_bytes(),
+        minor_faults: usage.minor_faults(),
+        major_faults: usage.major_faults(),
+        voluntary_switches: usage.voluntary_switches(),
+        involuntary_switches: usage.involuntary_switches(),
+        read_calls: None,
+        write_calls: None,
+    }
+}
+
+/// The machine, as far as figures depend on it.
+pub fn host() -> Host {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    Host {
+        kernel: format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease")),
+        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+        page_bytes: 4096,
+        memory_limit_bytes: memory_limit(),
+        thread_stack_bytes: limit("Max stack size"),
+        utc_offset_seconds: 0,
+    }
+}
+
+/// The least of what limits memory here: the address space limit, the control group, the machine's memory.
+fn memory_limit() -> Option<u64> {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    });
+    let group =
+        fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    [limit("Max address space"), group, machine].into_iter().flatten().min()
+}
+
+/// The soft limit of that name, where there is one.
+fn limit(name: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.get(name.len()..)?.split_whitespace().next()?.parse().ok()
+}
