@@ -266,6 +266,15 @@ fn a_user_who_may_not_read_the_library_runs_plain() {
 }
 
 #[test]
+fn where_looking_is_forbidden_the_program_runs_plain() {
+    let (forbidden, loaded) = (program("forbidden"), program("loaded"));
+    if code(left(&mut command(Way::Bare, &[text(&forbidden), text(&loaded)])).status) != 0 {
+        return skip("seccomp: not allowed here");
+    }
+    check(&[], &[text(&forbidden), text(&loaded)], "plain");
+}
+
+#[test]
 fn another_preloaded_library_stays_and_is_called() {
     let foreign = compiled("foreign", "foreign.so", &["-shared", "-fPIC", "-ldl"]);
     let loaded = program("loaded");
