@@ -11,7 +11,7 @@ use crate::heap::{self, Request};
 use crate::measure::Programs;
 use crate::peers::Allocator;
 use crate::workloads::{self, Workload};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The workloads that are counted, with the pairs of malloc and free in one step, and a step count that warms up.
@@ -65,11 +65,13 @@ fn instructions(
     workload: &Workload,
     steps: usize,
 ) -> Result<u64, Error> {
-    let mut command = Command::new(valgrind()?);
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=no"]);
-    command.envs(allocator.variables.iter().copied());
+    // `env` sets the preload for the workload alone. Set for valgrind, it would be loaded into valgrind's launcher,
+    // and a library that takes care where it goes would not follow from there into the tool, which is static.
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes", "env"]);
+    command.args(allocator.variables.iter().map(|(name, value)| format!("{name}={value}")));
     if let Some(preload) = &allocator.preload {
-        command.env("LD_PRELOAD", preload);
+        command.arg(format!("LD_PRELOAD={}", preload.display()));
     }
     let done = command
         .arg(&programs.workload)
@@ -78,25 +80,15 @@ fn instructions(
         .output()
         .map_err(|error| Error::Missing(format!("valgrind: {error}; apt-get install valgrind")))?;
     let text = String::from_utf8_lossy(&done.stderr);
+    // The last such line is the workload's; `env` became it and printed none, or printed before.
     let count = text
         .lines()
-        .find_map(|line| line.split_once("Collected :"))
+        .filter_map(|line| line.split_once("Collected :"))
+        .last()
         .and_then(|(_, count)| count.trim().parse().ok());
     count.filter(|_| done.status.success()).ok_or_else(|| {
         let own: Vec<&str> =
             text.lines().filter(|line| !line.starts_with("==") && !line.is_empty()).collect();
         Error::Workload(format!("{} under callgrind: {} {}", workload.name, done.status, own.join(" ")))
     })
-}
-
-/// Valgrind's own program. Debian puts a shell script of the plain name around it: a preload that takes care where
-/// it is loaded would be gone by the time the script has started the static program behind it.
-fn valgrind() -> Result<PathBuf, Error> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    ["valgrind.bin", "valgrind"]
-        .iter()
-        .find_map(|name| {
-            std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
-        })
-        .ok_or_else(|| Error::Missing("valgrind: apt-get install valgrind".to_owned()))
 }
