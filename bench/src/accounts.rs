@@ -65,13 +65,15 @@ fn instructions(
     workload: &Workload,
     steps: usize,
 ) -> Result<u64, Error> {
-    // `env` sets the preload for the workload alone. Set for valgrind, it would be loaded into valgrind's launcher,
-    // and a library that takes care where it goes would not follow from there into the tool, which is static.
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes", "env"]);
-    command.args(allocator.variables.iter().map(|(name, value)| format!("{name}={value}")));
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.envs(allocator.variables.iter().copied());
+    // Valgrind's launcher is preloaded too, and starts a static program. A library that follows programs knows itself
+    // by its file's name, and would take itself out there; under another name it is one library among others.
     if let Some(preload) = &allocator.preload {
-        command.arg(format!("LD_PRELOAD={}", preload.display()));
+        let copy = programs.workload.with_file_name(format!("counted-{}.so", allocator.name));
+        std::fs::copy(preload, &copy).map_err(|error| Error::system("copying a library", &error))?;
+        command.env("LD_PRELOAD", copy);
     }
     let done = command
         .arg(&programs.workload)
@@ -80,11 +82,9 @@ fn instructions(
         .output()
         .map_err(|error| Error::Missing(format!("valgrind: {error}; apt-get install valgrind")))?;
     let text = String::from_utf8_lossy(&done.stderr);
-    // The last such line is the workload's; `env` became it and printed none, or printed before.
     let count = text
         .lines()
-        .filter_map(|line| line.split_once("Collected :"))
-        .last()
+        .find_map(|line| line.split_once("Collected :"))
         .and_then(|(_, count)| count.trim().parse().ok());
     count.filter(|_| done.status.success()).ok_or_else(|| {
         let own: Vec<&str> =
