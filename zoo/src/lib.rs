@@ -13,7 +13,7 @@ pub mod real;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -176,13 +176,22 @@ pub struct Left {
     pub error: String,
 }
 
+/// The command without the variables that are for the tests themselves: a user has none of them, and some tests
+/// look for what is left of underbar in a program's environment.
+fn as_user(command: &mut Command) -> &mut Command {
+    ["UNDERBAR_BIN", "UNDERBAR_SKIPS", "UNDERBAR_REQUIRE_ALL"]
+        .iter()
+        .fold(command, |command, name| command.env_remove(name))
+}
+
 /// Runs a command to its end.
 ///
 /// # Panics
 /// Where it cannot be started.
 #[must_use]
 pub fn left(command: &mut Command) -> Left {
-    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output =
+        as_user(command).stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Left { status: output.status, output: text(output.stdout), error: text(output.stderr) }
 }
@@ -207,7 +216,8 @@ impl Running {
     /// Where it cannot be started.
     #[must_use]
     pub fn start(command: &mut Command) -> Running {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("started");
+        let mut child =
+            as_user(command).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("started");
         let lines = BufReader::new(child.stdout.take().expect("a pipe"));
         Running { child, lines }
     }
@@ -264,4 +274,11 @@ pub fn is_superuser_or_skips(what: &str) -> bool {
 pub fn skip(what: &str) {
     assert!(std::env::var_os("UNDERBAR_REQUIRE_ALL").is_none(), "may not be skipped: {what}");
     eprintln!("SKIPPED {what}");
+    // What a test that held prints is not shown: `cargo xtask test` counts the lines of this file instead.
+    if let Some(path) = std::env::var_os("UNDERBAR_SKIPS") {
+        let mut file =
+            fs::OpenOptions::new().create(true).append(true).open(path).expect("the list of the skipped");
+        // One write: tests of several processes append to the same list.
+        file.write_all(format!("{what}\n").as_bytes()).expect("the list of the skipped");
+    }
 }

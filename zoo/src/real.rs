@@ -10,7 +10,6 @@
 //! stores the same. Not here: which programs; they are the table in `tests/real_programs.rs`.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -66,12 +65,11 @@ const VARIABLES: [(&str, &str); 13] = [
 pub fn same_under_underbar(name: &str, program: &Program) {
     for need in program.needs {
         if !need.split('|').any(on_path) {
-            skip(&format!("real program {name}: {need} is not installed"));
+            crate::skip(&format!("real program {name}: {need} is not installed"));
             return;
         }
     }
-    let underbar = underbar_command();
-    let underbar = underbar.to_str().expect("the path of the command is UTF-8");
+    let underbar = crate::underbar().to_str().expect("the path of the command is UTF-8");
     let scratch = Scratch::new(name);
     let plain = scratch.run(program, &[], "plain");
     let under = scratch.run(program, &[underbar, "run", "-q", "--"], "under");
@@ -89,40 +87,6 @@ pub fn same_under_underbar(name: &str, program: &Program) {
     for file in program.outputs {
         assert_same(&format!("{name}: {file}"), &scratch.read("plain", file), &scratch.read("under", file));
     }
-}
-
-/// Says that a test cannot run here, and counts it; panics when nothing may be skipped.
-///
-/// # Panics
-/// When `UNDERBAR_REQUIRE_ALL` is set.
-pub fn skip(reason: &str) {
-    assert!(std::env::var_os("UNDERBAR_REQUIRE_ALL").is_none(), "skipped, and all are required: {reason}");
-    eprintln!("SKIPPED: {reason}");
-    if let Some(path) = std::env::var_os("UNDERBAR_SKIPS") {
-        let mut file =
-            fs::OpenOptions::new().create(true).append(true).open(path).expect("the list of skipped tests");
-        // One write: tests of several processes append to the same list.
-        file.write_all(format!("{reason}\n").as_bytes()).expect("the list of skipped tests");
-    }
-}
-
-/// The command under test: `UNDERBAR_BIN`, else the release build, else the debug build.
-///
-/// # Panics
-/// When there is none: a test without its subject proves nothing.
-#[must_use]
-pub fn underbar_command() -> PathBuf {
-    if let Some(path) = std::env::var_os("UNDERBAR_BIN") {
-        return PathBuf::from(path);
-    }
-    // This program is target/PROFILE/deps/NAME.
-    let own = std::env::current_exe().expect("the test's own path");
-    let target = own.ancestors().nth(3).expect("a test lies in target/PROFILE/deps");
-    ["release", "debug"]
-        .map(|profile| target.join(profile).join("underbar"))
-        .into_iter()
-        .find(|path| path.exists())
-        .expect("no underbar command to test: cargo build -p underbar-cli, or set UNDERBAR_BIN")
 }
 
 /// Whether a program is on the path.
@@ -179,13 +143,10 @@ impl Drop for Scratch {
 
 /// Runs one step in `folder`, with a limit that also ends what the step started.
 fn one(folder: &Path, before: &[&str], step: &[&str]) -> Output {
-    Command::new("timeout")
-        .args(["--signal=KILL", LIMIT_SECONDS])
-        .args(before)
-        .args(step)
-        .current_dir(folder)
-        .envs(VARIABLES)
-        .env_remove("LD_PRELOAD")
+    let mut command = Command::new("timeout");
+    command.args(["--signal=KILL", LIMIT_SECONDS]).args(before).args(step);
+    command.current_dir(folder).envs(VARIABLES).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+    crate::as_user(&mut command)
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("`{}` did not start: {error}", step.join(" ")))
