@@ -8,6 +8,7 @@
 mod execute;
 mod exit;
 mod malloc;
+mod map;
 mod start;
 
 /// Nothing may unwind into a C program. Nothing here is meant to panic either; if it does all the same, the

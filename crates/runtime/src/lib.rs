@@ -9,6 +9,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod coverage;
 pub mod follow;
 pub mod heap;
 pub mod ledger;

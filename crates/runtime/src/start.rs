@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{heap, ledger, options};
+use crate::{coverage, heap, ledger, options};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -62,6 +62,7 @@ pub fn constructor() {
 /// The process ends in good order: settles its figures.
 pub fn destructor() {
     heap::settle();
+    coverage::look();
     ledger::attach::ended();
 }
 

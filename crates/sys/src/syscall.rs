@@ -112,6 +112,7 @@ pub mod number {
     pub const ACCESS: usize = 21;
     pub const SCHED_YIELD: usize = 24;
     pub const MREMAP: usize = 25;
+    pub const MINCORE: usize = 27;
     pub const MADVISE: usize = 28;
     pub const GETPID: usize = 39;
     pub const CLONE: usize = 56;
@@ -293,6 +294,15 @@ pub unsafe fn mremap(address: *mut u8, old: usize, new: usize, flags: u32) -> Re
 pub unsafe fn mprotect(address: *mut u8, length: usize, protection: u32) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { syscall3(number::MPROTECT, address as usize, length, protection as usize)? };
+    Ok(())
+}
+
+/// Tells which pages from `address` on are in memory: one byte for each, whose lowest bit counts. `address` is a
+/// multiple of the page size; [`Errno::ENOMEM`] where not all of the range is mapped.
+#[inline]
+pub fn mincore(address: usize, pages: &mut [u8]) -> Result<()> {
+    // SAFETY: the kernel writes one byte for each page of the length given, and reads no memory of the range.
+    unsafe { syscall3(number::MINCORE, address, pages.len() * 4096, pages.as_mut_ptr() as usize)? };
     Ok(())
 }
 

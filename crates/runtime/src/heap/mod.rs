@@ -46,7 +46,7 @@ use underbar_ledger::Key;
 
 pub use space::{Disposition, Policy};
 
-use crate::{ledger, start};
+use crate::{coverage, ledger, start};
 use block::Block;
 use extent::{Cell, Extent};
 use map::{Descriptor, SEGMENT};
@@ -158,6 +158,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
     ledger::add(Key::HeapGets, 1);
     ledger::use_bytes(element.block_bytes as i64);
     ledger::raise(Key::HeapLargestRequest, size as u64);
+    coverage::look_if_grown();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
 
@@ -410,6 +411,11 @@ pub fn trim() -> bool {
     let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
     SPACE.lock().return_idle(0);
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
+}
+
+/// Whether an address lies in a segment.
+pub fn is_ours(address: usize) -> bool {
+    !map::lookup(address).is_null()
 }
 
 /// Settles the figures of this thread, so that what the ledger says of it is exact.

@@ -26,7 +26,7 @@ use super::extent::{Cell, Extent, Place};
 use super::map;
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, UNITS};
 use super::space::SPACE;
-use crate::ledger;
+use crate::{coverage, ledger};
 
 /// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
 pub const FILLING: usize = 2;
@@ -71,11 +71,13 @@ struct Tally {
     gets: u32,
     frees: u32,
     bytes: i64,
+    /// How often it was published.
+    published: u32,
 }
 
 impl Tally {
     const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0 }
+        Self { gets: 0, frees: 0, bytes: 0, published: 0 }
     }
 
     /// Cells that went into a bin.
@@ -100,7 +102,11 @@ impl Tally {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));
         ledger::use_bytes(self.bytes);
-        *self = Self::new();
+        let published = self.published.wrapping_add(1);
+        *self = Self { published, ..Self::new() };
+        if published.is_multiple_of(64) {
+            coverage::look_if_grown();
+        }
     }
 }
 
@@ -359,6 +365,7 @@ impl ThreadHeap {
         let least = EXTENT_BYTES.load(Ordering::Relaxed);
         let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
         let extent = SPACE.lock().get_extent(bytes);
+        coverage::look_if_grown();
         // SAFETY: a new extent is ours.
         if let Some(extent) = unsafe { extent.as_mut() } {
             extent.set_class(class, cell_bytes);

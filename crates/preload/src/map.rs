@@ -1,0 +1,52 @@
+//! mmap, to know who maps memory past the heap. What is mapped, and how, is not touched.
+#![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
+
+use core::ffi::{c_int, c_void};
+
+use underbar_runtime::{coverage, start};
+use underbar_sys::syscall;
+
+/// Defines mmap by a name: passes on its six arguments, and where it was called from.
+macro_rules! mmap {
+    ($($name:ident)*) => { $(
+        #[doc = concat!("C's `", stringify!($name), "`.")]
+        #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(
+            _: *mut c_void, _: usize, _: c_int, _: c_int, _: c_int, _: i64,
+        ) -> *mut c_void {
+            // The return address becomes the seventh argument, on the stack; the push aligns the stack, too.
+            core::arch::naked_asm!(
+                "push qword ptr [rsp]", "call {map}", "add rsp, 8", "ret", map = sym map
+            )
+        }
+    )* };
+}
+
+mmap! { mmap mmap64 }
+
+unsafe extern "C" fn map(
+    hint: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+    caller: usize,
+) -> *mut c_void {
+    let (protection, flags) = (protection.cast_unsigned(), flags.cast_unsigned());
+    // SAFETY: the caller's contract is that of C.
+    match unsafe { syscall::mmap(hint.cast(), length, protection, flags, fd, offset.cast_unsigned()) } {
+        Ok(address) => {
+            let private = syscall::MAP_ANONYMOUS | syscall::MAP_PRIVATE;
+            if flags & private == private {
+                coverage::mapped(address as usize, length, caller);
+            }
+            address.cast()
+        }
+        Err(reason) => {
+            start::set_errno(reason.number());
+            usize::MAX as *mut c_void
+        }
+    }
+}
