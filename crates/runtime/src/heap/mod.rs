@@ -21,7 +21,8 @@
 //! | `block`, `index` | how a segment is divided; which free block fits |
 //! | `own` | storage for the heap's own tables |
 //! | `space` | segments, elements, what HEAP says |
-//! | `extent` | pages that hold cells of one size |
+//! | `cell`, `extent` | free cells; pages that hold cells of one size |
+//! | `inbox` | cells on their way home from other threads |
 //! | `thread`, `slot` | a thread's cells, and how it finds them |
 //!
 //! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
@@ -30,7 +31,9 @@
 //! ENOMEM, never an abort.
 
 mod block;
+mod cell;
 mod extent;
+mod inbox;
 mod index;
 mod map;
 mod own;
@@ -48,7 +51,8 @@ pub use space::{Disposition, Policy};
 
 use crate::{ledger, start};
 use block::Block;
-use extent::{Cell, Extent};
+use cell::Cell;
+use extent::Extent;
 use map::{Descriptor, SEGMENT};
 use size::{CELL_BYTES, LARGEST_CELL, LARGEST_SMALL, class_of};
 use space::SPACE;
@@ -106,7 +110,7 @@ pub unsafe fn malloc(size: usize) -> *mut u8 {
             let bin = (&raw mut (*heap).bins).cast::<*mut Cell>().add(class);
             let cell = *bin;
             if !cell.is_null() {
-                *bin = (*cell).next;
+                *bin = (*cell).next.get();
                 return cell.cast();
             }
         }
@@ -274,7 +278,7 @@ pub unsafe fn free(address: *mut u8) {
             if (*descriptor).owner.load(Ordering::Relaxed) == heap as usize {
                 let extent: *mut Extent = descriptor.cast();
                 let cell: *mut Cell = address.cast();
-                (*cell).next = (*extent).list;
+                (*cell).next.set((*extent).list);
                 (*extent).list = cell;
                 (*extent).countdown -= 1;
                 if (*extent).countdown == 0 {
@@ -443,6 +447,6 @@ pub unsafe fn after_fork() {
 /// # Safety
 /// This thread called [`before_fork`] in the parent.
 pub unsafe fn after_fork_in_child() {
-    // SAFETY: the caller's promise; the slot was copied with everything else.
-    unsafe { thread::release_in_child(slot::get()) }
+    // SAFETY: the caller's promise.
+    unsafe { thread::release_in_child() }
 }
