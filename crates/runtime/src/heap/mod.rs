@@ -23,6 +23,7 @@
 //! | `space` | segments, elements, what HEAP says |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `inbox` | cells on their way home from other threads |
+//! | `new`, `info` | operator new without storage; mallinfo |
 //! | `thread`, `slot` | a thread's cells, and how it finds them |
 //!
 //! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
@@ -35,7 +36,9 @@ mod cell;
 mod extent;
 mod inbox;
 mod index;
+pub mod info;
 mod map;
+pub mod new;
 mod own;
 mod size;
 mod slot;
@@ -102,6 +105,19 @@ pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>) {
 /// As malloc of C.
 #[inline(always)]
 pub unsafe fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: as this function.
+    unsafe {
+        let cell = ready(size);
+        if cell.is_null() { malloc_slow(size) } else { cell }
+    }
+}
+
+/// A cell that waits in this thread's bin; null where a closer look is needed.
+///
+/// # Safety
+/// As malloc of C.
+#[inline(always)]
+pub unsafe fn ready(size: usize) -> *mut u8 {
     // SAFETY: the slot holds the address of a heap, and a bin holds free cells of this thread.
     unsafe {
         if size <= LARGEST_SMALL {
@@ -114,7 +130,7 @@ pub unsafe fn malloc(size: usize) -> *mut u8 {
                 return cell.cast();
             }
         }
-        malloc_slow(size)
+        null_mut()
     }
 }
 

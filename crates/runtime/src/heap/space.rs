@@ -514,6 +514,11 @@ impl Space {
         self.idle_bytes -= segment.size;
     }
 
+    /// Bytes of segments that nobody needs now.
+    pub fn idle_bytes(&self) -> usize {
+        self.idle_bytes
+    }
+
     /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes
     /// are idle.
     pub fn return_idle(&mut self, keep: usize) {
