@@ -98,7 +98,7 @@ impl Inbox {
         };
         #[cfg(not(seeded_bug = "late_leave"))]
         let taken = self.head.swap(UNATTENDED, Ordering::Acquire);
-        taken as *mut Cell
+        (taken & !UNATTENDED) as *mut Cell
     }
 
     /// Everything that has come since the owner went. Under the owners' lock.

@@ -222,6 +222,28 @@ pub unsafe fn abandon(heap: *mut ThreadHeap) {
     }
 }
 
+/// Whether no thread, this one included, is in the middle of what the locks guard: a signal handler that ends
+/// the process may have interrupted just that, and must not wait for itself.
+pub fn is_quiet() -> bool {
+    (0..1000).any(|_| {
+        core::hint::spin_loop();
+        HEAPS.try_lock().is_some() && SPACE.try_lock().is_some()
+    })
+}
+
+/// Settles the figures of heaps whose threads have ended.
+pub fn settle_abandoned() {
+    let heaps = HEAPS.lock();
+    let mut heap = heaps.abandoned;
+    while !heap.is_null() {
+        // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
+        unsafe {
+            (*heap).settle_all();
+            heap = (*heap).next_abandoned;
+        }
+    }
+}
+
 /// Before a fork: nobody is in the middle of anything that a lock guards.
 pub fn hold() {
     HEAPS.hold();
@@ -565,3 +587,7 @@ unsafe fn unlink(head: &mut *mut Extent, extent: *mut Extent) {
         if previous.is_null() { *head = next } else { (*previous).next = next }
     }
 }
+
+#[cfg(test)]
+#[path = "thread_tests.rs"]
+mod tests;
