@@ -5,10 +5,13 @@
 //! library that can be linted and linked anywhere without taking a program's functions over.
 #![no_std]
 
+mod alias;
 mod execute;
 mod exit;
+mod info;
 mod malloc;
 mod map;
+mod new;
 mod start;
 
 /// Nothing may unwind into a C program. Nothing here is meant to panic either; if it does all the same, the

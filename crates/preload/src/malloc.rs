@@ -53,7 +53,7 @@ unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, size: usiz
 
 /// memalign: an alignment that is no power of two is taken up to the next one, as glibc does.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     let Some(alignment) = alignment.checked_next_power_of_two() else {
         start::set_errno(EINVAL);
         return null_mut();
@@ -90,14 +90,14 @@ unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, 
 
 /// valloc: aligned to a page.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
+pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     // SAFETY: the caller's contract is that of C.
     unsafe { heap::aligned(4096, size).cast() }
 }
 
 /// pvalloc: whole pages.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
+pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     let Some(size) = size.max(1).checked_next_multiple_of(4096) else {
         start::set_errno(ENOMEM);
         return null_mut();

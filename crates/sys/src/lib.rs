@@ -15,4 +15,5 @@ pub mod lock;
 pub mod process;
 #[cfg(feature = "launch")]
 pub mod signal;
+pub mod sync;
 pub mod syscall;

@@ -286,6 +286,19 @@ pub unsafe fn mremap(address: *mut u8, old: usize, new: usize, flags: u32) -> Re
     Ok(moved as *mut u8)
 }
 
+/// Moves or resizes a mapping to a place of the caller's choice.
+///
+/// # Safety
+/// As [`mremap`]; and what is mapped at `to` goes.
+#[inline]
+pub unsafe fn mremap_to(address: *mut u8, old: usize, new: usize, to: *mut u8) -> Result<*mut u8> {
+    const MAYMOVE_AND_FIXED: usize = 3;
+    // SAFETY: the caller's promise.
+    let moved =
+        unsafe { syscall6(number::MREMAP, address as usize, old, new, MAYMOVE_AND_FIXED, to as usize, 0)? };
+    Ok(moved as *mut u8)
+}
+
 /// Changes what may be done with pages.
 ///
 /// # Safety

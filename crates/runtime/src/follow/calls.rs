@@ -40,7 +40,7 @@ extern "C" fn address_of_dlsym() -> usize {
 }
 
 /// A function of the next library in the loader's order.
-struct Next {
+pub(crate) struct Next {
     name: &'static CStr,
     /// 0: not looked for yet; 1: not there. Written by whoever looks first (all find the same), read by
     /// anybody; relaxed, as the code that it leads to was there before.
@@ -48,13 +48,13 @@ struct Next {
 }
 
 impl Next {
-    const fn new(name: &'static CStr) -> Next {
+    pub(crate) const fn new(name: &'static CStr) -> Next {
         Next { name, address: AtomicUsize::new(0) }
     }
 
     /// The function's address. Looked for once at the start, since `dlsym` may lock; but constructors of
     /// other libraries may run before that, and call us.
-    fn get(&self) -> Option<usize> {
+    pub(crate) fn get(&self) -> Option<usize> {
         let mut address = self.address.load(Ordering::Relaxed);
         if address == 0 {
             address = self.find().unwrap_or(1);

@@ -13,15 +13,9 @@
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicUsize;
 
+use super::cell::Cell;
 use super::map::Descriptor;
 use super::own::DESCRIPTOR;
-
-/// A free cell.
-#[repr(C)]
-pub struct Cell {
-    /// The next free cell of its list.
-    pub next: *mut Cell,
-}
 
 /// In which of its pool's lists an extent is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,9 +113,9 @@ impl Extent {
         // SAFETY: the cells lie in the extent's pages and nobody has them yet.
         unsafe {
             for at in (first..last).step_by(step) {
-                (*(at as *mut Cell)).next = (at + step) as *mut Cell;
+                (*(at as *mut Cell)).next.set((at + step) as *mut Cell);
             }
-            (*(last as *mut Cell)).next = null_mut();
+            (*(last as *mut Cell)).next.set(null_mut());
         }
         self.carved += count;
         (first as *mut Cell, count)

@@ -21,7 +21,9 @@
 //! | `block`, `index` | how a segment is divided; which free block fits |
 //! | `own` | storage for the heap's own tables |
 //! | `space` | segments, elements, what HEAP says |
-//! | `extent` | pages that hold cells of one size |
+//! | `cell`, `extent` | free cells; pages that hold cells of one size |
+//! | `inbox` | cells on their way home from other threads |
+//! | `new`, `info` | operator new without storage; mallinfo |
 //! | `thread`, `slot` | a thread's cells, and how it finds them |
 //!
 //! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
@@ -29,10 +31,18 @@
 //! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and
 //! ENOMEM, never an abort.
 
+/// The map, the space and the heaps are the process's: tests that use them take turns.
+#[cfg(test)]
+static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 mod block;
+mod cell;
 mod extent;
+mod inbox;
 mod index;
+pub mod info;
 mod map;
+pub mod new;
 mod own;
 mod size;
 mod slot;
@@ -48,7 +58,8 @@ pub use space::{Disposition, Policy};
 
 use crate::{coverage, ledger, start};
 use block::Block;
-use extent::{Cell, Extent};
+use cell::Cell;
+use extent::Extent;
 use map::{Descriptor, SEGMENT};
 use size::{CELL_BYTES, LARGEST_CELL, LARGEST_SMALL, class_of};
 use space::SPACE;
@@ -98,6 +109,19 @@ pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>) {
 /// As malloc of C.
 #[inline(always)]
 pub unsafe fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: as this function.
+    unsafe {
+        let cell = ready(size);
+        if cell.is_null() { malloc_slow(size) } else { cell }
+    }
+}
+
+/// A cell that waits in this thread's bin; null where a closer look is needed.
+///
+/// # Safety
+/// As malloc of C.
+#[inline(always)]
+pub unsafe fn ready(size: usize) -> *mut u8 {
     // SAFETY: the slot holds the address of a heap, and a bin holds free cells of this thread.
     unsafe {
         if size <= LARGEST_SMALL {
@@ -106,11 +130,11 @@ pub unsafe fn malloc(size: usize) -> *mut u8 {
             let bin = (&raw mut (*heap).bins).cast::<*mut Cell>().add(class);
             let cell = *bin;
             if !cell.is_null() {
-                *bin = (*cell).next;
+                *bin = (*cell).next.get();
                 return cell.cast();
             }
         }
-        malloc_slow(size)
+        null_mut()
     }
 }
 
@@ -275,7 +299,7 @@ pub unsafe fn free(address: *mut u8) {
             if (*descriptor).owner.load(Ordering::Relaxed) == heap as usize {
                 let extent: *mut Extent = descriptor.cast();
                 let cell: *mut Cell = address.cast();
-                (*cell).next = (*extent).list;
+                (*cell).next.set((*extent).list);
                 (*extent).list = cell;
                 (*extent).countdown -= 1;
                 if (*extent).countdown == 0 {
@@ -375,7 +399,8 @@ pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
         }
         let new = malloc(size);
         if new.is_null() {
-            return new;
+            // A smaller size fits where it is.
+            return if size <= old { address } else { new };
         }
         core::ptr::copy_nonoverlapping(address, new, old.min(size));
         free(address);
@@ -418,15 +443,22 @@ pub fn is_ours(address: usize) -> bool {
     !map::lookup(address).is_null()
 }
 
-/// Settles the figures of this thread, so that what the ledger says of it is exact.
+/// Settles the figures of this thread and of those that have ended, so that what the ledger says of them is
+/// exact. Where a lock cannot be had soon, only those of this thread's own cells.
 pub fn settle() {
+    let quiet = thread::is_quiet();
     let heap = slot::get();
     if !core::ptr::eq(heap, &thread::EMPTY) && !core::ptr::eq(heap, &thread::DEPARTED) {
         // SAFETY: this thread owns its heap.
         unsafe {
-            (*heap).flush_all();
+            if quiet {
+                (*heap).flush_all();
+            }
             (*heap).settle_all();
         }
+    }
+    if quiet {
+        thread::settle_abandoned();
     }
 }
 
@@ -449,6 +481,6 @@ pub unsafe fn after_fork() {
 /// # Safety
 /// This thread called [`before_fork`] in the parent.
 pub unsafe fn after_fork_in_child() {
-    // SAFETY: the caller's promise; the slot was copied with everything else.
-    unsafe { thread::release_in_child(slot::get()) }
+    // SAFETY: the caller's promise.
+    unsafe { thread::release_in_child() }
 }

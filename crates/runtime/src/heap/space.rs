@@ -83,8 +83,8 @@ pub struct Segment {
     high: usize,
     /// The initial segment is never given back.
     initial: bool,
-    /// Made for one request larger than the increment.
-    oversize: bool,
+    /// Made for one request, to its measure: its pages may move together.
+    alone: bool,
     /// Neighbours in the list of idle segments, oldest first; the time when it became empty, or 0.
     idle_next: *mut Segment,
     idle_previous: *mut Segment,
@@ -314,7 +314,8 @@ impl Space {
         }
     }
 
-    /// Grows or shrinks an element that has an oversize segment to itself by moving the segment's pages.
+    /// Grows an element that has a segment to itself by moving the segment's pages, together with what is free
+    /// behind it.
     ///
     /// # Safety
     /// The address is that of an element in use, and its owner waits for the new address.
@@ -325,35 +326,63 @@ impl Space {
         // SAFETY: the element is alone in its segment, so the whole mapping may move with it.
         unsafe {
             let segment = &mut *segment_of(block);
-            if !segment.oversize || block != segment.first() || block.size() != segment.whole() {
+            let rest = Block(block.0 + block.size());
+            let rest_bytes = segment.end() - rest.0;
+            let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
+            if !segment.alone || block != segment.first() || !is_alone || size <= segment.size {
                 return None;
             }
-            let (old_start, old_size) = (segment.start, segment.size);
-            map::enter(old_start, old_size, null_mut());
-            let moved = syscall::mremap(old_start as *mut u8, old_size, size, syscall::MREMAP_MAYMOVE)
-                .map(|p| p as usize);
-            let start = *moved.as_ref().unwrap_or(&old_start);
-            if moved.is_ok() {
-                (segment.start, segment.size) = (start, size);
-                self.bytes = self.bytes - old_size + size;
-                ledger::add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
-                self.note_bytes();
+            if rest_bytes > 0 {
+                self.index.remove(rest, rest_bytes);
             }
-            if !map::prepare(start, segment.size, &mut self.own.bytes) {
-                // No memory for the map's leaf: the old place had one, so this is a new, far address. Go back.
-                if let Ok(back) = syscall::mremap(start as *mut u8, size, old_size, syscall::MREMAP_MAYMOVE) {
-                    (segment.start, segment.size) = (back as usize, old_size);
+            if !self.move_pages(segment, size) {
+                if rest_bytes > 0 {
+                    self.index.insert(rest, rest_bytes);
                 }
                 return None;
             }
-            segment.entered = segment.start;
-            segment.high = segment.start + segment.size;
-            self.enter_pages(segment, segment.start + segment.size);
-            moved.ok()?;
             let block = segment.first();
             block.set_used(segment.whole(), false);
             Some(Element { address: block.element(), block_bytes: segment.whole(), zero_from: usize::MAX })
         }
+    }
+
+    /// Gives a segment another size and place. False where that cannot be: then it is as it was.
+    ///
+    /// # Safety
+    /// Nobody relies on where the segment is but the caller, and on nothing behind `size`.
+    unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize) -> bool {
+        let (old_start, old_size) = (segment.start, segment.size);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Ok(start) = syscall::mremap(old_start as *mut u8, old_size, size, syscall::MREMAP_MAYMOVE)
+            else {
+                return false;
+            };
+            let known = map::prepare(start as usize, size, &mut self.own.bytes);
+            let goes_back = || {
+                if start as usize == old_start {
+                    syscall::mremap(start, size, old_size, 0)
+                } else {
+                    syscall::mremap_to(start, size, old_size, old_start as *mut u8)
+                }
+            };
+            if !known && goes_back().is_ok() {
+                // No memory for the map of a far place, so the pages are back where they were.
+                return false;
+            }
+            map::enter(old_start, segment.entered - old_start, null_mut());
+            (segment.start, segment.size) = (start as usize, size);
+            segment.high = segment.start + size;
+            // Should the way back have been taken by another thread's mapping, the element is the program's all
+            // the same; we shall only not know it again.
+            segment.entered = if known { segment.start } else { segment.start + size };
+            self.enter_pages(segment, segment.start + size);
+        }
+        self.bytes += size - old_size;
+        ledger::add(Key::HeapSegmentBytesTotal, (size - old_size) as u64);
+        self.note_bytes();
+        true
     }
 
     /// Tells the page map about a segment's pages up to an address.
@@ -368,7 +397,7 @@ impl Space {
     /// Gets a segment that has a free block of at least `want` bytes.
     fn new_segment(&mut self, want: usize) -> Option<Block> {
         let need = want.checked_add(SEGMENT_LOSS)?.checked_next_multiple_of(PAGE)?;
-        let base = self.next_size(need);
+        let (base, alone) = self.next_size(need);
         let size = need.max(base.next_multiple_of(PAGE));
         if self.idle_bytes > 0 {
             // What is idle and yet does not fit must not pile up beside what is needed.
@@ -397,7 +426,7 @@ impl Space {
                 entered: start,
                 high: start,
                 initial: self.segments == 0 && self.policy.disposition != Disposition::Auto,
-                oversize,
+                alone: alone || oversize,
                 idle_next: null_mut(),
                 idle_previous: null_mut(),
                 idle_since: 0,
@@ -423,22 +452,23 @@ impl Space {
         Some(block)
     }
 
-    /// Bytes of the next segment as the policy has it, before a larger request is looked at.
-    fn next_size(&mut self, need: usize) -> usize {
+    /// Bytes of the next segment as the policy has it, before a larger request is looked at; and whether it is
+    /// for this one request.
+    fn next_size(&mut self, need: usize) -> (usize, bool) {
         let Policy { initial, increment, .. } = self.policy;
         if self.segments == 0 && initial > 0 {
-            return initial;
+            return (initial, false);
         }
         if increment > 0 {
             if self.segments > MAPPINGS {
                 ledger::add(Key::HeapMapFallbacks, 1);
-                return increment.saturating_mul(64);
+                return (increment.saturating_mul(64), false);
             }
-            return increment;
+            return (increment, false);
         }
         let grown = (self.bytes / 4).next_multiple_of(MIB).clamp(MIB, 64 * MIB);
         // A large request under AUTO gets a segment to itself, which can be grown and returned as one.
-        if need >= grown / 2 { need } else { grown }
+        if need >= grown / 2 { (need, true) } else { (grown, false) }
     }
 
     fn map_segment(&mut self, size: usize) -> Option<usize> {
@@ -512,6 +542,11 @@ impl Space {
         }
         segment.idle_since = 0;
         self.idle_bytes -= segment.size;
+    }
+
+    /// Bytes of segments that nobody needs now.
+    pub fn idle_bytes(&self) -> usize {
+        self.idle_bytes
     }
 
     /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes
@@ -593,3 +628,7 @@ unsafe fn segment_of(block: Block) -> *mut Segment {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "space_tests.rs"]
+mod tests;

@@ -17,12 +17,14 @@
 //! Not here: what lies behind a thread's heap (`space`), and who calls (`crate::heap`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::lock::Lock;
 
-use super::extent::{Cell, Extent, Place};
+use super::cell::Cell;
+use super::extent::{Extent, Place};
+use super::inbox::Inbox;
 use super::map;
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, UNITS};
 use super::space::SPACE;
@@ -110,23 +112,6 @@ impl Tally {
     }
 }
 
-/// Who works with a heap.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-enum State {
-    Owned,
-    Abandoned,
-    /// Its thread did not survive a fork; what it was doing then is not known, so nobody takes it over.
-    Lost,
-}
-
-/// Cells on their way to a heap's owner, on a cache line of their own.
-#[repr(C, align(64))]
-struct Inbox {
-    /// Pushed by any thread (Release); emptied whole by the owner (Acquire), which then sees the links.
-    head: AtomicPtr<Cell>,
-}
-
 /// The heap of one thread.
 #[repr(C, align(64))]
 pub struct ThreadHeap {
@@ -143,8 +128,8 @@ pub struct ThreadHeap {
     next: *mut ThreadHeap,
     /// Next in the list of abandoned heaps; under the lock of `HEAPS`.
     next_abandoned: *mut ThreadHeap,
-    /// Written under the lock of `HEAPS`, read by anyone as a hint.
-    state: AtomicU32,
+    /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: what
+    /// the thread was doing then is not known, so nobody takes it over.
     inbox: Inbox,
 }
 
@@ -164,8 +149,7 @@ impl ThreadHeap {
                 OUTBOXES],
             next: null_mut(),
             next_abandoned: null_mut(),
-            state: AtomicU32::new(State::Owned as u32),
-            inbox: Inbox { head: AtomicPtr::new(null_mut()) },
+            inbox: Inbox::new(),
         }
     }
 }
@@ -216,7 +200,7 @@ pub fn acquire() -> *mut ThreadHeap {
         // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
         unsafe {
             heaps.abandoned = (*heap).next_abandoned;
-            (*heap).state.store(State::Owned as u32, Ordering::Relaxed);
+            (*heap).inbox.attend();
         }
     }
     heaps.active += 1;
@@ -232,15 +216,37 @@ pub fn acquire() -> *mut ThreadHeap {
 pub unsafe fn abandon(heap: *mut ThreadHeap) {
     // SAFETY: ours until the state says otherwise.
     unsafe {
-        (*heap).settle_all();
         (*heap).flush_all();
         let mut heaps = HEAPS.lock();
-        (*heap).collect();
+        let last = (*heap).inbox.leave();
+        (*heap).put_chain(last);
+        (*heap).settle_all();
         (*heap).release_empty();
         (*heap).next_abandoned = heaps.abandoned;
         heaps.abandoned = heap;
         heaps.active -= 1;
-        (*heap).state.store(State::Abandoned as u32, Ordering::Relaxed);
+    }
+}
+
+/// Whether no thread, this one included, is in the middle of what the locks guard: a signal handler that ends
+/// the process may have interrupted just that, and must not wait for itself.
+pub fn is_quiet() -> bool {
+    (0..1000).any(|_| {
+        core::hint::spin_loop();
+        HEAPS.try_lock().is_some() && SPACE.try_lock().is_some()
+    })
+}
+
+/// Settles the figures of heaps whose threads have ended.
+pub fn settle_abandoned() {
+    let heaps = HEAPS.lock();
+    let mut heap = heaps.abandoned;
+    while !heap.is_null() {
+        // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
+        unsafe {
+            (*heap).settle_all();
+            heap = (*heap).next_abandoned;
+        }
     }
 }
 
@@ -262,24 +268,15 @@ pub unsafe fn release() {
     }
 }
 
-/// After a fork, in the child: the other threads are gone, and their heaps with them.
+/// After a fork, in the child: the other threads are gone. What they were doing with their heaps is not known,
+/// so nobody takes those over; they look attended for ever.
 ///
 /// # Safety
-/// This thread called [`hold`] in the parent, and owns `mine`.
-pub unsafe fn release_in_child(mine: *const ThreadHeap) {
-    // SAFETY: the caller's promise; heaps live for ever.
-    unsafe {
-        release();
-        let mut heaps = HEAPS.lock();
-        let mut at = heaps.all;
-        while let Some(heap) = at.as_ref() {
-            if !core::ptr::eq(heap, mine) && heap.state.load(Ordering::Relaxed) == State::Owned as u32 {
-                heap.state.store(State::Lost as u32, Ordering::Relaxed);
-            }
-            at = heap.next;
-        }
-        heaps.active = 1;
-    }
+/// This thread called [`hold`] in the parent.
+pub unsafe fn release_in_child() {
+    // SAFETY: the caller's promise.
+    unsafe { release() };
+    HEAPS.lock().active = 1;
 }
 
 /// All methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
@@ -297,7 +294,7 @@ impl ThreadHeap {
         let cell = if cell.is_null() { unsafe { self.fill_bin(class) } } else { cell };
         if !cell.is_null() {
             // SAFETY: cells in a bin are free, and begin with a link.
-            *self.bin(class) = unsafe { (*cell).next };
+            *self.bin(class) = unsafe { (*cell).next.get() };
         }
         cell
     }
@@ -423,7 +420,7 @@ impl ThreadHeap {
     pub unsafe fn put(&mut self, extent: *mut Extent, cell: *mut Cell) {
         // SAFETY: the cell came from the extent and nobody uses it any more.
         unsafe {
-            (*cell).next = (*extent).list;
+            (*cell).next.set((*extent).list);
             (*extent).list = cell;
             (*extent).countdown -= 1;
             if (*extent).countdown == 0 {
@@ -434,15 +431,20 @@ impl ThreadHeap {
 
     /// Takes in what other threads freed.
     unsafe fn collect(&mut self) {
-        if self.inbox.head.load(Ordering::Relaxed).is_null() {
-            return;
+        let chain = self.inbox.take();
+        if !chain.is_null() {
+            // SAFETY: what comes in the inbox is ours.
+            unsafe { self.put_chain(chain) };
         }
-        let mut cell = self.inbox.head.swap(null_mut(), Ordering::Acquire);
+    }
+
+    /// Takes back cells that other threads freed.
+    unsafe fn put_chain(&mut self, mut cell: *mut Cell) {
         let mut cells = 0;
         while !cell.is_null() {
             // SAFETY: cells in the inbox are free and ours; a cell's page belongs to its extent.
             unsafe {
-                let next = (*cell).next;
+                let next = (*cell).next.get();
                 self.put(map::lookup(cell as usize).cast(), cell);
                 cell = next;
             }
@@ -462,7 +464,7 @@ impl ThreadHeap {
                 self.outbox[at].target = target;
             }
             let out = &mut self.outbox[at];
-            (*cell).next = out.head;
+            (*cell).next.set(out.head);
             out.head = cell;
             if out.tail.is_null() {
                 out.tail = cell;
@@ -503,8 +505,8 @@ impl ThreadHeap {
                 let extent = self.pools[class].current;
                 let mut left = 0;
                 while !cell.is_null() {
-                    let next = (*cell).next;
-                    (*cell).next = (*extent).list;
+                    let next = (*cell).next.get();
+                    (*cell).next.set((*extent).list);
                     (*extent).list = cell;
                     cell = next;
                     left += 1;
@@ -552,22 +554,14 @@ impl ThreadHeap {
 /// # Safety
 /// The cells from `head` to `tail` are linked, free, and all of `target`'s extents.
 pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
-    // SAFETY: heaps live for ever; the chain is ours until the exchange succeeds.
+    // SAFETY: heaps live for ever; the chain is the caller's.
     unsafe {
-        let inbox = &(*target).inbox.head;
-        let mut first = inbox.load(Ordering::Relaxed);
-        loop {
-            (*tail).next = first;
-            match inbox.compare_exchange_weak(first, head, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => break,
-                Err(now) => first = now,
-            }
-        }
-        if (*target).state.load(Ordering::Relaxed) == State::Abandoned as u32 {
+        if !(*target).inbox.push(head, tail) {
             // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
             let _heaps = HEAPS.lock();
-            if (*target).state.load(Ordering::Relaxed) == State::Abandoned as u32 {
-                (*target).collect();
+            if (*target).inbox.is_unattended() {
+                let chain = (*target).inbox.take_unattended();
+                (*target).put_chain(chain);
                 (*target).release_empty();
             }
         }
@@ -600,3 +594,7 @@ unsafe fn unlink(head: &mut *mut Extent, extent: *mut Extent) {
         if previous.is_null() { *head = next } else { (*previous).next = next }
     }
 }
+
+#[cfg(test)]
+#[path = "thread_tests.rs"]
+mod tests;

@@ -1,0 +1,296 @@
+//! An inbox: cells that other threads freed, on their way to the heap whose extents they come from.
+//!
+//! ```text
+//! push   head -> [chain] -> what was there       any thread, one exchange for a whole chain
+//! take   head -> nil                             the owner, all at once
+//!
+//!   attended --leave--> unattended --attend--> attended      by the owner or its heir, under a lock of theirs
+//!      |                    |
+//!      | push: true         | push: false: the sender takes the lock and empties it (`take_unattended`)
+//! ```
+//!
+//! Whether somebody attends is a bit of the same word as the chain, so a sender learns it in the very moment
+//! in which its cells become visible: either the leaving owner takes them, or the sender is told.
+//!
+//! Invariant: each cell pushed is taken once. Once every push has returned true or been followed by
+//! `take_unattended`, an unattended inbox is empty.
+//! Not here: the lock under which an inbox changes hands (`thread`), and what becomes of the cells.
+
+use core::ptr::null_mut;
+
+use underbar_sys::sync::atomic::{AtomicUsize, Ordering};
+
+use super::cell::Cell;
+
+/// The bit that says: nobody attends.
+const UNATTENDED: usize = 1;
+
+/// How cells become visible: whoever takes them sees their links and what the sender last did to them.
+#[cfg(not(seeded_bug = "relaxed_push"))]
+const PUSHED: Ordering = Ordering::Release;
+#[cfg(seeded_bug = "relaxed_push")]
+const PUSHED: Ordering = Ordering::Relaxed;
+
+/// Cells on their way to a heap's owner, on a cache line of their own.
+#[repr(C, align(64))]
+pub struct Inbox {
+    /// Address of the first cell, and [`UNATTENDED`]. Pushed by any thread (Release); emptied whole by the owner
+    /// or, where there is none, by whoever holds the owners' lock (Acquire).
+    head: AtomicUsize,
+}
+
+impl Inbox {
+    /// An empty inbox that is attended.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { head: AtomicUsize::new(0) }
+    }
+
+    /// An empty inbox that is attended.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { head: AtomicUsize::new(0) }
+    }
+
+    /// Sends a chain of cells. False where nobody attends: the sender must take the owners' lock and see to it.
+    ///
+    /// # Safety
+    /// The cells from `head` to `tail` are linked, and the caller's alone.
+    #[must_use]
+    pub unsafe fn push(&self, head: *mut Cell, tail: *mut Cell) -> bool {
+        let mut old = self.head.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the chain is the caller's until the exchange succeeds.
+            unsafe { (*tail).next.set((old & !UNATTENDED) as *mut Cell) };
+            let new = head as usize | (old & UNATTENDED);
+            match self.head.compare_exchange_weak(old, new, PUSHED, Ordering::Relaxed) {
+                Ok(_) => return old & UNATTENDED == 0,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    /// Everything that has come; null for nothing. By the owner.
+    #[inline]
+    pub fn take(&self) -> *mut Cell {
+        if self.head.load(Ordering::Relaxed) == 0 {
+            return null_mut();
+        }
+        #[cfg(seeded_bug = "torn_take")]
+        {
+            let head = self.head.load(Ordering::Acquire);
+            self.head.store(0, Ordering::Relaxed);
+            head as *mut Cell
+        }
+        #[cfg(not(seeded_bug = "torn_take"))]
+        {
+            self.head.swap(0, Ordering::Acquire) as *mut Cell
+        }
+    }
+
+    /// The owner goes; what has come until then is its to put away. Under the owners' lock.
+    pub fn leave(&self) -> *mut Cell {
+        #[cfg(seeded_bug = "late_leave")]
+        let taken = {
+            let taken = self.take() as usize;
+            self.head.fetch_or(UNATTENDED, Ordering::Relaxed);
+            taken
+        };
+        #[cfg(not(seeded_bug = "late_leave"))]
+        let taken = self.head.swap(UNATTENDED, Ordering::Acquire);
+        (taken & !UNATTENDED) as *mut Cell
+    }
+
+    /// Everything that has come since the owner went. Under the owners' lock.
+    pub fn take_unattended(&self) -> *mut Cell {
+        (self.head.swap(UNATTENDED, Ordering::Acquire) & !UNATTENDED) as *mut Cell
+    }
+
+    /// There is an owner again, who will take what has come. Under the owners' lock.
+    pub fn attend(&self) {
+        self.head.fetch_and(!UNATTENDED, Ordering::Relaxed);
+    }
+
+    /// Whether nobody attends. Under the owners' lock.
+    pub fn is_unattended(&self) -> bool {
+        self.head.load(Ordering::Relaxed) & UNATTENDED != 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+    use std::vec::Vec;
+    use underbar_sys::sync::Plain;
+
+    fn chain_of(cells: &[*mut Cell]) -> (*mut Cell, *mut Cell) {
+        for pair in cells.windows(2) {
+            // SAFETY: the test's own cells.
+            unsafe { (*pair[0]).next.set(pair[1]) };
+        }
+        (cells[0], cells[cells.len() - 1])
+    }
+
+    fn listed(mut cell: *mut Cell) -> Vec<*mut Cell> {
+        let mut cells = Vec::new();
+        while !cell.is_null() {
+            cells.push(cell);
+            // SAFETY: the test's own cells.
+            cell = unsafe { (*cell).next.get() };
+        }
+        cells
+    }
+
+    #[test]
+    fn chains_come_out_latest_first_and_once() {
+        let cells: Vec<*mut Cell> =
+            (0..5).map(|_| Box::into_raw(Box::new(Cell { next: Plain::new(null_mut()) }))).collect();
+        let inbox = Inbox::new();
+        assert!(inbox.take().is_null());
+        let ((a, b), (c, d)) = (chain_of(&cells[..3]), chain_of(&cells[3..]));
+        // SAFETY: chains of the test's own cells.
+        unsafe { assert!(inbox.push(a, b) && inbox.push(c, d)) };
+        assert_eq!(listed(inbox.take()), [cells[3], cells[4], cells[0], cells[1], cells[2]]);
+        assert!(inbox.take().is_null());
+
+        // SAFETY: as above.
+        unsafe { assert!(inbox.push(a, b)) };
+        assert_eq!(listed(inbox.leave()), cells[..3], "what came before the owner went is the owner's");
+        assert!(inbox.is_unattended());
+        // SAFETY: as above.
+        unsafe { assert!(!inbox.push(a, b), "a sender is told that nobody attends") };
+        assert_eq!(listed(inbox.take_unattended()), cells[..3]);
+        // SAFETY: as above.
+        unsafe { assert!(!inbox.push(c, d)) };
+        inbox.attend();
+        assert!(!inbox.is_unattended());
+        assert_eq!(listed(inbox.take()), cells[3..], "an heir takes what has come");
+        // SAFETY: the boxes from above.
+        cells.into_iter().for_each(|cell| drop(unsafe { Box::from_raw(cell) }));
+    }
+}
+
+/// The model: every order in which two senders, an owner that leaves and an heir can meet. With one of the
+/// faults of `--cfg seeded_bug` in place it must fail, which is how we know that it looks at all:
+/// `relaxed_push`, `torn_take` (two accesses in place of one exchange), `late_leave` (the same on leaving).
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::{Arc, Mutex};
+    use loom::thread;
+    use std::boxed::Box;
+    use underbar_sys::sync::Plain;
+
+    /// A cell with a word after it that its last user wrote without any atomics.
+    #[repr(C)]
+    struct Freed {
+        cell: Cell,
+        content: Plain<u32>,
+    }
+
+    struct Heap {
+        inbox: Inbox,
+        /// Stands for the lock under which heaps change hands; how many cells each holder of the heap took.
+        owners: Mutex<()>,
+        taken: Plain<u32>,
+    }
+
+    // SAFETY: `taken` is touched by the owner or under the lock; loom checks it.
+    unsafe impl Send for Heap {}
+    // SAFETY: as above.
+    unsafe impl Sync for Heap {}
+
+    impl Heap {
+        /// Puts cells away, as their owner, or under the lock where there is none.
+        fn put_away(&self, mut cell: *mut Cell) {
+            while !cell.is_null() {
+                // SAFETY: cells taken from the inbox are the taker's; loom checks that they are.
+                unsafe {
+                    let next = (*cell).next.get();
+                    let freed: Box<Freed> = Box::from_raw(cell.cast());
+                    assert_eq!(freed.content.get(), 7, "the last user's writes are not seen");
+                    self.taken.set(self.taken.get() + 1);
+                    cell = next;
+                }
+            }
+        }
+
+        /// A thread that is not the owner frees one cell.
+        fn send_one(&self) {
+            let freed = Box::into_raw(Box::new(Freed {
+                cell: Cell { next: Plain::new(null_mut()) },
+                content: Plain::new(0),
+            }));
+            // SAFETY: the cell is this thread's until pushed.
+            let attended = unsafe {
+                (*freed).content.set(7);
+                self.inbox.push(freed.cast(), freed.cast())
+            };
+            if !attended {
+                let _owners = self.owners.lock();
+                if self.inbox.is_unattended() {
+                    self.put_away(self.inbox.take_unattended());
+                }
+            }
+        }
+    }
+
+    fn model(check: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(check);
+    }
+
+    fn new_heap() -> Arc<Heap> {
+        Arc::new(Heap { inbox: Inbox::new(), owners: Mutex::new(()), taken: Plain::new(0) })
+    }
+
+    #[test]
+    #[cfg_attr(any(seeded_bug = "relaxed_push", seeded_bug = "late_leave"), should_panic)]
+    fn loom_no_cell_is_lost_or_stuck_when_the_owner_leaves() {
+        model(|| {
+            let heap = new_heap();
+            let senders: [_; 2] = std::array::from_fn(|_| {
+                let heap = heap.clone();
+                thread::spawn(move || heap.send_one())
+            });
+            heap.put_away(heap.inbox.take());
+            {
+                let _owners = heap.owners.lock();
+                heap.put_away(heap.inbox.leave());
+            }
+            senders.into_iter().for_each(|sender| sender.join().expect("a sender"));
+            assert!(heap.inbox.is_unattended());
+            assert!(heap.inbox.take_unattended().is_null(), "cells are stuck in an unattended inbox");
+            // SAFETY: all threads have ended.
+            assert_eq!(unsafe { heap.taken.get() }, 2, "cells lost");
+        });
+    }
+
+    /// An heir takes the heap over while two threads free into it.
+    #[test]
+    #[cfg_attr(any(seeded_bug = "relaxed_push", seeded_bug = "torn_take"), should_panic)]
+    fn loom_an_heir_gets_what_the_dead_owner_was_sent() {
+        model(|| {
+            let heap = new_heap();
+            {
+                let _owners = heap.owners.lock();
+                heap.put_away(heap.inbox.leave());
+            }
+            let senders: [_; 2] = std::array::from_fn(|_| {
+                let heap = heap.clone();
+                thread::spawn(move || heap.send_one())
+            });
+            {
+                let _owners = heap.owners.lock();
+                heap.inbox.attend();
+            }
+            heap.put_away(heap.inbox.take());
+            senders.into_iter().for_each(|sender| sender.join().expect("a sender"));
+            heap.put_away(heap.inbox.take());
+            // SAFETY: all threads have ended.
+            assert_eq!(unsafe { heap.taken.get() }, 2, "cells lost");
+        });
+    }
+}

@@ -1,0 +1,127 @@
+//! operator new of C++: storage as from malloc, and what the standard demands where there is none.
+//!
+//! ```text
+//! _Znwm ---> a ready cell ---> back
+//!   | none
+//!   v
+//! slow (this file) ---> got some ---> back
+//!   | nothing
+//!   v
+//! jump to the C++ library's own operator new: it tries again (and fails), calls the new-handler as long
+//! as there is one, and throws
+//! ```
+//!
+//! The exception must not pass through a frame of Rust, which would end the process there. So the slow paths
+//! are written in assembly and leave by a jump, with the stack as it was at the program's call.
+//!
+//! Invariant: a C++ library's definition is called with the very arguments that the program passed.
+//! Not here: the mangled names (`preload`), and operator delete, which is free.
+
+use core::arch::naked_asm;
+use core::ffi::CStr;
+
+use crate::follow::calls::Next;
+
+/// The forms of operator new, in the order of [`NEXT`].
+const NAMES: [&CStr; 8] = [
+    c"_Znwm",
+    c"_Znam",
+    c"_ZnwmRKSt9nothrow_t",
+    c"_ZnamRKSt9nothrow_t",
+    c"_ZnwmSt11align_val_t",
+    c"_ZnamSt11align_val_t",
+    c"_ZnwmSt11align_val_tRKSt9nothrow_t",
+    c"_ZnamSt11align_val_tRKSt9nothrow_t",
+];
+
+/// The C++ library's own definitions, looked for when first needed.
+static NEXT: [Next; NAMES.len()] = {
+    let mut next = [const { Next::new(c"") }; NAMES.len()];
+    let mut at = 0;
+    while at < NAMES.len() {
+        next[at] = Next::new(NAMES[at]);
+        at += 1;
+    }
+    next
+};
+
+/// Where to go when there is no storage for a form.
+extern "C" fn next(form: usize) -> usize {
+    NEXT.get(form).and_then(Next::get).unwrap_or(without_library as *const () as usize)
+}
+
+/// operator new was called, yet no library defines it: a program with a C++ run-time of its own inside. It
+/// cannot be told in its own way, and must not go on with a null pointer that it does not expect.
+extern "C" fn without_library() -> ! {
+    unsafe extern "C" {
+        safe fn abort() -> !;
+    }
+    abort()
+}
+
+extern "C" fn get(size: usize) -> *mut u8 {
+    // SAFETY: as malloc.
+    unsafe { super::malloc(size) }
+}
+
+extern "C" fn get_aligned(size: usize, align: usize) -> *mut u8 {
+    if !align.is_power_of_two() {
+        // The C++ library knows what to say to that.
+        return core::ptr::null_mut();
+    }
+    // SAFETY: the alignment was looked at.
+    unsafe { super::aligned(align, size) }
+}
+
+/// Defines a slow path: `get(size, second)`, and the jump if that gives nothing.
+macro_rules! slow {
+    ($($name:ident, $form:literal, $get:ident;)*) => { $(
+        #[doc = concat!("Serves form ", $form, " of operator new, when there is no ready cell for it.")]
+        ///
+        /// # Safety
+        /// Called like operator new.
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name(size: usize, second: usize, third: usize) -> *mut u8 {
+            naked_asm!(
+                ".cfi_startproc",
+                "push rdi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rsi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rdx",
+                ".cfi_adjust_cfa_offset 8",
+                "call {get}",
+                "test rax, rax",
+                "je 2f",
+                "add rsp, 24",
+                ".cfi_adjust_cfa_offset -24",
+                "ret",
+                "2:",
+                ".cfi_adjust_cfa_offset 24",
+                concat!("mov edi, ", $form),
+                "call {next}",
+                "pop rdx",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rsi",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rdi",
+                ".cfi_adjust_cfa_offset -8",
+                "jmp rax",
+                ".cfi_endproc",
+                get = sym $get,
+                next = sym next,
+            )
+        }
+    )* };
+}
+
+slow! {
+    single, 0, get;
+    array, 1, get;
+    single_nothrow, 2, get;
+    array_nothrow, 3, get;
+    single_aligned, 4, get_aligned;
+    array_aligned, 5, get_aligned;
+    single_aligned_nothrow, 6, get_aligned;
+    array_aligned_nothrow, 7, get_aligned;
+}

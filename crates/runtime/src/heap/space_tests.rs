@@ -1,0 +1,351 @@
+//! Tests of the space against a plain model: a list of what is in use, each element filled with a pattern.
+
+use super::super::ONE_AT_A_TIME;
+use super::*;
+use std::vec::Vec;
+
+const KEEP_SMALL: Policy =
+    Policy { initial: 256 * 1024, increment: 64 * 1024, disposition: Disposition::Keep, huge_pages: false };
+const FREE_SMALL: Policy = Policy { disposition: Disposition::Free, ..KEEP_SMALL };
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    /// Mostly small, now and then up to a few hundred KiB.
+    fn size(&mut self) -> usize {
+        let bits = if self.below(20) == 0 { 19 } else { 13 };
+        let limit = 1 << self.below(bits);
+        self.below(limit) + 1
+    }
+}
+
+struct InUse {
+    address: usize,
+    bytes: usize,
+    pattern: u8,
+    extent: bool,
+}
+
+struct Model {
+    space: Space,
+    in_use: Vec<InUse>,
+    random: Random,
+}
+
+impl Model {
+    fn new(policy: Policy) -> Self {
+        let mut space = Space::new();
+        space.set_policy(policy);
+        Self { space, in_use: Vec::new(), random: Random(7) }
+    }
+
+    fn get(&mut self) {
+        let align = if self.random.below(4) == 0 { 16 << self.random.below(10) } else { 16 };
+        let bytes = self.random.size();
+        let element = self.space.get(bytes, align).expect("storage");
+        let address = element.address;
+        assert!(address.is_multiple_of(align), "{address:x} is not aligned to {align}");
+        // SAFETY: the element is ours.
+        unsafe {
+            assert!(Block::of_element(address).usable() >= bytes);
+            assert_eq!(Block::of_element(address).size(), element.block_bytes);
+            let known_zero = element.zero_from.max(address)..address + bytes;
+            assert!(known_zero.clone().all(|at| *(at as *const u8) == 0), "said to be zero, and is not");
+        }
+        self.fill(address, bytes, false);
+    }
+
+    fn get_extent(&mut self) {
+        let extent = self.space.get_extent(16 * 1024);
+        assert!(!extent.is_null());
+        // SAFETY: the extent is ours.
+        let (start, bytes) = unsafe { ((*extent).start, (*extent).bytes as usize - 8) };
+        assert!(start.is_multiple_of(PAGE));
+        for at in [start, start + PAGE, start + bytes] {
+            assert_eq!(map::lookup(at), extent.cast(), "each page of an extent leads to it");
+        }
+        self.fill(start, bytes, true);
+    }
+
+    fn fill(&mut self, address: usize, bytes: usize, extent: bool) {
+        let pattern = self.random.below(255) as u8 + 1;
+        // SAFETY: the storage is ours.
+        unsafe { (address as *mut u8).write_bytes(pattern, bytes) };
+        self.in_use.push(InUse { address, bytes, pattern, extent });
+    }
+
+    fn check(used: &InUse, up_to: usize) {
+        // SAFETY: the storage is ours.
+        let bytes = unsafe { core::slice::from_raw_parts(used.address as *const u8, up_to) };
+        assert!(bytes.iter().all(|byte| *byte == used.pattern), "content of {} bytes changed", used.bytes);
+    }
+
+    fn free_one(&mut self) {
+        let at = self.random.below(self.in_use.len());
+        let used = self.in_use.swap_remove(at);
+        Self::check(&used, used.bytes);
+        // SAFETY: it is in use, and no longer.
+        unsafe {
+            if used.extent {
+                self.space.free_extent(map::lookup(used.address).cast());
+            } else {
+                self.space.free(used.address);
+            }
+        }
+    }
+
+    fn resize_one(&mut self) {
+        let at = self.random.below(self.in_use.len());
+        let bytes = self.random.size();
+        let used = &mut self.in_use[at];
+        if used.extent {
+            return;
+        }
+        // SAFETY: it is in use.
+        unsafe {
+            let common = used.bytes.min(bytes);
+            if self.space.resize(used.address, bytes).is_none() {
+                let Some(moved) = self.space.remap(used.address, bytes) else { return };
+                used.address = moved.address;
+            }
+            Self::check(used, common);
+            assert!(Block::of_element(used.address).usable() >= bytes);
+            used.bytes = bytes;
+            (used.address as *mut u8).write_bytes(used.pattern, bytes);
+        }
+    }
+
+    fn step(&mut self, most: usize) {
+        match self.random.below(8) {
+            _ if self.in_use.is_empty() => self.get(),
+            0..=2 if self.in_use.len() < most => self.get(),
+            3 if self.in_use.len() < most => self.get_extent(),
+            4 | 5 => self.resize_one(),
+            _ => self.free_one(),
+        }
+    }
+
+    /// Walks through the segments of everything in use: blocks cover them without a gap, what is free is in
+    /// the index, no two neighbours are free, and what is in use is where the model has it.
+    fn walk(&mut self) {
+        let mut starts: Vec<*mut Segment> =
+            // SAFETY: all are in use.
+            self.in_use.iter().map(|used| unsafe { segment_of(Block::of_element(used.address)) }).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let mut elements: Vec<usize> = self.in_use.iter().map(|used| used.address).collect();
+        elements.sort_unstable();
+        let mut seen = Vec::new();
+        for segment in starts {
+            // SAFETY: segments of what is in use are live.
+            unsafe {
+                let segment = &*segment;
+                let mut block = segment.first();
+                let mut after_free = false;
+                while block.0 < segment.end() {
+                    assert_eq!(block.is_after_free(), after_free, "what is said of the block before");
+                    assert!(block.size() >= SMALLEST && block.size().is_multiple_of(16));
+                    if block.is_free() {
+                        assert!(!after_free, "two free neighbours");
+                        self.space.index.remove(block, block.size());
+                        self.space.index.insert(block, block.size());
+                    } else {
+                        seen.push(block.element());
+                    }
+                    after_free = block.is_free();
+                    block = Block(block.0 + block.size());
+                }
+                assert_eq!(block.0, segment.end(), "blocks cover the segment");
+            }
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, elements, "blocks in use are the elements");
+    }
+
+    fn free_all(&mut self) {
+        while !self.in_use.is_empty() {
+            self.free_one();
+        }
+    }
+}
+
+fn random_work(policy: Policy) -> Model {
+    let mut model = Model::new(policy);
+    for round in 0..6 {
+        let most = [300, 40][round % 2];
+        for step in 0..4000 {
+            model.step(most);
+            if step % 500 == 0 {
+                model.walk();
+            }
+        }
+        while model.in_use.len() > 20 {
+            model.free_one();
+        }
+        model.walk();
+    }
+    model
+}
+
+#[test]
+fn random_work_under_auto() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut model = random_work(Policy::AUTO);
+    model.free_all();
+    assert_eq!(model.space.idle_bytes, model.space.bytes, "all that is empty is idle");
+    model.space.return_idle(0);
+    assert_eq!((model.space.segments, model.space.bytes), (0, 0));
+    assert_eq!(model.space.index.find(SMALLEST), None, "nothing is left in the index");
+}
+
+#[test]
+fn random_work_under_keep() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut model = random_work(KEEP_SMALL);
+    let before = (model.space.segments, model.space.bytes);
+    model.free_all();
+    assert_eq!((model.space.segments, model.space.bytes), before, "KEEP keeps");
+    model.space.return_idle(0);
+    assert_eq!((model.space.segments, model.space.bytes), before);
+}
+
+#[test]
+fn random_work_under_free() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut model = random_work(FREE_SMALL);
+    model.free_all();
+    assert_eq!(
+        (model.space.segments, model.space.bytes),
+        (1, 256 * 1024),
+        "all but the initial segment went"
+    );
+    let block = model.space.index.find(SMALLEST).expect("the initial segment is free");
+    // SAFETY: it is in the index.
+    assert_eq!(unsafe { block.size() }, 256 * 1024 - SEGMENT_LOSS, "and it is one block");
+}
+
+#[test]
+fn free_unmaps_within_the_same_call() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    space.set_policy(FREE_SMALL);
+    let first = space.get(250_000, 16).expect("storage");
+    let (a, b) = (space.get(30_000, 16).expect("storage"), space.get(30_000, 16).expect("storage"));
+    assert_eq!((space.segments, space.bytes), (2, (256 + 64) * 1024));
+    // SAFETY: they are in use.
+    unsafe {
+        space.free(a.address);
+        assert_eq!(space.segments, 2, "half an increment is still in use");
+        space.free(b.address);
+    }
+    assert_eq!((space.segments, space.bytes), (1, 256 * 1024));
+    assert!(map::lookup(a.address).is_null() && map::lookup(b.address).is_null(), "no longer ours");
+    assert!(!map::lookup(first.address).is_null());
+}
+
+#[test]
+fn segments_are_as_large_as_heap_says() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    space.set_policy(KEEP_SMALL);
+    space.get(1, 16).expect("storage");
+    assert_eq!((space.segments, space.bytes), (1, 256 * 1024));
+    for increments in 1..5 {
+        while space.segments == increments {
+            space.get(1000, 16).expect("storage");
+        }
+        assert_eq!(space.bytes, (256 + 64 * increments) * 1024);
+    }
+    let before = space.bytes;
+    space.get(1 << 20, 16).expect("storage");
+    assert_eq!(space.bytes - before, (1 << 20) + PAGE, "a larger request has a segment to its measure");
+}
+
+#[test]
+fn a_kept_increment_serves_again() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    space.set_policy(KEEP_SMALL);
+    let mut peak = 0;
+    for _ in 0..10 {
+        let elements: Vec<usize> = (0..500).map(|_| space.get(1000, 16).expect("storage").address).collect();
+        // SAFETY: they are in use.
+        elements.iter().for_each(|element| {
+            unsafe { space.free(*element) };
+        });
+        if peak == 0 {
+            peak = space.segments;
+        }
+    }
+    assert_eq!(space.segments, peak);
+}
+
+#[test]
+fn a_large_element_grows_by_moving_its_pages() {
+    let _turn = ONE_AT_A_TIME.lock();
+    for policy in [Policy::AUTO, KEEP_SMALL] {
+        let mut model = Model::new(policy);
+        model.space.get(1, 16).expect("storage");
+        let element = model.space.get(3 << 20, 16).expect("storage");
+        model.fill(element.address, 3 << 20, false);
+        let (before, segments) = (model.space.bytes, model.space.segments);
+        // SAFETY: the element is in use, and the address is taken over.
+        let moved = unsafe {
+            assert_eq!(model.space.resize(element.address, 9 << 20), None, "not where it lies");
+            model.space.remap(element.address, 9 << 20).expect("moved")
+        };
+        model.in_use[0].address = moved.address;
+        Model::check(&model.in_use[0], 3 << 20);
+        assert_eq!(model.space.segments, segments, "no other segment");
+        assert_eq!(model.space.bytes - before, 6 << 20);
+        model.walk();
+        model.free_all();
+    }
+}
+
+#[test]
+fn what_stands_before_another_element_is_not_moved_with_it() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    let large = space.get(2 << 20, 16).expect("storage");
+    let behind = space.get(1000, 16).expect("storage");
+    // SAFETY: both are in use.
+    unsafe {
+        let tail =
+            (segment_of(Block::of_element(large.address)), segment_of(Block::of_element(behind.address)));
+        if tail.0 == tail.1 {
+            assert!(space.remap(large.address, 4 << 20).is_none());
+        }
+        assert!(space.remap(behind.address, 4 << 20).is_none(), "it is not the first of its segment");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_none_and_leaves_nothing() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    for (bytes, align) in [
+        (usize::MAX, 16),
+        (isize::MAX as usize, 16),
+        (usize::MAX - 8, 4096),
+        (1 << 47, 16),
+        (16, 1 << 62),
+        (1 << 46, 1 << 46),
+    ] {
+        assert!(space.get(bytes, align).is_none(), "{bytes} aligned to {align}");
+    }
+    assert_eq!((space.segments, space.bytes), (0, 0));
+    let element = space.get(100_000, 16).expect("storage");
+    // SAFETY: the element is in use.
+    unsafe {
+        assert!(space.resize(element.address, usize::MAX).is_none());
+        assert!(space.remap(element.address, usize::MAX).is_none());
+        assert!(space.remap(element.address, 1 << 47).is_none());
+        assert_eq!(space.free(element.address), element.block_bytes, "as it was");
+    }
+}

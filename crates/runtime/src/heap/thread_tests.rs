@@ -1,0 +1,354 @@
+//! Tests of threads' heaps through the heap's own functions, with threads that come, go and free each other's
+//! cells. They share the process's heap and take turns.
+
+use super::super::{ONE_AT_A_TIME, calloc, free, malloc, realloc, settle, usable_size};
+use super::*;
+use std::sync::mpsc;
+use std::vec::Vec;
+
+/// A pointer on its way to another thread.
+struct Sent(*mut u8);
+
+// SAFETY: whoever receives it owns the storage.
+unsafe impl Send for Sent {}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+fn figure(key: Key) -> u64 {
+    ledger::slot().cell(key).load(Ordering::Relaxed)
+}
+
+/// Gets, less frees, and bytes in use: what the ledger says.
+fn live() -> (u64, u64) {
+    settle();
+    (figure(Key::HeapGets).wrapping_sub(figure(Key::HeapFrees)), figure(Key::HeapUsed))
+}
+
+fn get(bytes: usize) -> *mut u8 {
+    // SAFETY: new storage; all of it is ours to write.
+    unsafe {
+        let got = malloc(bytes);
+        assert!(!got.is_null() && got.addr().is_multiple_of(16));
+        let usable = usable_size(got);
+        assert!(usable >= bytes);
+        got.write_bytes(0x5a, usable);
+        got
+    }
+}
+
+fn heap_of_this_thread() -> *mut ThreadHeap {
+    super::super::slot::get()
+}
+
+/// Checks every extent of a heap that this thread owns, figures settled.
+fn check_extents(heap: *mut ThreadHeap) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        for class in 1..CLASSES {
+            let pool = &(*heap).pools[class];
+            assert_eq!(pool.handed, 0);
+            let lists =
+                [(pool.current, Place::Current), (pool.partial, Place::Partial), (pool.full, Place::Full)];
+            for (head, place) in lists {
+                let mut extent = head;
+                while let Some(at) = extent.as_ref() {
+                    assert_eq!(at.place, place);
+                    assert_eq!(usize::from(at.class), class);
+                    let mut listed = 0;
+                    let mut cell = at.list;
+                    while !cell.is_null() {
+                        assert_eq!(map::lookup(cell as usize), extent.cast(), "a cell of another extent");
+                        assert!((cell as usize - at.start).is_multiple_of(at.cell_bytes as usize));
+                        listed += 1;
+                        cell = (*cell).next.get();
+                    }
+                    assert_eq!(at.carved, at.out() + listed, "carved == out + |list|");
+                    assert!(at.carved <= at.capacity && at.settled == at.out());
+                    assert!(place == Place::Full || at.held == 0);
+                    extent = if place == Place::Current { null_mut() } else { at.next };
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_come_back_in_any_order() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let mut random = Random(3);
+    let mut held: Vec<*mut u8> = Vec::new();
+    for round in 0..60 {
+        let most = [2000, 30, 800][round % 3];
+        while held.len() < most {
+            let bits = 1 + random.below(15);
+            held.push(get(random.below(1 << bits)));
+        }
+        for _ in 0..most / 2 {
+            let at = random.below(held.len());
+            // SAFETY: ours, and no longer held.
+            unsafe { free(held.swap_remove(at)) };
+        }
+        settle();
+        check_extents(heap_of_this_thread());
+        assert_eq!(live().0 - before.0, held.len() as u64, "gets - frees == live");
+    }
+    // SAFETY: ours.
+    held.drain(..).for_each(|got| unsafe { free(got) });
+    assert_eq!(live(), before, "all is back");
+}
+
+#[test]
+fn each_size_is_usable_to_the_last_byte() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let held: Vec<(usize, *mut u8)> = (0..40_000).step_by(7).map(|bytes| (bytes, get(bytes))).collect();
+    let mut ranges: Vec<(usize, usize)> =
+        // SAFETY: ours.
+        held.iter().map(|(_, got)| (got.addr(), got.addr() + unsafe { usable_size(*got) })).collect();
+    ranges.sort_unstable();
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two overlap");
+    // SAFETY: ours.
+    held.into_iter().for_each(|(_, got)| unsafe { free(got) });
+    assert_eq!(live(), before);
+}
+
+#[test]
+fn calloc_is_zero_also_where_storage_was_used_before() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let sizes = [1, 16, 100, 1024, 1025, 5000, 32_768, 32_769, 100_000, 1 << 20, 5 << 20];
+    for _ in 0..3 {
+        for bytes in sizes {
+            // SAFETY: ours.
+            unsafe { free(get(bytes)) };
+            // SAFETY: ours, of that many bytes.
+            unsafe {
+                let zeroed = calloc(bytes, 1);
+                assert!(core::slice::from_raw_parts(zeroed, bytes).iter().all(|byte| *byte == 0), "{bytes}");
+                free(zeroed);
+            }
+        }
+    }
+    // SAFETY: nothing is got.
+    assert!(unsafe { calloc(usize::MAX / 2, 3) }.is_null());
+    settle();
+}
+
+#[test]
+fn realloc_keeps_the_content_at_every_size() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let mut random = Random(11);
+    for _ in 0..300 {
+        let mut bytes = 1 + random.below(70_000);
+        let mut got = get(bytes);
+        for _ in 0..20 {
+            let bits = 4 + random.below(18);
+            let new = 1 + random.below(1 << bits);
+            // SAFETY: ours.
+            unsafe {
+                got = realloc(got, new);
+                let kept = core::slice::from_raw_parts(got, bytes.min(new));
+                assert!(kept.iter().all(|byte| *byte == 0x5a), "{bytes} -> {new}");
+                got.write_bytes(0x5a, new);
+            }
+            bytes = new;
+        }
+        // SAFETY: ours.
+        unsafe { free(got) };
+    }
+    assert_eq!(live(), before);
+}
+
+/// Cells of one thread, freed by another while the first goes on, stops, or is long gone.
+#[test]
+fn cells_freed_by_other_threads_come_home() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let mut threads = Vec::new();
+    for pair in 0..3 {
+        let (send, receive) = mpsc::channel::<Sent>();
+        threads.push(std::thread::spawn(move || {
+            let mut random = Random(pair);
+            for _ in 0..30_000 {
+                let bits = 4 + random.below(8);
+                send.send(Sent(get(random.below(1 << bits)))).expect("a receiver");
+            }
+        }));
+        threads.push(std::thread::spawn(move || {
+            for Sent(got) in receive {
+                // SAFETY: sent to us.
+                unsafe { free(got) };
+            }
+        }));
+    }
+    // After the join a thread's heap is abandoned: the C library calls destructors before.
+    threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+    assert_eq!(live(), before, "gets - frees == live, whoever freed");
+}
+
+/// A thread gets cells and ends; we free them; then all its extents but the current ones are the space's again,
+/// although nobody owns the heap.
+#[test]
+fn a_dead_threads_storage_is_not_stuck() {
+    let _turn = ONE_AT_A_TIME.lock();
+    // A heap of our own first, or we would be the dead thread's heir.
+    // SAFETY: ours.
+    unsafe { free(get(1)) };
+    let before = live();
+    let (send, receive) = mpsc::channel::<Sent>();
+    std::thread::spawn(move || {
+        for _ in 0..20_000 {
+            send.send(Sent(get(200))).expect("a receiver");
+        }
+    })
+    .join()
+    .expect("a thread");
+    let cells: Vec<*mut u8> = receive.into_iter().map(|Sent(got)| got).collect();
+    // SAFETY: sent to us; a cell's page leads to its extent.
+    let theirs = unsafe { (*map::lookup(cells[0].addr())).owner.load(Ordering::Relaxed) } as *mut ThreadHeap;
+    assert_ne!(theirs, heap_of_this_thread());
+    // SAFETY: as above.
+    assert!(unsafe { (*theirs).inbox.is_unattended() });
+    // SAFETY: as above.
+    cells.iter().for_each(|got| unsafe { free(*got) });
+    assert_eq!(live(), before, "what we still had to send was sent, and counted");
+    let _heaps = HEAPS.lock();
+    // SAFETY: the heap is abandoned, and we hold the lock.
+    unsafe {
+        assert!((*theirs).inbox.take_unattended().is_null(), "nothing lies in the inbox");
+        let left = (1..CLASSES).all(|class| {
+            let pool = &(*theirs).pools[class];
+            pool.current.is_null() && pool.partial.is_null() && pool.full.is_null()
+        });
+        assert!(left, "no extent is left to the heap");
+    }
+}
+
+/// Threads in turn have the same heap, with what was left in it.
+#[test]
+fn heaps_are_handed_down() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let heaps_before = count_heaps();
+    let mut held = Vec::new();
+    for turn in 0..200 {
+        let Sent(got) = std::thread::spawn(move || {
+            let (a, b) = (get(100 + turn), get(100));
+            // SAFETY: ours.
+            unsafe { free(b) };
+            Sent(a)
+        })
+        .join()
+        .expect("a thread");
+        held.push(got);
+    }
+    assert!(count_heaps() <= heaps_before + 1, "one heap serves them all");
+    assert_eq!(live().0 - before.0, 200);
+    // SAFETY: sent to us.
+    held.into_iter().for_each(|got| unsafe { free(got) });
+    assert_eq!(live(), before);
+}
+
+fn count_heaps() -> usize {
+    let heaps = HEAPS.lock();
+    let (mut heap, mut count) = (heaps.all, 0);
+    while !heap.is_null() {
+        count += 1;
+        // SAFETY: heaps live for ever.
+        heap = unsafe { (*heap).next };
+    }
+    count
+}
+
+/// Threads end while others free into their heaps and new ones take these over.
+#[test]
+fn threads_come_and_go_while_others_free() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let (send, receive) = mpsc::sync_channel::<Sent>(256);
+    let receive = std::sync::Arc::new(std::sync::Mutex::new(receive));
+    let freeing: Vec<_> = (0..2)
+        .map(|_| {
+            let receive = receive.clone();
+            std::thread::spawn(move || {
+                loop {
+                    let next = receive.lock().expect("no panic").recv();
+                    let Ok(Sent(got)) = next else { return };
+                    // SAFETY: sent to us.
+                    unsafe { free(got) };
+                }
+            })
+        })
+        .collect();
+    for _ in 0..50 {
+        let getting: Vec<_> = (0..3)
+            .map(|thread| {
+                let send = send.clone();
+                std::thread::spawn(move || {
+                    let mut random = Random(thread);
+                    for _ in 0..300 {
+                        let bits = 4 + random.below(11);
+                        send.send(Sent(get(random.below(1 << bits)))).expect("a receiver");
+                    }
+                })
+            })
+            .collect();
+        getting.into_iter().for_each(|thread| thread.join().expect("a thread"));
+    }
+    drop(send);
+    freeing.into_iter().for_each(|thread| thread.join().expect("a thread"));
+    assert_eq!(live(), before);
+}
+
+/// After a thread was told that it ends, it may still get and free.
+#[test]
+fn a_departed_thread_is_served() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let Sent(got) = std::thread::spawn(|| {
+        let (early, other) = (get(100), get(5000));
+        let heap = heap_of_this_thread();
+        // SAFETY: it is what the C library would call, with what it would pass; the second call, when the
+        // thread really ends, finds the key's value taken back.
+        unsafe {
+            crate::start::at_thread_end(null_mut());
+            super::super::thread_ends(heap.cast());
+            let late = get(100);
+            assert!(core::ptr::eq(heap_of_this_thread(), &DEPARTED));
+            free(early);
+            free(late);
+            free(realloc(get(10), 40_000));
+        }
+        Sent(other)
+    })
+    .join()
+    .expect("a thread");
+    // SAFETY: sent to us.
+    unsafe { free(got) };
+    assert_eq!(live(), before);
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let foreign = figure(Key::HeapForeignFrees);
+    let mut local = 7_u64;
+    let theirs: *mut u8 = (&raw mut local).cast();
+    // SAFETY: not ours, and so not touched.
+    unsafe {
+        free(theirs);
+        assert!(realloc(theirs, 100).is_null());
+        assert_eq!(usable_size(theirs), 0);
+        free(null_mut());
+    }
+    assert_eq!(local, 7);
+    assert_eq!(figure(Key::HeapForeignFrees) - foreign, 2);
+}
