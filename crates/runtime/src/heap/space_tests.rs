@@ -276,6 +276,7 @@ fn a_kept_increment_serves_again() {
         let elements: Vec<usize> = (0..500).map(|_| space.get(1000, 16).expect("storage").address).collect();
         // SAFETY: they are in use.
         elements.iter().for_each(|element| {
+            // SAFETY: as above.
             unsafe { space.free(*element) };
         });
         if peak == 0 {
