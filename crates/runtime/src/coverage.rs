@@ -33,6 +33,8 @@ const MIB: u64 = 1 << 20;
 static MAPPED: AtomicU64 = AtomicU64::new(0);
 /// Resident memory at which the next look is due.
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(WORTH_A_LOOK);
+/// The heap got a segment since the last look.
+static DUE: AtomicBool = AtomicBool::new(false);
 static LOOKING: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy)]
@@ -69,6 +71,20 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
     let due = MAPPED.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
     if due >= (NEXT_LOOK.load(Ordering::Relaxed) / 8).max(MIB) {
         MAPPED.store(0, Ordering::Relaxed);
+        look_if_grown();
+    }
+}
+
+/// Says that memory grew, where no look can be taken because locks are held.
+pub fn grew() {
+    DUE.store(true, Ordering::Relaxed);
+}
+
+/// Looks if somebody said that memory grew. One load where nobody did; called without locks.
+#[inline]
+pub fn look_if_due() {
+    if DUE.load(Ordering::Relaxed) {
+        DUE.store(false, Ordering::Relaxed);
         look_if_grown();
     }
 }

@@ -182,7 +182,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
     ledger::add(Key::HeapGets, 1);
     ledger::use_bytes(element.block_bytes as i64);
     ledger::raise(Key::HeapLargestRequest, size as u64);
-    coverage::look_if_grown();
+    coverage::look_if_due();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
 

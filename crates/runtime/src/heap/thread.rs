@@ -362,7 +362,7 @@ impl ThreadHeap {
         let least = EXTENT_BYTES.load(Ordering::Relaxed);
         let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
         let extent = SPACE.lock().get_extent(bytes);
-        coverage::look_if_grown();
+        coverage::look_if_due();
         // SAFETY: a new extent is ours.
         if let Some(extent) = unsafe { extent.as_mut() } {
             extent.set_class(class, cell_bytes);
