@@ -258,7 +258,10 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
             get(bytes, 16)
         };
         if !got.address.is_null() {
-            got.address.write_bytes(0, got.zero_from.saturating_sub(got.address as usize).min(bytes));
+            let dirty = got.zero_from.saturating_sub(got.address as usize).min(bytes);
+            if dirty < space::WORTH_A_PURGE || !space::clear_pages(got.address as usize, dirty) {
+                got.address.write_bytes(0, dirty);
+            }
         }
         got.address
     }

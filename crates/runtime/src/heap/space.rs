@@ -32,7 +32,7 @@ pub const SEGMENT_LOSS: usize = 16;
 const FREE_HEAD: usize = 24;
 const MIB: usize = 1 << 20;
 /// From this size on a freed element is looked at: are its pages worth keeping?
-const WORTH_A_PURGE: usize = MIB;
+pub const WORTH_A_PURGE: usize = MIB;
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
 const HUGE_PAGE: usize = 2 * MIB;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
@@ -232,13 +232,10 @@ impl Space {
         // SAFETY: the element's block is in use and in a live segment.
         unsafe {
             let freed = block.size();
-            let purged = freed >= WORTH_A_PURGE
-                && self.policy.disposition == Disposition::Auto
-                && purge_if_sparse(block.element(), block.0 + freed);
-            self.join(block, freed);
-            if purged {
-                zero_again(block, freed);
+            if freed >= WORTH_A_PURGE && self.policy.disposition == Disposition::Auto {
+                purge_if_sparse(block.element(), block.0 + freed);
             }
+            self.join(block, freed);
             freed
         }
     }
@@ -615,10 +612,33 @@ impl Space {
     }
 }
 
+/// Makes much storage zero by exchanging its pages for fresh ones: as cheap as writing all of it where all of it is
+/// used then, and much cheaper where it is not. False, with nothing done, where pages are to be kept.
+///
+/// # Safety
+/// The range is an element, or part of one, that belongs to the caller and holds nothing of worth.
+pub unsafe fn clear_pages(start: usize, bytes: usize) -> bool {
+    if SPACE.lock().policy.disposition != Disposition::Auto {
+        return false;
+    }
+    let (first, last) = (start.next_multiple_of(PAGE), (start + bytes) & !(PAGE - 1));
+    // SAFETY: the caller's promise.
+    unsafe {
+        if syscall::madvise(first as *mut u8, last - first, syscall::MADV_DONTNEED).is_err() {
+            return false;
+        }
+        (start as *mut u8).write_bytes(0, first - start);
+        (last as *mut u8).write_bytes(0, start + bytes - last);
+    }
+    ledger::add(Key::HeapPurges, 1);
+    ledger::add(Key::HeapPurgedBytes, (last - first) as u64);
+    true
+}
+
 /// Gives the pages of a large freed element back, if most of them were never touched: then the next user loses
 /// little by touching them anew, and the memory is not held for what few were. Where most were touched, they are
 /// kept for a while.
-fn purge_if_sparse(start: usize, end: usize) -> bool {
+fn purge_if_sparse(start: usize, end: usize) {
     let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     let mut resident = [0_u8; 64];
     let (mut seen, mut found) = (0, 0);
@@ -626,42 +646,18 @@ fn purge_if_sparse(start: usize, end: usize) -> bool {
     let step = ((end - start) / 16).max(64 * PAGE) & !(PAGE - 1);
     for at in (start..end.saturating_sub(64 * PAGE)).step_by(step) {
         if syscall::mincore(at, &mut resident).is_err() {
-            return false;
+            return;
         }
         seen += resident.len();
         found += resident.iter().filter(|&&state| state & 1 != 0).count();
     }
     if found * 4 > seen {
-        return false;
+        return;
     }
     // SAFETY: whole pages of an element that was just freed; nobody relies on what is in them.
-    let purged = unsafe { syscall::madvise(start as *mut u8, end - start, syscall::MADV_DONTNEED) }.is_ok();
-    if purged {
+    if unsafe { syscall::madvise(start as *mut u8, end - start, syscall::MADV_DONTNEED) }.is_ok() {
         ledger::add(Key::HeapPurges, 1);
         ledger::add(Key::HeapPurgedBytes, (end - start) as u64);
-    }
-    purged
-}
-
-/// After an element's pages were given back: if it held all that was ever written in its segment, and the segment
-/// is empty now, the segment is as good as new, and calloc need not touch it.
-///
-/// # Safety
-/// The block of `size` bytes was just freed, its whole pages are zero, and its segment lives.
-unsafe fn zero_again(block: Block, size: usize) {
-    // SAFETY: the caller's promise; what is cleared lies in the one free block, behind its header and links.
-    unsafe {
-        let segment = &mut *segment_of(block);
-        let clean = segment.first().0 + FREE_HEAD;
-        if segment.idle_since == 0 || block != segment.first() || block.0 + size + FREE_HEAD < segment.high {
-            return;
-        }
-        let high = segment.high.min(segment.end());
-        let first_page = clean.next_multiple_of(PAGE).min(high);
-        let last_page = ((block.0 + size) & !(PAGE - 1)).max(first_page);
-        (clean as *mut u8).write_bytes(0, first_page - clean);
-        (last_page as *mut u8).write_bytes(0, high.saturating_sub(last_page));
-        segment.high = clean;
     }
 }
 
