@@ -83,11 +83,15 @@ counters! {
     HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, live Exact, killed Exact, Sum,
         "Bytes got from the kernel for the heap's own tables, outside of the segments.";
     ThreadsStarted = "thread.started", "Threads started", Count, live Exact, killed Exact, Sum,
-        "Threads that asked for heap storage at least once, the first one included.";
+        "Threads started with pthread_create, and the first one.";
     ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, live Exact, killed Exact, Max,
-        "The most threads alive at one time that had asked for heap storage.";
+        "The most of these threads alive at one time.";
     StackLargest = "stack.largest", "Largest used by any thread", Bytes, live Sampled, killed Sampled, Max,
         "The most stack that any one thread used, to the page.";
+    StackMain = "stack.main", "Largest used by the first thread", Bytes, live Sampled, killed Sampled, Max,
+        "The most stack that the first thread used, to the page, from where the kernel started the program.";
+    StackThread = "stack.thread", "Largest used by another thread", Bytes, live Sampled, killed Sampled, Max,
+        "The most stack that any one thread but the first used, to the page, from where its function began.";
     StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, live Sampled, killed Sampled, Max,
         "The most stack that all threads alive at one time had used, to the page.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, live Sampled, killed Sampled, Max,

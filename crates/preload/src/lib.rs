@@ -13,6 +13,7 @@ mod malloc;
 mod map;
 mod new;
 mod start;
+mod thread;
 
 /// Nothing may unwind into a C program. Nothing here is meant to panic either; if it does all the same, the
 /// process ends by SIGABRT like any program that has found itself wrong.

@@ -12,7 +12,7 @@ static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const
 unsafe extern "C" fn at_start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the loader passes the environment; no other thread runs yet.
     unsafe { underbar_runtime::follow::at_start(environment) };
-    underbar_runtime::start::constructor();
+    underbar_runtime::start::constructor(environment as usize);
 }
 
 #[cfg_attr(feature = "artifact", used, unsafe(link_section = ".fini_array"))]

@@ -20,6 +20,7 @@ use underbar_ledger::{Key, Slot};
 use underbar_sys::lock::Lock;
 use underbar_sys::syscall;
 
+use crate::next::weak;
 use crate::{heap, ledger};
 
 /// Below this much resident memory a process is not looked at.
@@ -328,15 +329,8 @@ struct Link {
     name: *const c_char,
 }
 
-// Asked for weakly: where the C library lacks it, mappings have no names, and nothing else is lost.
-#[unsafe(naked)]
-extern "C" fn address_of_find_object() -> usize {
-    core::arch::naked_asm!(
-        ".weak _dl_find_object",
-        "mov rax, qword ptr [rip + _dl_find_object@GOTPCREL]",
-        "ret"
-    )
-}
+// Where the C library lacks it, mappings have no names, and nothing else is lost.
+weak! { address_of_find_object = "_dl_find_object"; }
 
 /// The module in which an address lies.
 fn object_of(address: usize) -> Option<Object> {

@@ -18,7 +18,11 @@ pub mod heap;
 #[cfg(not(loom))]
 pub mod ledger;
 #[cfg(not(loom))]
+mod next;
+#[cfg(not(loom))]
 pub mod options;
+#[cfg(not(loom))]
+pub mod stack;
 #[cfg(not(loom))]
 pub mod start;
 
@@ -29,3 +33,5 @@ mod heap {
     mod cell;
     mod inbox;
 }
+#[cfg(not(loom))]
+mod thread_end;

@@ -18,7 +18,7 @@ use underbar_sys::{file, syscall};
 
 use crate::follow::environment::{Environment, LEDGER};
 use crate::ledger::attach;
-use crate::{follow, heap, ledger};
+use crate::{follow, heap, ledger, stack};
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
@@ -69,6 +69,8 @@ fn set_up_heap(settings: &Settings) {
         huge_pages: settings.huge_pages(),
     };
     let storage = settings.storage();
+    let threads = settings.thread_stack();
+    stack::configure(if threads.on { bytes(threads.init) as u64 } else { 0 });
     heap::configure(policy, storage.getheap, storage.freeheap);
 }
 

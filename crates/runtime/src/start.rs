@@ -6,18 +6,16 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{coverage, heap, ledger, options};
+use crate::thread_end::ThreadEnd;
+use crate::{coverage, heap, ledger, options, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
 const DONE: u32 = 2;
 static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
-/// Key whose destructor tells us that a thread ends; 0 for none, else the key plus 1.
-static KEY: AtomicU32 = AtomicU32::new(0);
+static HEAP_END: ThreadEnd = ThreadEnd::new(thread_ends);
 
 unsafe extern "C" {
-    fn pthread_key_create(key: *mut u32, destructor: Option<unsafe extern "C" fn(*mut u8)>) -> i32;
-    fn pthread_setspecific(key: u32, value: *const u8) -> i32;
     fn __errno_location() -> *mut i32;
     fn __register_atfork(
         before: Option<extern "C" fn()>,
@@ -34,20 +32,18 @@ pub fn ensure() {
     }
     if STATE.compare_exchange(NOT_YET, AT_IT, Ordering::Acquire, Ordering::Acquire).is_ok() {
         options::obey();
-        let mut key = 0;
-        // SAFETY: `key` is ours to fill; the destructor is a function of ours.
-        if unsafe { pthread_key_create(&raw mut key, Some(thread_ends)) } == 0 {
-            KEY.store(key + 1, Ordering::Relaxed);
-        }
+        HEAP_END.prepare();
         STATE.store(DONE, Ordering::Release);
     }
     // Otherwise: either this thread is in the middle of it (and needs storage, which works with the defaults),
     // or another one is, which can only be when threads start before the first request was served.
 }
 
-/// The rest, for which the C library must be up: called by the preload's constructor.
-pub fn constructor() {
+/// The rest, for which the C library must be up: called by the preload's constructor, which knows where the kernel
+/// put the environment: just above the first thread's stack.
+pub fn constructor(environment: usize) {
     ensure();
+    stack::at_start(environment);
     // SAFETY: functions of ours, which stay loaded: the preload is never closed.
     unsafe {
         __register_atfork(
@@ -63,19 +59,13 @@ pub fn constructor() {
 pub fn destructor() {
     heap::settle();
     coverage::look();
+    stack::look();
     ledger::attach::ended();
 }
 
-/// Arranges to be told when this thread ends.
-///
-/// # Safety
-/// `heap` is this thread's heap.
-pub unsafe fn at_thread_end(heap: *mut u8) {
-    let key = KEY.load(Ordering::Relaxed);
-    if key != 0 {
-        // SAFETY: the key exists. A failure only means that the heap stays with the ended thread.
-        unsafe { pthread_setspecific(key - 1, heap) };
-    }
+/// Arranges to be told when this thread, whose heap this is, ends.
+pub fn at_thread_end(heap: *mut u8) {
+    HEAP_END.register(heap);
 }
 
 unsafe extern "C" fn thread_ends(heap: *mut u8) {
@@ -84,17 +74,24 @@ unsafe extern "C" fn thread_ends(heap: *mut u8) {
 }
 
 extern "C" fn before_fork() {
+    stack::before_fork();
     heap::before_fork();
 }
 
 extern "C" fn after_fork() {
     // SAFETY: the C library calls this in the thread that called `before_fork`.
-    unsafe { heap::after_fork() }
+    unsafe {
+        heap::after_fork();
+        stack::after_fork();
+    }
 }
 
 extern "C" fn after_fork_in_child() {
     // SAFETY: as above; in the child that thread is the only one.
-    unsafe { heap::after_fork_in_child() }
+    unsafe {
+        heap::after_fork();
+        stack::after_fork_in_child();
+    }
     ledger::attach::after_fork();
 }
 

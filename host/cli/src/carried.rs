@@ -22,6 +22,7 @@ mod tests {
         assert_eq!(HASH.len(), 16);
         let has = |text: &[u8]| CONTENT.windows(text.len()).any(|window| window == text);
         assert!(has(b"libunderbar.so\0") && has(b"\0execve\0") && has(b"\0posix_spawn\0"));
+        assert!(!has(b"rust_eh_personality"), "something in it would unwind, which nothing can");
         // A version of the C library's symbols would be one that an older C library lacks.
         assert!(!has(b"GLIBC_2") && !has(b"libc.so") && !has(b"libgcc_s"));
     }

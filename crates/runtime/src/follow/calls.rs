@@ -16,9 +16,9 @@
 use super::environment::Environment;
 use super::target::Target;
 use super::{Runner, with_environment};
+use crate::next::Next;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use underbar_sys::file::{execve as execve_now, execveat as execveat_now};
 use underbar_sys::syscall::{AT_EMPTY_PATH, AT_FDCWD, Errno, map_anonymous, munmap};
 
@@ -30,55 +30,6 @@ type Strings = *const *const c_char;
 unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
     static environ: Strings;
-}
-
-// `dlsym` is asked for weakly: before version 2.34 of the C library it is in a library of its own, which a
-// program need not have loaded, and a missing strong symbol would end the program before it began.
-#[unsafe(naked)]
-extern "C" fn address_of_dlsym() -> usize {
-    core::arch::naked_asm!(".weak dlsym", "mov rax, qword ptr [rip + dlsym@GOTPCREL]", "ret")
-}
-
-/// A function of the next library in the loader's order.
-pub(crate) struct Next {
-    name: &'static CStr,
-    /// 0: not looked for yet; 1: not there. Written by whoever looks first (all find the same), read by
-    /// anybody; relaxed, as the code that it leads to was there before.
-    address: AtomicUsize,
-}
-
-impl Next {
-    pub(crate) const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
-    }
-
-    /// The function's address. Looked for once at the start, since `dlsym` may lock; but constructors of
-    /// other libraries may run before that, and call us.
-    pub(crate) fn get(&self) -> Option<usize> {
-        let mut address = self.address.load(Ordering::Relaxed);
-        if address == 0 {
-            address = self.find().unwrap_or(1);
-            self.address.store(address, Ordering::Relaxed);
-        }
-        (address != 1).then_some(address)
-    }
-
-    fn find(&self) -> Option<usize> {
-        const NEXT: *mut c_void = usize::MAX as *mut c_void; // RTLD_NEXT
-        let dlsym = address_of_dlsym();
-        if dlsym == 0 {
-            return None;
-        }
-        // SAFETY: it is the C library's `dlsym`, whose signature this is.
-        let dlsym = unsafe {
-            core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void>(
-                dlsym,
-            )
-        };
-        // SAFETY: the name is a C string.
-        let found = unsafe { dlsym(NEXT, self.name.as_ptr()) } as usize;
-        (found > 1).then_some(found)
-    }
 }
 
 static EXECVE: Next = Next::new(c"execve");

@@ -226,8 +226,7 @@ fn new_thread() -> Option<*mut ThreadHeap> {
     }
     // The slot first: arranging for the thread's end may itself ask for storage.
     slot::set(heap);
-    // SAFETY: it is this thread's.
-    unsafe { start::at_thread_end(heap.cast()) };
+    start::at_thread_end(heap.cast());
     Some(heap)
 }
 
@@ -441,6 +440,22 @@ pub fn trim() -> bool {
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
 }
 
+pub use own::DESCRIPTOR;
+
+/// Storage of [`DESCRIPTOR`] bytes, apart from the program's heap; null where there is none.
+pub fn get_descriptor() -> *mut u8 {
+    SPACE.lock().own.get_descriptor()
+}
+
+/// Takes such storage back.
+///
+/// # Safety
+/// It came from [`get_descriptor`], and nobody will write to it any more.
+pub unsafe fn put_descriptor(descriptor: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { SPACE.lock().own.put_descriptor(descriptor) }
+}
+
 /// Whether an address lies in a segment.
 pub fn is_ours(address: usize) -> bool {
     !map::lookup(address).is_null()
@@ -470,20 +485,11 @@ pub fn before_fork() {
     thread::hold();
 }
 
-/// After a fork, in the parent.
+/// After a fork, in parent and child.
 ///
 /// # Safety
-/// This thread called [`before_fork`].
+/// This thread (in the child: its original) called [`before_fork`].
 pub unsafe fn after_fork() {
     // SAFETY: the caller's promise.
     unsafe { thread::release() }
-}
-
-/// After a fork, in the child.
-///
-/// # Safety
-/// This thread called [`before_fork`] in the parent.
-pub unsafe fn after_fork_in_child() {
-    // SAFETY: the caller's promise.
-    unsafe { thread::release_in_child() }
 }

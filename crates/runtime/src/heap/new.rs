@@ -20,7 +20,7 @@
 use core::arch::naked_asm;
 use core::ffi::CStr;
 
-use crate::follow::calls::Next;
+use crate::next::Next;
 
 /// The forms of operator new, in the order of [`NEXT`].
 const NAMES: [&CStr; 8] = [

@@ -163,14 +163,13 @@ pub static DEPARTED: ThreadHeap = ThreadHeap::empty();
 struct Heaps {
     all: *mut ThreadHeap,
     abandoned: *mut ThreadHeap,
-    active: u64,
 }
 
 // SAFETY: followed under the lock only.
 unsafe impl Send for Heaps {}
 
 /// Order of locks: this before [`SPACE`].
-static HEAPS: Lock<Heaps> = Lock::new(Heaps { all: null_mut(), abandoned: null_mut(), active: 0 });
+static HEAPS: Lock<Heaps> = Lock::new(Heaps { all: null_mut(), abandoned: null_mut() });
 
 /// Bytes of an extent, by class; smaller where the increment is small. Set once at the start.
 pub static EXTENT_BYTES: AtomicUsize = AtomicUsize::new(64 * 1024);
@@ -203,9 +202,6 @@ pub fn acquire() -> *mut ThreadHeap {
             (*heap).inbox.attend();
         }
     }
-    heaps.active += 1;
-    ledger::add(Key::ThreadsStarted, 1);
-    ledger::raise(Key::ThreadsPeak, heaps.active);
     heap
 }
 
@@ -224,7 +220,6 @@ pub unsafe fn abandon(heap: *mut ThreadHeap) {
         (*heap).release_empty();
         (*heap).next_abandoned = heaps.abandoned;
         heaps.abandoned = heap;
-        heaps.active -= 1;
     }
 }
 
@@ -256,7 +251,8 @@ pub fn hold() {
     SPACE.hold();
 }
 
-/// After a fork, in the parent.
+/// After a fork, in parent and child. In the child the other threads are gone; what they were doing with their
+/// heaps is not known, so nobody takes those over, and they look attended for ever.
 ///
 /// # Safety
 /// This thread called [`hold`].
@@ -266,17 +262,6 @@ pub unsafe fn release() {
         SPACE.release();
         HEAPS.release();
     }
-}
-
-/// After a fork, in the child: the other threads are gone. What they were doing with their heaps is not known,
-/// so nobody takes those over; they look attended for ever.
-///
-/// # Safety
-/// This thread called [`hold`] in the parent.
-pub unsafe fn release_in_child() {
-    // SAFETY: the caller's promise.
-    unsafe { release() };
-    HEAPS.lock().active = 1;
 }
 
 /// All methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.

@@ -1,0 +1,445 @@
+//! Stacks: how much of them threads used, to the page, and how large they are made.
+//!
+//! ```text
+//! high  +---------------------------+
+//!       | the C library's own       |  thread-local storage, its description of the thread
+//! base  +---------------------------+  where the thread's function began
+//!       | used: resident pages      |
+//!       +- - - - - - - - - - - - - -+  the lowest resident page
+//!       | never touched             |
+//! low   +---------------------------+  guard
+//! ```
+//!
+//! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how
+//! deep a thread ever went. It is looked up when the thread ends, when the process ends, and while other threads
+//! end. What the last user of a recycled stack left behind is given back when the next thread starts, so that it
+//! is not counted twice; a stack that the program brought itself is not touched, and not measured.
+//!
+//! Exactness: to the page, downwards from where the thread's function began. All stacks at one time are looked at
+//! when a thread ends or the process does, so what came and went between is missed: sampled.
+//! Not here: segments of stacks. Linux gives each stack as one mapping, and underbar does not change that.
+
+use core::ffi::{c_int, c_void};
+use core::mem::{MaybeUninit, offset_of};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use underbar_ledger::Key;
+use underbar_sys::lock::Lock;
+use underbar_sys::syscall;
+
+use crate::next::{Next, weak};
+use crate::thread_end::ThreadEnd;
+use crate::{heap, ledger};
+
+const PAGE: usize = 4096;
+/// No stack is made smaller than this by THREADSTACK.
+const LEAST: usize = 256 * 1024;
+/// Up to this many threads, all are looked at whenever one ends; with more, each sixteenth time.
+const FEW: u64 = 16;
+
+/// A running thread. Lives in storage of our own until the thread has ended.
+#[repr(C)]
+struct Record {
+    start: Start,
+    argument: *mut c_void,
+    /// Bytes of its stack, or 0 where the program brought the stack.
+    size: usize,
+    /// Address at which its function began, and the lowest that it may use; 0 before it runs.
+    base: usize,
+    low: usize,
+    next: *mut Record,
+    previous: *mut Record,
+}
+
+const _: () = assert!(size_of::<Record>() <= heap::DESCRIPTOR);
+
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Create = unsafe extern "C" fn(*mut usize, *const Attributes, Start, *mut c_void) -> c_int;
+
+/// `pthread_attr_t` of glibc on x86-64.
+#[repr(C)]
+pub struct Attributes([u64; 7]);
+
+struct Stacks {
+    first: *mut Record,
+    live: u64,
+    ended: u64,
+}
+
+// SAFETY: records are followed under the lock only.
+unsafe impl Send for Stacks {}
+
+static STACKS: Lock<Stacks> = Lock::new(Stacks { first: null_mut(), live: 1, ended: 0 });
+static END: ThreadEnd = ThreadEnd::new(ends);
+static CREATE: Next = Next::new(c"pthread_create");
+/// Where the first thread's stack began, before `main`.
+static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
+/// Bytes that THREADSTACK gives to threads that ask for the default; 0: it is OFF.
+static THREAD_STACK: AtomicU64 = AtomicU64::new(0);
+
+weak! {
+    address_of_attr_init = "pthread_attr_init";
+    address_of_attr_getstacksize = "pthread_attr_getstacksize";
+    address_of_attr_setstacksize = "pthread_attr_setstacksize";
+    address_of_attr_getstack = "pthread_attr_getstack";
+    address_of_minimum = "__pthread_get_minstack";
+}
+
+/// Sets what THREADSTACK says: bytes for threads that ask for the default, or 0.
+pub fn configure(thread_stack: u64) {
+    THREAD_STACK.store(thread_stack, Ordering::Relaxed);
+}
+
+/// Notes where the first thread's stack begins. By the constructor, with an address that the kernel wrote there.
+pub fn at_start(environment: usize) {
+    MAIN_BASE.store(environment, Ordering::Relaxed);
+    ledger::add(Key::ThreadsStarted, 1);
+    ledger::raise(Key::ThreadsPeak, 1);
+    END.prepare();
+    let _ = CREATE.get();
+}
+
+/// `pthread_create`.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn create(
+    thread: *mut usize,
+    attributes: *const Attributes,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    const EAGAIN: c_int = 11;
+    let Some(create) = CREATE.get() else { return EAGAIN };
+    // SAFETY: the next library's `pthread_create` has this signature.
+    let create = unsafe { core::mem::transmute::<usize, Create>(create) };
+    let record: *mut Record = heap::get_descriptor().cast();
+    if record.is_null() {
+        // SAFETY: the caller's promise is passed on.
+        return unsafe { create(thread, attributes, start, argument) };
+    }
+    // SAFETY: the caller's attributes are read only; a copy of them may be changed, as they hold no pointer that
+    // changing the size would touch.
+    unsafe {
+        let mut own = MaybeUninit::<Attributes>::uninit();
+        let (size, attributes) = size_and_attributes(attributes, &mut own);
+        record.write(Record {
+            start,
+            argument,
+            size,
+            base: 0,
+            low: 0,
+            next: null_mut(),
+            previous: null_mut(),
+        });
+        let failed = create(thread, attributes, run, record.cast());
+        if failed != 0 {
+            heap::put_descriptor(record.cast());
+        }
+        failed
+    }
+}
+
+/// The size that a thread's stack will have, 0 where the program brings it, and the attributes to create it with:
+/// the caller's, or where THREADSTACK decides, `own`.
+unsafe fn size_and_attributes(
+    given: *const Attributes,
+    own: &mut MaybeUninit<Attributes>,
+) -> (usize, *const Attributes) {
+    let addresses = [
+        address_of_attr_init(),
+        address_of_attr_getstacksize(),
+        address_of_attr_setstacksize(),
+        address_of_attr_getstack(),
+    ];
+    if addresses.contains(&0) {
+        return (0, given);
+    }
+    // SAFETY: the C library's functions of these names, whose signatures these are.
+    unsafe {
+        let init: unsafe extern "C" fn(*mut Attributes) -> c_int = core::mem::transmute(addresses[0]);
+        let get_size: unsafe extern "C" fn(*const Attributes, *mut usize) -> c_int =
+            core::mem::transmute(addresses[1]);
+        let set_size: unsafe extern "C" fn(*mut Attributes, usize) -> c_int =
+            core::mem::transmute(addresses[2]);
+        let get_stack: unsafe extern "C" fn(*const Attributes, *mut usize, *mut usize) -> c_int =
+            core::mem::transmute(addresses[3]);
+        let own = own.as_mut_ptr();
+        let mut default = 0;
+        if init(own) != 0 || get_size(own, &raw mut default) != 0 {
+            return (0, given);
+        }
+        let mut size = default;
+        if !given.is_null() {
+            let (mut address, mut length) = (0_usize, 0_usize);
+            if get_stack(given, &raw mut address, &raw mut length) != 0
+                || get_size(given, &raw mut size) != 0
+                || address.wrapping_add(length) != 0
+            {
+                return (0, given);
+            }
+            own.copy_from(given, 1);
+        }
+        let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
+        if wanted == 0 || size != default {
+            return (size, given);
+        }
+        let size = wanted.max(floor(own)).next_multiple_of(PAGE);
+        if set_size(own, size) == 0 { (size, own) } else { (default, given) }
+    }
+}
+
+/// The least stack that is safe as far as is known: what the C library needs for itself and thread-local storage,
+/// and four times the most that any thread used so far.
+unsafe fn floor(attributes: *const Attributes) -> usize {
+    let minimum = address_of_minimum();
+    let own = if minimum == 0 {
+        64 * 1024
+    } else {
+        // SAFETY: glibc's function of that name, which run-times of other languages call the same way.
+        unsafe {
+            core::mem::transmute::<usize, unsafe extern "C" fn(*const Attributes) -> usize>(minimum)(
+                attributes,
+            )
+        }
+    };
+    let largest = ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize;
+    LEAST.max(4 * largest) + own
+}
+
+/// What a new thread runs first. It leaves no frame behind: the program's function returns to the C library, and
+/// `pthread_exit` unwinds as if we were not there.
+#[unsafe(naked)]
+unsafe extern "C" fn run(record: *mut c_void) -> *mut c_void {
+    core::arch::naked_asm!(
+        "mov rsi, rsp",
+        "sub rsp, 8",
+        "call {begins}",
+        "add rsp, 8",
+        "mov rdi, [rax + {argument}]",
+        "jmp [rax + {start}]",
+        begins = sym begins,
+        argument = const offset_of!(Record, argument),
+        start = const offset_of!(Record, start),
+    )
+}
+
+/// A thread begins at this address of its stack. Returns its record.
+unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
+    // SAFETY: `create` made the record for this thread, which alone uses it until it is in the list.
+    unsafe {
+        (*record).base = base;
+        if (*record).size != 0 {
+            (*record).low = low_of((*record).size);
+            forget_last_user((*record).low, base);
+        }
+        let mut stacks = STACKS.lock();
+        (*record).next = stacks.first;
+        if let Some(next) = (*record).next.as_mut() {
+            next.previous = record;
+        }
+        stacks.first = record;
+        stacks.live += 1;
+        ledger::add(Key::ThreadsStarted, 1);
+        ledger::raise(Key::ThreadsPeak, stacks.live);
+    }
+    END.register(record.cast());
+    record
+}
+
+/// An address in the caller's frame.
+#[inline(always)]
+fn here() -> usize {
+    let place = 0_u8;
+    core::hint::black_box(&raw const place) as usize
+}
+
+/// The lowest address of the calling thread's stack of `size` bytes, guard excluded. The C library's description of
+/// the thread, to which the thread pointer leads, lies at the high end, with less than a page behind it.
+fn low_of(size: usize) -> usize {
+    const DESCRIPTION: usize = 2304;
+    let pointer: usize;
+    // SAFETY: the word at the thread pointer is its own address.
+    unsafe {
+        core::arch::asm!("mov {}, fs:[0]", out(reg) pointer, options(readonly, nostack, preserves_flags))
+    };
+    (pointer + DESCRIPTION).next_multiple_of(PAGE).saturating_sub(size) + PAGE
+}
+
+/// Gives back what the last thread on a recycled stack left just below: the C library gives back the rest.
+fn forget_last_user(low: usize, base: usize) {
+    // Two pages for what runs now.
+    let top = (base & !(PAGE - 1)).saturating_sub(2 * PAGE);
+    let mut resident = [0_u8; 16];
+    let looked_at = top.saturating_sub(resident.len() * PAGE);
+    if looked_at >= low
+        && syscall::mincore(looked_at, &mut resident).is_ok()
+        && resident.iter().any(|state| state & 1 != 0)
+    {
+        // SAFETY: below the stack pointer and its red zone, on a stack that the C library made, nothing lives.
+        let _ = unsafe { syscall::madvise(low as *mut u8, top - low, syscall::MADV_DONTNEED) };
+    }
+}
+
+/// Bytes used of a stack that begins at `base` and may go down to `low`.
+fn used(low: usize, base: usize) -> usize {
+    let mut resident = [0_u8; 256];
+    let mut at = low & !(PAGE - 1);
+    while at < base {
+        let pages = ((base - at).div_ceil(PAGE)).min(resident.len());
+        let resident = &mut resident[..pages];
+        if syscall::mincore(at, resident).is_err() {
+            return 0;
+        }
+        if let Some(page) = resident.iter().position(|state| state & 1 != 0) {
+            return base - (at + page * PAGE);
+        }
+        at += pages * PAGE;
+    }
+    0
+}
+
+/// Bytes used of the first thread's stack. Its mapping grows downwards; where it ends is found by halving.
+fn used_by_main() -> usize {
+    const LARGEST: usize = 64 << 20;
+    let base = MAIN_BASE.load(Ordering::Relaxed);
+    let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
+    let top = base & !(PAGE - 1);
+    if base == 0 || !is_mapped(top) {
+        return 0;
+    }
+    // The kernel keeps others away from a stack by much more than a page, so what is mapped is one run of pages.
+    let (mut unmapped, mut mapped) = (LARGEST / PAGE, 0);
+    while unmapped - mapped > 1 {
+        let middle = usize::midpoint(unmapped, mapped);
+        if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
+    }
+    used(top - mapped * PAGE, base)
+}
+
+/// A thread ends: its stack is measured, and now and then those of all others.
+unsafe extern "C" fn ends(record: *mut u8) {
+    let record: *mut Record = record.cast();
+    // SAFETY: the record was registered by this thread, and is in the list.
+    unsafe {
+        let mut stacks = STACKS.lock();
+        note(&*record);
+        stacks.ended += 1;
+        if stacks.live <= FEW || stacks.ended.is_multiple_of(16) {
+            look_at_all(&stacks);
+        }
+        let (next, previous) = ((*record).next, (*record).previous);
+        if let Some(next) = next.as_mut() {
+            next.previous = previous;
+        }
+        match previous.as_mut() {
+            Some(previous) => previous.next = next,
+            None => stacks.first = next,
+        }
+        stacks.live -= 1;
+        drop(stacks);
+        heap::put_descriptor(record.cast());
+    }
+}
+
+fn note(record: &Record) -> usize {
+    if record.size == 0 || record.base == 0 {
+        return 0;
+    }
+    let bytes = used(record.low, record.base);
+    ledger::raise(Key::StackThread, bytes as u64);
+    ledger::raise(Key::StackLargest, bytes as u64);
+    bytes
+}
+
+/// Measures the stacks of all threads that live.
+fn look_at_all(stacks: &Stacks) {
+    let main = used_by_main();
+    ledger::raise(Key::StackMain, main as u64);
+    ledger::raise(Key::StackLargest, main as u64);
+    let mut sum = main;
+    let mut at = stacks.first;
+    // SAFETY: records in the list are live under the lock.
+    while let Some(record) = unsafe { at.as_ref() } {
+        sum += note(record);
+        at = record.next;
+    }
+    ledger::raise(Key::StackConcurrent, sum as u64);
+}
+
+/// Measures the stacks of all threads, unless one of them is just coming or going.
+pub fn look() {
+    if !cfg!(feature = "no-accounts")
+        && let Some(stacks) = STACKS.try_lock()
+    {
+        look_at_all(&stacks);
+    }
+}
+
+/// Before a fork.
+pub fn before_fork() {
+    STACKS.hold();
+}
+
+/// After a fork, in the parent.
+///
+/// # Safety
+/// This thread called [`before_fork`].
+pub unsafe fn after_fork() {
+    // SAFETY: the caller's promise.
+    unsafe { STACKS.release() }
+}
+
+/// After a fork, in the child: only this thread is left. Records of the others stay where they are; they are never
+/// looked at again.
+///
+/// # Safety
+/// This thread called [`before_fork`] in the parent.
+pub unsafe fn after_fork_in_child() {
+    // SAFETY: the caller's promise.
+    unsafe { STACKS.release() }
+    let base = here();
+    let mut stacks = STACKS.lock();
+    let mut at = stacks.first;
+    let mut mine = null_mut();
+    // SAFETY: records stay where they are.
+    while let Some(record) = unsafe { at.as_mut() } {
+        let next = record.next;
+        if (record.low..=record.base).contains(&base) {
+            (record.next, record.previous) = (null_mut(), null_mut());
+            mine = at;
+        }
+        at = next;
+    }
+    stacks.first = mine;
+    stacks.live = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_resident_page_tells_the_depth() {
+        let low = syscall::map_anonymous(64 * PAGE).expect("memory") as usize;
+        let base = low + 64 * PAGE - 100;
+        assert_eq!(used(low, base), 0);
+        for touched in [62, 50, 3] {
+            // SAFETY: a page of the mapping.
+            unsafe { ((low + touched * PAGE) as *mut u8).write(1) };
+            assert_eq!(used(low, base), base - (low + touched * PAGE));
+        }
+        forget_last_user(low, base);
+        assert_eq!(used(low, base), base - (low + 62 * PAGE), "the pages that run now are kept");
+    }
+
+    #[test]
+    fn a_thread_finds_its_own_stack() {
+        let size = 1 << 20;
+        let thread = std::thread::Builder::new().stack_size(size);
+        let (low, inside) =
+            thread.spawn(move || (low_of(size), here())).expect("a thread").join().expect("its end");
+        assert!((low..low + size).contains(&inside), "{inside:x} is not in {low:x} and {size:x} bytes");
+    }
+}
