@@ -8,6 +8,7 @@
 mod alias;
 mod execute;
 mod exit;
+mod frames;
 mod info;
 mod malloc;
 mod map;

@@ -13,7 +13,7 @@
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
-use underbar_options::{Base, ProgramName, Settings, Severity, Size, WhereSet};
+use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
 use underbar_sys::{file, syscall};
 
 use crate::follow::environment::{Environment, LEDGER};
@@ -71,6 +71,10 @@ fn set_up_heap(settings: &Settings) {
     let storage = settings.storage();
     let threads = settings.thread_stack();
     stack::configure(if threads.on { bytes(threads.init) as u64 } else { 0 });
+    stack::fill::configure(
+        storage.dsa == Dsa::Clear,
+        if let Dsa::Byte(byte) = storage.dsa { Some(byte) } else { None },
+    );
     heap::configure(policy, storage.getheap, storage.freeheap);
 }
 

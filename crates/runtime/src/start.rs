@@ -53,6 +53,7 @@ pub fn constructor(environment: usize) {
             core::ptr::null_mut(),
         )
     };
+    stack::fill::before_main();
 }
 
 /// The process ends in good order: settles its figures.

@@ -17,7 +17,9 @@
 //!
 //! Exactness: to the page, downwards from where the thread's function began. All stacks at one time are looked at
 //! when a thread ends or the process does, so what came and went between is missed: sampled.
-//! Not here: segments of stacks. Linux gives each stack as one mapping, and underbar does not change that.
+//! Not here: what stacks are filled with (`fill`), and segments of stacks. Linux gives each stack as one mapping, and underbar does not change that.
+
+pub mod fill;
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, offset_of};
@@ -300,14 +302,20 @@ fn used(low: usize, base: usize) -> usize {
     0
 }
 
-/// Bytes used of the first thread's stack. Its mapping grows downwards; where it ends is found by halving.
+/// Bytes used of the first thread's stack.
 fn used_by_main() -> usize {
-    const LARGEST: usize = 64 << 20;
     let base = MAIN_BASE.load(Ordering::Relaxed);
+    lowest_resident(base).map_or(0, |lowest| base - lowest)
+}
+
+/// The lowest resident page of the first thread's stack. Its mapping grows downwards; where it ends is found by
+/// halving.
+fn lowest_resident(base: usize) -> Option<usize> {
+    const LARGEST: usize = 64 << 20;
     let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
     let top = base & !(PAGE - 1);
     if base == 0 || !is_mapped(top) {
-        return 0;
+        return None;
     }
     // The kernel keeps others away from a stack by much more than a page, so what is mapped is one run of pages.
     let (mut unmapped, mut mapped) = (LARGEST / PAGE, 0);
@@ -315,7 +323,8 @@ fn used_by_main() -> usize {
         let middle = usize::midpoint(unmapped, mapped);
         if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
     }
-    used(top - mapped * PAGE, base)
+    let bytes = used(top - mapped * PAGE, base);
+    (bytes > 0).then(|| base - bytes)
 }
 
 /// A thread ends: its stack is measured, and now and then those of all others.
