@@ -104,7 +104,7 @@ fn what_the_program_writes_is_unchanged_byte_for_byte() {
         assert_eq!(result, bare, "{before:?}");
     }
     let report = fs::read_to_string(report.with_file_name("report-exit3")).expect("the report");
-    assert!(report.contains("exit code 3"), "{report}");
+    assert!(report.contains("exit3: exit 3"), "{report}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_report_comes_after_the_program_on_standard_error_only() {
     // --json, of a program that dies.
     let result = left(Command::new(underbar()).args(["run", "--json", "--", text(&program("die")), "9"]));
     assert!(result.error.starts_with("{\"schema\":\"underbar.report/1\""), "{}", result.error);
-    assert!(result.error.contains("\"exit_code\":null,\"signal\":9"), "{}", result.error);
+    assert!(result.error.contains("\"end\":{\"signal\":9}"), "{}", result.error);
     assert_eq!(result.status.signal(), Some(KILL));
 }
 
