@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use underbar_advise::{Suggestion, advise, lines};
-use underbar_report::{Report, timing};
+use underbar_report::Report;
 
 use crate::printing::Printing;
 use crate::saved;
@@ -80,13 +80,12 @@ impl Advise {
     fn in_words(&self, report: &Report, suggestions: &[Suggestion]) -> String {
         let mut text = String::new();
         if suggestions.is_empty() {
-            let end = timing::end(report.run.end);
+            let reason = match report.processes.len() {
+                0 => "no accounts were kept: `underbar doctor` says why",
+                _ => "no storage was asked for",
+            };
             // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{}: {end}: nothing to advise upon: no accounts were kept",
-                report.run.program
-            );
+            let _ = writeln!(text, "Nothing to advise upon: {reason}.");
             return text;
         }
         for suggestion in suggestions {
