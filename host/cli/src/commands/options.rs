@@ -117,6 +117,7 @@ fn in_words(layers: &Layers, program: &OsStr) -> String {
         [] => writeln!(text, "\nNo option text was found: these are the defaults."),
         origins => writeln!(text, "\nRead, weakest first: {}", origins.join(", ")),
     };
+    text.push_str("All options that there are: underbar explain\n");
     text
 }
 
