@@ -33,6 +33,22 @@ struct Layer {
     text: String,
 }
 
+/// Something to be said about an option text.
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The layer: a path, or a flag.
+    pub origin: String,
+    /// Line and column, both from 1.
+    pub place: (usize, usize),
+    /// The number of Language Environment's message for the same case.
+    pub number: Option<&'static str>,
+    /// Origin, place and what there is to say.
+    pub text: String,
+    /// The line of the text, with carets under what is meant.
+    pub excerpt: String,
+}
+
 /// All sources of options of a run.
 pub struct Layers {
     base: Base,
@@ -91,6 +107,14 @@ impl Layers {
         texts.join("\n[*]\n")
     }
 
+    /// The same for a ledger that is read without us: it knows no base, so what the base sets comes first.
+    pub fn text_with_base(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = Settings::new(self.base).canonical_over(&Settings::new(Base::Underbar), &mut text);
+        if text.is_empty() { self.text() } else { format!("{text}\n[*]\n{}", self.text()) }
+    }
+
     /// The name of the base, for the library.
     pub fn base(&self) -> Option<&'static str> {
         (self.base == Base::LanguageEnvironment).then_some("le")
@@ -110,31 +134,46 @@ impl Layers {
     /// What is wrong, each with its place and an excerpt.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.unread.clone();
-        warnings.extend(self.diagnostics(Severity::Warning, true));
+        let found = self.findings().into_iter().filter(|finding| finding.severity == Severity::Warning);
+        warnings.extend(found.map(|finding| format!("{}\n{}", finding.text, finding.excerpt)));
         warnings
     }
 
     /// What is accepted without effect, or with less than on z/OS.
     pub fn notes(&self) -> Vec<String> {
-        self.diagnostics(Severity::Note, false).collect()
+        let found = self.findings().into_iter().filter(|finding| finding.severity == Severity::Note);
+        found.map(|finding| finding.text).collect()
     }
 
-    fn diagnostics(&self, severity: Severity, excerpt: bool) -> impl Iterator<Item = String> {
-        self.layers.iter().flat_map(move |layer| {
-            let mut found = Vec::new();
+    /// Sources of options that could not be read, in words.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
+    }
+
+    /// Everything that there is to say about the texts, layer by layer, in the order of the text.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for layer in &self.layers {
             check(layer.text.as_bytes(), &mut |diagnostic| {
-                if diagnostic.severity() == severity {
-                    let mut text = format!("{}: {diagnostic}", layer.origin);
-                    if excerpt {
-                        text.push('\n');
-                        // Writing to a string cannot fail.
-                        let _ = diagnostic.write_excerpt(&mut text);
-                    }
-                    found.push(text.trim_end().to_owned());
-                }
+                let mut excerpt = String::new();
+                // Writing to a string cannot fail.
+                let _ = diagnostic.write_excerpt(&mut excerpt);
+                found.push(Finding {
+                    severity: diagnostic.severity(),
+                    origin: layer.origin.clone(),
+                    place: diagnostic.line_and_column(),
+                    number: diagnostic.message_number(),
+                    text: format!("{}: {diagnostic}", layer.origin),
+                    excerpt: excerpt.trim_end().to_owned(),
+                });
             });
-            found
-        })
+        }
+        found
+    }
+
+    /// Where options were read from, weakest first.
+    pub fn origins(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|layer| layer.origin.as_str())
     }
 
     /// All of it as a report has it, for the program that was started.
@@ -193,6 +232,18 @@ mod tests {
         let report = layers.for_report("ls".as_ref());
         let heap = report.in_force.iter().find(|option| option.option.starts_with("HEAP(")).expect("HEAP");
         assert_eq!(heap.where_set, "command line (--opts)");
+    }
+
+    #[test]
+    fn a_text_with_its_base_says_the_same_without_it() {
+        let mut layers = Layers::new(Base::LanguageEnvironment);
+        layers.add(WhereSet::CommandLine, "--opts".to_owned(), "HEAP(,2M)".to_owned());
+        let mut read = Layers::new(Base::Underbar);
+        read.add(WhereSet::Environment, "ledger".to_owned(), layers.text_with_base());
+        let (said, meant) = (read.settings("ls".as_ref()), layers.settings("ls".as_ref()));
+        assert_eq!(said.heap(), meant.heap());
+        assert_eq!(said.heap().init, Size::Bytes(32 << 10));
+        assert_eq!(Layers::new(Base::Underbar).text_with_base(), "");
     }
 
     #[test]

@@ -2,18 +2,23 @@
 //!
 //! ```text
 //! main ── commands (one file each) ── launch, report, ...
-//!      └─ shared  flags of all commands    say  messages    carried  the library in this file
+//!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
+//!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
+//!      └─ say       messages     carried  the library in this file     elf  what a program brings along
 //! ```
 //!
 //! Exit codes: those of the program; 125 our own failure or wrong usage, 126 and 127 a program that cannot
-//! be executed or found.
+//! be executed or found. Commands that run no program: 0, 1 (a gate failed, a text is wrong), 2 wrong usage.
 //! Not here: any work. A command reads its flags, calls the crates under host/, and prints.
 #![forbid(unsafe_code)]
 
 mod carried;
 mod commands;
+mod elf;
 mod layers;
+mod printing;
 mod runner;
+mod saved;
 mod say;
 mod shared;
 
@@ -28,7 +33,9 @@ pub const OWN_FAILURE: u8 = 125;
 /// Runs any program with its storage accounted, without recompiling it.
 #[derive(Parser)]
 #[command(name = "underbar", version, arg_required_else_help = true)]
-#[command(after_help = "Start with: underbar run -- PROGRAM ARGUMENTS")]
+#[command(
+    after_help = "Start with: underbar run -- PROGRAM ARGUMENTS\nEach command has examples: underbar COMMAND --help"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -55,7 +62,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     {
         eprintln!("\nhelp: did you mean `underbar run -- {program}`?");
     }
-    ExitCode::from(OWN_FAILURE)
+    let word = std::env::args_os().nth(1);
+    ExitCode::from(commands::usage_status(word.as_ref().and_then(|word| word.to_str())))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Messages of the command on standard error: `error:` and `warning:`.
 //!
-//! Standard output belongs to the program, always; so nothing here writes to it.
+//! Standard output belongs to the program, always; so nothing here writes to it. Commands that run no program
+//! print their answers there (`printing`).
 
 use clap::ValueEnum;
 use std::env;
@@ -20,14 +21,21 @@ pub enum Color {
 impl Color {
     /// Whether what goes to standard error is coloured.
     pub fn is_on(self) -> bool {
+        self.is_on_where(io::stderr().is_terminal())
+    }
+
+    /// Whether what goes to standard output is coloured.
+    pub fn is_on_output(self) -> bool {
+        self.is_on_where(io::stdout().is_terminal())
+    }
+
+    fn is_on_where(self, is_terminal: bool) -> bool {
         match self {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
                 let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-                !is_set("NO_COLOR")
-                    && env::var_os("TERM").is_none_or(|term| term != "dumb")
-                    && io::stderr().is_terminal()
+                !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb") && is_terminal
             }
         }
     }

@@ -107,7 +107,7 @@ impl Shared {
 }
 
 /// The program's file, as the shell finds it.
-fn find(program: &OsStr) -> Option<PathBuf> {
+pub fn find(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') {
         return Some(path.to_owned());

@@ -1,16 +1,52 @@
 //! The commands, one file each. The table below is the only one: help, completions and the man page are made
 //! from it.
 
+pub mod advise;
+pub mod completions;
+pub mod diff;
+pub mod doctor;
+pub mod explain;
+pub mod man;
+pub mod options;
+pub mod report;
 pub mod run;
 
 use clap::Subcommand;
 use std::process::ExitCode;
+
+use crate::OWN_FAILURE;
+use crate::printing::NO_ANSWER;
 
 /// What the command can do.
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a program and report on it when it has ended
     Run(run::Run),
+    /// Print a saved report again
+    Report(report::Report),
+    /// Compare two saved reports; a gate for builds
+    Diff(diff::Diff),
+    /// Suggest options from saved reports
+    Advise(advise::Advise),
+    /// Check an option text, and show what is in force
+    Options(options::Options),
+    /// Say what an option, a figure or a rule means
+    Explain(explain::Explain),
+    /// Say what will and will not work here, and why
+    Doctor(doctor::Doctor),
+    /// Write a script that completes commands and flags in a shell
+    Completions(completions::Completions),
+    /// Write the manual pages
+    Man(man::Man),
+}
+
+/// Commands that run no program of the user's: wrong usage of them is exit status 2.
+const ANSWERING: [&str; 8] =
+    ["report", "diff", "advise", "options", "explain", "doctor", "completions", "man"];
+
+/// The exit status of wrong usage, by the first word behind `underbar`.
+pub fn usage_status(word: Option<&str>) -> u8 {
+    if word.is_some_and(|word| ANSWERING.contains(&word)) { NO_ANSWER } else { OWN_FAILURE }
 }
 
 impl Command {
@@ -18,6 +54,29 @@ impl Command {
     pub fn run(self) -> ExitCode {
         match self {
             Command::Run(run) => run.run(),
+            Command::Report(report) => report.run(),
+            Command::Diff(diff) => diff.run(),
+            Command::Advise(advise) => advise.run(),
+            Command::Options(options) => options.run(),
+            Command::Explain(explain) => explain.run(),
+            Command::Doctor(doctor) => doctor.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answering_commands_are_commands() {
+        let table = <Command as Subcommand>::augment_subcommands(clap::Command::new("underbar"));
+        for name in ANSWERING {
+            assert!(table.get_subcommands().any(|command| command.get_name() == name), "{name}");
+            assert_eq!(usage_status(Some(name)), NO_ANSWER);
+        }
+        assert_eq!((usage_status(Some("run")), usage_status(None)), (OWN_FAILURE, OWN_FAILURE));
     }
 }

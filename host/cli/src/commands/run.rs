@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
 use underbar_report::model::file_name;
-use underbar_report::{Report, le, summary};
+use underbar_report::{Report, le};
 
 use crate::runner::{Finished, Runner};
 use crate::say::Kind;
@@ -23,6 +23,16 @@ use crate::{OWN_FAILURE, carried};
 
 /// The flags of `run`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar run -- ./prog --its --own --flags
+  underbar run --opts 'HEAP(64M,16M,,KEEP)' -- ./prog
+  underbar run --json -o report.json -- ./prog
+  underbar run --report le -- ./prog
+  underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
+
+Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
+underbar itself, 126 the program cannot be executed, 127 there is no such program.")]
 pub struct Run {
     #[command(flatten)]
     shared: Shared,
@@ -77,7 +87,7 @@ impl Run {
         };
         if self.exec {
             self.say_if_plain(&library);
-            let ledger = self.kept_ledger(&layers.text());
+            let ledger = self.kept_ledger(&layers.text_with_base());
             let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
             return self.failed(&failure);
         }
@@ -125,17 +135,8 @@ impl Run {
     }
 
     fn rendered(&self, report: &Report, form: Form) -> String {
-        if self.shared.json {
-            return report.to_json();
-        }
-        match form {
-            Form::Le => le::render(report),
-            Form::Summary => {
-                let suggestions = underbar_advise::advise(report);
-                let colour = self.shared.output.is_none() && self.shared.color.is_on();
-                summary::render(report, &underbar_advise::lines::for_summary(&suggestions), colour)
-            }
-        }
+        let colour = self.shared.output.is_none() && self.shared.color.is_on();
+        super::report::rendered(report, form, self.shared.json, colour)
     }
 
     fn say_if_plain(&self, library: &Result<Library, LibraryError>) {

@@ -1,0 +1,91 @@
+//! `underbar diff OLD NEW`: two saved reports, figure by figure; with `--fail-on` a gate for builds.
+//!
+//! Invariant: exit status 1 means one thing only, that a gate failed; what keeps a gate from deciding is 2.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use underbar_report::diff::Diff as Difference;
+use underbar_report::gate::{Gate, Outcome};
+
+use crate::printing::Printing;
+use crate::saved;
+use crate::say::{Kind, say};
+
+/// The flags of `diff`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar diff old.json new.json
+  underbar diff --fail-on 'heap.used_peak > +5%' --fail-on 'heap.segments_allocated > 100' old.json new.json
+  underbar diff --all --json old.json new.json
+
+EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s, or with a sign relative to OLD: +5%, -10M.
+`underbar explain` lists the keys.
+
+Exit status: 0 no gate failed, 1 a gate failed, 2 wrong usage, a file that cannot be read, or a gate whose figure
+a report does not know.")]
+pub struct Diff {
+    /// The report to compare with
+    old: PathBuf,
+
+    /// The report in question
+    new: PathBuf,
+
+    /// Fail if this is true of NEW; may be given several times
+    #[arg(long, value_name = "EXPR", value_parser = Gate::parse, allow_hyphen_values = true)]
+    fail_on: Vec<Gate>,
+
+    /// List figures that did not change, too
+    #[arg(long)]
+    all: bool,
+
+    /// What a figure must have changed by to be listed, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "1")]
+    threshold: f64,
+
+    /// Print nothing; the exit status says it
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    printing: Printing,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
+        _ => Err("a number from 0 is needed".to_owned()),
+    }
+}
+
+impl Diff {
+    /// Compares.
+    pub fn run(self) -> ExitCode {
+        let (old, new) = match (saved::read(&self.old), saved::read(&self.new)) {
+            (Ok(old), Ok(new)) => (old, new),
+            (old, new) => {
+                let errors = [old.err(), new.err()].into_iter().flatten();
+                return errors.fold(ExitCode::SUCCESS, |_, error| self.printing.fail(error));
+            }
+        };
+        let difference = Difference::new(&old, &new, self.threshold, self.fail_on);
+        for (gate, outcome) in &difference.gates {
+            if *outcome == Outcome::Unknown {
+                let message = format!("gate {}: a report does not know {}", gate.text, gate.key);
+                say(self.printing.color, Kind::Warning, message);
+            }
+        }
+        let code = difference.outcome().exit_code();
+        if self.quiet && self.output.is_none() {
+            return ExitCode::from(code);
+        }
+        let text = if self.printing.json { difference.to_json() } else { difference.to_text(self.all) };
+        self.printing.print(&text, self.output.as_deref(), code)
+    }
+}

@@ -1,0 +1,443 @@
+//! `underbar doctor [-- PROGRAM]`: what will and will not work here, and why.
+//!
+//! ```text
+//! this machine   library placed, ledger placed, a trial run of ourselves, kernel settings
+//! PROGRAM        found, can carry the library, brings an allocator along
+//! ```
+//!
+//! Invariant: PROGRAM is looked at and never run. Each line says what was found and, where something is lost,
+//! what.
+//! Not here: how the library and the ledger find their places (`launch`), which files carry it (`runtime::follow`).
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use underbar_launch::{Launch, LedgerFile, Library};
+use underbar_options::Base;
+
+use crate::carried;
+use crate::elf::{self, Brought};
+use crate::layers::Layers;
+use crate::printing::Printing;
+use crate::runner::Runner;
+use crate::shared::find;
+
+/// Name and version of the form that the answer has in JSON.
+const SCHEMA: &str = "underbar.doctor/1";
+
+/// The program would run as if plain, or no accounts would be kept.
+const NOT_SERVED: u8 = 1;
+
+/// The flags of `doctor`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar doctor
+  underbar doctor -- ./prog
+  underbar doctor --json -- /usr/bin/ssh
+
+PROGRAM is looked at, not run.
+
+Exit status: 0 programs (or PROGRAM) will be served, perhaps with limits; 1 they would run as if plain, or without
+accounts; 2 wrong usage, or there is no such program.")]
+pub struct Doctor {
+    /// A program to look at
+    #[arg(last = true, value_name = "PROGRAM")]
+    program: Option<OsString>,
+
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ok,
+    /// It works, but not all of it.
+    Limited,
+    /// It does not work.
+    No,
+    /// It could not be seen.
+    Unknown,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Limited => "limited",
+            State::No => "no",
+            State::Unknown => "unknown",
+        }
+    }
+}
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+}
+
+impl Check {
+    fn new(name: &'static str, state: State, found: impl Into<String>) -> Check {
+        Check { name, state, found: found.into() }
+    }
+}
+
+impl Doctor {
+    /// Looks.
+    pub fn run(self) -> ExitCode {
+        let library = carried::library(true);
+        let mut checks = machine(&library);
+        if let Some(name) = &self.program {
+            let Some(path) = find(name).filter(|path| path.exists()) else {
+                return self.printing.fail(format_args!("{}: no such program", name.to_string_lossy()));
+            };
+            checks.extend(program(&path, library.as_ref().ok()));
+        }
+        let code = if checks.iter().any(|check| check.state == State::No) { NOT_SERVED } else { 0 };
+        let text = if self.printing.json { in_json(&checks) } else { in_words(&checks) };
+        self.printing.print(&text, self.output.as_deref(), code)
+    }
+}
+
+fn in_words(checks: &[Check]) -> String {
+    let lines = checks.iter().map(|check| {
+        let (state, found) = (check.state.word(), check.found.replace(char::is_control, "?"));
+        format!("{state:<8} {:<14} {found}\n", check.name)
+    });
+    lines.collect()
+}
+
+fn in_json(checks: &[Check]) -> String {
+    let checks: Vec<_> = checks
+        .iter()
+        .map(|check| json!({"name": check.name, "state": check.state.word(), "found": check.found}))
+        .collect();
+    format!("{}\n", json!({"schema": SCHEMA, "checks": checks}))
+}
+
+fn machine(library: &Result<Library, underbar_launch::LibraryError>) -> Vec<Check> {
+    let mut checks = vec![placed(library)];
+    checks.push(match LedgerFile::create(b"") {
+        Ok(ledger) => Check::new("ledger", State::Ok, folder(ledger.path())),
+        Err(error) => Check::new("ledger", State::No, format!("no place for it, so no accounts: {error}")),
+    });
+    checks.push(trial(library.as_ref().ok()));
+    checks.extend([
+        c_library(),
+        huge_pages(),
+        mappings(),
+        overcommit(),
+        address_space(),
+        seccomp(),
+        tracing(),
+    ]);
+    checks.extend(other_preload());
+    checks
+}
+
+fn folder(path: &Path) -> String {
+    path.parent().unwrap_or(path).display().to_string()
+}
+
+fn placed(library: &Result<Library, underbar_launch::LibraryError>) -> Check {
+    const NAME: &str = "library";
+    match library {
+        Ok(library) if library.path().starts_with("/proc") => Check::new(
+            NAME,
+            State::Limited,
+            "in memory, since no cache folder allows code to be run: no `run --exec`, and no programs that outlive \
+             underbar",
+        ),
+        Ok(library) => Check::new(NAME, State::Ok, library.path().display().to_string()),
+        Err(error) => Check::new(NAME, State::No, format!("programs run plain: {error}")),
+    }
+}
+
+/// Runs this very command with the library in it, which shows all at once that accounts are kept.
+fn trial(library: Option<&Library>) -> Check {
+    const NAME: &str = "trial run";
+    let Some(library) = library else { return Check::new(NAME, State::Unknown, "not without the library") };
+    let null = || File::options().read(true).write(true).open("/dev/null");
+    let (own, null) = match (env::current_exe(), null()) {
+        (Ok(own), Ok(null)) => (own, null),
+        (Err(error), _) | (_, Err(error)) => return Check::new(NAME, State::Unknown, error.to_string()),
+    };
+    let layers = Layers::new(Base::Underbar);
+    let runner = Runner {
+        library: Some(library),
+        layers: &layers,
+        follow: true,
+        streams: [Some(&null), Some(&null), Some(&null)],
+    };
+    match runner.run(own.as_os_str(), &["--version".into()]) {
+        Err(failure) => Check::new(NAME, State::No, failure.to_string()),
+        Ok(finished) if !finished.report.processes.is_empty() => {
+            Check::new(NAME, State::Ok, "`underbar --version` kept accounts")
+        }
+        Ok(finished) => {
+            let reason = finished.ended.not_carried.map(|reason| reason.texts().1.to_owned());
+            let reason =
+                reason.or(finished.no_accounts).unwrap_or_else(|| "its loader did not load it".to_owned());
+            let state = if finished.ended.not_carried.is_some() { State::Unknown } else { State::No };
+            Check::new(NAME, state, format!("`underbar --version` kept no accounts: {reason}"))
+        }
+    }
+}
+
+/// The version of the C library that this process uses, from the file's own words.
+fn c_library() -> Check {
+    const NAME: &str = "C library";
+    let version = || {
+        let maps = fs::read_to_string("/proc/self/maps").ok()?;
+        let path = maps
+            .lines()
+            .find_map(|line| line.split_whitespace().nth(5).filter(|p| p.ends_with("/libc.so.6")))?;
+        let bytes = fs::read(path).ok()?;
+        let words = b"release version ";
+        let at = bytes.windows(words.len()).position(|window| window == words)? + words.len();
+        let number = bytes[at..].iter().take(12).take_while(|byte| byte.is_ascii_digit() || **byte == b'.');
+        let number: String = number.map(|&byte| char::from(byte)).collect();
+        Some(format!("glibc {}, {path}", number.trim_end_matches('.')))
+    };
+    match version() {
+        Some(found) => Check::new(NAME, State::Ok, found),
+        None => Check::new(NAME, State::Unknown, "this command uses none that says its version"),
+    }
+}
+
+fn huge_pages() -> Check {
+    const NAME: &str = "huge pages";
+    let read = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let chosen = read.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
+    match chosen {
+        Some("madvise") => Check::new(NAME, State::Ok, "madvise: for segments under HUGEPAGES(ON) only"),
+        Some("always") => {
+            Check::new(NAME, State::Ok, "always: the kernel gives them unasked, HUGEPAGES(ON) or not")
+        }
+        Some(word) => Check::new(NAME, State::Limited, format!("{word}: HUGEPAGES(ON) has no effect")),
+        None => Check::new(NAME, State::Unknown, "the kernel does not say; HUGEPAGES(ON) may have no effect"),
+    }
+}
+
+/// The kernel's usual limit on mappings, on which the heap counts (`runtime::heap::space`).
+const USUAL_MAPPINGS: u64 = 65_530;
+
+fn mappings() -> Check {
+    const NAME: &str = "mappings";
+    match number("/proc/sys/vm/max_map_count") {
+        Some(most) if most < USUAL_MAPPINGS => Check::new(
+            NAME,
+            State::Limited,
+            format!(
+                "vm.max_map_count is {most}, less than the usual {USUAL_MAPPINGS}: many small segments may fail"
+            ),
+        ),
+        Some(most) => Check::new(NAME, State::Ok, format!("vm.max_map_count is {most}")),
+        None => Check::new(NAME, State::Unknown, "vm.max_map_count cannot be read"),
+    }
+}
+
+fn overcommit() -> Check {
+    const NAME: &str = "overcommit";
+    match number("/proc/sys/vm/overcommit_memory") {
+        Some(2) => Check::new(
+            NAME,
+            State::Limited,
+            "vm.overcommit_memory is 2: all of an initial segment counts as used, touched or not",
+        ),
+        Some(mode) => Check::new(NAME, State::Ok, format!("vm.overcommit_memory is {mode}")),
+        None => Check::new(NAME, State::Unknown, "vm.overcommit_memory cannot be read"),
+    }
+}
+
+fn address_space() -> Check {
+    const NAME: &str = "address space";
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"));
+    match line.and_then(|rest| rest.split_whitespace().next()) {
+        Some("unlimited") => Check::new(NAME, State::Ok, "not limited"),
+        Some(bytes) => Check::new(
+            NAME,
+            State::Limited,
+            format!(
+                "limited to {bytes} bytes (ulimit -v): initial segments count against it, touched or not"
+            ),
+        ),
+        None => Check::new(NAME, State::Unknown, "its limit cannot be read"),
+    }
+}
+
+fn seccomp() -> Check {
+    const NAME: &str = "seccomp";
+    match status("Seccomp:").as_deref() {
+        Some("0") => Check::new(NAME, State::Ok, "no filter on this process"),
+        Some(_) => Check::new(
+            NAME,
+            State::Limited,
+            "a filter is in force: what it forbids is left out, and the program runs all the same",
+        ),
+        None => Check::new(NAME, State::Unknown, "the kernel does not say"),
+    }
+}
+
+/// underbar traces nothing; said because other tools of this kind need it.
+fn tracing() -> Check {
+    const NAME: &str = "ptrace";
+    let scope = number("/proc/sys/kernel/yama/ptrace_scope")
+        .map_or("not restricted by Yama".to_owned(), |scope| format!("kernel.yama.ptrace_scope is {scope}"));
+    match status("TracerPid:").as_deref() {
+        None | Some("0") => Check::new(NAME, State::Ok, format!("not needed; {scope}")),
+        Some(tracer) => {
+            Check::new(NAME, State::Ok, format!("not needed; this process is traced by {tracer}; {scope}"))
+        }
+    }
+}
+
+fn other_preload() -> Option<Check> {
+    let others = env::var_os("LD_PRELOAD").filter(|text| !text.is_empty())?;
+    let found = format!("{}: stays, behind underbar's", others.to_string_lossy());
+    Some(Check::new("LD_PRELOAD", State::Limited, found))
+}
+
+fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// A field of this process's status.
+fn status(field: &str) -> Option<String> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    Some(line.trim().to_owned())
+}
+
+/// What is to be said of a program's file.
+fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
+    const LOST: &str = "it runs as if plain: no accounts, no options; times and peak memory only";
+    let mut checks = vec![Check::new("program", State::Ok, path.display().to_string())];
+    let launch = Launch {
+        program: path.as_os_str().to_owned(),
+        arguments: Vec::new(),
+        library,
+        variables: Vec::new(),
+        follow: true,
+        streams: [None; 3],
+    };
+    checks.push(match (library, launch.not_carried()) {
+        (None, _) => Check::new("carries", State::No, format!("no library to carry: {LOST}")),
+        (_, Some(reason)) => Check::new("carries", State::No, format!("{}: {LOST}", reason.texts().1)),
+        (_, None) => Check::new("carries", State::Ok, "its loader loads the library"),
+    });
+    let (file, is_script) = interpreter(path).map_or((path.to_owned(), false), |path| (path, true));
+    if is_script {
+        checks.push(Check::new(
+            "script",
+            State::Ok,
+            format!("run by {}, which is looked at", file.display()),
+        ));
+    }
+    checks.push(match elf::read(&file) {
+        Ok(Some(brought)) => allocator(&brought),
+        Ok(None) => Check::new("allocator", State::Unknown, "the file has no sections to look at"),
+        Err(error) => Check::new("allocator", State::Unknown, error.to_string()),
+    });
+    checks
+}
+
+/// The interpreter of a script; of one that is a script itself, the last.
+fn interpreter(path: &Path) -> Option<PathBuf> {
+    let mut found = None;
+    // As many as the kernel follows.
+    for _ in 0..5 {
+        let bytes = fs::read(found.as_deref().unwrap_or(path)).ok()?;
+        let Some(line) = bytes.strip_prefix(b"#!") else { return found };
+        let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(&line[..line.len().min(256)]).into_owned();
+        found = Some(PathBuf::from(line.split_whitespace().next()?));
+    }
+    found
+}
+
+/// Does the program's storage come from this heap, as far as its file shows?
+fn allocator(brought: &Brought) -> Check {
+    const NAME: &str = "allocator";
+    let named = |names: &[&str]| {
+        brought.needed.iter().find(|library| names.iter().any(|name| library.starts_with(name))).cloned()
+    };
+    let known = named(&["libjemalloc", "libtcmalloc", "libmimalloc", "libsnmalloc", "librpmalloc"]);
+    let machine = named(&["libjvm", "libjli", "libmono", "libcoreclr"]);
+    let is_c = |names: &[String]| names.iter().any(|name| name == "malloc");
+    if brought.is_go {
+        let found =
+            "made by Go, whose heap asks the kernel itself: none of it is in this heap, but for C code";
+        Check::new(NAME, State::Limited, found)
+    } else if is_c(&brought.exported) {
+        let found =
+            "the program exports malloc of its own, which comes before ours: its heap is not in the accounts";
+        Check::new(NAME, State::Limited, found)
+    } else if !brought.inside.is_empty() {
+        let found = format!(
+            "{} inside the program: what calls it does not come to this heap",
+            brought.inside.join(", ")
+        );
+        Check::new(NAME, State::Limited, found)
+    } else if let Some(library) = known {
+        let found = format!(
+            "{library} is linked; malloc and new come to this heap instead, calls by its own names do not"
+        );
+        Check::new(NAME, State::Limited, found)
+    } else if let Some(library) = machine {
+        let found = format!("{library}: a virtual machine keeps most of its memory past any malloc");
+        Check::new(NAME, State::Limited, found)
+    } else {
+        let found = if brought.has_symbols {
+            "none of its own; libraries that it loads later are not looked at"
+        } else {
+            "none that it exports; it is stripped, so what may be inside is not seen"
+        };
+        Check::new(NAME, State::Ok, found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(brought: &Brought, state: State, words: &str) {
+        let check = allocator(brought);
+        assert_eq!(check.state, state, "{}", check.found);
+        assert!(check.found.contains(words), "{}", check.found);
+    }
+
+    #[test]
+    fn allocators_are_told_apart() {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let plain = Brought { needed: words(&["libc.so.6"]), ..Brought::default() };
+        check(&plain, State::Ok, "stripped");
+        check(&Brought { has_symbols: true, ..plain.clone() }, State::Ok, "none of its own");
+        check(&Brought { is_go: true, ..plain.clone() }, State::Limited, "Go");
+        check(&Brought { exported: words(&["malloc"]), ..plain.clone() }, State::Limited, "exports malloc");
+        check(
+            &Brought { inside: words(&["je_malloc"]), ..plain.clone() },
+            State::Limited,
+            "je_malloc inside",
+        );
+        check(
+            &Brought { needed: words(&["libjemalloc.so.2"]), ..plain.clone() },
+            State::Limited,
+            "libjemalloc.so.2 is",
+        );
+        check(&Brought { needed: words(&["libjli.so"]), ..plain }, State::Limited, "virtual machine");
+    }
+}

@@ -1,0 +1,150 @@
+//! `underbar explain NAME`: what an option, a figure or a rule means, from the tables.
+//!
+//! Invariant: every name in a report, in JSON, in a suggestion or in an option text is explained here; nothing is
+//! explained that is in no table.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use underbar_advise::RULES;
+use underbar_ledger::TABLE;
+use underbar_options::{OPTIONS, find_option};
+use underbar_report::gate::nearest;
+use underbar_report::steps::STEPS;
+
+use crate::say::{Color, Kind, say};
+
+/// The flags of `explain`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar explain
+  underbar explain HEAP
+  underbar explain heap.used_peak heap-size
+  underbar explain 'Number of segments allocated'
+
+Exit status: 0 explained, 2 there is no such name.")]
+pub struct Explain {
+    /// An option, the key or label of a figure, or a rule; without it, all names are listed
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// When text is coloured
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+}
+
+impl Explain {
+    /// Explains.
+    pub fn run(self) -> ExitCode {
+        let printing = crate::printing::Printing { json: false, color: self.color };
+        if self.names.is_empty() {
+            return printing.print(&topics(), self.output.as_deref(), 0);
+        }
+        let (mut text, mut code) = (String::new(), 0);
+        for name in &self.names {
+            match explain(name) {
+                Ok(explanation) => {
+                    if !text.is_empty() {
+                        text.push('\n');
+                    }
+                    text += &explanation;
+                }
+                Err(message) => {
+                    say(self.color, Kind::Error, message);
+                    code = crate::printing::NO_ANSWER;
+                }
+            }
+        }
+        printing.print(&text, self.output.as_deref(), code)
+    }
+}
+
+/// What a name means. An option may come with its sub-options, as it stands in a text.
+fn explain(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    let word = name.split('(').next().unwrap_or_default().trim();
+    if let Some(option) = find_option(word.as_bytes()) {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = OPTIONS[option].write_explanation(&mut text);
+        // Some rules are called as the option that they set.
+        if let Ok(rule) = underbar_advise::explain(&word.to_ascii_lowercase()) {
+            text = format!("{text}\nThe rule of that name, by which suggestions are made\n\n{rule}");
+        }
+        return Ok(text);
+    }
+    let label = TABLE.iter().find(|entry| entry.label.eq_ignore_ascii_case(name)).map(|entry| entry.key);
+    let key = label.map_or_else(|| name.to_ascii_lowercase(), str::to_owned);
+    underbar_advise::explain(&key).map_err(|_| {
+        let shown: String = name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
+        // There are names, so one of them is the nearest.
+        let nearest = nearest(name, names()).unwrap_or("HEAP");
+        format!(
+            "no option, figure or rule is called \"{shown}\"; did you mean {nearest}? `underbar explain` lists all"
+        )
+    })
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names())
+}
+
+/// All names, by kind.
+fn topics() -> String {
+    let mut text = String::from("Options: underbar explain HEAP\n");
+    // Writing to a string cannot fail.
+    for entry in OPTIONS {
+        let _ = writeln!(text, "  {:<16} {}", entry.name, entry.meaning);
+    }
+    text.push_str("\nRules, by which suggestions are made: underbar explain heap-size\n");
+    for rule in &RULES {
+        let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
+    }
+    text.push_str("\nFigures of a report: underbar explain heap.used_peak\n");
+    for (key, label) in STEPS
+        .iter()
+        .map(|step| (step.key, step.label))
+        .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
+    {
+        let _ = writeln!(text, "  {key:<34} {label}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_is_explained() {
+        for line in topics().lines().filter(|line| line.starts_with("  ")) {
+            let name = line.split_whitespace().next().expect("a name");
+            let text = explain(name).expect(name);
+            assert!(text.starts_with(name) || text.contains(&format!("\n{name}: ")), "{name}: {text}");
+        }
+        assert!(names().all(|name| topics().contains(name)));
+    }
+
+    #[test]
+    fn names_are_found_as_they_are_written_elsewhere() {
+        for (given, start) in [
+            ("heap(64M,16M)", "HEAP("),
+            ("rptstg", "RPTSTG("),
+            ("HEAP.USED_PEAK", "heap.used_peak:"),
+            (" heap-size ", "heap-size:"),
+        ] {
+            let text = explain(given).expect(given);
+            assert!(text.starts_with(start), "{text}");
+        }
+        for entry in &TABLE {
+            assert!(explain(entry.label).is_ok_and(|text| text.starts_with(entry.key)), "{}", entry.label);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `underbar report FILE`: a saved report, printed again.
+//!
+//! Invariant: the form is what the flags say, else what the run's own options asked for (RPTSTG, RPTOPTS), as it
+//! would have been at the end of the run.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use std::fmt::Write as _;
+use underbar_options::{OPTIONS, ReleaseLine};
+use underbar_report::model::file_name;
+use underbar_report::{Report as Accounts, le, summary};
+
+use super::run::Form;
+use crate::printing::Printing;
+use crate::saved;
+
+/// The flags of `report`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar run --json -o report.json -- ./prog
+  underbar report report.json
+  underbar report --report le report.json
+  underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
+
+Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
+pub struct Report {
+    /// A report saved with --json, or a ledger file; - is standard input
+    file: PathBuf,
+
+    /// Form of the report [default: what the run's options asked for]
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
+    report: Option<Form>,
+
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    printing: Printing,
+}
+
+impl Report {
+    /// Prints it.
+    pub fn run(self) -> ExitCode {
+        let report = match saved::read(&self.file) {
+            Ok(report) => report,
+            Err(error) => return self.printing.fail(error),
+        };
+        let asked = |option| {
+            report.sub_options(option).is_some_and(|values| values.first().is_some_and(|on| *on == "ON"))
+        };
+        let mut text = String::new();
+        if asked("RPTOPTS") && !self.printing.json {
+            text = options_report(&report);
+        }
+        let form = self.report.unwrap_or(if asked("RPTSTG") { Form::Le } else { Form::Summary });
+        let colour = self.output.is_none() && self.printing.color.is_on_output();
+        text += &rendered(&report, form, self.printing.json, colour);
+        self.printing.print(&text, self.output.as_deref(), 0)
+    }
+}
+
+/// A report as JSON or as text.
+pub fn rendered(report: &Accounts, form: Form, json: bool, colour: bool) -> String {
+    if json {
+        return report.to_json();
+    }
+    match form {
+        Form::Le => le::render(report),
+        Form::Summary => {
+            let suggestions = underbar_advise::advise(report);
+            summary::render(report, &underbar_advise::lines::for_summary(&suggestions), colour)
+        }
+    }
+}
+
+/// The options report of a saved run, in the columns that it had.
+fn options_report(report: &Accounts) -> String {
+    let name = file_name(&report.run.program);
+    let mut text = format!("Options Report for Enclave {name} {}\n{ReleaseLine}\n\n", le::date(report));
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{:<31}OPTION\n{:-<79}", "LAST WHERE SET", "");
+    for option in &report.options.in_force {
+        let word = option.option.split('(').next().unwrap_or_default();
+        // An option in its negative form stands two columns to the left.
+        let indent = if OPTIONS.iter().any(|entry| entry.name == word) { "  " } else { "" };
+        let _ = writeln!(text, "{:<31}{indent}{}", option.where_set, option.option);
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layers::Layers;
+    use underbar_options::{Base, WhereSet};
+    use underbar_report::Facts;
+
+    #[test]
+    fn the_options_report_is_the_one_of_the_run() {
+        let mut layers = Layers::new(Base::LanguageEnvironment);
+        layers.add(WhereSet::CommandLine, "--opts".to_owned(), "NOAIXBLD,HEAP(1M)".to_owned());
+        let program = "/bin/ls".as_ref();
+        let facts = Facts { options: layers.for_report(program), ..Facts::default() };
+        let report = Accounts::without_ledger(facts);
+        let mut expected = String::new();
+        layers
+            .settings(program)
+            .write_options_report("", &le::date(&report), &mut expected)
+            .expect("a string");
+        assert_eq!(options_report(&report), expected + "\n");
+    }
+}

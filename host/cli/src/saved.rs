@@ -1,0 +1,205 @@
+//! Saved accounts, read again: a JSON report, or a ledger file.
+//!
+//! ```text
+//! bytes ── begin with UNDERBAR ──> ledger ──> report, as far as a ledger knows
+//!       ── begin with { ─────────> JSON report
+//!       ── anything else ────────> an error that says what it is, as far as that can be seen
+//! ```
+//!
+//! A ledger is what `run --exec -o FILE` and a bare preload with MSGFILE leave behind. It knows no step timings
+//! and no exit status (nobody waited), and not which machine it is from: it is taken to be from this one.
+//! Invariant: any bytes give a report or an error, and a bounded amount of work.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use underbar_launch::ledger;
+use underbar_ledger::layout::{FILE_BYTES, MAGIC};
+use underbar_ledger::view::LedgerError;
+use underbar_ledger::{LedgerView, SlotView};
+use underbar_options::{Base, WhereSet};
+use underbar_report::gather::Facts;
+use underbar_report::model::Run;
+use underbar_report::{ReadError, Report};
+
+use crate::layers::Layers;
+use crate::runner::host;
+
+/// No report is longer: one with all slots in use has 4 MiB.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Why a file gives no report.
+#[derive(Debug)]
+pub struct SavedError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with a file. The file is at fault, but for the first.
+#[derive(Debug)]
+pub enum Fault {
+    /// The system: it cannot be read.
+    Unreadable(io::Error),
+    /// There is nothing in it.
+    Empty,
+    /// It is longer than any report.
+    TooLong,
+    /// It is JSON, or begins like it, but no report that can be read.
+    Report(ReadError),
+    /// A ledger that cannot be read.
+    Ledger(LedgerError),
+    /// A ledger that ends too early.
+    LedgerCut(usize),
+    /// A report as it is printed for people.
+    Printed,
+    /// Something else.
+    Other,
+}
+
+impl fmt::Display for SavedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match &self.fault {
+            Fault::Unreadable(error) => write!(f, "{error}"),
+            Fault::Empty => f.write_str("the file is empty; has its run ended?"),
+            Fault::TooLong => f.write_str("not an underbar report: it is longer than any"),
+            Fault::Report(error) => write!(f, "{error}"),
+            Fault::Ledger(LedgerError::OtherVersion) => {
+                f.write_str("the ledger was written by another version of underbar; read it with that one")
+            }
+            Fault::Ledger(error) => write!(f, "{error}"),
+            Fault::LedgerCut(length) => {
+                write!(f, "the ledger is cut short: {length} of {FILE_BYTES} bytes are there")
+            }
+            Fault::Printed => f.write_str(
+                "not an underbar report that can be read again: it is the printed form; \
+                 `underbar run --json -o FILE` saves one",
+            ),
+            Fault::Other => {
+                f.write_str("not an underbar report: neither JSON of `underbar run --json` nor a ledger file")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SavedError {}
+
+/// Reads a saved report or a ledger; `-` is standard input.
+///
+/// # Errors
+/// Says what is wrong with the file.
+pub fn read(path: &Path) -> Result<Report, SavedError> {
+    let named = |fault| SavedError { path: path.to_owned(), fault };
+    if path == Path::new("-") {
+        let bytes = all(io::stdin().lock()).map_err(named)?;
+        return report(&bytes, None).map_err(named);
+    }
+    let open = || -> Result<Report, Fault> {
+        let mut file = File::open(path).map_err(Fault::Unreadable)?;
+        let status = file.metadata().map_err(Fault::Unreadable)?;
+        let bytes = all(&mut file)?;
+        report(&bytes, Some(&status))
+    };
+    open().map_err(named)
+}
+
+fn all(reader: impl Read) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    reader.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(Fault::Unreadable)?;
+    if bytes.len() as u64 > MOST_BYTES { Err(Fault::TooLong) } else { Ok(bytes) }
+}
+
+fn report(bytes: &[u8], status: Option<&Metadata>) -> Result<Report, Fault> {
+    let start = bytes.trim_ascii_start();
+    if start.is_empty() {
+        Err(Fault::Empty)
+    } else if bytes.starts_with(&MAGIC.to_le_bytes()) {
+        if bytes.len() < FILE_BYTES {
+            return Err(Fault::LedgerCut(bytes.len()));
+        }
+        let view = LedgerView::new(bytes).map_err(Fault::Ledger)?;
+        Ok(of_ledger(&view, status))
+    } else if start[0] == b'{' {
+        Report::from_json(bytes).map_err(Fault::Report)
+    } else if is_printed(start) {
+        Err(Fault::Printed)
+    } else {
+        Err(Fault::Other)
+    }
+}
+
+/// Is it what `run` prints without `--json`?
+fn is_printed(start: &[u8]) -> bool {
+    let head = &start[..start.len().min(400)];
+    let has = |words: &[u8]| head.windows(words.len()).any(|window| window == words);
+    start.starts_with(b"underbar: ") || (has(b"Report for Enclave") && has(b"\nunderbar V"))
+}
+
+/// The report of a ledger: what the launcher would add is taken from the ledger and its file, as far as it is
+/// there.
+fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>) -> Report {
+    let first = view.slots().min_by_key(SlotView::started_ns);
+    let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let program = first.as_ref().map_or(String::new(), |slot| words(slot.program()));
+    let arguments = first.as_ref().map_or(Vec::new(), |slot| {
+        slot.arguments().split(|&byte| byte == 0).filter(|word| !word.is_empty()).skip(1).map(words).collect()
+    });
+    let mut layers = Layers::new(Base::Underbar);
+    layers.add(WhereSet::Environment, "option text of the run".to_owned(), words(view.options().0));
+    let made = status.and_then(|status| status.created().or_else(|_| status.modified()).ok());
+    let facts = Facts {
+        host: host(),
+        run: Run {
+            program: program.clone(),
+            arguments,
+            process: first.as_ref().map_or(0, |slot| slot.process),
+            started_unix_ns: made
+                .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+                .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
+            end: None,
+        },
+        options: layers.for_report(OsStr::new(&program)),
+        ..Facts::default()
+    };
+    Report::from_ledger(view, facts, ledger::is_alive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message for a file with these bytes.
+    fn check(bytes: &[u8], expect: &str) {
+        let fault = report(bytes, None).expect_err(expect);
+        let error = SavedError { path: "r".into(), fault };
+        assert_eq!(error.to_string(), format!("r: {expect}"));
+    }
+
+    #[test]
+    fn what_is_no_report_is_called_what_it_is() {
+        const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
+        const PRINTED: &str = "not an underbar report that can be read again: it is the printed form; \
+                               `underbar run --json -o FILE` saves one";
+        check(b"", "the file is empty; has its run ended?");
+        check(b" \n", "the file is empty; has its run ended?");
+        check(b"\x7fELF", OTHER);
+        check(b"1Storage Report for Enclave main 10/18/21\n Language Environment V02 R04.00\n", OTHER);
+        check(b"underbar: ls: exit 0\n", PRINTED);
+        check(b"Storage Report for Enclave ls 11/21/26\nunderbar V00 R01.00\n", PRINTED);
+        check(b"{", "the report is cut short: it ends at line 1, column 1, inside an object");
+        check(
+            br#"{"schema": "underbar.report/9"}"#,
+            "the report is of schema \"underbar.report/9\"; this version of underbar reads \"underbar.report/1\"",
+        );
+        check(b"UNDERBAR", &format!("the ledger is cut short: 8 of {FILE_BYTES} bytes are there"));
+        let mut other = vec![0xff; FILE_BYTES];
+        other[..8].copy_from_slice(b"UNDERBAR");
+        check(&other, "the ledger was written by another version of underbar; read it with that one");
+    }
+}

@@ -1,0 +1,130 @@
+//! Help, usage errors, completions and manual pages: all made from the one table of commands.
+
+mod common;
+
+use common::{Folder, bad, command, good, run, said};
+
+/// The commands that help names.
+fn commands() -> Vec<String> {
+    let help = good(&["--help"]);
+    let (_, list) = help.split_once("Commands:\n").expect("a list");
+    list.lines()
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.split_whitespace().next().expect("a name").to_owned())
+        .filter(|name| name != "help")
+        .collect()
+}
+
+#[test]
+fn nothing_unbuilt_is_in_the_help() {
+    let commands = commands();
+    assert!(commands.len() >= 9, "{commands:?}");
+    for name in &commands {
+        let help = good(&[name, "--help"]);
+        for part in ["Usage: underbar ", "Examples:\n", "Exit status: "] {
+            assert!(help.contains(part), "{name}: {part}");
+        }
+        assert!(help.contains(&format!("  underbar {name}")), "{name}: an example of it");
+    }
+}
+
+#[test]
+fn a_page_for_each_command() {
+    let folder = Folder::new("man");
+    let pages = folder.name("man1");
+    assert_eq!(good(&["man", "--dir", &pages]), "");
+    let main = folder.read("man1/underbar.1");
+    for section in ["NAME", "SYNOPSIS", "\"EXIT STATUS\"", "ENVIRONMENT", "FILES"] {
+        assert!(main.contains(&format!(".SH {section}\n")), "{section}");
+    }
+    for name in commands() {
+        let page = folder.read(&format!("man1/underbar-{name}.1"));
+        assert!(
+            page.contains(&format!(".TH underbar\\-{name} 1"))
+                || page.contains(&format!(".TH underbar-{name} 1")),
+            "{page}"
+        );
+        for section in [".SH EXAMPLES\n", ".SH \"EXIT STATUS\"\n"] {
+            assert!(page.contains(section), "{name}: {section}");
+        }
+        assert_eq!(good(&["man", &name]), page);
+        assert!(main.contains(&format!("underbar\\-{name}(1)")), "{name} is named on the main page");
+    }
+    assert_eq!(good(&["man"]), main);
+    assert_eq!(std::fs::read_dir(&pages).expect("pages").count(), commands().len() + 1);
+    assert_eq!(bad(2, &["man", "nothing"]), "underbar: error: there is no command nothing\n");
+    let file = folder.file("file", "");
+    assert!(bad(2, &["man", "--dir", &file]).starts_with(&format!("underbar: error: {file}: ")));
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish"] {
+        let script = good(&["completions", shell]);
+        for name in commands() {
+            assert!(script.contains(&name), "{shell}: {name}");
+        }
+        assert!(script.contains("opts-base"), "{shell}");
+    }
+    assert!(bad(2, &["completions", "tcsh"]).starts_with("error: invalid value 'tcsh' for '<SHELL>'"));
+    assert!(bad(2, &["completions"]).contains("<SHELL>"));
+}
+
+#[test]
+fn completions_are_scripts_that_bash_reads() {
+    let folder = Folder::new("bash");
+    let script = folder.file("underbar.bash", good(&["completions", "bash"]));
+    match std::process::Command::new("bash").args(["-n", &script]).output() {
+        Ok(output) => assert_eq!(said(&output), (0, String::new(), String::new())),
+        Err(error) => eprintln!("skipped: bash: {error}"),
+    }
+}
+
+#[test]
+fn wrong_usage_is_125_where_a_program_would_run_and_2_elsewhere() {
+    for arguments in [&["run"][..], &["run", "--nonsense", "--", "true"], &["nonsense"], &["--nonsense"]] {
+        assert!(bad(125, arguments).starts_with("error: "), "{arguments:?}");
+    }
+    for arguments in [
+        &["report"][..],
+        &["report", "--report", "pretty", "x"],
+        &["report", "--json", "--report", "le", "x"],
+        &["diff", "x"],
+        &["diff", "--threshold", "-1", "x", "y"],
+        &["advise"],
+        &["options", "HEAP(1M)", "RPTSTG(ON)"],
+        &["explain", "--nonsense"],
+        &["doctor", "--nonsense"],
+        &["man", "--dir"],
+    ] {
+        assert!(bad(2, arguments).starts_with("error: "), "{arguments:?}");
+    }
+    assert!(bad(125, &["/bin/ls"]).ends_with("help: did you mean `underbar run -- /bin/ls`?\n"));
+    assert!(bad(125, &["reprot"]).contains("'report'"));
+}
+
+#[test]
+fn colours_are_asked_for() {
+    for (flags, expected) in
+        [(&["--color", "always"][..], true), (&["--color", "never"], false), (&[], false)]
+    {
+        let arguments = [&["options", "X(1)"], flags].concat();
+        let (code, _, error) = run(&arguments);
+        assert_eq!((code, error.contains('\x1b')), (1, expected), "{flags:?}: {error}");
+    }
+    // On no terminal there is no colour anyway; this one says that the variable is no error either.
+    let output = command(&["options", "X(1)"]).env("NO_COLOR", "1").output().expect("it runs");
+    assert!(!said(&output).2.contains('\x1b'));
+}
+
+#[test]
+fn a_reader_who_goes_away_is_success() {
+    use std::process::Stdio;
+    for arguments in [&["explain"][..], &["completions", "bash"], &["man"], &["options", "--opts-base", "le"]]
+    {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = command(arguments).stdout(Stdio::from(writer)).output().expect("it runs");
+        assert_eq!(said(&output), (0, String::new(), String::new()), "{arguments:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! `options`, `explain`, `doctor`: what they say, and with which exit status.
+
+mod common;
+
+use common::{Folder, bad, command, good, run, said};
+
+#[test]
+fn an_option_text_is_checked_with_carets() {
+    let (code, output, error) = run(&["options", "HEPA(1M),HEAP(1OM)"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        error,
+        "underbar: warning: TEXT: column 1: HEPA is no run-time option and was left out; did you mean HEAP?\n\
+         HEPA(1M),HEAP(1OM)\n\
+         ^^^^\n\
+         underbar: warning: TEXT: column 16: the letter O stands where the digit 0 belongs; init of HEAP keeps the \
+         value it had\n\
+         HEPA(1M),HEAP(1OM)\n\
+         \x20              ^\n"
+    );
+    assert!(output.contains("HEAP(AUTO,AUTO,ANYWHERE,AUTO)\n"), "{output}");
+    let (code, _, error) = run(&["options", "HEAP(-1)"]);
+    assert!(code == 1 && error.contains("\n     ^^\n"), "{error}");
+    let (code, _, error) = run(&["options", &"(".repeat(10_000)]);
+    assert!(code == 1 && error.len() < 20_000, "{}", error.len());
+}
+
+#[test]
+fn what_is_in_force_and_where_it_was_set() {
+    let folder = Folder::new("options");
+    let file = folder.file("opts", "HEAP(1M)\n[cc1plus]\nHEAP(8M)\n");
+    let arguments = ["options", "HEAP(,2M),HEAPCHK(ON)", "--opts-file", &file, "--program", "cc1plus"];
+    let output = command(&arguments).env("UNDERBAR_OPTS", "RPTSTG(ON)").output().expect("it runs");
+    let (code, text, error) = said(&output);
+    assert_eq!((code, error.as_str()), (0, ""));
+    for part in [
+        "Options Report for Enclave cc1plus ",
+        "\nunderbar V",
+        "\nLAST WHERE SET                 OPTION\n",
+        "\ncommand line (--opts)            HEAP(8388608,2097152,ANYWHERE,AUTO)\n",
+        "\nUNDERBAR_OPTS                    RPTSTG(ON)\n",
+        "\nunderbar default                 RPTOPTS(OFF)\n",
+        "\nSet by TEXT:\n  HEAP ",
+        "\nAccepted, but:\n  TEXT: column 11: HEAPCHK is accepted and has no effect: ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(text.contains(&format!("\nRead, weakest first: UNDERBAR_OPTS, {file}, TEXT\n")), "{text}");
+    // Without a program its sections do not count.
+    assert!(good(&["options", "--opts-file", &file]).contains("HEAP(1048576,AUTO,"));
+    let defaults = good(&["options", "--opts-base", "le"]);
+    assert!(
+        defaults.contains("\nIBM-supplied default             HEAP(32768,32768,ANYWHERE,KEEP,8192,4096)\n")
+    );
+}
+
+#[test]
+fn options_as_json() {
+    let (code, json, error) = run(&["options", "--json", "HEPA(1M),HEAP(64M)"]);
+    assert_eq!((code, error.as_str()), (1, ""));
+    for part in [
+        "\"schema\":\"underbar.options/1\"",
+        "\"shortest\":\"HEAP(64M)\"",
+        "\"severity\":\"warning\"",
+        "\"column\":1",
+        "\"number\":\"CEE3611I\"",
+        "\"where_set\":\"command line (--opts)\"",
+    ] {
+        assert!(json.contains(part), "{part}: {json}");
+    }
+    assert_eq!(json.lines().count(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_said() {
+    let folder = Folder::new("unread");
+    let missing = folder.name("missing");
+    let (code, output, error) = run(&["options", "--opts-file", &missing]);
+    assert_eq!(code, 1);
+    assert!(output.starts_with("Options Report"), "{output}");
+    assert_eq!(
+        error,
+        format!("underbar: warning: options file {missing}: No such file or directory (os error 2)\n")
+    );
+}
+
+#[test]
+fn names_are_explained_and_unknown_ones_lead_to_the_nearest() {
+    assert!(good(&["explain", "heap"]).starts_with("HEAP("));
+    assert!(good(&["explain", "heap.gets"]).starts_with("heap.gets: "));
+    assert!(good(&["explain", "heap-size"]).starts_with("heap-size: "));
+    let both = good(&["explain", "stack"]);
+    assert!(both.starts_with("STACK(") && both.contains("\nstack: "), "{both}");
+    let topics = good(&["explain"]);
+    for title in ["Options: ", "\nRules, ", "\nFigures of a report: "] {
+        assert!(topics.contains(title), "{title}");
+    }
+    assert_eq!(
+        bad(2, &["explain", "heap.getz"]),
+        "underbar: error: no option, figure or rule is called \"heap.getz\"; did you mean heap.gets? `underbar explain` \
+         lists all\n"
+    );
+    let (code, output, error) = run(&["explain", "HEPA", "RPTSTG"]);
+    assert_eq!(code, 2);
+    assert!(output.starts_with("RPTSTG("), "{output}");
+    assert!(error.contains("did you mean HEAP?"), "{error}");
+}
+
+/// The state of a check in the doctor's words.
+fn state<'t>(text: &'t str, name: &str) -> &'t str {
+    let line = text.lines().find(|line| line.get(9..).is_some_and(|rest| rest.starts_with(name)));
+    line.unwrap_or_else(|| panic!("{name}: {text}")).split_whitespace().next().expect("a state")
+}
+
+#[test]
+fn the_doctor_sees_this_machine() {
+    let text = good(&["doctor"]);
+    for name in ["library", "ledger", "trial run", "C library"] {
+        assert_eq!(state(&text, name), "ok", "{text}");
+    }
+    for name in ["huge pages", "mappings", "overcommit", "address space", "seccomp", "ptrace"] {
+        state(&text, name);
+    }
+    let json = good(&["doctor", "--json"]);
+    assert!(json.starts_with('{') && json.contains("\"schema\":\"underbar.doctor/1\""), "{json}");
+    assert_eq!(json.lines().count(), 1);
+}
+
+#[test]
+fn the_doctor_looks_at_a_program_without_running_it() {
+    let folder = Folder::new("doctor");
+    let script = folder.file("script", format!("#!/bin/sh\ntouch {}\n", folder.name("ran")));
+    let mut mode = std::fs::metadata(&script).expect("there").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    std::fs::set_permissions(&script, mode).expect("executable");
+    let text = good(&["doctor", "--", &script]);
+    assert_eq!((state(&text, "carries"), state(&text, "script")), ("ok", "ok"), "{text}");
+    assert!(text.contains("run by /bin/sh"), "{text}");
+    assert!(!folder.path().join("ran").exists(), "it was run");
+
+    // An ELF file for another processor, as far as its header goes.
+    let mut foreign = vec![0_u8; 64];
+    foreign[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    foreign[18] = 183;
+    let foreign = folder.file("foreign", foreign);
+    let (code, text, _) = run(&["doctor", "--", &foreign]);
+    assert_eq!((code, state(&text, "carries")), (1, "no"), "{text}");
+    assert!(text.contains("made for another processor: it runs as if plain"), "{text}");
+
+    assert_eq!(
+        bad(2, &["doctor", "--", "/no/such/program"]),
+        "underbar: error: /no/such/program: no such program\n"
+    );
+}
+
+#[test]
+fn the_doctor_says_where_an_address_space_is_limited() {
+    let limited = format!("ulimit -v 4000000; exec {} doctor", env!("CARGO_BIN_EXE_underbar"));
+    let output = std::process::Command::new("sh").args(["-c", &limited]).output().expect("a shell");
+    let (code, text, _) = said(&output);
+    assert_eq!(code, 0);
+    assert_eq!(state(&text, "address space"), "limited", "{text}");
+}
