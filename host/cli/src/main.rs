@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! main ── commands (one file each) ── launch, report, ...
+//!      │           └─ demo  experiments of the documents, on the hidden `programs`
 //!      └─ shared  flags of all commands    say  messages    carried  the library in this file
 //! ```
 //!
@@ -12,7 +13,9 @@
 
 mod carried;
 mod commands;
+mod demo;
 mod layers;
+mod programs;
 mod runner;
 mod say;
 mod shared;
@@ -35,6 +38,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = programs::run_if_asked() {
+        return code;
+    }
     match Arguments::try_parse() {
         Ok(arguments) => arguments.command.run(),
         Err(error) => usage(&error),
