@@ -53,6 +53,21 @@ pub fn lookup(address: usize) -> *mut Descriptor {
     unsafe { &*leaf }.0[(address >> 12) & (LEAF_ENTRIES - 1)].load(Ordering::Relaxed)
 }
 
+/// The first page of ours in a range, or its end. Where nothing was ever ours it goes by whole leaves.
+pub fn next_ours(start: usize, end: usize) -> usize {
+    let mut at = start;
+    while at < end {
+        if ROOT[(at >> LEAF_BITS) & (ROOT_ENTRIES - 1)].load(Ordering::Relaxed).is_null() {
+            at = ((at >> LEAF_BITS) + 1) << LEAF_BITS;
+        } else if lookup(at).is_null() {
+            at += PAGE;
+        } else {
+            return at;
+        }
+    }
+    end
+}
+
 /// Makes sure that all addresses of a range can be entered. False where the kernel has no memory.
 /// Called under the space's lock.
 pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
@@ -97,6 +112,8 @@ mod tests {
             assert_eq!(lookup(start + page * PAGE + 17), descriptor);
         }
         assert!(lookup(start - 1).is_null() && lookup(start + 4 * PAGE).is_null());
+        assert_eq!(next_ours(start - (3 << LEAF_BITS), start + PAGE), start);
+        assert_eq!(next_ours(start + 4 * PAGE, start + (9 << LEAF_BITS)), start + (9 << LEAF_BITS));
         enter(start, 4 * PAGE, null_mut());
         assert!(lookup(start).is_null());
     }

@@ -54,7 +54,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 
-pub use space::{Disposition, Policy};
+pub use space::{Disposition, Policy, segment_end};
 
 use crate::{coverage, ledger, start};
 use block::Block;
@@ -456,9 +456,9 @@ pub unsafe fn put_descriptor(descriptor: *mut u8) {
     unsafe { SPACE.lock().own.put_descriptor(descriptor) }
 }
 
-/// Whether an address lies in a segment.
-pub fn is_ours(address: usize) -> bool {
-    !map::lookup(address).is_null()
+/// The first page in a range that is this heap's, or the range's end.
+pub fn next_ours(start: usize, end: usize) -> usize {
+    map::next_ours(start, end)
 }
 
 /// Settles the figures of this thread and of those that have ended, so that what the ledger says of them is

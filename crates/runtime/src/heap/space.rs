@@ -612,6 +612,22 @@ impl Space {
     }
 }
 
+/// Where the segment around an address ends; None where the address lies in none. Asked without the lock, so the
+/// answer may be old: for estimates only.
+pub fn segment_end(address: usize) -> Option<usize> {
+    let descriptor = map::lookup(address);
+    // SAFETY: descriptors stay readable for ever, even if what they say is old.
+    unsafe {
+        let descriptor = descriptor.as_ref()?;
+        let segment: *const Segment = if descriptor.owner.load(Ordering::Relaxed) == SEGMENT {
+            core::ptr::from_ref(descriptor).cast()
+        } else {
+            (*core::ptr::from_ref(descriptor).cast::<Extent>()).segment.cast()
+        };
+        Some((*segment).start.wrapping_add((*segment).size))
+    }
+}
+
 /// Makes much storage zero by exchanging its pages for fresh ones: as cheap as writing all of it where all of it is
 /// used then, and much cheaper where it is not. False, with nothing done, where pages are to be kept.
 ///
