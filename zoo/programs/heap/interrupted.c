@@ -15,12 +15,20 @@ static void handler(int signal) {
     _exit(0);
 }
 
+/* Most of this thread's time is its end, at which it gives back what it used. */
 static void *come_and_go(void *argument) {
-    free(malloc(100));
-    return argument;
+    pthread_sigmask(SIG_UNBLOCK, argument, NULL);
+    void *p[50];
+    for (int i = 0; i < 50; i++) p[i] = malloc((size_t)(i * i * 12));
+    for (int i = 0; i < 50; i++) free(p[i]);
+    return NULL;
 }
 
 static void work(int kind) {
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGPROF);
+    if (kind == 2) pthread_sigmask(SIG_BLOCK, &alarm, NULL);
     for (unsigned i = 0;; i++) {
         if (kind == 0) {
             void *p = malloc(100000 + i % 50000);
@@ -31,7 +39,7 @@ static void work(int kind) {
             for (int k = 0; k < 64; k++) free(p[k]);
         } else {
             pthread_t thread;
-            if (pthread_create(&thread, NULL, come_and_go, NULL) == 0) pthread_join(thread, NULL);
+            if (pthread_create(&thread, NULL, come_and_go, &alarm) == 0) pthread_join(thread, NULL);
         }
     }
 }
@@ -41,6 +49,7 @@ int main(void) {
     for (int i = 0; i < 150; i++) {
         pid_t child = fork();
         if (child == 0) {
+            alarm(60); /* ends one that waits for itself */
             signal(SIGPROF, handler);
             struct itimerval timer = {{0, 0}, {0, 100 + i * 7 % 1000}};
             setitimer(ITIMER_PROF, &timer, NULL);
