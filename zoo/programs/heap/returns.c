@@ -1,0 +1,49 @@
+/* Where emptied increments are: prints whether the pages of what was freed are still mapped. Arguments: bytes of
+ * an element, how many, and whether another thread frees. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static char **elements;
+static long number;
+
+static void *give_all(void *argument) {
+    for (long i = 0; i < number; i++) free(elements[i]);
+    return argument;
+}
+
+static long mapped(void) {
+    long count = 0;
+    unsigned char resident;
+    for (long i = 0; i < number; i++) {
+        void *page = (void *)((uintptr_t)elements[i] & ~(uintptr_t)4095);
+        if (mincore(page, 1, &resident) == 0) count++;
+    }
+    return count;
+}
+
+int main(int count, char **words) {
+    if (count < 4) return 2;
+    size_t bytes = strtoul(words[1], NULL, 0);
+    number = atol(words[2]);
+    elements = mmap(NULL, (size_t)number * sizeof *elements, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static char line[200];
+    setvbuf(stdout, line, _IOFBF, sizeof line);
+    for (long i = 0; i < number; i++) memset(elements[i] = malloc(bytes), 1, bytes);
+    long before = mapped();
+    if (words[3][0] == 'o') {
+        pthread_t thread;
+        pthread_create(&thread, NULL, give_all, NULL);
+        pthread_join(thread, NULL);
+    } else {
+        give_all(NULL);
+    }
+    long after = mapped();
+    printf("%s\n", before != number ? "WRONG" : after == number ? "kept" : after * 4 < number ? "returned" : "some kept");
+    return 0;
+}

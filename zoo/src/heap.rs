@@ -1,0 +1,91 @@
+//! Running programs on underbar's heap alone: the preload library and option text, without the command.
+//!
+//! Not here: what the command adds (`crate::command`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::{Left, Way, command, compiled, folder, left};
+
+/// Option texts under which every program must do the same: the default, cells and none, segments that are kept
+/// and given back, storage filled.
+pub const OPTIONS: [&str; 6] = [
+    "",
+    "HEAP(4M,1M,,KEEP)",
+    "HEAP(64K,32K,,KEEP)",
+    "HEAP(64K,32K,,FREE)",
+    "STORAGE(AA,55)",
+    "HEAP(1M,4K,,FREE),STORAGE(00,FF)",
+];
+
+/// The preload library: that of UNDERBAR_PRELOAD, or built now.
+///
+/// # Panics
+/// Where it cannot be built.
+#[must_use]
+pub fn preload() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(path) = std::env::var_os("UNDERBAR_PRELOAD") {
+            return path.into();
+        }
+        let target = folder().join("preload");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args(["rustc", "--quiet", "--package", "underbar-preload", "--profile", "preload"])
+            .args(["--features", "artifact", "--lib", "--crate-type", "cdylib", "--target-dir"])
+            .arg(&target)
+            .args(["--", "-C", "force-unwind-tables=yes"])
+            .args(["-C", "link-arg=-Wl,-soname,libunderbar.so,-z,now"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env_remove("RUSTFLAGS")
+            .status()
+            .expect("cargo");
+        assert!(status.success(), "building the preload library");
+        target.join("preload").join("libunderbar_preload.so")
+    })
+}
+
+/// The program made from `programs/heap/NAME.c`, with threads.
+#[must_use]
+pub fn program(name: &str) -> String {
+    text(compiled(&format!("heap/{name}"), &format!("heap-{name}"), &["-pthread"]))
+}
+
+/// A path as text.
+///
+/// # Panics
+/// Where it is none.
+#[must_use]
+pub fn text(path: PathBuf) -> String {
+    path.into_os_string().into_string().expect("a path of text")
+}
+
+/// Runs a program by itself.
+#[must_use]
+pub fn plain(arguments: &[&str]) -> Left {
+    left(&mut command(Way::Bare, arguments))
+}
+
+/// Runs a program on underbar's heap.
+#[must_use]
+pub fn on_heap(options: &str, arguments: &[&str]) -> Left {
+    left(command(Way::Bare, arguments).env("LD_PRELOAD", preload()).env("UNDERBAR_OPTS", options))
+}
+
+/// Runs a program by itself and under each of [`OPTIONS`]: each time it must end well and write the same.
+/// Returns what it wrote.
+///
+/// # Panics
+/// Where it does not.
+pub fn check(arguments: &[&str]) -> String {
+    let plain = plain(arguments);
+    assert!(plain.status.success(), "{arguments:?} fails by itself: {plain:?}");
+    for options in OPTIONS {
+        let left = on_heap(options, arguments);
+        assert!(left.status.success(), "{arguments:?} under {options:?}: {left:?}");
+        assert_eq!(left.output, plain.output, "{arguments:?} under {options:?}");
+    }
+    plain.output
+}

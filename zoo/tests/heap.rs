@@ -1,0 +1,196 @@
+//! The heap under programs that use it in every way that C and C++ allow, and some that they do not.
+//!
+//! Each program runs by itself and with the preload under several option texts; what it writes must be the same.
+#![forbid(unsafe_code)]
+
+use std::process::Command;
+
+use underbar_zoo::heap::{OPTIONS, check, on_heap, plain, preload, program, text};
+use underbar_zoo::{compiled, folder};
+
+fn wrong(output: &str) -> bool {
+    output.contains("WRONG") || output.contains("CHANGED") || output.contains("OVERLAP")
+}
+
+#[test]
+fn the_whole_c_family_keeps_to_its_conventions() {
+    let program = text(compiled("heap/family", "heap-family", &FAMILY));
+    let output = check(&[&program]);
+    assert!(output.ends_with("done\n") && !wrong(&output), "{output}");
+}
+
+/// The compiler must not know what malloc is, or it takes calls out; and old functions are called, too.
+const FAMILY: [&str; 4] =
+    ["-fno-builtin", "-Wno-deprecated-declarations", "-Wno-alloc-size-larger-than", "-Wno-use-after-free"];
+
+/// The program made from `programs/heap/NAME.cpp`.
+fn cpp(name: &str) -> String {
+    let path = folder().join(format!("heap-{name}-cpp"));
+    let beside = path.with_extension(std::process::id().to_string());
+    let source = format!("{}/programs/heap/{name}.cpp", env!("CARGO_MANIFEST_DIR"));
+    let status = Command::new("c++")
+        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-builtin", "-o"])
+        .arg(&beside)
+        .arg(source)
+        .status()
+        .expect("a C++ compiler");
+    assert!(status.success(), "compiling {name}.cpp");
+    std::fs::rename(beside, &path).expect("renamed");
+    text(path)
+}
+
+#[test]
+fn operators_new_and_delete_in_all_forms() {
+    let output = check(&[&cpp("new")]);
+    assert!(
+        !wrong(&output) && output.contains("form 0: std::bad_alloc, 3 handled, 11 destroyed"),
+        "{output}"
+    );
+}
+
+#[test]
+fn out_of_storage_is_null_and_enomem() {
+    let program = program("limits");
+    let plain = plain(&[&program]);
+    assert!(plain.output.ends_with("done\n") && !plain.output.contains("FEW"), "{plain:?}");
+    for options in ["", "HEAP(1M,512K,,FREE)", "STORAGE(AA)", "HEAP(4M,1M,,KEEP)"] {
+        let left = on_heap(options, &[&program]);
+        assert!(left.status.success(), "under {options:?}: {left:?}");
+        // What is kept in increments of 1M cannot serve 3000000 bytes, and KEEP says to keep it.
+        let keeps = "3000000 bytes: FEW";
+        let expected = if left.output.contains(keeps) && options.contains("KEEP") {
+            plain.output.replace("3000000 bytes: enough", keeps)
+        } else {
+            plain.output.clone()
+        };
+        assert_eq!(left.output, expected, "under {options:?}");
+    }
+}
+
+#[test]
+fn before_constructors_and_after_main() {
+    let library = text(compiled("heap/early_library", "libheap-early.so", &["-shared", "-fPIC"]));
+    let program = text(compiled("heap/early", "heap-early", &[&library]));
+    let output = check(&[&program]);
+    assert_eq!(
+        output,
+        "before all constructors, from a constructor, 42\nin an exit handler\nin a destructor\n"
+    );
+}
+
+#[test]
+fn threads_that_use_the_heap_while_they_end() {
+    assert!(check(&[&program("ends")]).starts_with("32000 destructors, 0 wrong"));
+}
+
+#[test]
+fn children_made_while_others_get_and_free() {
+    let program = program("forks");
+    assert_eq!(check(&[&program]), "fork: 0 failures\nvfork and exec: 0 failures\nclone: 0 failures\n");
+}
+
+#[test]
+fn an_end_from_a_signal_handler_comes() {
+    assert_eq!(check(&[&program("interrupted")]), "150 ended\n");
+}
+
+#[test]
+fn libraries_come_and_go() {
+    let library = text(compiled("heap/early_library", "libheap-early.so", &["-shared", "-fPIC"]));
+    let program = text(compiled("heap/plugin", "heap-plugin", &["-pthread", "-ldl"]));
+    assert_eq!(check(&[&program, &library]), "loaded and unloaded\n");
+}
+
+#[test]
+fn the_library_may_come_late() {
+    let program = text(compiled("heap/late", "heap-late", &["-pthread", "-ldl"]));
+    let left = plain(&[&program, preload().to_str().expect("a path of text")]);
+    assert_eq!(left.output, "served late\n", "{left:?}");
+}
+
+#[test]
+fn a_program_with_half_an_allocator_of_its_own() {
+    let program = text(compiled("heap/own_malloc", "heap-own_malloc", &["-pthread", "-fno-builtin"]));
+    assert_eq!(check(&[&program]), "got along, foreign ones seen\n");
+}
+
+#[test]
+fn pointers_of_strangers_are_left_alone() {
+    let program =
+        text(compiled("heap/strangers", "heap-strangers", &["-fno-builtin", "-Wno-free-nonheap-object"]));
+    for options in OPTIONS {
+        let left = on_heap(options, &[&program]);
+        assert_eq!(left.output, "untouched null 0\n".repeat(5) + "done\n", "under {options:?}: {left:?}");
+    }
+}
+
+/// The figure that a program writes on standard error.
+fn figure(error: &str) -> u64 {
+    error.trim().parse().expect("a number")
+}
+
+/// Resident memory at most this many times what it is without us, and 8 MiB for our own.
+fn resident_is_bounded(name: &str, times: u64) {
+    let program = program(name);
+    let alone = figure(&plain(&[&program]).error);
+    for options in ["", "HEAP(4M,1M,,KEEP)", "HEAP(64K,32K,,FREE)"] {
+        let left = on_heap(options, &[&program]);
+        assert!(left.status.success(), "{left:?}");
+        let ours = figure(&left.error);
+        assert!(ours <= alone * times + 8192, "{ours} KiB under {options:?}, {alone} KiB without");
+    }
+}
+
+#[test]
+fn ten_thousand_threads_in_turn() {
+    resident_is_bounded("turns", 2);
+}
+
+#[test]
+fn storage_that_always_crosses_threads() {
+    resident_is_bounded("belts", 2);
+}
+
+#[test]
+fn emptied_increments_are_kept_or_returned_as_heap_says() {
+    let program = program("returns");
+    for by in ["same", "other"] {
+        for (options, bytes, number, what) in [
+            ("HEAP(64K,64K,,FREE)", "1000", "5000", "returned"),
+            ("HEAP(64K,64K,,FREE)", "30000", "500", "returned"),
+            ("HEAP(64K,64K,,FREE)", "1000000", "20", "returned"),
+            ("HEAP(1M,1M,,KEEP)", "1000", "20000", "kept"),
+            ("HEAP(64K,64K,,KEEP)", "30000", "500", "kept"),
+            ("HEAP(64K,64K,,KEEP)", "1000000", "20", "kept"),
+        ] {
+            let left = on_heap(options, &[&program, bytes, number, by]);
+            assert_eq!(left.output.trim(), what, "{number} of {bytes} under {options}, freed by {by}");
+        }
+    }
+}
+
+#[test]
+fn storage_is_filled_as_asked() {
+    let program = text(compiled("heap/filled", "heap-filled", &["-fno-builtin", "-Wno-uninitialized"]));
+    for (options, got) in [("STORAGE(AA)", "aa"), ("STORAGE(00)", "00"), ("STORAGE(7F,55)", "7f")] {
+        let left = on_heap(options, &[&program]);
+        let expected = format!("got {got}, calloc 00\n");
+        assert_eq!(left.output, expected, "under {options}: {left:?}");
+    }
+}
+
+#[test]
+fn torture_with_every_byte_checked() {
+    let program = program("torture");
+    for (shape, operations) in
+        [("small", "20000"), ("mixed", "8000"), ("large", "400"), ("pass", "20000"), ("churn", "10000")]
+    {
+        for (seed, options) in (1..).zip(OPTIONS) {
+            for threads in ["1", "4"] {
+                let words = [&program, threads, operations, shape, &seed.to_string()];
+                let left = on_heap(options, &words.map(|word| word));
+                assert!(left.status.success(), "{words:?} under {options:?}: {left:?}");
+            }
+        }
+    }
+}
