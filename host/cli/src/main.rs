@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! main ── commands (one file each) ── launch, report, ...
+//!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
 //!      └─ say       messages     carried  the library in this file     elf  what a program brings along
@@ -14,9 +15,11 @@
 
 mod carried;
 mod commands;
+mod demo;
 mod elf;
 mod layers;
 mod printing;
+mod programs;
 mod runner;
 mod saved;
 mod say;
@@ -42,6 +45,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = programs::run_if_asked() {
+        return code;
+    }
     match Arguments::try_parse() {
         Ok(arguments) => arguments.command.run(),
         Err(error) => usage(&error),

@@ -123,7 +123,8 @@ fn now() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn steps(ended: &Ended) -> Steps {
+/// What a run took, as the kernel accounts it.
+pub fn steps(ended: &Ended) -> Steps {
     let usage = &ended.usage;
     Steps {
         elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),

@@ -82,6 +82,12 @@ impl Library {
         Err(LibraryError(tried))
     }
 
+    /// Another library, which lies where it is: an allocator to compare with.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Library {
+        Library { path, _held: None }
+    }
+
     /// The path for LD_PRELOAD.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -3,6 +3,7 @@
 
 pub mod advise;
 pub mod completions;
+pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
@@ -22,6 +23,8 @@ use crate::printing::NO_ANSWER;
 pub enum Command {
     /// Run a program and report on it when it has ended
     Run(run::Run),
+    /// Repeat an experiment of the documents on this machine
+    Demo(demo::Demo),
     /// Print a saved report again
     Report(report::Report),
     /// Compare two saved reports; a gate for builds
@@ -41,8 +44,8 @@ pub enum Command {
 }
 
 /// Commands that run no program of the user's: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 8] =
-    ["report", "diff", "advise", "options", "explain", "doctor", "completions", "man"];
+const ANSWERING: [&str; 9] =
+    ["demo", "report", "diff", "advise", "options", "explain", "doctor", "completions", "man"];
 
 /// The exit status of wrong usage, by the first word behind `underbar`.
 pub fn usage_status(word: Option<&str>) -> u8 {
@@ -54,6 +57,7 @@ impl Command {
     pub fn run(self) -> ExitCode {
         match self {
             Command::Run(run) => run.run(),
+            Command::Demo(demo) => demo.run(),
             Command::Report(report) => report.run(),
             Command::Diff(diff) => diff.run(),
             Command::Advise(advise) => advise.run(),

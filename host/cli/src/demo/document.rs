@@ -1,0 +1,137 @@
+//! The figures that the documents print, and where they were taken.
+//!
+//! All are from the talk "Look What I Found Under The Bar!" (session 12341), whose storage report is dated
+//! 02/07/11 and comes from Language Environment V01 R12.00 on z/OS. Nothing here was measured by us.
+
+use serde::Serialize;
+
+/// Where the figures come from, for the line above them.
+pub const SOURCE: &str = "the document (z/OS, Language Environment V1R12, 2011)";
+
+/// One run of the document.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Row {
+    /// The options, as the document names them.
+    pub name: &'static str,
+    /// Number of segments allocated.
+    pub segments_allocated: Option<u64>,
+    /// Number of segments freed.
+    pub segments_freed: Option<u64>,
+    /// Bytes of all segments, as its note says.
+    pub segment_bytes: Option<u64>,
+    /// Total heap storage used.
+    pub used: Option<u64>,
+    /// Largest stack used by any thread.
+    pub stack: Option<u64>,
+    /// Successful Get Heap requests.
+    pub gets: Option<u64>,
+    /// Successful Free Heap requests.
+    pub frees: Option<u64>,
+    /// CPU time.
+    pub cpu_ns: Option<u64>,
+    /// Elapsed time.
+    pub elapsed_ns: Option<u64>,
+    /// I/O requests.
+    pub excp: Option<u64>,
+}
+
+const EMPTY: Row = Row {
+    name: "",
+    segments_allocated: None,
+    segments_freed: None,
+    segment_bytes: None,
+    used: None,
+    stack: None,
+    gets: None,
+    frees: None,
+    cpu_ns: None,
+    elapsed_ns: None,
+    excp: None,
+};
+
+/// Hundredths of a second, as job logs print them.
+const fn hundredths(count: u64) -> Option<u64> {
+    Some(count * 10_000_000)
+}
+
+/// 50,000 gets, then all freed.
+pub const GETFREE: [Row; 2] = [
+    Row {
+        name: "HEAP(32K,32K)",
+        segments_allocated: Some(27_949),
+        segment_bytes: Some(915_832_832),
+        used: Some(819_229_056),
+        stack: Some(204_184),
+        gets: Some(50_002),
+        frees: Some(50_000),
+        cpu_ns: hundredths(1544),
+        elapsed_ns: hundredths(1802),
+        excp: Some(505),
+        ..EMPTY
+    },
+    Row {
+        name: "HEAP(100M,100M)",
+        segments_allocated: Some(8),
+        segment_bytes: Some(838_860_800),
+        used: Some(818_334_944),
+        stack: Some(200_944),
+        gets: Some(50_002),
+        frees: Some(50_000),
+        cpu_ns: hundredths(12),
+        elapsed_ns: hundredths(145),
+        excp: Some(501),
+        ..EMPTY
+    },
+];
+
+/// 50,000 gets, 20,000 freed, 20,000 more got, all freed.
+pub const KEEPFREE: [Row; 3] = [
+    Row {
+        name: "HEAP(32K,32K) FREE",
+        segments_allocated: Some(39_122),
+        segments_freed: Some(39_120),
+        used: Some(819_982_896),
+        gets: Some(70_002),
+        frees: Some(69_999),
+        cpu_ns: hundredths(2579),
+        elapsed_ns: hundredths(6234),
+        excp: Some(474),
+        ..EMPTY
+    },
+    Row {
+        name: "HEAP(32K,32K) KEEP",
+        segments_allocated: Some(27_952),
+        segments_freed: Some(0),
+        used: Some(819_983_152),
+        gets: Some(70_002),
+        frees: Some(70_000),
+        cpu_ns: hundredths(2234),
+        elapsed_ns: hundredths(2485),
+        excp: Some(469),
+        ..EMPTY
+    },
+    Row {
+        name: "HEAP(100M,100M)",
+        segments_allocated: Some(8),
+        used: Some(819_088_944),
+        gets: Some(70_002),
+        frees: Some(69_999),
+        cpu_ns: hundredths(15),
+        elapsed_ns: hundredths(104),
+        excp: Some(496),
+        ..EMPTY
+    },
+];
+
+/// A small program, before and after its sizes were set to what it uses.
+pub const SIMPLE: [Row; 2] = [
+    Row { name: "STACK(128K,128K) HEAP(32K,32K)", stack: Some(4_792), used: Some(3_328), ..EMPTY },
+    Row { name: "STACK(8K,4K) HEAP(4K,4K)", stack: Some(4_792), used: Some(3_328), ..EMPTY },
+];
+
+/// A program that makes many calls.
+pub const DSA: [Row; 3] = [
+    Row { name: "STORAGE(,,NONE)", cpu_ns: hundredths(56), ..EMPTY },
+    Row { name: "STORAGE(,,00)", cpu_ns: hundredths(215), ..EMPTY },
+    Row { name: "STORAGE(,,CLEAR)", cpu_ns: hundredths(57), ..EMPTY },
+];

@@ -1,0 +1,357 @@
+//! Arms of a demo, run in turns, and what came out: medians, and ratios with their intervals.
+//!
+//! ```text
+//! round 1   arm 2, arm 0, arm 1      each arm once a round, in an order drawn by lot
+//! round 2   arm 0, arm 1, arm 2
+//! ...       ─> of each arm the median of each figure; of two arms the ratio, round by round
+//! ```
+//!
+//! Not here: which arms, and what is printed of them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use underbar_launch::{Ended, Failure, How, Launch, Library, LibraryError};
+use underbar_ledger::Key;
+use underbar_ledger::table::KEYS;
+use underbar_options::{Base, WhereSet};
+use underbar_report::figures::Figures;
+use underbar_report::model::Report;
+use underbar_report::steps::Steps;
+use underbar_verdict::interval::{Interval, TooFewPairs};
+use underbar_verdict::random::Random;
+
+use super::progress::Progress;
+use crate::layers::Layers;
+use crate::runner::{Runner, steps};
+use crate::{carried, programs};
+
+/// The confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// What serves a program's storage.
+#[derive(Clone, Debug)]
+pub enum Server {
+    /// underbar, with these options over its defaults.
+    Underbar(String),
+    /// Nothing is preloaded: the C library.
+    Plain,
+    /// Another allocator.
+    Peer(PathBuf),
+}
+
+/// One arm: a program under a set of options.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// What tables call it.
+    pub name: String,
+    /// What serves it.
+    pub server: Server,
+    /// The hidden program and its arguments.
+    pub program: Vec<String>,
+}
+
+/// What one run left.
+#[derive(Clone, Debug)]
+pub struct Once {
+    /// What it took.
+    pub steps: Steps,
+    /// Its accounts; None where underbar was not in it.
+    pub report: Option<Report>,
+    /// What it wrote.
+    pub output: String,
+}
+
+/// An arm's figures: of each the median, the lower one of two, so that it is a figure that occurred.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figured {
+    /// What tables call it.
+    pub name: String,
+    /// Options in force over the defaults; null without underbar.
+    pub options: Option<String>,
+    /// The other allocator's file.
+    pub preload: Option<PathBuf>,
+    /// Its counters; null without underbar.
+    pub counters: Option<Figures>,
+    /// What it took.
+    pub steps: Steps,
+    /// CPU time, user and system together.
+    pub cpu_ns: u64,
+    /// What the program said of itself, as `name=figure`.
+    pub said: BTreeMap<String, u64>,
+    /// Did every run count the same segments and bytes?
+    pub repeats: bool,
+}
+
+impl Figured {
+    /// A counter's figure; None without underbar.
+    pub fn counter(&self, key: Key) -> Option<u64> {
+        self.counters.as_ref()?.known(key)
+    }
+
+    /// Page faults of both kinds.
+    pub fn faults(&self) -> u64 {
+        self.steps.minor_faults + self.steps.major_faults
+    }
+
+    /// By how much resident memory was larger after the last free than before the first get.
+    pub fn kept_resident(&self) -> Option<u64> {
+        Some(self.said.get("resident_after")?.saturating_sub(*self.said.get("resident_before")?))
+    }
+}
+
+/// Why a demo could not be run.
+#[derive(Debug)]
+pub enum Problem {
+    /// The machine: there is no place for the preload library.
+    NoPlace(LibraryError),
+    /// The machine: a program of ours could not be started.
+    NotStarted(Failure),
+    /// The machine: a file or pipe.
+    File(io::Error),
+    /// underbar, or an allocator compared with: the program did not end as it does by itself.
+    Died(String),
+    /// underbar: no accounts.
+    NoAccounts(String),
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::NoPlace(error) => write!(f, "{error}"),
+            Problem::NotStarted(failure) => write!(f, "{failure}"),
+            Problem::File(error) => write!(f, "{error}"),
+            Problem::Died(how) => write!(f, "the demo program {how}"),
+            Problem::NoAccounts(reason) => write!(f, "no accounts were kept: {reason}"),
+        }
+    }
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Problem::File(error)
+    }
+}
+
+/// Runs programs of this binary.
+pub struct Machine {
+    this: OsString,
+    library: Library,
+}
+
+impl Machine {
+    /// Puts the preload library where programs find it.
+    pub fn new() -> Result<Machine, Problem> {
+        let library = carried::library(true).map_err(Problem::NoPlace)?;
+        Ok(Machine { this: env::current_exe()?.into(), library })
+    }
+
+    /// Runs an arm once.
+    pub fn once(&self, arm: &Arm) -> Result<Once, Problem> {
+        let (mut reader, writer) = io::pipe()?;
+        let (input, output) = (File::open("/dev/null")?, File::from(OwnedFd::from(writer)));
+        let streams = [Some(&input), Some(&output), None];
+        let arguments: Vec<OsString> = [programs::WORD]
+            .into_iter()
+            .chain(arm.program.iter().map(String::as_str))
+            .map(Into::into)
+            .collect();
+        let (ended, report) = match &arm.server {
+            Server::Underbar(text) => {
+                let mut layers = Layers::new(Base::Underbar);
+                layers.add(WhereSet::CommandLine, arm.name.clone(), text.clone());
+                let runner = Runner { library: Some(&self.library), layers: &layers, follow: false, streams };
+                let finished = runner.run(&self.this, &arguments).map_err(Problem::NotStarted)?;
+                if let Some(reason) = finished.no_accounts {
+                    return Err(Problem::NoAccounts(reason));
+                }
+                (finished.ended, Some(finished.report))
+            }
+            Server::Plain => (self.launch(arguments, None, streams)?, None),
+            Server::Peer(path) => {
+                let library = Library::at(path.clone());
+                (self.launch(arguments, Some(&library), streams)?, None)
+            }
+        };
+        drop(output);
+        let mut text = String::new();
+        reader.read_to_string(&mut text)?;
+        match ended.how {
+            How::Exited(0) => Ok(Once { steps: steps(&ended), report, output: text }),
+            How::Exited(code) => Err(Problem::Died(format!("({}) ended with exit code {code}", arm.name))),
+            How::Killed(signal) => {
+                Err(Problem::Died(format!("({}) was killed by signal {signal}", arm.name)))
+            }
+        }
+    }
+
+    fn launch(
+        &self,
+        arguments: Vec<OsString>,
+        library: Option<&Library>,
+        streams: [Option<&File>; 3],
+    ) -> Result<Ended, Problem> {
+        let variables = Vec::new();
+        Launch { program: self.this.clone(), arguments, library, variables, follow: true, streams }
+            .run()
+            .map_err(Problem::NotStarted)
+    }
+
+    /// Runs all arms once in each round.
+    pub fn rounds(
+        &self,
+        arms: Vec<Arm>,
+        rounds: usize,
+        order: &mut Random,
+        progress: &mut Progress,
+    ) -> Result<Rounds, Problem> {
+        let mut runs: Vec<Vec<Once>> = vec![Vec::with_capacity(rounds); arms.len()];
+        for round in 0..rounds {
+            let mut turns: Vec<usize> = (0..arms.len()).collect();
+            order.shuffle(&mut turns);
+            for (turn, &arm) in turns.iter().enumerate() {
+                progress.at(round, rounds, turn, arms.len());
+                runs[arm].push(self.once(&arms[arm])?);
+            }
+        }
+        Ok(Rounds { arms, runs })
+    }
+}
+
+/// All runs of all arms.
+pub struct Rounds {
+    arms: Vec<Arm>,
+    runs: Vec<Vec<Once>>,
+}
+
+impl Rounds {
+    /// The figures of each arm, in the order of the arms.
+    pub fn figured(&self) -> Vec<Figured> {
+        self.arms.iter().zip(&self.runs).map(|(arm, runs)| figured(arm, runs)).collect()
+    }
+
+    /// The ratio of two arms' CPU times, from the rounds.
+    pub fn cpu_ratio(&self, arm: usize, to: usize) -> Result<Interval, TooFewPairs> {
+        let logs: Vec<f64> = self.runs[arm]
+            .iter()
+            .zip(&self.runs[to])
+            .map(|(this, that)| (cpu(&this.steps).max(1) as f64 / cpu(&that.steps).max(1) as f64).ln())
+            .collect();
+        Interval::of(&logs, CONFIDENCE)
+    }
+
+    /// The place of an arm by its name.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.arms.iter().position(|arm| arm.name == name)
+    }
+
+    /// The arm without underbar that took the least CPU time, by its median.
+    pub fn best_peer(&self) -> Option<usize> {
+        (0..self.arms.len())
+            .filter(|&arm| !matches!(self.arms[arm].server, Server::Underbar(_)))
+            .min_by_key(|&arm| median(self.runs[arm].iter().map(|once| cpu(&once.steps))))
+    }
+
+    /// How many arms.
+    pub fn len(&self) -> usize {
+        self.arms.len()
+    }
+
+    /// An arm's name.
+    pub fn name(&self, arm: usize) -> &str {
+        &self.arms[arm].name
+    }
+}
+
+fn figured(arm: &Arm, runs: &[Once]) -> Figured {
+    let of_steps = |get: fn(&Steps) -> u64| median(runs.iter().map(|once| get(&once.steps)));
+    let reports: Vec<&Report> = runs.iter().filter_map(|once| once.report.as_ref()).collect();
+    let counters = (!reports.is_empty()).then(|| {
+        let mut figures = Figures::zero();
+        for key in KEYS {
+            figures.set(key, median(reports.iter().map(|report| report.tree.counters.get(key))));
+        }
+        figures
+    });
+    let same =
+        |key| reports.windows(2).all(|two| two[0].tree.counters.get(key) == two[1].tree.counters.get(key));
+    let said: Vec<BTreeMap<String, u64>> = runs.iter().map(|once| said(&once.output)).collect();
+    let names = said.first().into_iter().flat_map(BTreeMap::keys);
+    Figured {
+        name: arm.name.clone(),
+        options: match &arm.server {
+            Server::Underbar(text) => Some(text.clone()),
+            Server::Plain | Server::Peer(_) => None,
+        },
+        preload: match &arm.server {
+            Server::Peer(path) => Some(path.clone()),
+            Server::Plain | Server::Underbar(_) => None,
+        },
+        counters,
+        steps: Steps {
+            elapsed_ns: of_steps(|steps| steps.elapsed_ns),
+            user_ns: of_steps(|steps| steps.user_ns),
+            system_ns: of_steps(|steps| steps.system_ns),
+            peak_resident_bytes: of_steps(|steps| steps.peak_resident_bytes),
+            minor_faults: of_steps(|steps| steps.minor_faults),
+            major_faults: of_steps(|steps| steps.major_faults),
+            voluntary_switches: of_steps(|steps| steps.voluntary_switches),
+            involuntary_switches: of_steps(|steps| steps.involuntary_switches),
+            read_calls: None,
+            write_calls: None,
+        },
+        cpu_ns: median(runs.iter().map(|once| cpu(&once.steps))),
+        said: names
+            .map(|name| (name.clone(), median(said.iter().filter_map(|one| one.get(name).copied()))))
+            .collect(),
+        repeats: same(Key::HeapSegmentsAllocated)
+            && same(Key::HeapSegmentBytesTotal)
+            && same(Key::HeapUsedPeak),
+    }
+}
+
+/// User and system time together.
+pub fn cpu(steps: &Steps) -> u64 {
+    steps.user_ns.saturating_add(steps.system_ns)
+}
+
+fn median(figures: impl Iterator<Item = u64>) -> u64 {
+    let mut figures: Vec<u64> = figures.collect();
+    figures.sort_unstable();
+    figures.get(figures.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
+/// What a program said: `name=figure`, with blanks between.
+fn said(output: &str) -> BTreeMap<String, u64> {
+    let pairs = output.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+    pairs.filter_map(|(name, figure)| Some((name.to_owned(), figure.parse().ok()?))).collect()
+}
+
+/// The file name of a path, for tables.
+pub fn shown(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_a_figure_that_occurred() {
+        assert_eq!(median([3, 1, 2].into_iter()), 2);
+        assert_eq!(median([4, 1, 2, 3].into_iter()), 2);
+        assert_eq!(median(std::iter::empty()), 0);
+    }
+
+    #[test]
+    fn what_a_program_says_of_itself_is_read() {
+        let expected = [("a".to_owned(), 1), ("b_c".to_owned(), 22)];
+        assert_eq!(said("a=1 b_c=22 x y=z\n"), expected.into_iter().collect());
+    }
+}

@@ -1,0 +1,88 @@
+//! The documents' experiments, repeated on this machine: one file each.
+//!
+//! ```text
+//! demo ── measure   arms in turns, medians, ratios       peers     allocators installed here
+//!      ├─ output    tables, checks, JSON                 progress  on standard error
+//!      ├─ document  the figures that the documents print
+//!      └─ getfree, keepfree, simple, dsa
+//! ```
+//!
+//! Invariant: every figure printed was measured in this run or stands in the document, and the page says
+//! which. Counts are checked; times are compared as ratios within the run, and a ratio that is not what was
+//! hoped for is printed and is no failure.
+//! Not here: the programs that are run (`programs`).
+
+mod document;
+mod dsa;
+mod getfree;
+mod keepfree;
+mod measure;
+mod output;
+mod peers;
+mod progress;
+mod simple;
+
+pub use measure::Problem;
+pub use output::Output;
+
+use measure::{Arm, Server};
+use underbar_verdict::random::Random;
+
+/// What a demo is told.
+pub struct Asked {
+    /// Seed of sizes, and of the order of runs.
+    pub seed: u64,
+    /// Rounds; None: as many as the demo has by itself.
+    pub runs: Option<usize>,
+    /// Nothing on standard error.
+    pub quiet: bool,
+}
+
+/// One demo.
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub about: &'static str,
+    /// Runs it.
+    pub run: fn(&Asked) -> Result<Output, Problem>,
+}
+
+/// All demos.
+pub static DEMOS: [Entry; 4] = [
+    Entry {
+        name: "simple",
+        about: "a small program: its storage report, and the sizes that it needs",
+        run: simple::run,
+    },
+    Entry {
+        name: "getfree",
+        about: "50,000 gets, then all freed: segments of 32K, of 100M, and the default",
+        run: getfree::run,
+    },
+    Entry {
+        name: "keepfree",
+        about: "increments that are kept, or given back, when they become empty",
+        run: keepfree::run,
+    },
+    Entry { name: "dsa", about: "what it costs to give storage an initial value", run: dsa::run },
+];
+
+/// An arm under underbar, with these options over its defaults.
+fn arm(name: &str, options: &str, program: &[&str]) -> Arm {
+    Arm { name: name.to_owned(), server: Server::Underbar(options.to_owned()), program: words(program) }
+}
+
+/// An arm without any preload.
+fn plain(name: &str, program: &[&str]) -> Arm {
+    Arm { name: name.to_owned(), server: Server::Plain, program: words(program) }
+}
+
+fn words(program: &[&str]) -> Vec<String> {
+    program.iter().map(ToString::to_string).collect()
+}
+
+/// The order of runs has a stream of its own, so that it says nothing about the sizes.
+fn order(asked: &Asked) -> Random {
+    Random::new(asked.seed ^ 0x6f72_6465)
+}

@@ -1,0 +1,99 @@
+//! `demo simple`: a small program, its report, the sizes that the report suggests, and a run with them.
+
+use underbar_advise::lines::merged;
+use underbar_ledger::Key;
+use underbar_report::units::count;
+use underbar_report::{Report, le};
+
+use super::document::SIMPLE;
+use super::measure::{Arm, Machine, Problem};
+use super::output::{Check, Column, Output, Table};
+use super::progress::Progress;
+use super::{Asked, arm, order};
+
+/// The document's sizes. It ran under z/OS's defaults; here they must be said.
+const UNTUNED: &str = "STACK(128K,128K),HEAP(32K,32K,ANYWHERE,KEEP)";
+
+/// Storage is rounded to this, with a header of its own where segments are small and without where it is not.
+const ROUNDING: u64 = 16;
+const INITIAL: Column =
+    Column::new("heap initial", |_, arm| arm.counter(Key::HeapInitialSize).map(count), |_| None);
+
+/// Runs it.
+pub fn run(asked: &Asked) -> Result<Output, Problem> {
+    let runs = asked.runs.unwrap_or(1);
+    let mut output = Output::new("simple", "a small program, and the sizes that it needs", asked, runs);
+    let machine = Machine::new()?;
+    let seed = asked.seed.to_string();
+    let program = ["simple", "--seed", &seed];
+    let before = arm("as set by default", UNTUNED, &program);
+    let first = machine.once(&before)?;
+    let Some(report) = &first.report else { return Ok(output) };
+    let suggested = suggested(report);
+    let options = if suggested.is_empty() { UNTUNED.to_owned() } else { format!("{UNTUNED},{suggested}") };
+    let after = Arm { name: "as suggested".to_owned(), ..arm("", &options, &program) };
+    let second = machine.once(&after)?;
+
+    output.pages.push(le::render(report));
+    output.pages.push(format!("The program wrote: {}", first.output.trim_end()));
+    let rounds =
+        machine.rounds(vec![before, after], runs, &mut order(asked), &mut Progress::new(asked.quiet))?;
+    let figured = rounds.figured();
+    let used = |at: usize| figured.get(at).and_then(|arm| arm.counter(Key::HeapUsedPeak)).unwrap_or(0);
+    let initial = |at: usize| figured.get(at).and_then(|arm| arm.counter(Key::HeapInitialSize)).unwrap_or(0);
+    let gets = figured.first().and_then(|arm| arm.counter(Key::HeapGets)).unwrap_or(0);
+    output.checks = vec![
+        Check::count(
+            "same_output",
+            first.output == second.output && !first.output.is_empty(),
+            "the program wrote the same".to_owned(),
+        ),
+        Check::count(
+            "same_use",
+            used(0).abs_diff(used(1)) <= ROUNDING * gets && used(0) > 0,
+            format!(
+                "it used the same heap storage: {} and {} bytes (each of its {} gets may be rounded otherwise, by \
+                 less than {ROUNDING} bytes)",
+                count(used(0)),
+                count(used(1)),
+                count(gets)
+            ),
+        ),
+        Check::count(
+            "lowered_to_what_was_used",
+            initial(1) < initial(0) && initial(1) >= used(1),
+            format!(
+                "the initial size of HEAP went from {} down to {}, which holds what is used, in whole pages",
+                count(initial(0)),
+                count(initial(1))
+            ),
+        ),
+    ];
+    output.tables.push(Table {
+        title: format!("{UNTUNED}\nsuggested: {}", if suggested.is_empty() { "nothing" } else { &suggested }),
+        requested_bytes: None,
+        requested_peak_bytes: None,
+        arms: figured,
+        document: SIMPLE.to_vec(),
+        blocks: vec![vec![
+            Column::STACK,
+            Column::USED,
+            INITIAL,
+            Column::SEGMENTS,
+            Column::GETS,
+            Column::FREES,
+        ]],
+        remarks: Vec::new(),
+    });
+    output.notes.push(
+        "These are the values that tune would try first, from one run; tune keeps them only if they prove better."
+            .to_owned(),
+    );
+    Ok(output)
+}
+
+/// What the report suggests for its program, as options are written.
+fn suggested(report: &Report) -> String {
+    // Stacks are lowered only on request, in `tune` too; here it harms nobody and the document does it.
+    merged(&underbar_advise::advise(report), true).first().map_or(String::new(), |program| program.text())
+}

@@ -1,0 +1,183 @@
+//! Demo programs: hidden sub-commands of this binary, so that a demo needs no compiler.
+//!
+//! ```text
+//! underbar __program NAME [--seed N] [--write first|all] [--wait]
+//! ```
+//!
+//! A demo starts them as child processes under each set of options. What they get comes from the C library's
+//! malloc, which is what Rust's own allocator leads to; so whatever is preloaded serves them.
+//!
+//! Invariant: in its measured part a program makes the requests that its document states and no other:
+//! arguments are read before, results are written at the end through a buffer on the stack, files under /proc
+//! are read into one. What remains is the start of any Rust program, about a dozen small requests.
+//! Not here: how they are run and what is printed of them (`demo`).
+
+pub mod calls;
+mod remote;
+mod simple;
+pub mod storage;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use underbar_verdict::random::Random;
+
+use crate::OWN_FAILURE;
+
+/// The hidden sub-command.
+pub const WORD: &str = "__program";
+
+/// One program.
+struct Program {
+    name: &'static str,
+    run: fn(&Parameters),
+}
+
+/// All programs.
+const PROGRAMS: [Program; 8] = [
+    Program { name: "getfree", run: storage::get_and_free },
+    Program { name: "keepfree", run: storage::free_some_and_get_again },
+    Program { name: "simple", run: simple::run },
+    Program { name: "calls", run: calls::not_initialised },
+    Program { name: "calls-initialised", run: calls::initialised },
+    Program { name: "fills", run: storage::get_and_free_small },
+    Program { name: "last-cell", run: remote::same_thread },
+    Program { name: "last-cell-elsewhere", run: remote::another_thread },
+];
+
+/// What a program is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Seed of the generator that fixes all sizes.
+    seed: u64,
+    /// Is every byte of a piece written, or only the first?
+    write_all: bool,
+    /// Does the program say where it is, and wait for a byte on its standard input before it goes on?
+    wait: bool,
+}
+
+/// Runs the program that the command line asks for. None: it asks for none.
+///
+/// Called before anything else, so that nothing of the command's own comes before the program.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let (program, parameters) = {
+        let mut words = std::env::args_os().skip(1);
+        if words.next()?.to_str() != Some(WORD) {
+            return None;
+        }
+        let words: Option<Vec<String>> = words.map(|word| word.into_string().ok()).collect();
+        let found = words.and_then(|words| find(&words));
+        let Some(found) = found else {
+            eprintln!("underbar: error: {WORD}: no such program, or wrong arguments");
+            return Some(ExitCode::from(OWN_FAILURE));
+        };
+        found
+    };
+    (program.run)(&parameters);
+    Some(ExitCode::SUCCESS)
+}
+
+fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
+    let (name, mut rest) = words.split_first()?;
+    let program = PROGRAMS.iter().find(|program| program.name == name)?;
+    let mut parameters = Parameters { seed: 1, write_all: false, wait: false };
+    while let Some((word, after)) = rest.split_first() {
+        rest = after;
+        if word == "--wait" {
+            parameters.wait = true;
+            continue;
+        }
+        let (value, after) = rest.split_first()?;
+        rest = after;
+        match (word.as_str(), value.as_str()) {
+            ("--seed", seed) => parameters.seed = seed.parse().ok()?,
+            ("--write", "all") => parameters.write_all = true,
+            ("--write", "first") => parameters.write_all = false,
+            _ => return None,
+        }
+    }
+    Some((program, parameters))
+}
+
+/// The stream of sizes of a seed. The demos count on with the same one.
+pub fn generator(seed: u64) -> Random {
+    Random::new(seed)
+}
+
+/// Writes one line, through a buffer on the stack.
+fn say(line: std::fmt::Arguments<'_>) {
+    let mut room = [0_u8; 512];
+    let mut rest = room.as_mut_slice();
+    // A line that does not fit is cut, and a reader that has gone away misses nothing.
+    let _ = rest.write_fmt(line);
+    let left = rest.len();
+    let length = room.len() - left;
+    if let Ok(mut output) = File::options().append(true).open("/dev/stdout") {
+        let _ = output.write_all(room.get(..length).unwrap_or_default());
+    }
+}
+
+/// Says where the program is, and waits until whoever started it has looked.
+fn wait(parameters: &Parameters, place: &str) {
+    if parameters.wait {
+        say(format_args!("{place}\n"));
+        if let Ok(mut input) = File::open("/dev/stdin") {
+            let _ = input.read(&mut [0]);
+        }
+    }
+}
+
+/// Bytes of this process that are resident now, 0 where the kernel does not tell.
+///
+/// From `smaps_rollup`, which walks the pages and is exact; `statm` may lag by some pages for each processor.
+fn resident() -> u64 {
+    let mut room = [0_u8; 1024];
+    let length = File::open("/proc/self/smaps_rollup").and_then(|mut file| file.read(&mut room)).unwrap_or(0);
+    resident_in(room.get(..length).unwrap_or_default()).or_else(resident_by_statm).unwrap_or(0)
+}
+
+fn resident_in(rollup: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(rollup).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Rss:"))?;
+    Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+fn resident_by_statm() -> Option<u64> {
+    let mut room = [0_u8; 128];
+    let length = File::open("/proc/self/statm").and_then(|mut file| file.read(&mut room)).ok()?;
+    let text = std::str::from_utf8(room.get(..length)?).ok()?;
+    Some(text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()? * 4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_their_words() {
+        let find = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            find(&words).map(|(program, parameters)| (program.name, parameters))
+        };
+        let plain = Parameters { seed: 1, write_all: false, wait: false };
+        assert_eq!(find(&["getfree"]), Some(("getfree", plain)));
+        let all = Parameters { seed: 7, write_all: true, wait: true };
+        assert_eq!(find(&["keepfree", "--seed", "7", "--wait", "--write", "all"]), Some(("keepfree", all)));
+        for wrong in
+            [&["none"][..], &[], &["getfree", "--seed"], &["getfree", "--seed", "x"], &["simple", "y"]]
+        {
+            assert_eq!(find(wrong), None, "{wrong:?}");
+        }
+        for (at, program) in PROGRAMS.iter().enumerate() {
+            assert!(PROGRAMS[..at].iter().all(|other| other.name != program.name));
+        }
+    }
+
+    #[test]
+    fn resident_memory_is_read_from_the_kernels_text() {
+        assert_eq!(resident_in(b"00-ff ---p [rollup]\nRss:      12 kB\nPss: 1 kB\n"), Some(12 << 10));
+        assert_eq!(resident_in(b"Pss: 1 kB\n"), None);
+        assert!(resident() > 4096 && resident_by_statm().is_some_and(|bytes| bytes > 4096));
+    }
+}

@@ -1,0 +1,126 @@
+//! The programs that get and free much: 50,000 random pieces, kept on the stack as the document's are.
+//!
+//! A slot of the array is the piece's address and size. The document's program kept 4-byte pointers, 200,000
+//! bytes of them; here they are 800,000.
+
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+
+use underbar_verdict::random::Random;
+
+use super::{Parameters, generator, resident, say, wait};
+
+/// How many pieces are got, and kept at one time.
+pub const PIECES: usize = 50_000;
+/// How many of them `keepfree` frees, the first ones got, in order, and gets again.
+pub const AGAIN: usize = 20_000;
+/// Sizes are from 1 to this.
+pub const LARGEST: u64 = 32_768;
+/// How many small pieces `fills` gets, one after the other.
+pub const SMALL_GETS: u64 = 2_000 * SMALL_KEPT as u64;
+/// How many of those it keeps.
+const SMALL_KEPT: usize = 4_096;
+/// The largest of those.
+const SMALL_LARGEST: u64 = 512;
+
+/// A piece of storage, or none: an address and a size.
+type Piece = Option<Box<[MaybeUninit<u8>]>>;
+
+/// 50,000 random gets, then all freed in the order in which they were got.
+pub fn get_and_free(parameters: &Parameters) {
+    let mut pieces: [Piece; PIECES] = [const { None }; PIECES];
+    let mut random = generator(parameters.seed);
+    let before = resident();
+    wait(parameters, "before");
+    fill(&mut pieces, &mut random, parameters);
+    wait(parameters, "got");
+    free(&mut pieces);
+    wait(parameters, "freed");
+    let after = resident();
+    say(format_args!("resident_before={before} resident_after={after}\n"));
+}
+
+/// 50,000 random gets, the first 20,000 freed, 20,000 more got in their place, all freed.
+pub fn free_some_and_get_again(parameters: &Parameters) {
+    let mut pieces: [Piece; PIECES] = [const { None }; PIECES];
+    let mut random = generator(parameters.seed);
+    let before = resident();
+    wait(parameters, "before");
+    fill(&mut pieces, &mut random, parameters);
+    let (first, _) = pieces.split_at_mut(AGAIN);
+    free(first);
+    fill(first, &mut random, parameters);
+    wait(parameters, "got");
+    free(&mut pieces);
+    wait(parameters, "freed");
+    let after = resident();
+    say(format_args!("resident_before={before} resident_after={after}\n"));
+}
+
+/// Many small pieces, each freed 4,096 gets later: what a fill costs where storage comes and goes.
+pub fn get_and_free_small(parameters: &Parameters) {
+    let mut pieces: [Piece; SMALL_KEPT] = [const { None }; SMALL_KEPT];
+    let mut random = generator(parameters.seed);
+    for _ in 0..SMALL_GETS / SMALL_KEPT as u64 {
+        for slot in &mut pieces {
+            *slot = get(random.below(SMALL_LARGEST) + 1, parameters.write_all);
+        }
+    }
+    free(&mut pieces);
+}
+
+/// Bytes that the program asks for in all, and the most that it holds at one time.
+pub fn requested(seed: u64, again: bool) -> (u64, u64) {
+    let mut random = generator(seed);
+    let mut sizes: Vec<u64> = (0..PIECES).map(|_| random.below(LARGEST) + 1).collect();
+    let held: u64 = sizes.iter().sum();
+    if !again {
+        return (held, held);
+    }
+    let mut total = held;
+    for size in &mut sizes[..AGAIN] {
+        *size = random.below(LARGEST) + 1;
+        total += *size;
+    }
+    // Between the two the heap only shrinks and grows: the peak is at one of its ends.
+    (total, held.max(sizes.iter().sum()))
+}
+
+fn fill(pieces: &mut [Piece], random: &mut Random, parameters: &Parameters) {
+    for slot in pieces {
+        *slot = get(random.below(LARGEST) + 1, parameters.write_all);
+    }
+}
+
+fn free(pieces: &mut [Piece]) {
+    for slot in pieces {
+        drop(slot.take());
+    }
+}
+
+/// One request to malloc, and its first byte or all of them written.
+fn get(size: u64, write_all: bool) -> Piece {
+    let mut piece = Box::new_uninit_slice(size as usize);
+    if write_all {
+        piece.fill(MaybeUninit::new(0x5a));
+    } else if let Some(first) = piece.first_mut() {
+        first.write(0x5a);
+    }
+    Some(black_box(piece))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_requested_follows_the_seed() {
+        let (total, held) = requested(1, false);
+        assert_eq!(total, held);
+        // The mean of 50,000 sizes from 1 to 32,768, within five standard deviations.
+        assert!(total.abs_diff(50_000 * 32_769 / 2) < 5 * 2_115_000, "{total}");
+        let (more, peak) = requested(1, true);
+        assert!(more > total + 300_000_000 && peak >= held, "{more} {peak}");
+        assert_ne!(requested(2, false), requested(1, false));
+    }
+}
