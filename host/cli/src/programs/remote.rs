@@ -11,6 +11,7 @@ use super::{Parameters, resident, say};
 /// Pieces, and bytes of each: all of them are written.
 const PIECES: usize = 64;
 const BYTES: usize = 128 << 10;
+static PATTERN: [u8; BYTES] = [1; BYTES];
 
 /// All pieces are freed by the thread that got them.
 pub fn same_thread(_: &Parameters) {
@@ -36,7 +37,7 @@ type Piece = Option<Box<[MaybeUninit<u8>]>>;
 fn got() -> [Piece; PIECES] {
     std::array::from_fn(|_| {
         let mut piece = Box::new_uninit_slice(BYTES);
-        piece.fill(MaybeUninit::new(1));
+        piece.write_copy_of_slice(&PATTERN);
         Some(piece)
     })
 }

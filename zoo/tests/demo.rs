@@ -1,0 +1,340 @@
+//! The demos: their counts, and the same counts as the kernel has them. Times are nobody's business here.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use underbar_ledger::{Key, LedgerView};
+use underbar_zoo::{code, left, scratch, skip, underbar};
+
+const SMALL_KEEP: &str = "HEAP(32K,32K,ANYWHERE,KEEP)";
+const SMALL_FREE: &str = "HEAP(32K,32K,ANYWHERE,FREE)";
+const LARGE: &str = "HEAP(100M,100M,ANYWHERE,KEEP)";
+
+/// What a demo prints with --json; its counts must be right.
+fn demo(arguments: &[&str]) -> Value {
+    let result = left(Command::new(underbar()).arg("demo").args(arguments).args(["--json", "-q"]));
+    assert_eq!(code(result.status), 0, "{arguments:?}\n{}\n{}", result.output, result.error);
+    assert_eq!(result.error, "", "{arguments:?}");
+    let json: Value = serde_json::from_str(&result.output).expect("JSON");
+    assert_eq!(json["schema"], "underbar.demo/1");
+    json
+}
+
+/// The row of that name in the first table.
+fn row<'a>(json: &'a Value, name: &str) -> &'a Value {
+    let arms = json["tables"][0]["arms"].as_array().expect("rows");
+    arms.iter().find(|arm| arm["name"] == name).unwrap_or_else(|| panic!("{name} in {json}"))
+}
+
+fn heap(row: &Value, figure: &str) -> u64 {
+    row["counters"]["heap"][figure].as_u64().unwrap_or_else(|| panic!("{figure} in {row}"))
+}
+
+fn passed(json: &Value, check: &str) {
+    let checks = json["checks"].as_array().expect("checks");
+    let found = checks.iter().find(|found| found["name"] == check).unwrap_or_else(|| panic!("{check}"));
+    assert_eq!((&found["is_count"], &found["result"]), (&Value::Bool(true), &"pass".into()), "{found}");
+}
+
+/// `demo getfree` with its own seed, run once for all tests.
+fn getfree() -> &'static Value {
+    static JSON: OnceLock<Value> = OnceLock::new();
+    JSON.get_or_init(|| demo(&["getfree", "--runs", "1"]))
+}
+
+#[test]
+fn getfree_counts_are_those_of_the_experiment() {
+    let json = getfree();
+    for check in [
+        "segments_32k",
+        "segments_times_size_32k",
+        "segments_100m",
+        "segments_times_size_100m",
+        "gets_and_frees",
+        "repeats",
+    ] {
+        passed(json, check);
+    }
+    // The same again, from the figures themselves.
+    let (small, large) = (row(json, "HEAP(32K,32K)"), row(json, "HEAP(100M,100M)"));
+    let segments = heap(small, "segments_allocated");
+    assert!((25_001..=34_500).contains(&segments), "{segments}");
+    // A piece that fills a whole segment has one of its own, a page larger.
+    let oversize = heap(small, "oversize_segments");
+    assert_eq!(heap(small, "segment_bytes_total"), segments * 32_768 + oversize * 4_096);
+    assert!(oversize < 100, "{oversize}");
+    assert_eq!(heap(large, "segments_allocated"), 8);
+    assert_eq!(heap(large, "segment_bytes_total"), 8 * 104_857_600);
+    let requested = json["tables"][0]["requested_bytes"].as_u64().expect("requested");
+    for arm in [small, large, row(json, "default")] {
+        assert!(
+            heap(arm, "used_peak") >= requested && heap(arm, "segment_bytes_peak") >= heap(arm, "used_peak")
+        );
+        assert!((50_000..=50_064).contains(&heap(arm, "gets")) && heap(arm, "frees") >= 50_000);
+    }
+    // The other rows are there, and have no accounts.
+    assert!(row(json, "plain")["counters"].is_null() && row(json, "plain")["preload"].is_null());
+    // Two tables; in the second all bytes are written, so that every page of what was requested is touched.
+    let table = &json["tables"][1];
+    for arm in table["arms"].as_array().expect("rows") {
+        assert!(arm["steps"]["peak_resident_bytes"].as_u64().expect("bytes") > requested / 100 * 95, "{arm}");
+    }
+    assert_eq!(table["document"][0]["segments_allocated"], 27_949);
+}
+
+#[test]
+fn another_seed_moves_every_figure_of_getfree() {
+    let (one, two) = (getfree(), &demo(&["getfree", "--runs", "1", "--seed", "2"]));
+    assert_eq!((&one["seed"], &two["seed"]), (&1.into(), &2.into()));
+    assert_ne!(one["tables"][0]["requested_bytes"], two["tables"][0]["requested_bytes"]);
+    for (name, figures) in [
+        ("HEAP(32K,32K)", &["segments_allocated", "segment_bytes_total", "used_peak"][..]),
+        ("HEAP(100M,100M)", &["used_peak"]),
+        ("default", &["used_peak"]),
+    ] {
+        for figure in figures {
+            assert_ne!(heap(row(one, name), figure), heap(row(two, name), figure), "{name} {figure}");
+        }
+    }
+    // And the same seed does not: sizes that are set leave nothing to chance.
+    let again = demo(&["getfree", "--runs", "1"]);
+    for name in ["HEAP(32K,32K)", "HEAP(100M,100M)"] {
+        assert_eq!(row(one, name)["counters"], row(&again, name)["counters"], "{name}");
+    }
+}
+
+#[test]
+fn keepfree_gives_back_what_it_should() {
+    let json = demo(&["keepfree", "--runs", "1"]);
+    for check in
+        ["free_allocates_more", "free_gives_everything_back", "tuned_segments", "resident_after_last_free"]
+    {
+        passed(&json, check);
+    }
+    let (free, keep) = (row(&json, "HEAP(32K,32K) FREE"), row(&json, "HEAP(32K,32K) KEEP"));
+    assert!(heap(free, "segments_allocated") > heap(keep, "segments_allocated"));
+    // The initial segment stays, and what lies in it.
+    assert!(heap(free, "segments_allocated") - heap(free, "segments_freed") <= 4);
+    assert_eq!(heap(keep, "segments_freed"), 0);
+    for arm in [free, keep] {
+        assert!((70_000..=70_064).contains(&heap(arm, "gets")));
+        let at_a_time = heap(arm, "segment_bytes_peak");
+        assert!(at_a_time >= json["tables"][0]["requested_peak_bytes"].as_u64().expect("bytes"));
+    }
+    assert!(heap(free, "segment_bytes_total") > heap(free, "segment_bytes_peak"));
+    assert_eq!(heap(keep, "segment_bytes_total"), heap(keep, "segment_bytes_peak"));
+}
+
+#[test]
+fn simple_is_lowered_to_what_it_uses() {
+    let json = demo(&["simple"]);
+    for check in ["same_output", "same_use", "lowered_to_what_was_used"] {
+        passed(&json, check);
+    }
+    let (before, after) = (row(&json, "as set by default"), row(&json, "as suggested"));
+    assert_eq!((heap(before, "initial_size"), heap(after, "initial_size")), (32_768, 4_096));
+    assert_eq!(heap(after, "segments_allocated"), 1);
+    assert_eq!(heap(before, "gets"), heap(after, "gets"));
+}
+
+#[test]
+fn dsa_runs_the_same_program_under_every_fill() {
+    let json = demo(&["dsa", "--runs", "1"]);
+    let fills = json["tables"][1]["arms"].as_array().expect("rows");
+    assert_eq!(fills.len(), 4);
+    for arm in fills {
+        assert_eq!(heap(arm, "gets"), heap(&fills[0], "gets"), "{arm}");
+        assert!(heap(arm, "gets") >= 8_192_000);
+    }
+    let calls = json["tables"][0]["arms"].as_array().expect("rows");
+    assert_eq!(calls[0]["said"]["calls"], calls[1]["said"]["calls"]);
+}
+
+#[test]
+fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
+    let list = left(Command::new(underbar()).arg("demo"));
+    assert_eq!(code(list.status), 0);
+    for name in ["simple", "getfree", "keepfree", "dsa"] {
+        assert!(list.output.lines().any(|line| line.starts_with(name)), "{}", list.output);
+    }
+    let wrong = left(Command::new(underbar()).args(["demo", "getfre"]));
+    assert_eq!((code(wrong.status), wrong.output.as_str()), (125, ""));
+    assert!(wrong.error.contains("getfree"), "{}", wrong.error);
+    // The programs are hidden, and say so little where they are asked for wrongly.
+    let help = left(Command::new(underbar()).arg("--help"));
+    assert!(!help.output.contains("__program"), "{}", help.output);
+    assert_eq!(code(left(Command::new(underbar()).args(["__program", "no-such"])).status), 125);
+}
+
+// ---- against the kernel ----------------------------------------------------------------------------------
+
+/// The preload library, as `run` places it.
+fn library() -> PathBuf {
+    let result = left(Command::new(underbar()).args(["run", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
+    let path = result.output.lines().find_map(|line| line.strip_prefix("LD_PRELOAD=")).expect("a preload");
+    PathBuf::from(path.split(':').next().expect("one"))
+}
+
+/// Figures of the one process in a ledger, which may still run.
+fn accounts(ledger: &Path) -> impl Fn(Key) -> u64 {
+    let bytes = fs::read(ledger).expect("a ledger");
+    move |key| {
+        let view = LedgerView::new(&bytes).expect("a good ledger");
+        view.slots().next().expect("a process").get(key)
+    }
+}
+
+/// How often the demo program `name` calls mmap and munmap.
+fn kernel_calls(folder: &Path, name: &str, variables: &[String]) -> [u64; 2] {
+    let counts = folder.join("counts");
+    let mut command = Command::new("strace");
+    command.args(["-c", "-e", "trace=mmap,munmap", "-o"]).arg(&counts);
+    for variable in variables {
+        command.args(["-E", variable]);
+    }
+    let result = left(command.arg(underbar()).args(["__program", name]));
+    assert_eq!(code(result.status), 0, "{}", result.error);
+    let text = fs::read_to_string(counts).expect("counts");
+    ["mmap", "munmap"].map(|call| {
+        let line = text.lines().find(|line| line.split_ascii_whitespace().last() == Some(call));
+        line.and_then(|line| line.split_ascii_whitespace().nth(3)?.parse().ok()).unwrap_or(0)
+    })
+}
+
+#[test]
+fn each_segment_is_a_kernel_call_of_its_own() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip("segments against strace: needs strace");
+    }
+    let folder = scratch("demo-calls");
+    let bare = kernel_calls(&folder, "keepfree", &[]);
+    for options in [SMALL_KEEP, SMALL_FREE, LARGE] {
+        let ledger = folder.join("ledger");
+        let _ = fs::remove_file(&ledger);
+        let variables = [
+            format!("LD_PRELOAD={}", library().display()),
+            format!("UNDERBAR_OPTS={options},MSGFILE({})", ledger.display()),
+        ];
+        let calls = kernel_calls(&folder, "keepfree", &variables);
+        let accounts = accounts(&ledger);
+        let segments = [accounts(Key::HeapSegmentsAllocated), accounts(Key::HeapSegmentsFreed)];
+        assert!(segments[0] >= 8 && (segments[1] > 30_000) == (options == SMALL_FREE), "{segments:?}");
+        for at in 0..2 {
+            // What is left over maps the library and underbar's own tables.
+            let more = calls[at].checked_sub(bare[at]).expect("at least the calls of the bare program");
+            assert!(more.abs_diff(segments[at]) <= 64, "{options}: {calls:?} {bare:?} {segments:?}");
+        }
+    }
+}
+
+/// A demo program that says where it is and waits.
+struct Waiting {
+    child: Child,
+    input: ChildStdin,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Waiting {
+    fn start(options: &str, ledger: &Path, name: &str) -> Waiting {
+        let mut child = Command::new(underbar())
+            .args(["__program", name, "--wait"])
+            .env("LD_PRELOAD", library())
+            .env("UNDERBAR_OPTS", format!("{options},MSGFILE({})", ledger.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let input = child.stdin.take().expect("a pipe");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        Waiting { child, input, lines }
+    }
+
+    /// Waits until the program is at that place.
+    fn is_at(&mut self, place: &str) {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("a line");
+        assert_eq!(line.trim_end(), place);
+    }
+
+    /// Lets it go on.
+    fn go_on(&mut self) {
+        self.input.write_all(b"\n").expect("it waits");
+    }
+
+    /// Bytes of its private anonymous mappings, but for stacks and what the kernel adds.
+    fn mapped(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/maps", self.child.id())).expect("it lives");
+        let mut sum = 0;
+        for line in text.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let (range, rights) = (words.next().expect("a range"), words.next().expect("rights"));
+            let (inode, name) = (words.nth(2).expect("an inode"), words.next());
+            if rights == "rw-p" && inode == "0" && name.is_none_or(|name| name.starts_with("[anon")) {
+                let (from, to) = range.split_once('-').expect("two addresses");
+                let number = |text| u64::from_str_radix(text, 16).expect("an address");
+                sum += number(to) - number(from);
+            }
+        }
+        sum
+    }
+}
+
+#[test]
+fn the_programs_memory_map_is_what_the_segments_add_up_to() {
+    let folder = scratch("demo-maps");
+    for (at, options) in [SMALL_KEEP, SMALL_FREE, LARGE].into_iter().enumerate() {
+        let ledger = folder.join(at.to_string());
+        let mut program = Waiting::start(options, &ledger, "keepfree");
+        let mut before = None;
+        for place in ["before", "got", "freed"] {
+            program.is_at(place);
+            let accounts = accounts(&ledger);
+            let segments = accounts(Key::HeapSegmentBytes);
+            let now = (program.mapped(), segments, accounts(Key::HeapOwnBytes));
+            let start = *before.get_or_insert(now);
+            // Since the start nothing but segments and underbar's own tables was mapped.
+            let expected = (now.1 + now.2).checked_sub(start.1 + start.2).expect("no less than at the start");
+            assert_eq!(now.0 - start.0, expected, "{options}, {place}: {start:?} {now:?}");
+            if place == "got" {
+                assert!(segments > 800_000_000, "{segments}");
+            }
+            if place == "freed" {
+                assert_eq!(segments > 800_000_000, options != SMALL_FREE, "{options}: {segments}");
+            }
+            program.go_on();
+        }
+        assert_eq!(code(program.child.wait().expect("our child")), 0);
+    }
+}
+
+/// What the program says of its resident memory: with all pieces, with the last one, with none.
+fn resident(options: &str, name: &str) -> [u64; 3] {
+    let result = left(
+        Command::new(underbar())
+            .args(["run", "-q", "--opts", options, "--"])
+            .arg(underbar())
+            .args(["__program", name]),
+    );
+    assert_eq!(code(result.status), 0, "{}", result.error);
+    ["resident_all=", "resident_last=", "resident_none="].map(|label| {
+        let word = result.output.split_ascii_whitespace().find_map(|word| word.strip_prefix(label));
+        word.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{label} in {}", result.output))
+    })
+}
+
+#[test]
+fn under_free_resident_memory_falls_within_the_last_free_whoever_frees() {
+    // 8 MiB of pieces: some in the initial segment, more than 6 MiB in one increment.
+    const SOME: u64 = 6 << 20;
+    for name in ["last-cell", "last-cell-elsewhere"] {
+        let [all, last, none] = resident("HEAP(1M,16M,ANYWHERE,FREE)", name);
+        assert!(all.abs_diff(last) < SOME / 8, "{name}: an increment in use stays as it is: {all} {last}");
+        assert!(last.saturating_sub(none) >= SOME, "{name}: {last} {none}");
+        let [all, _, none] = resident("HEAP(1M,16M,ANYWHERE,KEEP)", name);
+        assert!(all.abs_diff(none) < SOME / 8, "{name}, kept: {all} {none}");
+    }
+}
