@@ -2,11 +2,11 @@
 
 use underbar_advise::lines::merged;
 use underbar_ledger::Key;
-use underbar_report::units::count;
+use underbar_report::units::{count, parse_size};
 use underbar_report::{Report, le};
 
 use super::document::SIMPLE;
-use super::measure::{Arm, Machine, Problem};
+use super::measure::{Arm, Figured, Machine, Problem};
 use super::output::{Check, Column, Output, Table};
 use super::progress::Progress;
 use super::{Asked, arm, order};
@@ -16,6 +16,8 @@ const UNTUNED: &str = "STACK(128K,128K),HEAP(32K,32K,ANYWHERE,KEEP)";
 
 /// Storage is rounded to this, with a header of its own where segments are small and without where it is not.
 const ROUNDING: u64 = 16;
+const PAGE: u64 = 4096;
+const UNTUNED_STACK: u64 = 128 << 10;
 const INITIAL: Column =
     Column::new("heap initial", |_, arm| arm.counter(Key::HeapInitialSize).map(count), |_| None);
 
@@ -69,6 +71,9 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
             ),
         ),
     ];
+    if let Some(report) = &second.report {
+        output.checks.extend(stack(&figured, report));
+    }
     output.tables.push(Table {
         title: format!("{UNTUNED}\nsuggested: {}", if suggested.is_empty() { "nothing" } else { &suggested }),
         requested_bytes: None,
@@ -90,6 +95,32 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
             .to_owned(),
     );
     Ok(output)
+}
+
+/// The same of the stack, where it is measured.
+fn stack(figured: &[Figured], second: &Report) -> Vec<Check> {
+    let used = |at: usize| figured.get(at).and_then(|arm| arm.counter(Key::StackLargest)).unwrap_or(0);
+    if used(0) == 0 || used(1) == 0 {
+        return Vec::new();
+    }
+    let set = second.sub_options("STACK").and_then(|values| parse_size(values.first()?)).unwrap_or(0);
+    vec![
+        Check::count(
+            "same_stack",
+            used(0).abs_diff(used(1)) <= PAGE,
+            format!(
+                "it used the same stack: {} and {} bytes (measured to the page, and the kernel starts it anywhere in \
+                 one)",
+                count(used(0)),
+                count(used(1))
+            ),
+        ),
+        Check::count(
+            "stack_lowered_to_what_was_used",
+            set < UNTUNED_STACK && set + PAGE >= used(1),
+            format!("the initial size of STACK went from {} down to {}", count(UNTUNED_STACK), count(set)),
+        ),
+    ]
 }
 
 /// What the report suggests for its program, as options are written.
