@@ -10,6 +10,8 @@ compile_error!("underbar runs on Linux on x86-64 only");
 pub mod file;
 #[cfg(feature = "launch")]
 pub mod inherited;
+#[cfg(feature = "launch")]
+pub mod instrumented;
 pub mod lock;
 #[cfg(feature = "launch")]
 pub mod process;

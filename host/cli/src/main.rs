@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! main ── commands (one file each) ── launch, report, ...
-//!      │           └─ demo  experiments of the documents, on the hidden `programs`
+//!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
 //!      └─ say       messages     carried  the library in this file     elf  what a program brings along

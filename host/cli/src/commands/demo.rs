@@ -2,22 +2,31 @@
 //!
 //! Its page goes to standard output: there is no program here that standard output belongs to.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::OWN_FAILURE;
-use crate::demo::{Asked, DEMOS, Entry};
-use crate::say::{Color, Kind, say};
+use crate::demo::{Asked, DEMOS, Entry, Problem};
+use crate::printing::Printing;
 
 /// A count that must be so is not.
 const WRONG_COUNT: u8 = 1;
 
 /// The flags of `demo`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  underbar demo                         the list of them
+  underbar demo getfree
+  underbar demo getfree --seed 7        other sizes: every figure moves
+  underbar demo keepfree --runs 15 --json
+
+Exit status: 0 all counts are as they must be, 1 one is not, 2 it could not be run. Ratios of times are printed and
+change nothing.")]
 pub struct Demo {
+    #[command(flatten)]
+    printing: Printing,
+
     /// Which one; without a name, the list of them
     #[arg(value_parser = PossibleValuesParser::new(DEMOS.iter().map(|demo| demo.name)))]
     name: Option<String>,
@@ -30,45 +39,39 @@ pub struct Demo {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
 
-    /// Print figures as one JSON object
-    #[arg(long)]
-    json: bool,
-
     /// No progress on standard error
     #[arg(short, long)]
     quiet: bool,
 }
 
 impl Demo {
-    /// Runs it: 0 where all counts are as they must be, 1 where one is not, 125 where it could not be run.
+    /// Runs it.
     pub fn run(self) -> ExitCode {
         let Some(entry) = self.name.as_deref().and_then(|name| DEMOS.iter().find(|demo| demo.name == name))
         else {
-            print(&list());
-            return ExitCode::SUCCESS;
+            return self.printing.print(&self.list(), None, 0);
         };
         match self.find_out(entry) {
-            Ok(code) => code,
-            Err(problem) => {
-                say(Color::Auto, Kind::Error, format_args!("demo {}: {problem}", entry.name));
-                ExitCode::from(OWN_FAILURE)
-            }
+            Ok((text, code)) => self.printing.print(&text, None, code),
+            Err(problem) => self.printing.fail(format_args!("demo {}: {problem}", entry.name)),
         }
     }
 
-    fn find_out(&self, entry: &Entry) -> Result<ExitCode, crate::demo::Problem> {
+    fn find_out(&self, entry: &Entry) -> Result<(String, u8), Problem> {
         let asked = Asked { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet };
         let output = (entry.run)(&asked)?;
-        print(&if self.json { output.json() } else { output.text() });
-        Ok(if output.counts_are_right() { ExitCode::SUCCESS } else { ExitCode::from(WRONG_COUNT) })
+        let text = if self.printing.json { output.json() } else { output.text() };
+        Ok((text, if output.counts_are_right() { 0 } else { WRONG_COUNT }))
     }
-}
 
-fn list() -> String {
-    DEMOS.iter().map(|demo| format!("{:<10} {}\n", demo.name, demo.about)).collect()
-}
-
-/// A reader that has gone away is no failure.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    fn list(&self) -> String {
+        if self.printing.json {
+            let demos: Vec<_> = DEMOS
+                .iter()
+                .map(|demo| serde_json::json!({"name": demo.name, "about": demo.about}))
+                .collect();
+            return format!("{}\n", serde_json::json!({"schema": "underbar.demos/1", "demos": demos}));
+        }
+        DEMOS.iter().map(|demo| format!("{:<10} {}\n", demo.name, demo.about)).collect()
+    }
 }

@@ -44,8 +44,8 @@ pub enum Command {
 }
 
 /// Commands that run no program of the user's: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 8] =
-    ["report", "diff", "advise", "options", "explain", "doctor", "completions", "man"];
+const ANSWERING: [&str; 9] =
+    ["demo", "report", "diff", "advise", "options", "explain", "doctor", "completions", "man"];
 
 /// The exit status of wrong usage, by the first word behind `underbar`.
 pub fn usage_status(word: Option<&str>) -> u8 {

@@ -1,15 +1,19 @@
-//! A program that makes many calls, each with an array in its frame: once as the compiler leaves it, once
-//! initialised by the compiler, as `-ftrivial-auto-var-init=zero` does it for C and C++.
+//! A program that makes many calls, each with an array in its frame: once as the frame is found, once initialised
+//! by the compiler, as `-ftrivial-auto-var-init=zero` does it for C and C++.
 //!
-//! Both functions were compiled with this binary; they differ in the initialisation alone.
+//! Both functions were compiled with this binary, and call what `-finstrument-functions` puts at the beginning
+//! and the end of a function, since that is how STORAGE's fill of frames learns of them. They differ in the
+//! initialisation alone.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
+use underbar_sys::instrumented;
+
 use super::{Parameters, say};
 
 /// How many calls: a multiple of the frames of one descent.
-pub const CALLS: u64 = 36_000_000;
+pub const CALLS: u64 = 4_500_000;
 /// Bytes of the array in each frame.
 pub const FRAME: usize = 256;
 /// How deep the calls are nested.
@@ -18,38 +22,54 @@ const _: () = assert!(CALLS.is_multiple_of(DEPTH as u64 + 1));
 
 /// Frames as they are found.
 pub fn not_initialised(parameters: &Parameters) {
-    let calls = repeat(parameters.seed, left_as_it_is);
-    say(format_args!("calls={calls}\n"));
+    repeat(parameters.seed, left_as_it_is);
 }
 
 /// Frames set to zero by the compiler's code.
 pub fn initialised(parameters: &Parameters) {
-    let calls = repeat(parameters.seed, set_to_zero);
-    say(format_args!("calls={calls}\n"));
+    repeat(parameters.seed, set_to_zero);
 }
 
-fn repeat(seed: u64, function: fn(u32, u64) -> u64) -> u64 {
-    let mut calls = 0;
+fn repeat(seed: u64, function: fn(u32, u64) -> (u64, u64)) {
+    let (mut calls, mut sum) = (0, seed);
     while calls < CALLS {
-        calls += black_box(function)(black_box(DEPTH), black_box(seed));
+        let (more, value) = black_box(function)(black_box(DEPTH), black_box(sum));
+        calls += more;
+        sum = value.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     }
-    calls
+    // A frame that was written to while it lived would change the sum.
+    say(format_args!("calls={calls} sum={sum}\n"));
 }
 
-/// One frame, and those below it; returns how many.
+/// One frame, and those below it: how many, and the sum of what each kept while the deeper ones ran.
 #[inline(never)]
-fn left_as_it_is(depth: u32, value: u64) -> u64 {
+fn left_as_it_is(depth: u32, value: u64) -> (u64, u64) {
+    instrumented::entered();
     let mut frame = [MaybeUninit::<u8>::uninit(); FRAME];
-    frame[depth as usize].write(value as u8);
-    black_box(&mut frame);
-    if depth == 0 { 1 } else { 1 + left_as_it_is(depth - 1, value) }
+    let result = descend(&mut frame, depth, value, left_as_it_is);
+    instrumented::leaves();
+    result
 }
 
 /// The same, with the frame set to zero first.
 #[inline(never)]
-fn set_to_zero(depth: u32, value: u64) -> u64 {
+fn set_to_zero(depth: u32, value: u64) -> (u64, u64) {
+    instrumented::entered();
     let mut frame = [MaybeUninit::new(0_u8); FRAME];
-    frame[depth as usize].write(value as u8);
-    black_box(&mut frame);
-    if depth == 0 { 1 } else { 1 + set_to_zero(depth - 1, value) }
+    let result = descend(&mut frame, depth, value, set_to_zero);
+    instrumented::leaves();
+    result
+}
+
+#[inline(always)]
+fn descend(
+    frame: &mut [MaybeUninit<u8>; FRAME],
+    depth: u32,
+    value: u64,
+    deeper: fn(u32, u64) -> (u64, u64),
+) -> (u64, u64) {
+    let kept = *frame[depth as usize].write((value >> depth) as u8);
+    black_box(&mut *frame);
+    let (calls, sum) = if depth == 0 { (0, value) } else { deeper(depth - 1, value) };
+    (calls + 1, sum.wrapping_add(u64::from(black_box(kept))))
 }
