@@ -8,7 +8,6 @@
 //! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -24,13 +23,14 @@ use underbar_verdict::sample::Runs;
 
 use crate::carried;
 use crate::layers::Layers;
+use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::trial::flags::Flags;
 use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
-use crate::trial::{NO_ANSWER, Stop, files, say};
+use crate::trial::{Stop, files, say};
 
 /// The arms, in the order of `--opts`.
 const ARMS: [Arm; 8] = [
@@ -204,7 +204,7 @@ impl Compare {
     fn write(&self, text: &str) -> std::io::Result<()> {
         match &self.output {
             Some(path) => std::fs::write(path, text),
-            None => match std::io::stdout().write_all(text.as_bytes()) {
+            None => match to_output(text.as_bytes()) {
                 // A reader that has gone away is no failure.
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
                 written => written,

@@ -11,7 +11,6 @@
 //! Not here: how a run is made (`trial`), what is suggested (`advise`), what the figures mean (`verdict`).
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -31,6 +30,7 @@ use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use crate::carried;
 use crate::layers::Layers;
+use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
@@ -38,7 +38,7 @@ use crate::trial::flags::Flags;
 use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
-use crate::trial::{NO_ANSWER, Stop, files, say};
+use crate::trial::{Stop, files, say};
 
 /// Name and version of the form that the result has in JSON.
 const SCHEMA: &str = "underbar.tune/1";
@@ -388,9 +388,8 @@ impl Tune {
     }
 
     fn print(&self, text: &str) {
-        let mut output = std::io::stdout();
         // A reader that has gone away is no failure.
-        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+        let _ = to_output(text.as_bytes());
     }
 
     fn json(&self, outcome: &Outcome) -> Value {

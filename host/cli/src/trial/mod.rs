@@ -27,10 +27,7 @@ use std::process::ExitCode;
 use underbar_launch::{Failure, How};
 
 use crate::OWN_FAILURE;
-
-/// The exit code where a question was asked and could not be answered: wrong usage, a file that cannot be
-/// written, a program that fails by itself. 1 is for the answer no.
-pub const NO_ANSWER: u8 = 2;
+use crate::printing::NO_ANSWER;
 
 /// Why there are no more runs. Says whose doing it is.
 #[derive(Debug)]
