@@ -1,9 +1,10 @@
 //! Signals of the launcher: which are ignored, which are held back, who sent one.
 //!
-//! Invariant: a signal in the blocked set is taken only by [`wait`], so no handler of ours exists.
+//! Invariant: a signal in the blocked set is taken only by [`wait`] and [`wait_for`], so no handler of ours exists.
 //! Not here: what to do about a signal (`host/launch`).
 
 use crate::syscall::{Errno, Result, number, syscall6};
+use core::time::Duration;
 
 /// Numbers of signals on x86-64.
 #[allow(missing_docs, reason = "each is the signal's own name")]
@@ -104,26 +105,40 @@ fn change_mask(how: usize, set: SignalSet) -> Result<SignalSet> {
 /// Sleeps until a signal of `set` (held back by [`block`]) is there, and takes it.
 /// Comes back for nothing ([`Errno::EINTR`]) never: it waits on.
 pub fn wait(set: SignalSet) -> Result<Taken> {
-    let mut taken = Taken::default();
     loop {
-        // SAFETY: the set is 8 bytes as said, the kernel writes one siginfo_t, no time limit is given.
-        let back = unsafe {
-            syscall6(
-                number::RT_SIGTIMEDWAIT,
-                &raw const set as usize,
-                &raw mut taken as usize,
-                0,
-                size_of::<SignalSet>(),
-                0,
-                0,
-            )
-        };
-        match back {
+        match take(set, None) {
             Err(Errno::EINTR) => {}
-            Err(reason) => return Err(reason),
-            Ok(_) => return Ok(taken),
+            result => return result,
         }
     }
+}
+
+/// As [`wait`], for at most `limit`; None where no signal came, which may be said before the limit is over.
+pub fn wait_for(set: SignalSet, limit: Duration) -> Result<Option<Taken>> {
+    let limit = [limit.as_secs() as i64, i64::from(limit.subsec_nanos())];
+    match take(set, Some(&limit)) {
+        Err(Errno::EINTR | Errno::EAGAIN) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// One call to the kernel; the limit is a `struct timespec`.
+fn take(set: SignalSet, limit: Option<&[i64; 2]>) -> Result<Taken> {
+    let mut taken = Taken::default();
+    // SAFETY: the set is 8 bytes as said, the kernel writes one siginfo_t, and reads two i64 where a limit is
+    // given.
+    unsafe {
+        syscall6(
+            number::RT_SIGTIMEDWAIT,
+            &raw const set as usize,
+            &raw mut taken as usize,
+            limit.map_or(0, |limit| limit.as_ptr() as usize),
+            size_of::<SignalSet>(),
+            0,
+            0,
+        )?
+    };
+    Ok(taken)
 }
 
 /// What the kernel does with a signal for which no handler of ours exists.
@@ -210,6 +225,10 @@ mod tests {
         send_to_myself(name::USR1);
         let taken = wait(set).expect("taken");
         assert_eq!((taken.signal, taken.sender), (name::USR1, getpid()));
+        assert!(wait_for(set, Duration::ZERO).expect("asked").is_none(), "it is taken once");
+        send_to_myself(name::USR1);
+        let taken_too = wait_for(set, Duration::ZERO).expect("asked").expect("there");
+        assert_eq!(taken_too.signal, name::USR1);
         assert!(taken.was_sent());
         assert_eq!(set_mask(before).expect("as before"), SignalSet(before.0 | set.0));
     }

@@ -24,6 +24,7 @@ mod runner;
 mod saved;
 mod say;
 mod shared;
+mod trial;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -48,6 +48,19 @@ impl Runner<'_> {
     /// # Errors
     /// Where it could not be started.
     pub fn run(&self, program: &OsStr, arguments: &[OsString]) -> Result<Finished, Failure> {
+        self.run_by(program, arguments, |launch| launch.run())
+    }
+
+    /// As [`Runner::run`], with `by` to start the program and stay with it to its end.
+    ///
+    /// # Errors
+    /// Those of `by`.
+    pub fn run_by<E>(
+        &self,
+        program: &OsStr,
+        arguments: &[OsString],
+        by: impl FnOnce(&Launch<'_>) -> Result<Ended, E>,
+    ) -> Result<Finished, E> {
         let text = self.layers.text();
         let mut no_accounts = None;
         let ledger = self.library.and_then(|_| {
@@ -56,7 +69,7 @@ impl Runner<'_> {
                 .ok()
         });
         let started_unix_ns = now();
-        let ended = self.launch(program, arguments, ledger.as_ref()).run()?;
+        let ended = by(&self.launch(program, arguments, ledger.as_ref()))?;
         let mut bytes = Vec::new();
         if let Some(ledger) = &ledger {
             match ledger.read() {

@@ -5,7 +5,8 @@
 //!        ── library  where the preload library lies, so that the program's loader finds it
 //!        ── ledger   the file in which the program keeps its accounts
 //!        ── environment  the program's environment, with the library or as if plain
-//!        └─ run      parent with the manners of `timeout`  |  exec: no parent at all
+//!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
+//!        └─ session  one program after another, with limits of time
 //! ```
 //!
 //! Invariant: the program sees and is seen as without us: arguments, environment (but for the library),
@@ -19,11 +20,13 @@ pub mod ledger;
 mod library;
 mod program;
 mod run;
+mod session;
 
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::Failure;
 pub use run::{Ended, How};
+pub use session::{Process, Session};
 pub use underbar_runtime::follow::carry::Reason;
 pub use underbar_runtime::follow::counter_of;
 pub use underbar_sys::process::Usage;

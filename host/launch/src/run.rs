@@ -194,22 +194,23 @@ fn attend(child: &Child, taken: SignalSet) -> Result<(How, Usage), Errno> {
 
 /// Stops this process where a shell waits for that: for what the terminal or job control does. A program
 /// that somebody else stopped (a debugger, an administrator) will be continued by him, and he does not know us.
-fn stop_too(by: i32) {
+pub(crate) fn stop_too(by: i32) {
     if [name::TSTP, name::TTIN, name::TTOU].contains(&by) || is_foreground() {
         let _ = kill(getpid(), name::STOP);
     }
 }
 
 /// Everything that exec needs, as C strings.
-struct Prepared {
+pub(crate) struct Prepared {
     streams: [Option<i32>; 3],
-    paths: Vec<CString>,
+    /// The paths to try.
+    pub(crate) paths: Vec<CString>,
     arguments: Vec<CString>,
     environment: Vec<CString>,
 }
 
 impl Prepared {
-    fn new(launch: &Launch<'_>, not_carried: Option<Reason>) -> Result<Prepared, Failure> {
+    pub(crate) fn new(launch: &Launch<'_>, not_carried: Option<Reason>) -> Result<Prepared, Failure> {
         let mut arguments = vec![c_string(launch.program.as_bytes())?];
         for argument in &launch.arguments {
             arguments.push(c_string(argument.as_bytes())?);
@@ -227,7 +228,7 @@ impl Prepared {
     }
 
     /// A file that the kernel does not know how to execute is a shell script without `#!`, as for `execvp`.
-    fn by_shell(&self, refused: Refused) -> Option<Prepared> {
+    pub(crate) fn by_shell(&self, refused: Refused) -> Option<Prepared> {
         if refused.reason != Errno::ENOEXEC {
             return None;
         }
@@ -241,7 +242,7 @@ impl Prepared {
         })
     }
 
-    fn with<R>(&self, mask: SignalSet, then: impl FnOnce(&Start<'_>) -> R) -> R {
+    pub(crate) fn with<R>(&self, mask: SignalSet, then: impl FnOnce(&Start<'_>) -> R) -> R {
         let slots = |strings: &[CString]| vec![ptr::null(); strings.len() + 1];
         let (mut first, mut second, mut third) =
             (slots(&self.paths), slots(&self.arguments), slots(&self.environment));

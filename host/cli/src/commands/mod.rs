@@ -2,6 +2,7 @@
 //! from it.
 
 pub mod advise;
+pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod diff;
@@ -11,6 +12,7 @@ pub mod man;
 pub mod options;
 pub mod report;
 pub mod run;
+pub mod tune;
 
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -23,6 +25,10 @@ use crate::printing::NO_ANSWER;
 pub enum Command {
     /// Run a program and report on it when it has ended
     Run(run::Run),
+    /// Measure a program, follow the suggestions, and say by paired reruns whether they help
+    Tune(Box<tune::Tune>),
+    /// The same program under two or more sets of options, alternating, with intervals
+    Compare(Box<compare::Compare>),
     /// Repeat an experiment of the documents on this machine
     Demo(demo::Demo),
     /// Print a saved report again
@@ -43,9 +49,20 @@ pub enum Command {
     Man(man::Man),
 }
 
-/// Commands that run no program of the user's: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 9] =
-    ["demo", "report", "diff", "advise", "options", "explain", "doctor", "completions", "man"];
+/// Commands that run no program of the user's in his place: wrong usage of them is exit status 2.
+const ANSWERING: [&str; 11] = [
+    "tune",
+    "compare",
+    "demo",
+    "report",
+    "diff",
+    "advise",
+    "options",
+    "explain",
+    "doctor",
+    "completions",
+    "man",
+];
 
 /// The exit status of wrong usage, by the first word behind `underbar`.
 pub fn usage_status(word: Option<&str>) -> u8 {
@@ -57,6 +74,8 @@ impl Command {
     pub fn run(self) -> ExitCode {
         match self {
             Command::Run(run) => run.run(),
+            Command::Tune(tune) => tune.run(),
+            Command::Compare(compare) => compare.run(),
             Command::Demo(demo) => demo.run(),
             Command::Report(report) => report.run(),
             Command::Diff(diff) => diff.run(),

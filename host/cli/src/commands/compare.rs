@@ -1,0 +1,214 @@
+//! `underbar compare --opts A --opts B -- PROGRAM`: which of them is better, and by how much.
+//!
+//! ```text
+//! arms A, B, ... ─> warm-up ─> rounds, all arms in each ─> B against A, C against A, ... ─> standard output
+//! ```
+//!
+//! Invariant: A is the reference. `plain` runs without the library, `default` or nothing without further options.
+//! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+use underbar_launch::Session;
+use underbar_report::units::counted;
+use underbar_verdict::compare::{Comparison, Question};
+use underbar_verdict::plan::{Arm, Plan};
+use underbar_verdict::render;
+use underbar_verdict::sample::Runs;
+
+use crate::carried;
+use crate::layers::Layers;
+use crate::printing::{NO_ANSWER, to_output};
+use crate::say::Kind;
+use crate::shared::Shared;
+use crate::trial::flags::Flags;
+use crate::trial::once::{Task, Way};
+use crate::trial::progress::Progress;
+use crate::trial::rounds::{Treatment, seed};
+use crate::trial::{Stop, files, say};
+
+/// The arms, in the order of `--opts`.
+const ARMS: [Arm; 8] = [
+    Arm::A,
+    Arm::B,
+    Arm::named("C"),
+    Arm::named("D"),
+    Arm::named("E"),
+    Arm::named("F"),
+    Arm::named("G"),
+    Arm::named("H"),
+];
+
+/// Name and version of the form that the result has in JSON.
+const SCHEMA: &str = "underbar.compare/1";
+
+/// The flags of `compare`.
+#[derive(Args)]
+pub struct Compare {
+    /// Options of an arm, twice or more: as in HEAP(64M,16M); `plain` for no underbar, `default` for no options
+    #[arg(long, value_name = "TEXT", required = true)]
+    opts: Vec<String>,
+
+    #[command(flatten)]
+    flags: Flags,
+
+    /// Write the result to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// What one arm runs under: None is plain.
+type Options = Option<Layers>;
+
+impl Compare {
+    /// Compares, and prints what came out.
+    pub fn run(self) -> ExitCode {
+        let shared = self.flags.shared(None);
+        if !(2..=ARMS.len()).contains(&self.opts.len()) {
+            let many = format!("between 2 and {} sets of options can be compared: repeat --opts", ARMS.len());
+            shared.say(Kind::Error, many);
+            return ExitCode::from(NO_ANSWER);
+        }
+        match self.compare(&shared) {
+            Ok(code) => code,
+            Err(stop) => {
+                shared.say(Kind::Error, &stop);
+                stop.exit_code()
+            }
+        }
+    }
+
+    fn compare(&self, shared: &Shared) -> Result<ExitCode, Stop> {
+        let Some((program, arguments)) = self.program.split_first() else {
+            return Ok(ExitCode::from(NO_ANSWER));
+        };
+        let options: Vec<Options> = self.opts.iter().map(|text| self.options(text, shared)).collect();
+        let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
+        let input = files::input()?;
+        let session = Session::begin()?;
+        let task =
+            Task { program, arguments, flags: &self.flags, input, library: &library, session: &session };
+        let mut progress = Progress::new(self.flags.quiet);
+        let arms: Vec<Treatment<'_>> = ARMS
+            .into_iter()
+            .zip(&options)
+            .map(|(arm, options)| (arm, options.as_ref().map_or(Way::Plain, Way::Under)))
+            .collect();
+
+        let (begin, count) = (Instant::now(), arms.len());
+        progress.say(&match (self.flags.runs, self.flags.time) {
+            (None, Some(time)) => {
+                format!(
+                    "{count} runs to warm up, then as many rounds of {count} as fit into {}",
+                    say::long(time)
+                )
+            }
+            (runs, _) => {
+                format!("at most {count} + {count} x {} runs", runs.unwrap_or(15))
+            }
+        });
+        let round = task.warm_up(&arms, &mut progress)?;
+        let rounds = task.rounds(begin.elapsed(), round, 1)?;
+        let names: Vec<Arm> = arms.iter().map(|(arm, _)| *arm).collect();
+        let plan = Plan::new(&names, rounds, seed(self.flags.seed))
+            .map_err(|error| Stop::NoTime(error.to_string()))?;
+        let expected = round * u32::try_from(rounds).unwrap_or(u32::MAX);
+        progress.say(&format!(
+            "{} to compare, about {}",
+            counted(plan.runs() as u64, "run", "runs"),
+            say::long(expected.max(Duration::from_millis(1)))
+        ));
+        let (runs, stop) = task.book(plan, &arms, "comparing", &mut progress);
+        drop(progress);
+
+        let question = Question::about(self.flags.primary.into());
+        let comparisons: Vec<Comparison> =
+            names[1..].iter().map(|&arm| Comparison::of(&runs, arm, Arm::A, &question)).collect();
+        let text = if self.flags.json {
+            self.json(&comparisons, &question, &runs, stop.is_some())
+        } else {
+            self.text(&comparisons, &runs)
+        };
+        if let Err(error) = self.write(&text) {
+            shared.say(Kind::Error, format_args!("the result could not be written: {error}"));
+            return Ok(ExitCode::from(NO_ANSWER));
+        }
+        stop.map_or(Ok(ExitCode::SUCCESS), Err)
+    }
+
+    /// The options of one arm, over those that all arms have.
+    fn options(&self, text: &str, shared: &Shared) -> Options {
+        let text = match text.trim() {
+            "plain" => return None,
+            "default" => None,
+            text => Some(text.to_owned()).filter(|text| !text.is_empty()),
+        };
+        let layers = self.flags.shared(text).layers(&self.program[0]);
+        for warning in layers.warnings() {
+            shared.say(Kind::Warning, warning);
+        }
+        Some(layers)
+    }
+
+    fn named(&self) -> impl Iterator<Item = (Arm, &str)> {
+        ARMS.into_iter().zip(self.opts.iter().map(|text| match text.trim() {
+            "plain" => "plain, without underbar",
+            "" | "default" => "default options",
+            text => text,
+        }))
+    }
+
+    fn text(&self, comparisons: &[Comparison], runs: &Runs) -> String {
+        let mut text = String::new();
+        for (arm, options) in self.named() {
+            text += &format!("{:<11}{}\n", arm.name(), options.replace('\n', " "));
+        }
+        text.push('\n');
+        let headlines: Vec<String> =
+            comparisons.iter().map(|comparison| format!("{}: {comparison}", comparison.candidate)).collect();
+        let comparisons: Vec<&Comparison> = comparisons.iter().collect();
+        text + &render::text(&headlines.join("\n"), &comparisons, runs)
+    }
+
+    fn json(
+        &self,
+        comparisons: &[Comparison],
+        question: &Question,
+        runs: &Runs,
+        interrupted: bool,
+    ) -> String {
+        let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
+        let arms: Vec<_> =
+            ARMS.iter().zip(&self.opts).map(|(arm, opts)| json!({"arm": arm, "opts": opts})).collect();
+        let all = json!({
+            "schema": SCHEMA,
+            "command": words,
+            "arms": arms,
+            "comparisons": comparisons,
+            "question": question,
+            "interrupted": interrupted,
+            "runs": runs,
+        });
+        format!("{all}\n")
+    }
+
+    fn write(&self, text: &str) -> std::io::Result<()> {
+        match &self.output {
+            Some(path) => std::fs::write(path, text),
+            None => match to_output(text.as_bytes()) {
+                // A reader that has gone away is no failure.
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                written => written,
+            },
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! `underbar tune -- PROGRAM`: measure, suggest, apply, run again in rounds, verdict.
+//!
+//! ```text
+//! two runs under the default options ─> report ─> suggestions ─> sets on trial (and those of --try)
+//!   none: plain against default
+//!   each: plain, default, tuned in rounds ─> the best set that was kept, on fresh runs ─> confirmed: written
+//! ```
+//!
+//! Invariant: nothing is written but a set that was kept twice; what was tried and not kept is said.
+//! Standard output holds the result; what is said meanwhile, and all messages, go to standard error.
+//! Not here: how a run is made (`trial`), what is suggested (`advise`), what the figures mean (`verdict`).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use underbar_advise::{Suggestion, advise};
+use underbar_launch::Session;
+use underbar_options::WhereSet;
+use underbar_report::units::{self, counted};
+use underbar_verdict::compare::Question;
+use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
+use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, Plan};
+use underbar_verdict::render::CompareVerdict;
+use underbar_verdict::sample::Sample;
+use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
+
+use crate::carried;
+use crate::layers::Layers;
+use crate::printing::{NO_ANSWER, to_output};
+use crate::say::Kind;
+use crate::shared::Shared;
+use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
+use crate::trial::flags::Flags;
+use crate::trial::once::{Once, Task, Way};
+use crate::trial::progress::Progress;
+use crate::trial::rounds::{Treatment, seed};
+use crate::trial::{Stop, files, say};
+
+/// Name and version of the form that the result has in JSON.
+const SCHEMA: &str = "underbar.tune/1";
+
+/// The file of options, where nobody names another.
+const FILE: &str = "underbar.opts";
+
+/// The flags of `tune`.
+#[derive(Args)]
+pub struct Tune {
+    /// Run-time options for all arms but plain, as in HEAP(64M,16M,,KEEP)
+    #[arg(long, value_name = "TEXT")]
+    opts: Option<String>,
+
+    /// A set of options to be tried beside the suggestions; may be repeated
+    #[arg(long = "try", value_name = "TEXT")]
+    given: Vec<String>,
+
+    /// Try suggestions, too, that could break the program, such as smaller thread stacks
+    #[arg(long)]
+    risky: bool,
+
+    /// End with 1 unless a set of options was kept, and confirmed
+    #[arg(long)]
+    require_gain: bool,
+
+    #[command(flatten)]
+    flags: Flags,
+
+    /// The options file that is written for a set that was kept
+    #[arg(short, long, value_name = "FILE", default_value = FILE)]
+    output: PathBuf,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// What came out, as far as it came.
+#[derive(Default)]
+struct Outcome {
+    suggestions: Vec<Suggestion>,
+    measured: Option<Value>,
+    repeatable: bool,
+    default_plain: Option<CompareVerdict>,
+    tried: Vec<(Candidate, TuneVerdict)>,
+    confirmed: Option<ConfirmedVerdict>,
+    /// Was a set kept, and confirmed?
+    kept: bool,
+    /// Was the file written?
+    written: bool,
+    /// Why there were no more runs.
+    stop: Option<Stop>,
+}
+
+/// What all comparisons stand on.
+#[derive(Clone, Copy)]
+struct Ground<'a> {
+    task: &'a Task<'a>,
+    default: &'a Layers,
+    /// When all of it began.
+    begin: Instant,
+    /// How long a run takes, with all that is around it.
+    each: Duration,
+}
+
+impl Tune {
+    /// Tunes, and prints what came out.
+    pub fn run(self) -> ExitCode {
+        let shared = self.flags.shared(self.opts.clone());
+        if let Err(reason) = may_be_written(&self.output) {
+            shared.say(Kind::Error, reason);
+            return ExitCode::from(NO_ANSWER);
+        }
+        let mut outcome = Outcome::default();
+        if let Err(stop) = self.tune(&shared, &mut outcome) {
+            outcome.stop = Some(stop);
+        }
+        if self.flags.json && outcome.measured.is_some() {
+            self.print(&format!("{}\n", self.json(&outcome)));
+        }
+        let code = match &outcome.stop {
+            Some(stop) => {
+                shared.say(Kind::Error, stop);
+                stop.exit_code()
+            }
+            None if self.require_gain && !outcome.kept => ExitCode::FAILURE,
+            None => ExitCode::SUCCESS,
+        };
+        if outcome.kept && !outcome.written { ExitCode::from(NO_ANSWER) } else { code }
+    }
+
+    fn tune(&self, shared: &Shared, outcome: &mut Outcome) -> Result<(), Stop> {
+        let Some((program, arguments)) = self.program.split_first() else { return Ok(()) };
+        let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
+        let default = shared.layers(program);
+        for warning in default.warnings() {
+            shared.say(Kind::Warning, warning);
+        }
+        let input = files::input()?;
+        let session = Session::begin()?;
+        let task =
+            Task { program, arguments, flags: &self.flags, input, library: &library, session: &session };
+        let mut progress = Progress::new(self.flags.quiet);
+        let begin = Instant::now();
+        progress.say(&self.how_often());
+
+        let measured = self.measure(&task, &default, &mut progress, outcome)?;
+        outcome.suggestions = advise(&measured.report);
+        outcome.measured = serde_json::to_value(&measured.report).ok();
+        progress.clear();
+        self.say(&self.measured_lines(&measured.sample, outcome.repeatable));
+        self.say(&lines(&outcome.suggestions, self.risky));
+        let sets = candidates(&measured.report, &outcome.suggestions, self.risky, &self.given);
+        let each = measured.all_of_it;
+        drop(measured);
+        let ground = Ground { task: &task, default: &default, begin, each };
+        if sets.is_empty() {
+            return self.without(&ground, &mut progress, outcome);
+        }
+        self.with(&ground, sets, &mut progress, outcome)
+    }
+
+    /// `at most 2 + 3 + 3 x 15 + 3 x 15 runs: to measure, ...`
+    fn how_often(&self) -> String {
+        let sets = 1 + self.given.len();
+        let to_try = if sets > 1 { format!("{sets} x ") } else { String::new() };
+        match (self.flags.runs, self.flags.time) {
+            (None, Some(time)) => format!(
+                "2 runs to measure, then as many as fit into {}: half to compare, half to confirm",
+                say::long(time)
+            ),
+            (runs, _) => {
+                let rounds = runs.unwrap_or(DEFAULT_ROUNDS as u64);
+                format!(
+                    "at most 2 + {to_try}(3 + 3 x {rounds}) + 3 x {rounds} runs: to measure, to compare, to confirm"
+                )
+            }
+        }
+    }
+
+    /// Two runs under the default options; the second one's figures.
+    fn measure(
+        &self,
+        task: &Task<'_>,
+        default: &Layers,
+        progress: &mut Progress,
+        outcome: &mut Outcome,
+    ) -> Result<Once, Stop> {
+        progress.phase("measuring", 2);
+        progress.run(Arm::DEFAULT.name());
+        let mut first = task.once(Way::Under(default))?;
+        progress.ran();
+        first.must_have_had_the_library()?;
+        if first.fault.is_some() {
+            // Whose fault is it? The program's, if it fails by itself, too.
+            task.once(Way::Plain)?.must_have_ended_well(Arm::PLAIN.name())?;
+            first.must_have_ended_well("under underbar only, not plain")?;
+        }
+        progress.run(Arm::DEFAULT.name());
+        let mut second = task.once(Way::Under(default))?;
+        progress.ran();
+        second.must_have_ended_well(Arm::DEFAULT.name())?;
+        outcome.repeatable = first.sample.output == second.sample.output;
+        Ok(second)
+    }
+
+    fn measured_lines(&self, sample: &Sample, repeatable: bool) -> String {
+        let mut text = format!(
+            "{:<11}CPU {}, elapsed {}, peak RSS {}, {} faults, under the default options\n",
+            "measured",
+            units::nanoseconds(sample.cpu_ns),
+            units::nanoseconds(sample.elapsed_ns),
+            units::bytes(sample.peak_rss_bytes),
+            units::count(sample.faults),
+        );
+        if !repeatable {
+            text += &format!("{:<11}output not repeatable: two equal runs differ\n", "");
+        }
+        text
+    }
+
+    /// Nothing to try: does underbar itself help?
+    fn without(
+        &self,
+        ground: &Ground<'_>,
+        progress: &mut Progress,
+        outcome: &mut Outcome,
+    ) -> Result<(), Stop> {
+        let Ground { task, default, begin, each } = *ground;
+        let arms = [(Arm::PLAIN, Way::Plain), (Arm::DEFAULT, Way::Under(default))];
+        let rounds = task.rounds(begin.elapsed() + each * 2, each * 2, 1)?;
+        let plan = self.plan(&arms, rounds, each, 1, progress)?;
+        task.warm_up(&arms, progress)?;
+        let (runs, stop) = task.book(plan, &arms, "comparing plain and default", progress);
+        outcome.stop = stop;
+        let question = Question::about(self.flags.primary.into());
+        let verdict = CompareVerdict::of(runs, Arm::DEFAULT, Arm::PLAIN, question);
+        self.say(&format!("\n{}", verdict.text()));
+        outcome.default_plain = Some(verdict);
+        Ok(())
+    }
+
+    /// Each set against plain and default, and the best of those kept once more.
+    fn with(
+        &self,
+        ground: &Ground<'_>,
+        sets: Vec<Candidate>,
+        progress: &mut Progress,
+        outcome: &mut Outcome,
+    ) -> Result<(), Stop> {
+        let Ground { task, default, begin, each } = *ground;
+        let phases = sets.len() + 1;
+        // Each set is warmed up by a round of its own.
+        let warm = each * 3 * u32::try_from(sets.len()).unwrap_or(1);
+        let rounds = task.rounds(begin.elapsed() + warm, each * 3, phases)?;
+        for (at, set) in sets.into_iter().enumerate() {
+            let tuned = self.tuned(task, &set);
+            let arms = arms(default, &tuned);
+            let left = phases - at;
+            let plan = self.plan(&arms, rounds, each, left, progress)?;
+            task.warm_up(&arms, progress)?;
+            let phase = format!("comparing plain, default and tuned ({})", set.name);
+            let (runs, stop) = task.book(plan, &arms, &phase, progress);
+            let verdict = TuneVerdict::of(runs, Question::about(self.flags.primary.into()));
+            self.say(&format!("\n{:<11}{}: {}\n{}", "tried", set.name, set.line(), verdict.text()));
+            outcome.tried.push((set, verdict));
+            if stop.is_some() {
+                outcome.stop = stop;
+                break;
+            }
+        }
+        let ratio =
+            |verdict: &TuneVerdict| verdict.tuned_plain.primary.finding.interval().map_or(1.0, |i| i.ratio);
+        let best = outcome
+            .tried
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, verdict))| verdict.outcome == TuneOutcome::Kept)
+            .min_by(|(_, (_, a)), (_, (_, b))| ratio(a).total_cmp(&ratio(b)))
+            .map(|(at, _)| at);
+        if let (Some(best), None) = (best, &outcome.stop) {
+            self.confirm(ground, best, progress, outcome)?;
+        }
+        progress.clear();
+        self.conclude(best, outcome);
+        Ok(())
+    }
+
+    fn confirm(
+        &self,
+        ground: &Ground<'_>,
+        best: usize,
+        progress: &mut Progress,
+        outcome: &mut Outcome,
+    ) -> Result<(), Stop> {
+        let Ground { task, default, .. } = *ground;
+        let Some((set, first)) = outcome.tried.get(best) else { return Ok(()) };
+        let tuned = self.tuned(task, set);
+        let arms = arms(default, &tuned);
+        let (runs, stop) = task.book(first.runs.plan().fresh(), &arms, "confirming on fresh runs", progress);
+        outcome.stop = stop;
+        // Kept, and by a plan of another seed: there is nothing to refuse.
+        if let Ok(confirmed) = ConfirmedVerdict::of(first.clone(), runs) {
+            self.say(&format!("\n{}", confirmed.text()));
+            outcome.kept = confirmed.confirmation == Confirmation::Confirmed;
+            outcome.confirmed = Some(confirmed);
+        }
+        Ok(())
+    }
+
+    /// What became of each set, and the file.
+    fn conclude(&self, best: Option<usize>, outcome: &mut Outcome) {
+        let mut text = "\n".to_owned();
+        for (at, (set, verdict)) in outcome.tried.iter().enumerate() {
+            let is_best = Some(at) == best;
+            let became = match verdict.outcome {
+                TuneOutcome::Kept if is_best && outcome.kept => "kept",
+                TuneOutcome::Kept if is_best && outcome.stop.is_some() => {
+                    "kept once, interrupted before it was confirmed:"
+                }
+                TuneOutcome::Kept if is_best => "tried, no gain on fresh runs:",
+                TuneOutcome::Kept => "tried, another is better:",
+                TuneOutcome::Rejected => "tried, changes the program:",
+                TuneOutcome::NoVerdict => "tried, no verdict:",
+                _ => "tried, no gain:",
+            };
+            text += &format!("{became:<10} {}\n", set.line());
+        }
+        if let (true, Some((set, _)), Some(confirmed)) =
+            (outcome.kept, best.and_then(|best| outcome.tried.get(best)), &outcome.confirmed)
+        {
+            match set.write(&self.output, &confirmed.to_string(), self.opts.as_deref()) {
+                Ok(()) => {
+                    outcome.written = true;
+                    let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
+                    let path = self.output.display();
+                    text += &format!("{:<11}{path}\n", "written");
+                    text +=
+                        &format!("{:<11}underbar run --opts-file {path} -- {}\n", "use it", words.join(" "));
+                }
+                Err(error) => {
+                    let shared = self.flags.shared(None);
+                    shared.say(Kind::Error, format_args!("{}: {error}", self.output.display()));
+                }
+            }
+        }
+        self.say(&text);
+    }
+
+    /// The options of the arm on trial: what default has, and the set over it.
+    fn tuned(&self, task: &Task<'_>, set: &Candidate) -> Layers {
+        let shared = self.flags.shared(self.opts.clone());
+        let mut layers = shared.layers(task.program);
+        let before = layers.warnings().len();
+        layers.add(WhereSet::CommandLine, set.name.clone(), set.options.clone());
+        for warning in layers.warnings().into_iter().skip(before) {
+            shared.say(Kind::Warning, warning);
+        }
+        layers
+    }
+
+    /// The plan of a comparison, and how long it and what may follow will take.
+    fn plan(
+        &self,
+        arms: &[Treatment<'_>],
+        rounds: usize,
+        each: Duration,
+        phases: usize,
+        progress: &mut Progress,
+    ) -> Result<Plan, Stop> {
+        let names: Vec<Arm> = arms.iter().map(|(arm, _)| *arm).collect();
+        let plan = Plan::new(&names, rounds, seed(self.flags.seed))
+            .map_err(|error| Stop::NoTime(error.to_string()))?;
+        let runs = arms.len() + plan.runs() * phases;
+        let time = each.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX));
+        let runs = counted(runs as u64, "run", "runs");
+        progress.say(&format!("at most {runs} more, about {}", say::long(time)));
+        Ok(plan)
+    }
+
+    /// Writes a part of the result.
+    fn say(&self, text: &str) {
+        if !self.flags.json {
+            self.print(text);
+        }
+    }
+
+    fn print(&self, text: &str) {
+        // A reader that has gone away is no failure.
+        let _ = to_output(text.as_bytes());
+    }
+
+    fn json(&self, outcome: &Outcome) -> Value {
+        let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
+        let tried: Vec<Value> = outcome
+            .tried
+            .iter()
+            .map(|(set, verdict)| json!({"name": set.name, "options": set.options, "verdict": verdict}))
+            .collect();
+        json!({
+            "schema": SCHEMA,
+            "command": words,
+            "report": outcome.measured,
+            "output_repeatable": outcome.repeatable,
+            "suggestions": outcome.suggestions,
+            "tried": tried,
+            "confirmed": outcome.confirmed,
+            "default_plain": outcome.default_plain,
+            "kept": outcome.kept,
+            "options_file": outcome.written.then(|| self.output.to_string_lossy()),
+            "interrupted": outcome.stop.is_some(),
+        })
+    }
+}
+
+fn arms<'a>(default: &'a Layers, tuned: &'a Layers) -> [Treatment<'a>; 3] {
+    [(Arm::PLAIN, Way::Plain), (Arm::DEFAULT, Way::Under(default)), (Arm::TUNED, Way::Under(tuned))]
+}

@@ -1,0 +1,129 @@
+//! Sets of options on trial: what the suggestions say, and what the user gave with `--try`; as options for a
+//! run, as lines for the reader, and as the file that is written for a set that was kept.
+//!
+//! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use underbar_advise::Suggestion;
+use underbar_advise::lines::{merged, options_file};
+use underbar_report::Report;
+
+/// The first line of a file that we wrote, and may therefore overwrite.
+const OURS: &str = "# Written by underbar tune, which may overwrite it.";
+
+/// A set of options on trial.
+pub struct Candidate {
+    /// What it is called: `suggested`, or the flag that it came with.
+    pub name: String,
+    /// The options, with a section for each program where they differ.
+    pub options: String,
+    /// What the file says where it is kept: the options with their reasons.
+    file: String,
+}
+
+/// All sets to be tried: the suggested one, where there is something suggested, and those of the user.
+pub fn candidates(
+    report: &Report,
+    suggestions: &[Suggestion],
+    risky: bool,
+    given: &[String],
+) -> Vec<Candidate> {
+    let file = options_file(report, suggestions, risky);
+    let options: Vec<&str> = file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let mut all = Vec::new();
+    // A section in which all was withheld sets nothing.
+    if options.iter().any(|line| !line.starts_with('[')) {
+        all.push(Candidate { name: "suggested".to_owned(), options: options.join("\n"), file });
+    }
+    for text in given {
+        let file = format!("# Given with --try.\n{text}\n");
+        all.push(Candidate { name: "--try".to_owned(), options: text.clone(), file });
+    }
+    all
+}
+
+impl Candidate {
+    /// The options on one line: `[cc1plus] HEAP(112M,28M) HUGEPAGES(ON)`.
+    pub fn line(&self) -> String {
+        self.options.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Writes the file: the verdict, the options of `--opts` that all arms had, and the set itself.
+    pub fn write(&self, path: &Path, verdict: &str, opts: Option<&str>) -> io::Result<()> {
+        let verdict: String = verdict.lines().map(|line| format!("# {line}\n")).collect();
+        let opts = opts.map(|opts| format!("\n# Given with --opts.\n{opts}\n")).unwrap_or_default();
+        fs::write(path, format!("{OURS}\n{verdict}{opts}{}", self.file))
+    }
+}
+
+/// Fails where there is a file of that name which we did not write.
+pub fn may_be_written(path: &Path) -> Result<(), String> {
+    match fs::read(path) {
+        Ok(bytes) if bytes.starts_with(OURS.as_bytes()) => Ok(()),
+        Ok(_) => Err(format!(
+            "{} is there already, and not by underbar tune: name another file with -o",
+            path.display()
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// The suggestions for the reader: each option with its reasons, and what is not tried.
+pub fn lines(suggestions: &[Suggestion], risky: bool) -> String {
+    let clean = |text: &str| text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
+    let mut text = String::new();
+    for program in merged(suggestions, true) {
+        for (setting, from) in &program.settings {
+            let withheld = !risky && from.iter().any(|suggestion| suggestion.risky);
+            let (word, why) =
+                if withheld { ("not tried", "; could harm, --risky tries it") } else { ("suggested", "") };
+            text += &format!("{word:<11}{setting} for {}{why}\n", clean(&program.program));
+            for suggestion in from {
+                text += &format!("{:<11}  {}: {}\n", "", suggestion.rule, clean(&suggestion.reason));
+            }
+        }
+    }
+    if text.is_empty() {
+        text = format!("{:<11}nothing\n", "suggested");
+        for suggestion in suggestions.iter().take(4) {
+            text += &format!(
+                "{:<11}  {}, {}: {}\n",
+                "",
+                clean(&suggestion.program),
+                suggestion.rule,
+                clean(&suggestion.reason)
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_we_wrote_is_overwritten() {
+        let path = std::env::temp_dir().join(format!("underbar-candidate-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        assert_eq!(may_be_written(&path), Ok(()));
+        fs::write(&path, "HEAP(1M)").expect("written");
+        assert!(may_be_written(&path).expect_err("not ours").contains("-o"));
+        let candidate = Candidate {
+            name: "--try".to_owned(),
+            options: "HEAP(1M)".to_owned(),
+            file: "HEAP(1M)\n".to_owned(),
+        };
+        candidate.write(&path, "tuned: kept\nand more", Some("RPTSTG(ON)")).expect("written");
+        assert_eq!(may_be_written(&path), Ok(()));
+        let text = fs::read_to_string(&path).expect("read");
+        let set: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert_eq!(set, ["RPTSTG(ON)", "HEAP(1M)"]);
+        assert!(text.contains("\n# tuned: kept\n# and more\n"), "{text}");
+        fs::remove_file(path).expect("removed");
+    }
+}

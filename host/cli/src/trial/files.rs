@@ -1,0 +1,147 @@
+//! The files of trials: input that can be read again, captured output, fingerprints.
+//!
+//! Invariant: no file of ours has a name while a program runs, so nothing is left behind, however we end.
+//! Not here: where they are put in a run's place ([`super::once`]).
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The most of a captured text that is shown.
+const SHOWN_BYTES: u64 = 2_000;
+/// The most lines of it.
+const SHOWN_LINES: usize = 10;
+
+/// An empty file without a name, ours alone to read.
+pub fn nameless() -> io::Result<File> {
+    let folder = std::env::temp_dir();
+    for attempt in 0..1_000 {
+        let path = folder.join(format!(".underbar-{}-{attempt}", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => return fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(in_folder(&folder, &error)),
+        }
+    }
+    Err(in_folder(&folder, &"too many files"))
+}
+
+fn in_folder(folder: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: {error}", folder.display()))
+}
+
+/// What all runs read as their standard input: a copy of ours; nothing where ours is a terminal, since nobody
+/// wants to type the same thirty times.
+pub fn input() -> io::Result<File> {
+    let mut copy = nameless()?;
+    let mut given = io::stdin().lock();
+    if !given.is_terminal() {
+        io::copy(&mut given, &mut copy)?;
+    }
+    Ok(copy)
+}
+
+/// A number that stands for the contents of these files; differs if they do (but for chance, 2^-53).
+///
+/// `captured` from its start, then `checked` by name; one that cannot be read counts as absent.
+pub fn fingerprint(captured: &mut File, checked: &[PathBuf]) -> io::Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    captured.rewind()?;
+    add(&mut hasher, captured)?;
+    for path in checked {
+        match File::open(path).and_then(|mut file| add(&mut hasher, &mut file)) {
+            Ok(()) => {}
+            Err(_) => hasher.write_u8(0),
+        }
+    }
+    // 53 bits, so that a JSON reader that knows only floating point reads it unharmed.
+    Ok(hasher.finish() >> 11)
+}
+
+fn add(hasher: &mut DefaultHasher, file: &mut File) -> io::Result<()> {
+    let mut buffer = [0; 16 << 10];
+    let mut length = 0_u64;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => {
+                hasher.write(&buffer[..read]);
+                length += read as u64;
+            }
+        }
+    }
+    // The length closes it: what one file lost and the next one gained is a difference.
+    hasher.write_u64(length);
+    hasher.write_u8(1);
+    Ok(())
+}
+
+/// The end of a captured text, to be shown: a few lines, without control characters.
+pub fn tail(file: &mut File) -> String {
+    let mut text = || -> io::Result<Vec<u8>> {
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(SHOWN_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let text = String::from_utf8_lossy(&text().unwrap_or_default()).into_owned();
+    let clean = |line: &str| line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let lines: Vec<String> = text.lines().map(clean).collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn holding(text: &str) -> File {
+        let mut file = nameless().expect("a file");
+        file.write_all(text.as_bytes()).expect("written");
+        file
+    }
+
+    #[test]
+    fn fingerprints_differ_with_contents_and_with_their_places() {
+        let folder = std::env::temp_dir().join(format!("underbar-files-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let [one, two] = ["one", "two"].map(|name| folder.join(name));
+        let mut prints = Vec::new();
+        for (output, first, second) in [
+            ("a", Some("b"), Some("c")),
+            ("ab", Some(""), Some("c")),
+            ("a", Some("bc"), Some("")),
+            ("a", Some("b"), None),
+            ("a", None, Some("b")),
+            ("", None, None),
+        ] {
+            for (path, content) in [(&one, first), (&two, second)] {
+                let _ = fs::remove_file(path);
+                if let Some(content) = content {
+                    fs::write(path, content).expect("written");
+                }
+            }
+            let checked = [one.clone(), two.clone()];
+            let print = fingerprint(&mut holding(output), &checked).expect("read");
+            assert_eq!(print, fingerprint(&mut holding(output), &checked).expect("read"));
+            assert!(print < 1 << 53);
+            prints.push(print);
+        }
+        let count = prints.len();
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), count);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_shown_clean() {
+        let text: String = (0..1_000).map(|line| format!("line {line}\x1b[2J\n")).collect();
+        let tail = tail(&mut holding(&text));
+        assert_eq!(tail.lines().count(), SHOWN_LINES);
+        assert!(tail.ends_with("line 999 [2J") && !tail.contains('\x1b'), "{tail}");
+    }
+}

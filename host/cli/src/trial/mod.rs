@@ -1,0 +1,113 @@
+//! Trials: the same program run many times, and what each run took. What `tune` and `compare` have in common.
+//!
+//! ```text
+//! flags ──> Task ── once(way) ──> one run: setup, program (or server under load), cleanup -> Once
+//!   files: input spooled, outputs captured, hashed        │
+//! rounds: a plan's order, arm by arm ─────────────────────┴─> Runs (the book of the `verdict` crate)
+//!   progress: what is said meanwhile, on standard error
+//! ```
+//!
+//! Invariant: the runs of all arms differ in nothing but the library and the options: the same input from its
+//! start, the same kind of files in place of the streams, the same commands around.
+//! Memory: the kernel counts what we have resident at the fork as the program's first peak. So outputs lie in
+//! files, never in memory, and a ledger is gone before the next run starts.
+//! Not here: what the figures mean (`verdict`), and which options to try (`advise`).
+
+pub mod candidate;
+pub mod files;
+pub mod flags;
+pub mod once;
+pub mod progress;
+pub mod rounds;
+pub mod say;
+
+use std::fmt;
+use std::process::ExitCode;
+
+use underbar_launch::{Failure, How};
+
+use crate::OWN_FAILURE;
+use crate::printing::NO_ANSWER;
+
+/// Why there are no more runs. Says whose doing it is.
+#[derive(Debug)]
+pub enum Stop {
+    /// The user: asked us to end, by this signal.
+    Told(i32),
+    /// The program: it cannot be run.
+    Failure(Failure),
+    /// The user's command around the runs (`--setup`, `--cleanup`) failed.
+    Around {
+        /// Its flag.
+        flag: &'static str,
+        /// How it ended.
+        how: How,
+        /// The end of what it wrote.
+        said: String,
+    },
+    /// The program fails by itself, before anything was tried.
+    Fails {
+        /// Which runs: `plain`, `default`, ...
+        arm: &'static str,
+        /// What went wrong.
+        fault: once::Fault,
+        /// The end of what it wrote on standard error.
+        said: String,
+    },
+    /// The program cannot carry the library, or there is none: nothing to compare.
+    NoLibrary(String),
+    /// The time allowed is too short.
+    NoTime(String),
+    /// The machine: no place for the files of a run.
+    Files(std::io::Error),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        Stop::Failure(failure)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Stop {
+        Stop::Files(error)
+    }
+}
+
+impl Stop {
+    /// The exit code for it.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Stop::Told(signal) => u8::try_from(128 + signal).unwrap_or(OWN_FAILURE),
+            Stop::Failure(failure) => u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE),
+            Stop::Around { .. } | Stop::Fails { .. } | Stop::NoTime(_) => NO_ANSWER,
+            Stop::NoLibrary(_) | Stop::Files(_) => OWN_FAILURE,
+        })
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stop::Told(_) => f.write_str("interrupted"),
+            Stop::Failure(failure) => failure.fmt(f),
+            Stop::Around { flag, how, said } => {
+                write!(f, "the command of {flag} {}{}", say::how(*how), quoted(said))
+            }
+            Stop::Fails { arm, fault, said } => {
+                write!(f, "the program fails ({arm}): {fault}{}", quoted(said))?;
+                if let once::Fault::Exited(code) = fault {
+                    write!(f, "\nhelp: if it ends so when all is well, say --expect {code}")?;
+                }
+                Ok(())
+            }
+            Stop::NoLibrary(reason) => write!(f, "nothing to compare: {reason}"),
+            Stop::NoTime(reason) => f.write_str(reason),
+            Stop::Files(error) => write!(f, "no place for the files of a run: {error}"),
+        }
+    }
+}
+
+fn quoted(said: &str) -> String {
+    said.lines().map(|line| format!("\n  | {line}")).collect()
+}

@@ -1,0 +1,304 @@
+//! One run of the program: as it is tried, captured, measured, and checked.
+//!
+//! ```text
+//! setup ─> program ─> cleanup                      measured: the program
+//! setup ─> program, ready, load, SIGTERM ─> cleanup   measured: the program; elapsed: that of the load
+//! ```
+//!
+//! Invariant: setup and cleanup are never measured, and cleanup follows whatever happened in between.
+//! Not here: which runs, and in what order ([`super::rounds`]).
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::Seek;
+use std::time::{Duration, Instant};
+
+use underbar_launch::{Ended, How, Launch, Library, Process, Session, counter_of};
+use underbar_report::Report;
+use underbar_verdict::sample::Sample;
+
+use super::flags::Flags;
+use super::{Stop, files, say};
+use crate::layers::Layers;
+use crate::runner::{Finished, Runner};
+
+/// How long a program that is told to end may take for it.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a server may take until it is ready, where `--timeout` says nothing else.
+const READY: Duration = Duration::from_secs(60);
+/// Between two questions whether it is.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+const TERM: i32 = 15;
+
+/// What is run; the same in every run.
+pub struct Task<'a> {
+    /// The program, as the user named it.
+    pub program: &'a OsStr,
+    /// Its arguments.
+    pub arguments: &'a [OsString],
+    /// How it is tried.
+    pub flags: &'a Flags,
+    /// What it reads.
+    pub input: File,
+    /// The library for all arms but plain.
+    pub library: &'a Library,
+    /// Where requests to end are kept.
+    pub session: &'a Session,
+}
+
+/// What differs between arms.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// Without the library.
+    Plain,
+    /// With the library and these options.
+    Under(&'a Layers),
+}
+
+/// Why a run failed. Its figures count for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It ended with another exit code than expected.
+    Exited(i32),
+    /// It died by a signal.
+    Killed(i32),
+    /// It outlived the limit, and was ended.
+    TimedOut(Duration),
+    /// The server was not ready in this time.
+    NotReady(Duration),
+    /// The server ended before it was told to.
+    EndedEarly(How),
+    /// The command of `--load` failed.
+    Load(How),
+    /// The server did not end when it was told to.
+    DidNotEnd,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Exited(code) => f.write_str(&say::how(How::Exited(*code))),
+            Fault::Killed(signal) => f.write_str(&say::how(How::Killed(*signal))),
+            Fault::TimedOut(limit) => write!(f, "took longer than {}", say::long(*limit)),
+            Fault::NotReady(limit) => write!(f, "was not ready after {}", say::long(*limit)),
+            Fault::EndedEarly(how) => write!(f, "{} before it was told to", say::how(*how)),
+            Fault::Load(how) => write!(f, "its load {}", say::how(*how)),
+            Fault::DidNotEnd => write!(f, "did not end {} after SIGTERM", say::long(GRACE)),
+        }
+    }
+}
+
+/// A run that was made.
+pub struct Once {
+    /// Its figures.
+    pub sample: Sample,
+    /// Why it failed, if it did.
+    pub fault: Option<Fault>,
+    /// Its accounts, as far as there are some.
+    pub report: Report,
+    /// Why there are none, where there should be.
+    pub no_accounts: Option<String>,
+    /// Why it ran without the library, where it should have had it.
+    pub not_carried: Option<&'static str>,
+    /// What it wrote on standard error.
+    pub error: File,
+    /// From before setup to after cleanup.
+    pub all_of_it: Duration,
+}
+
+/// What a program was seen to do.
+struct Seen {
+    fault: Option<Fault>,
+    was_stopped: bool,
+}
+
+impl Task<'_> {
+    /// Runs the program once.
+    pub fn once(&self, way: Way<'_>) -> Result<Once, Stop> {
+        loop {
+            // A run that was stopped for a while is made again: its times say nothing, and nobody failed.
+            if let Some(once) = self.attempt(way)? {
+                return Ok(once);
+            }
+        }
+    }
+
+    fn attempt(&self, way: Way<'_>) -> Result<Option<Once>, Stop> {
+        let begin = Instant::now();
+        self.go_on()?;
+        self.around("--setup", self.flags.setup.as_deref())?;
+        let measured = self.measured(way);
+        let cleaned = self.around("--cleanup", self.flags.cleanup.as_deref());
+        let (mut once, seen) = measured?;
+        cleaned?;
+        self.go_on()?;
+        once.all_of_it = begin.elapsed();
+        Ok((!seen.was_stopped).then_some(once))
+    }
+
+    fn measured(&self, way: Way<'_>) -> Result<(Once, Seen), Stop> {
+        let [mut output, server_output, error] = [files::nameless()?, files::nameless()?, files::nameless()?];
+        (&self.input).rewind()?;
+        let none = Layers::new(self.flags.opts_base.into());
+        let (library, layers) = match way {
+            Way::Plain => (None, &none),
+            Way::Under(layers) => (Some(self.library), layers),
+        };
+        let captured = if self.flags.load.is_some() { &server_output } else { &output };
+        let streams = [Some(&self.input), Some(captured), Some(&error)];
+        let runner = Runner { library, layers, follow: true, streams };
+        let mut seen = Seen { fault: None, was_stopped: false };
+        let finished = runner.run_by(self.program, self.arguments, |launch| {
+            let mut process = self.session.start(launch)?;
+            let ended = match &self.flags.load {
+                Some(load) => self.under_load(&mut process, load, [&output, &error], &mut seen),
+                None => self.to_its_end(&mut process, &mut seen),
+            };
+            seen.was_stopped |= process.was_stopped();
+            ended
+        })?;
+        self.go_on()?;
+        let print = files::fingerprint(&mut output, &self.flags.check)?;
+        let Finished { ended, report, no_accounts } = finished;
+        let sample = Sample {
+            cpu_ns: ended.usage.user_nanoseconds() + ended.usage.system_nanoseconds(),
+            elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),
+            peak_rss_bytes: ended.usage.peak_resident_bytes(),
+            faults: ended.usage.minor_faults() + ended.usage.major_faults(),
+            ended_well: seen.fault.is_none(),
+            output: Some(print),
+        };
+        let once = Once {
+            sample,
+            fault: seen.fault,
+            report,
+            no_accounts,
+            not_carried: ended.not_carried.map(|reason| counter_of(reason).entry().label),
+            error,
+            all_of_it: Duration::ZERO,
+        };
+        Ok((once, seen))
+    }
+
+    /// Stays with the program to its end.
+    fn to_its_end(&self, process: &mut Process<'_>, seen: &mut Seen) -> Result<Ended, Stop> {
+        match process.wait(self.flags.timeout)? {
+            Some(ended) => {
+                seen.fault = self.fault_of(ended.how);
+                Ok(ended)
+            }
+            None => {
+                seen.fault = self.flags.timeout.map(Fault::TimedOut);
+                Ok(process.stop(GRACE)?)
+            }
+        }
+    }
+
+    fn fault_of(&self, how: How) -> Option<Fault> {
+        match how {
+            How::Exited(code) if code == self.flags.expect => None,
+            How::Exited(code) => Some(Fault::Exited(code)),
+            How::Killed(signal) => Some(Fault::Killed(signal)),
+        }
+    }
+
+    /// Waits until the server is ready, runs the load, and tells the server to end.
+    fn under_load(
+        &self,
+        server: &mut Process<'_>,
+        load: &str,
+        [output, error]: [&File; 2],
+        seen: &mut Seen,
+    ) -> Result<Ended, Stop> {
+        let ready = self.flags.ready.as_deref().unwrap_or(load);
+        let limit = self.flags.timeout.unwrap_or(READY);
+        let begin = Instant::now();
+        loop {
+            // What the question itself writes belongs to nobody.
+            let unread = files::nameless()?;
+            let (how, _) = self.shell(ready, [&unread, &unread], limit, seen)?;
+            if how == How::Exited(0) {
+                break;
+            }
+            self.go_on()?;
+            if let Some(ended) = server.wait(Some(ASK_AGAIN))? {
+                seen.fault = Some(Fault::EndedEarly(ended.how));
+                return Ok(ended);
+            }
+            if begin.elapsed() > limit {
+                seen.fault = Some(Fault::NotReady(limit));
+                return Ok(server.stop(GRACE)?);
+            }
+        }
+        let (how, elapsed) =
+            self.shell(load, [output, error], self.flags.timeout.unwrap_or(Duration::MAX), seen)?;
+        if seen.fault.is_none() && how != How::Exited(0) {
+            seen.fault = Some(Fault::Load(how));
+        }
+        if let Some(ended) = server.wait(Some(Duration::ZERO))? {
+            seen.fault = Some(Fault::EndedEarly(ended.how));
+            return Ok(ended);
+        }
+        self.go_on()?;
+        let ended = server.stop(GRACE)?;
+        let well = match ended.how {
+            How::Exited(code) => code == self.flags.expect || code == 128 + TERM,
+            How::Killed(signal) => signal == TERM,
+        };
+        if !well && seen.fault.is_none() {
+            seen.fault = Some(match ended.how {
+                How::Exited(code) => Fault::Exited(code),
+                How::Killed(9) => Fault::DidNotEnd,
+                How::Killed(signal) => Fault::Killed(signal),
+            });
+        }
+        Ok(Ended { elapsed, ..ended })
+    }
+
+    /// Runs a shell command without the library, with these files as its output and error.
+    fn shell(
+        &self,
+        command: &str,
+        [output, error]: [&File; 2],
+        limit: Duration,
+        seen: &mut Seen,
+    ) -> Result<(How, Duration), Stop> {
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), command.into()],
+            library: None,
+            variables: Vec::new(),
+            follow: true,
+            streams: [Some(&files::nameless()?), Some(output), Some(error)],
+        };
+        let mut process = self.session.start(&launch)?;
+        let ended = match process.wait((limit < Duration::MAX).then_some(limit))? {
+            Some(ended) => ended,
+            None => {
+                seen.fault = Some(Fault::TimedOut(limit));
+                process.stop(GRACE)?
+            }
+        };
+        seen.was_stopped |= process.was_stopped();
+        Ok((ended.how, ended.elapsed))
+    }
+
+    /// Runs a command of the user around a run.
+    fn around(&self, flag: &'static str, command: Option<&str>) -> Result<(), Stop> {
+        let Some(command) = command else { return Ok(()) };
+        let mut said = files::nameless()?;
+        let mut seen = Seen { fault: None, was_stopped: false };
+        let (how, _) = self.shell(command, [&said, &said], Duration::MAX, &mut seen)?;
+        if how != How::Exited(0) {
+            self.go_on()?;
+            return Err(Stop::Around { flag, how, said: files::tail(&mut said) });
+        }
+        Ok(())
+    }
+
+    /// Fails where we were asked to end.
+    fn go_on(&self) -> Result<(), Stop> {
+        self.session.told().map_or(Ok(()), |signal| Err(Stop::Told(signal)))
+    }
+}

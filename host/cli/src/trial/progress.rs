@@ -1,0 +1,102 @@
+//! What is said while trials run: a line that is written over on a terminal, else a line at each phase.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use underbar_report::units::counted;
+
+use super::say::long;
+
+/// Tells on standard error how far the trials are.
+pub struct Progress {
+    quiet: bool,
+    terminal: bool,
+    phase: String,
+    runs: usize,
+    done: usize,
+    begun: Instant,
+    /// Is there a line on the terminal that is to be written over?
+    open: bool,
+}
+
+impl Progress {
+    /// Says nothing where `quiet`.
+    pub fn new(quiet: bool) -> Progress {
+        let terminal =
+            io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        Progress {
+            quiet,
+            terminal,
+            phase: String::new(),
+            runs: 0,
+            done: 0,
+            begun: Instant::now(),
+            open: false,
+        }
+    }
+
+    /// Says something that stays.
+    pub fn say(&mut self, line: &str) {
+        self.clear();
+        if !self.quiet {
+            // That nobody reads it is no failure.
+            let _ = writeln!(io::stderr(), "underbar: {line}");
+        }
+    }
+
+    /// A phase of so many runs begins.
+    pub fn phase(&mut self, phase: &str, runs: usize) {
+        self.clear();
+        (self.phase, self.runs, self.done, self.begun) = (phase.to_owned(), runs, 0, Instant::now());
+        if !self.terminal {
+            self.say(&format!("{phase}: {}", counted(runs as u64, "run", "runs")));
+        }
+    }
+
+    /// A run of this arm begins.
+    pub fn run(&mut self, arm: &str) {
+        if self.quiet || !self.terminal {
+            return;
+        }
+        let left = match self.done {
+            0 => String::new(),
+            done => {
+                let each = self.begun.elapsed() / u32::try_from(done).unwrap_or(u32::MAX);
+                let runs = u32::try_from(self.runs.saturating_sub(done)).unwrap_or(u32::MAX);
+                format!(", {} left", rough(each.saturating_mul(runs)))
+            }
+        };
+        let _ = write!(
+            io::stderr(),
+            "\r{}: run {} of {}{left} ({arm})\x1b[K",
+            self.phase,
+            self.done + 1,
+            self.runs
+        );
+        self.open = true;
+    }
+
+    /// A run has ended.
+    pub fn ran(&mut self) {
+        self.done += 1;
+    }
+
+    /// Takes the line that is written over off the terminal.
+    pub fn clear(&mut self) {
+        if self.open {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+            self.open = false;
+        }
+    }
+}
+
+/// Whole seconds: a figure that trembles is no comfort.
+fn rough(duration: Duration) -> String {
+    long(Duration::from_secs(duration.as_secs() + 1)).replace(".0 s", " s")
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

@@ -1,0 +1,126 @@
+//! Rounds of a plan, run: arm by arm in the order that was drawn, into the book.
+//!
+//! Invariant: the number of rounds is fixed before the first; whoever interrupts gets what there is.
+//! Not here: the plan's order, and what the figures mean (`verdict`).
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::Duration;
+
+use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MINIMUM_ROUNDS, Plan, Rounds, rounds_for};
+use underbar_verdict::sample::{Runs, Sample};
+
+use super::once::{Once, Task, Way};
+use super::progress::Progress;
+use super::{Stop, files};
+
+/// An arm and the way its program runs.
+pub type Treatment<'a> = (Arm, Way<'a>);
+
+/// The number that a plan's order is drawn from: the user's, or a new one.
+pub fn seed(given: Option<u64>) -> u64 {
+    // 53 bits, so that every JSON reader reads it unharmed. The standard library's hasher is seeded by the
+    // kernel's entropy.
+    given.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 11)
+}
+
+impl Task<'_> {
+    /// How many rounds there will be, where each takes so long and `phases` of them are to fit into the time.
+    pub fn rounds(&self, spent: Duration, round: Duration, phases: usize) -> Result<usize, Stop> {
+        if let Some(runs) = self.flags.runs {
+            return Ok(usize::try_from(runs).unwrap_or(DEFAULT_ROUNDS));
+        }
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let budget = self
+            .flags
+            .time
+            .map(|time| nanoseconds(time.saturating_sub(spent)) / u64::try_from(phases.max(1)).unwrap_or(1));
+        match rounds_for(budget, nanoseconds(round), DEFAULT_ROUNDS, MINIMUM_ROUNDS) {
+            Rounds::Enough(rounds) => Ok(rounds),
+            too_few => Err(Stop::NoTime(too_few.to_string())),
+        }
+    }
+
+    /// One run of each arm that counts for nothing. The first arm must end well: else the program itself fails.
+    ///
+    /// The sum of their durations is what a round takes.
+    pub fn warm_up(&self, arms: &[Treatment<'_>], progress: &mut Progress) -> Result<Duration, Stop> {
+        progress.phase("warming up", arms.len());
+        let mut round = Duration::ZERO;
+        for (at, &(arm, way)) in arms.iter().enumerate() {
+            progress.run(arm.name());
+            let mut once = self.once(way)?;
+            progress.ran();
+            round += once.all_of_it;
+            if at == 0 {
+                once.must_have_ended_well(arm.name())?;
+            }
+            once.must_have_had_the_library()?;
+        }
+        Ok(round)
+    }
+
+    /// Runs the plan. Where that was stopped, the book holds what there is, and why stands beside it.
+    pub fn book(
+        &self,
+        plan: Plan,
+        arms: &[Treatment<'_>],
+        phase: &str,
+        progress: &mut Progress,
+    ) -> (Runs, Option<Stop>) {
+        progress.phase(phase, plan.runs());
+        let mut runs = Runs::new(plan);
+        let mut told = Vec::new();
+        while let Some(order) = runs.next_order().map(<[Arm]>::to_vec) {
+            let mut samples: Vec<Sample> = Vec::with_capacity(order.len());
+            let mut stop = None;
+            for arm in order {
+                let Some(&(_, way)) = arms.iter().find(|(known, _)| *known == arm) else { continue };
+                progress.run(arm.name());
+                match self.once(way) {
+                    Ok(mut once) => {
+                        if let Some(fault) = once.fault
+                            && !told.contains(&arm)
+                        {
+                            told.push(arm);
+                            progress.say(&format!("a run of {arm} failed: it {fault}"));
+                            for line in files::tail(&mut once.error).lines() {
+                                progress.say(&format!("  | {line}"));
+                            }
+                        }
+                        samples.push(once.sample);
+                    }
+                    Err(error) => {
+                        stop = Some(error);
+                        break;
+                    }
+                }
+                progress.ran();
+            }
+            // The order came from the same book, so it has a place for these.
+            if runs.record(&samples).is_err() || stop.is_some() {
+                progress.clear();
+                return (runs, stop);
+            }
+        }
+        progress.clear();
+        (runs, None)
+    }
+}
+
+impl Once {
+    /// Fails where this run did.
+    pub fn must_have_ended_well(&mut self, arm: &'static str) -> Result<(), Stop> {
+        match self.fault {
+            None => Ok(()),
+            Some(fault) => Err(Stop::Fails { arm, fault, said: files::tail(&mut self.error) }),
+        }
+    }
+
+    /// Fails where it ran without library or accounts and should have had them: all arms would be plain.
+    pub fn must_have_had_the_library(&self) -> Result<(), Stop> {
+        if let Some(reason) = self.not_carried {
+            return Err(Stop::NoLibrary(format!("underbar cannot be loaded into this program ({reason})")));
+        }
+        self.no_accounts.clone().map_or(Ok(()), |reason| Err(Stop::NoLibrary(reason)))
+    }
+}

@@ -1,0 +1,288 @@
+//! Programs run one after another, or one beside another, by a command that measures them: with limits of
+//! time, and to be interrupted.
+//!
+//! ```text
+//! Session::begin  signals held back until it is dropped, also between two programs
+//!   start ─> Process ── wait(patience) ─> Ended, or nothing yet
+//!                    └─ dropped before its end: killed, and waited for
+//! told  the signal by which we were asked to end (Ctrl-C, SIGTERM, ...), once there was one
+//! ```
+//!
+//! As in `run`, a program is in our process group and has had what came from the terminal; what a process sent
+//! to us alone is sent on. A second request to end kills the program.
+//! Invariant: no handler, no second thread; a process is waited for before its number can be another's.
+//! Not here: what is measured, and how often.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use underbar_sys::inherited::inherited;
+use underbar_sys::process::{Change, Child, Usage, start};
+use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
+use underbar_sys::syscall::{Errno, getpid, kill};
+
+use crate::program::{self, Failure};
+use crate::run::{Ended, How, Prepared, stop_too};
+use crate::{Launch, Reason};
+
+/// What asks us to end.
+const ENDING: [i32; 4] = [name::INT, name::TERM, name::HUP, name::QUIT];
+
+/// Signals held back, so that a request to end is a fact to be looked at, and not our sudden death.
+pub struct Session {
+    /// What was held back before: what programs are started with.
+    mask: SignalSet,
+    taken: SignalSet,
+    told: Cell<Option<i32>>,
+}
+
+impl Session {
+    /// Holds signals back from now on. In a process with several threads, the others must do so, too.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn begin() -> Result<Session, Failure> {
+        let taken = ENDING
+            .into_iter()
+            .chain([name::TSTP, name::CONT])
+            .filter(|&signal| signal::disposition(signal) != Disposition::Ignore)
+            .fold(SignalSet::NONE.with(name::CHLD), SignalSet::with);
+        if inherited().ignored.has(name::CHLD) {
+            // Else the kernel would not tell us how a program ended.
+            let _ = signal::set_disposition(name::CHLD, Disposition::Default);
+        }
+        let mask = signal::block(taken).map_err(Failure::NoProcess)?;
+        Ok(Session { mask, taken, told: Cell::new(None) })
+    }
+
+    /// The signal by which we were asked to end, if there was one.
+    #[must_use]
+    pub fn told(&self) -> Option<i32> {
+        while let Ok(Some(taken)) = signal::wait_for(self.taken, Duration::ZERO) {
+            match taken.signal {
+                signal if ENDING.contains(&signal) => self.told.set(Some(signal)),
+                name::TSTP => {
+                    let _ = kill(getpid(), name::STOP);
+                }
+                _ => {}
+            }
+        }
+        self.told.get()
+    }
+
+    /// Starts a program.
+    ///
+    /// # Errors
+    /// Where no process could be started; that the program cannot be executed, its end says.
+    pub fn start(&self, launch: &Launch<'_>) -> Result<Process<'_>, Failure> {
+        let not_carried = launch.not_carried();
+        let prepared = Prepared::new(launch, not_carried)?;
+        let begin = Instant::now();
+        let child = prepared.with(self.mask, start).map_err(Failure::NoProcess)?;
+        Ok(Process {
+            session: self,
+            program: launch.program.clone(),
+            prepared,
+            child: Some(child),
+            begin,
+            not_carried,
+            was_stopped: false,
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What is still pending asked for an end that has come.
+        let _ = self.told();
+        let _ = signal::set_mask(self.mask);
+    }
+}
+
+/// A program that was started; our child.
+pub struct Process<'s> {
+    session: &'s Session,
+    program: OsString,
+    prepared: Prepared,
+    /// None once it has ended.
+    child: Option<Child>,
+    begin: Instant,
+    not_carried: Option<Reason>,
+    was_stopped: bool,
+}
+
+impl Process<'_> {
+    /// Waits until the program has ended, at most for `patience` (None: for ever). Ok(None): it has not.
+    ///
+    /// # Errors
+    /// Where it could not be executed, or has been waited for before.
+    pub fn wait(&mut self, patience: Option<Duration>) -> Result<Option<Ended>, Failure> {
+        let asked = Instant::now();
+        loop {
+            // First, since its signal may have been taken while we waited for another program.
+            if let Some((how, usage)) = self.end().map_err(Failure::NoProcess)? {
+                let elapsed = self.begin.elapsed();
+                if let Some(ended) = self.ended(how, usage, elapsed)? {
+                    return Ok(Some(ended));
+                }
+            }
+            let taken = match patience {
+                None => signal::wait(self.session.taken).map(Some),
+                Some(patience) => {
+                    let left = patience.saturating_sub(asked.elapsed());
+                    if left.is_zero() {
+                        return Ok(None);
+                    }
+                    signal::wait_for(self.session.taken, left)
+                }
+            };
+            if let Some(taken) = taken.map_err(Failure::NoProcess)? {
+                self.take(&taken);
+            }
+        }
+    }
+
+    /// Sends the program a signal, unless it has ended.
+    pub fn send(&self, signal: i32) {
+        if let Some(child) = &self.child {
+            child.send(signal);
+        }
+    }
+
+    /// Asks the program to end (SIGTERM), and kills it where it has not after `grace`.
+    ///
+    /// # Errors
+    /// As [`Process::wait`].
+    pub fn stop(&mut self, grace: Duration) -> Result<Ended, Failure> {
+        self.send(name::TERM);
+        if let Some(ended) = self.wait(Some(grace))? {
+            return Ok(ended);
+        }
+        self.send(name::KILL);
+        match self.wait(None)? {
+            Some(ended) => Ok(ended),
+            None => Err(Failure::NoProcess(Errno::ESRCH)),
+        }
+    }
+
+    /// Was it stopped for a while (Ctrl-Z)? Then its elapsed time says nothing.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.was_stopped
+    }
+
+    fn take(&self, taken: &Taken) {
+        if taken.signal == name::CONT {
+            self.send(name::CONT);
+        } else if taken.signal == name::TSTP && taken.was_sent() {
+            self.send(name::TSTP);
+        } else if ENDING.contains(&taken.signal) {
+            if self.session.told.replace(Some(taken.signal)).is_some() {
+                self.send(name::KILL);
+            } else if taken.was_sent() {
+                self.send(taken.signal);
+            }
+        }
+    }
+
+    /// How it ended, if it has.
+    fn end(&mut self) -> Result<Option<(How, Usage)>, Errno> {
+        let Some(child) = &self.child else { return Err(Errno::ESRCH) };
+        while let Some((change, usage)) = child.change()? {
+            match change {
+                Change::Exited(code) => return Ok(Some((How::Exited(code), usage))),
+                Change::Killed(signal) => return Ok(Some((How::Killed(signal), usage))),
+                Change::Continued => {}
+                Change::Stopped(by) => {
+                    self.was_stopped = true;
+                    stop_too(by);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Its end; None where a shell had to be started instead, for a script without `#!`.
+    fn ended(&mut self, how: How, usage: Usage, elapsed: Duration) -> Result<Option<Ended>, Failure> {
+        let Some(child) = self.child.take() else { return Err(Failure::NoProcess(Errno::ESRCH)) };
+        let pid = child.pid;
+        let Some(refused) = child.refused() else {
+            return Ok(Some(Ended { how, pid, usage, elapsed, not_carried: self.not_carried }));
+        };
+        let Some(by_shell) = self.prepared.by_shell(refused) else {
+            return Err(program::failure(&self.program, &self.prepared.paths, refused));
+        };
+        self.begin = Instant::now();
+        self.child = Some(by_shell.with(self.session.mask, start).map_err(Failure::NoProcess)?);
+        self.prepared = by_shell;
+        Ok(None)
+    }
+}
+
+impl Drop for Process<'_> {
+    fn drop(&mut self) {
+        self.send(name::KILL);
+        while let Some(child) = &self.child {
+            match child.change() {
+                Ok(None) => {
+                    let _ = signal::wait(SignalSet::NONE.with(name::CHLD));
+                }
+                Ok(Some((Change::Exited(_) | Change::Killed(_), _))) | Err(_) => {
+                    // Closes the pipe of its complaint.
+                    let _ = self.child.take().map(Child::refused);
+                }
+                Ok(Some(_)) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Launch<'static> {
+        Launch {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            library: None,
+            variables: Vec::new(),
+            follow: true,
+            streams: [None; 3],
+        }
+    }
+
+    // A request to end is not tested here: the other threads of a test do not hold it back. The zoo does.
+    #[test]
+    fn programs_run_beside_each_other_and_end_in_time() {
+        let session = Session::begin().expect("signals held back");
+        let mut first = session.start(&shell("exec sleep 1000")).expect("started");
+        let mut second = session.start(&shell("exit 5")).expect("started");
+        let ended = second.wait(None).expect("ours").expect("no limit");
+        assert_eq!(ended.how, How::Exited(5));
+        assert!(second.wait(None).is_err(), "it ends once");
+        assert!(first.wait(Some(Duration::from_millis(1))).expect("ours").is_none());
+        let ended = first.stop(Duration::from_secs(60)).expect("ours");
+        assert_eq!(ended.how, How::Killed(name::TERM));
+
+        let mut stubborn = session.start(&shell("trap '' TERM; exec sleep 1000"));
+        let stubborn = stubborn.as_mut().expect("started");
+        // Whether the trap is set by then or not: it ends, by one of the two.
+        let ended = stubborn.stop(Duration::from_millis(200)).expect("ours");
+        assert!([How::Killed(name::TERM), How::Killed(name::KILL)].contains(&ended.how), "{ended:?}");
+
+        let dropped = session.start(&shell("exec sleep 1000")).expect("started");
+        let pid = dropped.child.as_ref().expect("running").pid;
+        drop(dropped);
+        assert_eq!(kill(pid, 0), Err(Errno::ESRCH), "killed and waited for");
+
+        let mut absent = Launch { program: "/no/such/program".into(), ..shell("") };
+        let failure = session.start(&absent).expect("a process").wait(None).expect_err("no program");
+        assert_eq!(failure.exit_code(), 127);
+        absent.program = "a\0b".into();
+        assert!(session.start(&absent).is_err());
+
+        assert_eq!(session.told(), None);
+    }
+}
