@@ -130,11 +130,16 @@ fn wait(parameters: &Parameters, place: &str) {
 
 /// Bytes of this process that are resident now, 0 where the kernel does not tell.
 ///
-/// From `smaps_rollup`, which walks the pages and is exact; `statm` may lag by some pages for each processor.
+/// From `smaps_rollup`, which walks the pages and is exact.
 fn resident() -> u64 {
     let mut room = [0_u8; 1024];
     let length = File::open("/proc/self/smaps_rollup").and_then(|mut file| file.read(&mut room)).unwrap_or(0);
-    resident_in(room.get(..length).unwrap_or_default()).or_else(resident_by_statm).unwrap_or(0)
+    resident_in(room.get(..length).unwrap_or_default()).unwrap_or_else(resident_soon)
+}
+
+/// The same from `statm`, which costs next to nothing and lags by some pages for each processor.
+fn resident_soon() -> u64 {
+    resident_by_statm().unwrap_or(0)
 }
 
 fn resident_in(rollup: &[u8]) -> Option<u64> {

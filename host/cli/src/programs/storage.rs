@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use underbar_verdict::random::Random;
 
-use super::{Parameters, generator, resident, say, wait};
+use super::{Parameters, generator, resident_soon, say, wait};
 
 /// How many pieces are got, and kept at one time.
 pub const PIECES: usize = 50_000;
@@ -33,21 +33,18 @@ type Piece = Option<Box<[MaybeUninit<u8>]>>;
 pub fn get_and_free(parameters: &Parameters) {
     let mut pieces: [Piece; PIECES] = [const { None }; PIECES];
     let mut random = generator(parameters.seed);
-    let before = resident();
     wait(parameters, "before");
     fill(&mut pieces, &mut random, parameters);
     wait(parameters, "got");
     free(&mut pieces);
     wait(parameters, "freed");
-    let after = resident();
-    say(format_args!("resident_before={before} resident_after={after}\n"));
 }
 
 /// 50,000 random gets, the first 20,000 freed, 20,000 more got in their place, all freed.
 pub fn free_some_and_get_again(parameters: &Parameters) {
     let mut pieces: [Piece; PIECES] = [const { None }; PIECES];
     let mut random = generator(parameters.seed);
-    let before = resident();
+    let before = resident_soon();
     wait(parameters, "before");
     fill(&mut pieces, &mut random, parameters);
     let (first, _) = pieces.split_at_mut(AGAIN);
@@ -56,7 +53,7 @@ pub fn free_some_and_get_again(parameters: &Parameters) {
     wait(parameters, "got");
     free(&mut pieces);
     wait(parameters, "freed");
-    let after = resident();
+    let after = resident_soon();
     say(format_args!("resident_before={before} resident_after={after}\n"));
 }
 
