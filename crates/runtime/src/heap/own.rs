@@ -8,6 +8,7 @@ use core::ptr::null_mut;
 
 use underbar_sys::syscall;
 
+/// The first chunk; later ones grow with what there is, so that their kernel calls stay few.
 const CHUNK: usize = 64 * 1024;
 
 /// A store of 64-byte pieces. Under the space's lock.
@@ -15,6 +16,8 @@ pub struct Own {
     at: usize,
     end: usize,
     spare: *mut Spare,
+    /// Bytes got from the kernel for this.
+    chunks: usize,
     /// Bytes got from the kernel for this and for the page map.
     pub bytes: usize,
 }
@@ -29,16 +32,17 @@ unsafe impl Send for Own {}
 impl Own {
     /// Nothing yet.
     pub const fn new() -> Self {
-        Self { at: 0, end: 0, spare: null_mut(), bytes: 0 }
+        Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0 }
     }
 
     /// Zeroed storage, aligned to 64 bytes; null where the kernel has none.
     pub fn get(&mut self, bytes: usize) -> *mut u8 {
         let bytes = bytes.next_multiple_of(64);
         if self.end - self.at < bytes {
-            let chunk = CHUNK.max(bytes.next_multiple_of(4096));
+            let chunk = CHUNK.max((self.chunks / 2).next_multiple_of(4096)).max(bytes.next_multiple_of(4096));
             let Ok(start) = syscall::map_anonymous(chunk) else { return null_mut() };
             self.bytes += chunk;
+            self.chunks += chunk;
             (self.at, self.end) = (start as usize, start as usize + chunk);
         }
         let given = self.at as *mut u8;

@@ -37,6 +37,8 @@ const OUTBOXES: usize = 8;
 /// A batch is sent when it has this many cells or bytes.
 const BATCH_CELLS: u32 = 64;
 const BATCH_BYTES: u32 = 16 * 1024;
+/// Abandoned heaps that keep their empty extents for the next thread.
+const READY: u32 = 4;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
 /// An extent of large cells has room for this many, less one for the word that is not its own.
@@ -163,13 +165,15 @@ pub static DEPARTED: ThreadHeap = ThreadHeap::empty();
 struct Heaps {
     all: *mut ThreadHeap,
     abandoned: *mut ThreadHeap,
+    /// How many are abandoned.
+    waiting: u32,
 }
 
 // SAFETY: followed under the lock only.
 unsafe impl Send for Heaps {}
 
 /// Order of locks: this before [`SPACE`].
-static HEAPS: Lock<Heaps> = Lock::new(Heaps { all: null_mut(), abandoned: null_mut() });
+static HEAPS: Lock<Heaps> = Lock::new(Heaps { all: null_mut(), abandoned: null_mut(), waiting: 0 });
 
 /// Bytes of an extent, by class; smaller where the increment is small. Set once at the start.
 pub static EXTENT_BYTES: AtomicUsize = AtomicUsize::new(64 * 1024);
@@ -199,6 +203,7 @@ pub fn acquire() -> *mut ThreadHeap {
         // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
         unsafe {
             heaps.abandoned = (*heap).next_abandoned;
+            heaps.waiting -= 1;
             (*heap).inbox.attend();
         }
     }
@@ -217,9 +222,14 @@ pub unsafe fn abandon(heap: *mut ThreadHeap) {
         let last = (*heap).inbox.leave();
         (*heap).put_chain(last);
         (*heap).settle_all();
-        (*heap).release_empty();
+        // The heap that waits on top is the next to be taken: its extents are kept ready, as threads that come and go
+        // would get the same again and again. Those below may wait for long.
+        if heaps.waiting >= READY {
+            (*heap).release_empty();
+        }
         (*heap).next_abandoned = heaps.abandoned;
         heaps.abandoned = heap;
+        heaps.waiting += 1;
     }
 }
 

@@ -11,12 +11,12 @@
 //! ```
 //!
 //! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how
-//! deep a thread ever went. It is looked up when the thread ends, when the process ends, and while other threads
+//! deep a thread ever went (a frame of more than a MiB that is not touched hides what is below it). It is looked up when the thread ends, when the process ends, and while other threads
 //! end. What the last user of a recycled stack left behind is given back when the next thread starts, so that it
 //! is not counted twice; a stack that the program brought itself is not touched, and not measured.
 //!
 //! Exactness: to the page, downwards from where the thread's function began. All stacks at one time are looked at
-//! when a thread ends or the process does, so what came and went between is missed: sampled.
+//! when some threads end and when the process does, so what came and went between is missed: sampled.
 //! Not here: what stacks are filled with (`fill`), and segments of stacks. Linux gives each stack as one mapping, and underbar does not change that.
 
 pub mod fill;
@@ -37,8 +37,8 @@ use crate::{heap, ledger};
 const PAGE: usize = 4096;
 /// No stack is made smaller than this by THREADSTACK.
 const LEAST: usize = 256 * 1024;
-/// Up to this many threads, all are looked at whenever one ends; with more, each sixteenth time.
-const FEW: u64 = 16;
+/// All stacks are looked at when the first, second, fourth ... thread ends, and then each time so many have ended.
+const SELDOM: u64 = 256;
 
 /// A running thread. Lives in storage of our own until the thread has ended.
 #[repr(C)]
@@ -284,22 +284,25 @@ fn forget_last_user(low: usize, base: usize) {
     }
 }
 
-/// Bytes used of a stack that begins at `base` and may go down to `low`.
+/// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time: a
+/// stack on which a whole MiB was jumped over counts down to there.
 fn used(low: usize, base: usize) -> usize {
     let mut resident = [0_u8; 256];
-    let mut at = low & !(PAGE - 1);
-    while at < base {
-        let pages = ((base - at).div_ceil(PAGE)).min(resident.len());
-        let resident = &mut resident[..pages];
-        if syscall::mincore(at, resident).is_err() {
-            return 0;
+    let mut lowest = base;
+    let mut end = base.next_multiple_of(PAGE);
+    while end > low {
+        let start = end.saturating_sub(resident.len() * PAGE).max(low & !(PAGE - 1));
+        let resident = &mut resident[..(end - start) / PAGE];
+        if syscall::mincore(start, resident).is_err() {
+            return base - lowest;
         }
-        if let Some(page) = resident.iter().position(|state| state & 1 != 0) {
-            return base - (at + page * PAGE);
+        match resident.iter().position(|state| state & 1 != 0) {
+            Some(page) => lowest = lowest.min(start + page * PAGE),
+            None => break,
         }
-        at += pages * PAGE;
+        end = start;
     }
-    0
+    base - lowest
 }
 
 /// Bytes used of the first thread's stack.
@@ -335,7 +338,7 @@ unsafe extern "C" fn ends(record: *mut u8) {
         let mut stacks = STACKS.lock();
         note(&*record);
         stacks.ended += 1;
-        if stacks.live <= FEW || stacks.ended.is_multiple_of(16) {
+        if stacks.ended.is_power_of_two() || stacks.ended.is_multiple_of(SELDOM) {
             look_at_all(&stacks);
         }
         let (next, previous) = ((*record).next, (*record).previous);
