@@ -49,6 +49,19 @@ const FILE: &str = "underbar.opts";
 
 /// The flags of `tune`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar tune -- ./prog --its --own --flags
+  underbar tune --time 5m --check out.o -- g++ -c file.cpp -o out.o
+  underbar tune --try 'HEAP(64M,16M,,KEEP)' --setup 'rm -f t.db' -- sqlite3 t.db < inserts.sql
+  underbar tune --ready 'redis-cli ping' --load 'redis-benchmark -q -n 20000' -- redis-server
+
+Every run reads the same standard input, from its start; where that is a terminal, nothing. Its standard output is
+captured and compared, under --load that of COMMAND. Ctrl-C ends with what there is.
+
+Exit status: 0 where there is a verdict; 1 with --require-gain if no set was kept; 2 if there is none (usage, files,
+a program that fails); 125 where underbar itself fails, 126 and 127 where the program cannot be executed or found;
+128 and the signal's number where it was interrupted.")]
 pub struct Tune {
     /// Run-time options for all arms but plain, as in HEAP(64M,16M,,KEEP)
     #[arg(long, value_name = "TEXT")]
