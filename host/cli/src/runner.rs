@@ -109,6 +109,21 @@ impl Runner<'_> {
         Ok(Finished { ended, report, no_accounts })
     }
 
+    /// As [`Runner::run_by`], with accounts kept but not read.
+    ///
+    /// # Errors
+    /// Those of `by`.
+    pub fn run_unread<E>(
+        &self,
+        program: &OsStr,
+        arguments: &[OsString],
+        by: impl FnOnce(&Launch<'_>) -> Result<Ended, E>,
+    ) -> Result<Ended, E> {
+        let text = self.layers.text();
+        let ledger = self.library.and_then(|_| LedgerFile::create(text.as_bytes()).ok());
+        by(&self.launch(program, arguments, ledger.as_ref()))
+    }
+
     /// The program, ready to be started with this ledger.
     pub fn launch(&self, program: &OsStr, arguments: &[OsString], ledger: Option<&LedgerFile>) -> Launch<'_> {
         let mut variables: Vec<(OsString, OsString)> = ledger.map(LedgerFile::variable).into_iter().collect();

@@ -49,6 +49,18 @@ const SCHEMA: &str = "underbar.compare/1";
 
 /// The flags of `compare`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar compare --opts plain --opts default -- ./prog
+  underbar compare --opts 'HEAP(32K,32K,,FREE)' --opts 'HEAP(64M,16M,,KEEP)' --primary rss -- ./prog
+  underbar compare --runs 30 --json -o result.json --opts plain --opts '' -- perl script.pl
+
+The first set is the reference. Every run reads the same standard input, from its start; where that is a terminal,
+nothing. Ctrl-C ends with what there is.
+
+Exit status: 0 where there is a result, whatever it says; 2 if there is none (usage, files, a program that fails);
+125 where underbar itself fails, 126 and 127 where the program cannot be executed or found; 128 and the signal's
+number where it was interrupted.")]
 pub struct Compare {
     /// Options of an arm, twice or more: as in HEAP(64M,16M); `plain` for no underbar, `default` for no options
     #[arg(long, value_name = "TEXT", required = true)]

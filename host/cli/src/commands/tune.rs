@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use underbar_advise::{Suggestion, advise};
 use underbar_launch::Session;
 use underbar_options::WhereSet;
+use underbar_report::Report;
 use underbar_report::units::{self, counted};
 use underbar_verdict::compare::Question;
 use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
@@ -48,6 +49,19 @@ const FILE: &str = "underbar.opts";
 
 /// The flags of `tune`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar tune -- ./prog --its --own --flags
+  underbar tune --time 5m --check out.o -- g++ -c file.cpp -o out.o
+  underbar tune --try 'HEAP(64M,16M,,KEEP)' --setup 'rm -f t.db' -- sqlite3 t.db < inserts.sql
+  underbar tune --ready 'redis-cli ping' --load 'redis-benchmark -q -n 20000' -- redis-server
+
+Every run reads the same standard input, from its start; where that is a terminal, nothing. Its standard output is
+captured and compared, under --load that of COMMAND. Ctrl-C ends with what there is.
+
+Exit status: 0 where there is a verdict; 1 with --require-gain if no set was kept; 2 if there is none (usage, files,
+a program that fails); 125 where underbar itself fails, 126 and 127 where the program cannot be executed or found;
+128 and the signal's number where it was interrupted.")]
 pub struct Tune {
     /// Run-time options for all arms but plain, as in HEAP(64M,16M,,KEEP)
     #[arg(long, value_name = "TEXT")]
@@ -147,14 +161,15 @@ impl Tune {
         progress.say(&self.how_often());
 
         let measured = self.measure(&task, &default, &mut progress, outcome)?;
-        outcome.suggestions = advise(&measured.report);
-        outcome.measured = serde_json::to_value(&measured.report).ok();
+        let (measured, report) = measured;
+        outcome.suggestions = advise(&report);
+        outcome.measured = serde_json::to_value(&report).ok();
         progress.clear();
         self.say(&self.measured_lines(&measured.sample, outcome.repeatable));
         self.say(&lines(&outcome.suggestions, self.risky));
-        let sets = candidates(&measured.report, &outcome.suggestions, self.risky, &self.given);
+        let sets = candidates(&report, &outcome.suggestions, self.risky, &self.given);
         let each = measured.all_of_it;
-        drop(measured);
+        drop((measured, report));
         let ground = Ground { task: &task, default: &default, begin, each };
         if sets.is_empty() {
             return self.without(&ground, &mut progress, outcome);
@@ -180,17 +195,17 @@ impl Tune {
         }
     }
 
-    /// Two runs under the default options; the second one's figures.
+    /// Two runs under the default options; the second one's figures and accounts.
     fn measure(
         &self,
         task: &Task<'_>,
         default: &Layers,
         progress: &mut Progress,
         outcome: &mut Outcome,
-    ) -> Result<Once, Stop> {
+    ) -> Result<(Once, Report), Stop> {
         progress.phase("measuring", 2);
         progress.run(Arm::DEFAULT.name());
-        let mut first = task.once(Way::Under(default))?;
+        let mut first = task.with_report(Way::Under(default))?;
         progress.ran();
         first.must_have_had_the_library()?;
         if first.fault.is_some() {
@@ -199,11 +214,14 @@ impl Tune {
             first.must_have_ended_well("under underbar only, not plain")?;
         }
         progress.run(Arm::DEFAULT.name());
-        let mut second = task.once(Way::Under(default))?;
+        let mut second = task.with_report(Way::Under(default))?;
         progress.ran();
         second.must_have_ended_well(Arm::DEFAULT.name())?;
         outcome.repeatable = first.sample.output == second.sample.output;
-        Ok(second)
+        match second.report.take() {
+            Some(report) => Ok((second, report)),
+            None => Err(Stop::NoLibrary("no accounts were kept".to_owned())),
+        }
     }
 
     fn measured_lines(&self, sample: &Sample, repeatable: bool) -> String {

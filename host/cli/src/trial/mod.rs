@@ -10,7 +10,7 @@
 //! Invariant: the runs of all arms differ in nothing but the library and the options: the same input from its
 //! start, the same kind of files in place of the streams, the same commands around.
 //! Memory: the kernel counts what we have resident at the fork as the program's first peak. So outputs lie in
-//! files, never in memory, and a ledger is gone before the next run starts.
+//! files, never in memory, and accounts are read only of the runs that are measured for suggestions.
 //! Not here: what the figures mean (`verdict`), and which options to try (`advise`).
 
 pub mod candidate;

@@ -95,9 +95,9 @@ pub struct Once {
     pub sample: Sample,
     /// Why it failed, if it did.
     pub fault: Option<Fault>,
-    /// Its accounts, as far as there are some.
-    pub report: Report,
-    /// Why there are none, where there should be.
+    /// Its accounts, where they were asked for.
+    pub report: Option<Report>,
+    /// Why there are no accounts, where there should be some.
     pub no_accounts: Option<String>,
     /// Why it ran without the library, where it should have had it.
     pub not_carried: Option<&'static str>,
@@ -116,19 +116,28 @@ struct Seen {
 impl Task<'_> {
     /// Runs the program once.
     pub fn once(&self, way: Way<'_>) -> Result<Once, Stop> {
+        self.repeated(way, false)
+    }
+
+    /// Runs the program once, and reads its accounts.
+    pub fn with_report(&self, way: Way<'_>) -> Result<Once, Stop> {
+        self.repeated(way, true)
+    }
+
+    fn repeated(&self, way: Way<'_>, report: bool) -> Result<Once, Stop> {
         loop {
             // A run that was stopped for a while is made again: its times say nothing, and nobody failed.
-            if let Some(once) = self.attempt(way)? {
+            if let Some(once) = self.attempt(way, report)? {
                 return Ok(once);
             }
         }
     }
 
-    fn attempt(&self, way: Way<'_>) -> Result<Option<Once>, Stop> {
+    fn attempt(&self, way: Way<'_>, report: bool) -> Result<Option<Once>, Stop> {
         let begin = Instant::now();
         self.go_on()?;
         self.around("--setup", self.flags.setup.as_deref())?;
-        let measured = self.measured(way);
+        let measured = self.measured(way, report);
         let cleaned = self.around("--cleanup", self.flags.cleanup.as_deref());
         let (mut once, seen) = measured?;
         cleaned?;
@@ -137,7 +146,7 @@ impl Task<'_> {
         Ok((!seen.was_stopped).then_some(once))
     }
 
-    fn measured(&self, way: Way<'_>) -> Result<(Once, Seen), Stop> {
+    fn measured(&self, way: Way<'_>, report: bool) -> Result<(Once, Seen), Stop> {
         let [mut output, server_output, error] = [files::nameless()?, files::nameless()?, files::nameless()?];
         (&self.input).rewind()?;
         let none = Layers::new(self.flags.opts_base.into());
@@ -149,7 +158,7 @@ impl Task<'_> {
         let streams = [Some(&self.input), Some(captured), Some(&error)];
         let runner = Runner { library, layers, follow: true, streams };
         let mut seen = Seen { fault: None, was_stopped: false };
-        let finished = runner.run_by(self.program, self.arguments, |launch| {
+        let by = |launch: &Launch<'_>| {
             let mut process = self.session.start(launch)?;
             let ended = match &self.flags.load {
                 Some(load) => self.under_load(&mut process, load, [&output, &error], &mut seen),
@@ -157,10 +166,16 @@ impl Task<'_> {
             };
             seen.was_stopped |= process.was_stopped();
             ended
-        })?;
+        };
+        let (ended, report, no_accounts) = if report {
+            let Finished { ended, report, no_accounts } = runner.run_by(self.program, self.arguments, by)?;
+            (ended, Some(report), no_accounts)
+        } else {
+            // Accounts are kept, as they are for the user, but not read: what is read stays in our memory.
+            (runner.run_unread(self.program, self.arguments, by)?, None, None)
+        };
         self.go_on()?;
         let print = files::fingerprint(&mut output, &self.flags.check)?;
-        let Finished { ended, report, no_accounts } = finished;
         let sample = Sample {
             cpu_ns: ended.usage.user_nanoseconds() + ended.usage.system_nanoseconds(),
             elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),
