@@ -17,9 +17,7 @@
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use underbar_sys::syscall;
-
-use super::{MAIN_BASE, PAGE, lowest_resident};
+use super::{MAIN_BASE, lowest_resident};
 
 /// Below the stack pointer: the red zone, and what this file's functions themselves use.
 const MARGIN: usize = 512;
@@ -28,44 +26,53 @@ static BYTE: AtomicU32 = AtomicU32::new(0);
 /// Whether the first thread's unused stack is to be cleared before `main`.
 static CLEAR: AtomicU32 = AtomicU32::new(0);
 
-// The thread's low-water mark: a second word like that of `heap::slot`.
+// Three words of the thread's own, like that of `heap::slot`: its low-water mark, and between which addresses its
+// stack lies. Until the bounds are known nothing is filled.
 global_asm!(
-    ".section .tdata.underbar_low_water,\"awT\",@progbits",
+    ".section .tdata.underbar_frames,\"awT\",@progbits",
     ".p2align 3",
-    ".hidden underbar_low_water",
-    ".globl underbar_low_water",
-    ".type underbar_low_water,@object",
-    ".size underbar_low_water,8",
-    "underbar_low_water:",
+    ".hidden underbar_frames",
+    ".globl underbar_frames",
+    ".type underbar_frames,@object",
+    ".size underbar_frames,24",
+    "underbar_frames:",
     ".quad -1",
+    ".quad -1",
+    ".quad 0",
     ".text",
 );
 
-fn low_water() -> usize {
-    let mark: usize;
-    // SAFETY: reads the thread's word.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + underbar_low_water@GOTTPOFF]",
-            "mov {mark}, qword ptr fs:[{offset}]",
-            offset = out(reg) _,
-            mark = lateout(reg) mark,
-            options(readonly, nostack, preserves_flags)
-        );
-    }
-    mark
+/// The thread's words.
+#[repr(C)]
+struct Frames {
+    /// The lowest stack pointer since the last fill.
+    mark: usize,
+    /// The stack: nothing below or above is written. A program that switches stacks runs on one that is not in here.
+    low: usize,
+    high: usize,
 }
 
-fn set_low_water(mark: usize) {
-    // SAFETY: writes the thread's word.
+fn frames() -> *mut Frames {
+    let frames;
+    // SAFETY: computes the address of the thread's words.
     unsafe {
         asm!(
-            "mov {offset}, qword ptr [rip + underbar_low_water@GOTTPOFF]",
-            "mov qword ptr fs:[{offset}], {mark}",
-            offset = out(reg) _,
-            mark = in(reg) mark,
-            options(nostack, preserves_flags)
+            "mov {frames}, qword ptr fs:[0]",
+            "add {frames}, qword ptr [rip + underbar_frames@GOTTPOFF]",
+            frames = out(reg) frames,
+            options(readonly, nostack)
         );
+    }
+    frames
+}
+
+/// Tells where the calling thread's stack lies.
+pub fn set_bounds(low: usize, high: usize) {
+    if BYTE.load(Ordering::Relaxed) != 0 {
+        // SAFETY: the thread's own words.
+        unsafe { (*frames()).low = low };
+        // SAFETY: as above.
+        unsafe { (*frames()).high = high };
     }
 }
 
@@ -86,10 +93,15 @@ pub fn configure(clear: bool, byte: Option<u8>) {
 /// Before `main`, in the first thread: clears the stack that is not in use, if that is asked for. Pages that were
 /// never touched are zero already, and stay untouched.
 pub fn before_main() {
+    const DEEPEST: usize = 64 << 20;
+    let base = MAIN_BASE.load(Ordering::Relaxed);
+    set_bounds(base.saturating_sub(DEEPEST), base);
     if CLEAR.load(Ordering::Relaxed) != 0
-        && let Some(lowest) = lowest_resident(MAIN_BASE.load(Ordering::Relaxed))
+        && let Some(lowest) = lowest_resident(base)
     {
-        write(lowest, stack_pointer() - MARGIN, 0);
+        let top = stack_pointer() - MARGIN;
+        // SAFETY: resident pages of this thread's stack, below its pointer by more than the red zone and this frame.
+        unsafe { (lowest as *mut u8).write_bytes(0, top.saturating_sub(lowest)) };
     }
 }
 
@@ -98,8 +110,10 @@ pub fn before_main() {
 pub fn entered() {
     if BYTE.load(Ordering::Relaxed) != 0 {
         let pointer = stack_pointer();
-        if pointer < low_water() {
-            set_low_water(pointer);
+        // SAFETY: the thread's own words.
+        let frames = unsafe { &mut *frames() };
+        if (frames.low..frames.mark.min(frames.high)).contains(&pointer) {
+            frames.mark = pointer;
         }
     }
 }
@@ -110,21 +124,13 @@ pub fn left() {
     let byte = BYTE.load(Ordering::Relaxed);
     if byte != 0 {
         let top = stack_pointer() - MARGIN;
-        let mark = low_water();
-        if mark < top {
-            write(mark, top, byte as u8);
-            set_low_water(top);
+        // SAFETY: the thread's own words.
+        let frames = unsafe { &mut *frames() };
+        if frames.mark < top && top < frames.high {
+            // SAFETY: from the lowest place that the thread's stack pointer was at, on this same stack, up to below its
+            // pointer by more than the red zone and this function's frame.
+            unsafe { (frames.mark as *mut u8).write_bytes(byte as u8, top - frames.mark) };
+            frames.mark = top;
         }
     }
-}
-
-fn write(from: usize, to: usize, byte: u8) {
-    // A mark of another stack (the program switched stacks) lies far away, or in what is not mapped.
-    const DEEPEST: usize = 64 << 20;
-    if from >= to || to - from > DEEPEST || syscall::mincore(from & !(PAGE - 1), &mut [0]).is_err() {
-        return;
-    }
-    // SAFETY: below the stack pointer by more than the red zone and this function's frame; pages from the lowest
-    // that the thread used up to here belong to its stack.
-    unsafe { (from as *mut u8).write_bytes(byte, to - from) };
 }

@@ -235,6 +235,7 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
         if (*record).size != 0 {
             (*record).low = low_of((*record).size);
             forget_last_user((*record).low, base);
+            fill::set_bounds((*record).low, base);
         }
         let mut stacks = STACKS.lock();
         (*record).next = stacks.first;
