@@ -1,6 +1,6 @@
 //! Signals of the launcher: which are ignored, which are held back, who sent one.
 //!
-//! Invariant: a signal in the blocked set is taken only by [`wait`] and [`wait_for`], so no handler of ours exists.
+//! Invariant: a signal in the blocked set is taken only by [`wait_for`], so no handler of ours exists.
 //! Not here: what to do about a signal (`host/launch`).
 
 use crate::syscall::{Errno, Result, number, syscall6};
@@ -102,18 +102,7 @@ fn change_mask(how: usize, set: SignalSet) -> Result<SignalSet> {
     Ok(before)
 }
 
-/// Sleeps until a signal of `set` (held back by [`block`]) is there, and takes it.
-/// Comes back for nothing ([`Errno::EINTR`]) never: it waits on.
-pub fn wait(set: SignalSet) -> Result<Taken> {
-    loop {
-        match take(set, None) {
-            Err(Errno::EINTR) => {}
-            result => return result,
-        }
-    }
-}
-
-/// As [`wait`], for at most `limit`; None where no signal came, which may be said before the limit is over.
+/// Sleeps until a signal of `set` (held back by [`block`]) is there, for at most `limit`, and takes it; None where no signal came, which may be said before the limit is over.
 pub fn wait_for(set: SignalSet, limit: Duration) -> Result<Option<Taken>> {
     let limit = [limit.as_secs() as i64, i64::from(limit.subsec_nanos())];
     match take(set, Some(&limit)) {

@@ -83,8 +83,8 @@ impl Ended {
 }
 
 impl Launch<'_> {
-    /// Runs the program to its end. In a process with several threads, the others must hold back all signals:
-    /// what is sent to the process goes to any thread that does not.
+    /// Runs the program to its end. In a process with several threads, the others should hold back all signals:
+    /// what is sent to the process goes to any thread that does not. The end of the program is seen all the same.
     pub fn run(&self) -> Result<Ended, Failure> {
         let not_carried = self.not_carried();
         let prepared = Prepared::new(self, not_carried)?;
@@ -165,11 +165,15 @@ fn run_once(
     }
 }
 
+/// So often a child is asked after that has sent no signal: one that was meant for us may have gone to a thread
+/// that does not hold it back.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
 /// Stays with the child until it ends.
 fn attend(child: &Child, taken: SignalSet) -> Result<(How, Usage), Errno> {
     let mut is_stopped = false;
     loop {
-        let signal = signal::wait(taken)?;
+        let signal = signal::wait_for(taken, LOOK_AGAIN)?;
         while let Some((change, usage)) = child.change()? {
             match change {
                 Change::Exited(code) => return Ok((How::Exited(code), usage)),
@@ -181,6 +185,7 @@ fn attend(child: &Child, taken: SignalSet) -> Result<(How, Usage), Errno> {
                 }
             }
         }
+        let Some(signal) = signal else { continue };
         match signal.signal {
             name::CHLD => {}
             // The shell continues the whole group; only a child that was left out needs ours.

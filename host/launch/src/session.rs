@@ -23,7 +23,7 @@ use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
 use underbar_sys::syscall::{Errno, getpid, kill};
 
 use crate::program::{self, Failure};
-use crate::run::{Ended, How, Prepared, stop_too};
+use crate::run::{Ended, How, LOOK_AGAIN, Prepared, stop_too};
 use crate::{Launch, Reason};
 
 /// What asks us to end.
@@ -128,13 +128,13 @@ impl Process<'_> {
                 }
             }
             let taken = match patience {
-                None => signal::wait(self.session.taken).map(Some),
+                None => signal::wait_for(self.session.taken, LOOK_AGAIN),
                 Some(patience) => {
                     let left = patience.saturating_sub(asked.elapsed());
                     if left.is_zero() {
                         return Ok(None);
                     }
-                    signal::wait_for(self.session.taken, left)
+                    signal::wait_for(self.session.taken, left.min(LOOK_AGAIN))
                 }
             };
             if let Some(taken) = taken.map_err(Failure::NoProcess)? {
@@ -226,7 +226,7 @@ impl Drop for Process<'_> {
         while let Some(child) = &self.child {
             match child.change() {
                 Ok(None) => {
-                    let _ = signal::wait(SignalSet::NONE.with(name::CHLD));
+                    let _ = signal::wait_for(SignalSet::NONE.with(name::CHLD), LOOK_AGAIN);
                 }
                 Ok(Some((Change::Exited(_) | Change::Killed(_), _))) | Err(_) => {
                     // Closes the pipe of its complaint.
