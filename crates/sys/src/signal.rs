@@ -49,7 +49,7 @@ impl SignalSet {
     }
 }
 
-/// A signal that was taken by [`wait`], and where it came from: the head of the kernel's `siginfo_t`.
+/// A signal that was taken by [`wait_for`], and where it came from: the head of the kernel's `siginfo_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Taken {
@@ -212,7 +212,7 @@ mod tests {
         let set = SignalSet::NONE.with(name::USR1);
         let before = block(set).expect("held back");
         send_to_myself(name::USR1);
-        let taken = wait(set).expect("taken");
+        let taken = wait_for(set, Duration::from_secs(60)).expect("asked").expect("there");
         assert_eq!((taken.signal, taken.sender), (name::USR1, getpid()));
         assert!(wait_for(set, Duration::ZERO).expect("asked").is_none(), "it is taken once");
         send_to_myself(name::USR1);
