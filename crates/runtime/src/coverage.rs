@@ -60,6 +60,8 @@ static MADE: Lock<Regions> =
 
 /// Remembers that code at `caller` mapped anonymous memory, and looks if there is much more than before.
 pub fn mapped(start: usize, bytes: usize, caller: usize) {
+    // A length need not be whole pages; what is mapped is.
+    let bytes = bytes.next_multiple_of(PAGE);
     if let Some(mut made) = MADE.try_lock() {
         let at = made.next;
         let last = at.checked_sub(1).unwrap_or(REGIONS - 1);
@@ -212,7 +214,7 @@ fn resident_in(start: usize, end: usize, pages_left: &mut usize) -> u64 {
     let mut bytes = 0;
     let mut at = start;
     while at < end {
-        let pages = ((end - at) / PAGE).min(states.len());
+        let pages = (end - at).div_ceil(PAGE).min(states.len());
         let states = &mut states[..pages];
         *pages_left = pages_left.saturating_sub(pages);
         if *pages_left == 0 || syscall::mincore(at, states).is_err() {
@@ -407,6 +409,20 @@ mod tests {
         let expected = lines.lines().count();
         assert!(starts.len().abs_diff(expected) <= 2, "{} mappings seen, {expected} there", starts.len());
         assert!(starts.is_sorted());
+    }
+
+    /// A look came to no end where a program had mapped a length that is not whole pages.
+    #[test]
+    fn lengths_need_not_be_whole_pages() {
+        let start = syscall::map_anonymous(10 * PAGE).expect("memory") as usize;
+        // SAFETY: a page of the mapping.
+        unsafe { ((start + 9 * PAGE) as *mut u8).write(1) };
+        mapped(start, 9 * PAGE + 3136, 1);
+        let mut found = Found { others: 0, owners: [(0, Who::Nobody); OWNERS], pages: 1000 };
+        let whole = Mapping { start, end: start + 10 * PAGE, is_writable: true, has_file: false, name: b"" };
+        judge(&whole, &mut found);
+        assert_eq!(found.others, PAGE as u64);
+        assert_eq!(resident_in(start, start + 9 * PAGE + 1, &mut 1000), PAGE as u64);
     }
 
     #[test]

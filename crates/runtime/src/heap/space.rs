@@ -35,6 +35,8 @@ const MIB: usize = 1 << 20;
 pub const WORTH_A_PURGE: usize = MIB;
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
 const HUGE_PAGE: usize = 2 * MIB;
+/// A large element that shrinks by this much gives its pages back.
+const WORTH_CUTTING: usize = 256 * 1024;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
 /// and empties its heap in turns, too short for anybody to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
@@ -291,6 +293,9 @@ impl Space {
             let after = Block(block.0 + size);
             let after_free = block.is_after_free();
             if want <= size {
+                if size - want >= WORTH_CUTTING && self.cut(segment, block, want) {
+                    return Some(segment.whole());
+                }
                 // Little is gained by giving back less than a cache line, and much lost if it grows again.
                 if size - want >= 64 {
                     block.set_used(want, after_free);
@@ -355,6 +360,38 @@ impl Space {
         }
     }
 
+    /// Gives the end of a segment back to the kernel, when the element that the segment was made for shrinks to
+    /// `want` block bytes and nothing else lies there. True if done: then the segment is the element's alone.
+    ///
+    /// # Safety
+    /// The block is in use and larger than that; nobody relies on the rest of it.
+    unsafe fn cut(&mut self, segment: &mut Segment, block: Block, want: usize) -> bool {
+        let size =
+            (want + SEGMENT_LOSS).next_multiple_of(PAGE).max(self.policy.increment.next_multiple_of(PAGE));
+        let keeps = self.policy.disposition == Disposition::Keep;
+        // SAFETY: the caller's promise; blocks behind it are those of the segment.
+        unsafe {
+            let rest = Block(block.0 + block.size());
+            let rest_bytes = segment.end() - rest.0;
+            let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
+            if keeps || !segment.alone || block != segment.first() || !is_alone || size >= segment.size {
+                return false;
+            }
+            if rest_bytes > 0 {
+                self.index.remove(rest, rest_bytes);
+            }
+            // The kernel shrinks a mapping where it is.
+            if !self.move_pages(segment, size) {
+                if rest_bytes > 0 {
+                    self.index.insert(rest, rest_bytes);
+                }
+                return false;
+            }
+            block.set_used(segment.whole(), false);
+        }
+        true
+    }
+
     /// Gives a segment another size and place. False where that cannot be: then it is as it was.
     ///
     /// # Safety
@@ -387,8 +424,8 @@ impl Space {
             segment.entered = if known { segment.start } else { segment.start + size };
             self.enter_pages(segment, segment.start + size);
         }
-        self.bytes += size - old_size;
-        ledger::add(Key::HeapSegmentBytesTotal, (size - old_size) as u64);
+        self.bytes = self.bytes - old_size + size;
+        ledger::add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
         self.note_bytes();
         true
     }

@@ -310,6 +310,37 @@ fn a_large_element_grows_by_moving_its_pages() {
 }
 
 #[test]
+fn a_large_element_that_shrinks_gives_its_pages_back() {
+    let _turn = ONE_AT_A_TIME.lock();
+    for (policy, left) in [(Policy::AUTO, (1 << 20) + PAGE), (FREE_SMALL, (1 << 20) + PAGE), (KEEP_SMALL, 0)]
+    {
+        let mut model = Model::new(policy);
+        model.space.get(1, 16).expect("storage");
+        let before = model.space.bytes;
+        let element = model.space.get(9 << 20, 16).expect("storage");
+        let whole = model.space.bytes - before;
+        model.fill(element.address, 1 << 20, false);
+        // SAFETY: the element is in use.
+        let resized = unsafe { model.space.resize(element.address, 1 << 20) };
+        assert!(resized.is_some());
+        Model::check(&model.in_use[0], 1 << 20);
+        assert_eq!(model.space.bytes - before, if left == 0 { whole } else { left }, "{policy:?}");
+        if left > 0 {
+            assert!(map::lookup(element.address + (5 << 20)).is_null(), "no longer ours");
+        }
+        // Down to what no segment is: the increment is a minimum.
+        // SAFETY: as above.
+        unsafe { model.space.resize(element.address, 100) };
+        model.in_use[0].bytes = 100;
+        if policy.increment > 0 && left > 0 {
+            assert_eq!(model.space.bytes - before, policy.increment);
+        }
+        model.walk();
+        model.free_all();
+    }
+}
+
+#[test]
 fn what_stands_before_another_element_is_not_moved_with_it() {
     let _turn = ONE_AT_A_TIME.lock();
     let mut space = Space::new();
