@@ -9,10 +9,13 @@ use crate::counter::{
     Fold, Unit,
 };
 
-/// What may be missing from gets and frees while a process runs or after it was killed: a thread counts when
-/// a list of cells is used up, and publishes when enough has gathered.
-const BATCH: Exactness =
-    Within("1,024 requests or 64 KiB, and one list of cells for each cell size, of every running thread");
+/// What may be missing from gets and frees while a process runs or after it was killed: a thread counts gets when
+/// a list of cells is used up, frees when an eighth of an extent has come back, and publishes when enough has
+/// gathered; what other threads free it counts when it next needs cells.
+const BATCH: Exactness = Within(
+    "of every running thread, 1,024 requests or 64 KiB, one list of cells for each cell size, an eighth of the cells of \
+     each extent (64 KiB), and what others gave back since it last needed cells",
+);
 
 macro_rules! counters {
     ($($name:ident = $key:literal, $label:literal, $unit:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
@@ -60,8 +63,8 @@ counters! {
         "First sub-option of HEAP in force; 0 for AUTO.";
     HeapIncrementSize = "heap.increment_size", "Increment size", Bytes, live Exact, killed Exact, Max,
         "Second sub-option of HEAP in force; 0 for AUTO.";
-    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than the increment", Count, live Exact, killed Exact, Sum,
-        "Segments made larger than the increment for one request that needed it.";
+    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than HEAP says", Count, live Exact, killed Exact, Sum,
+        "Segments made larger than the initial size or the increment for one request that needed it.";
     HeapLargestRequest = "heap.largest_request", "Largest request", Bytes, live Within("requests of up to 1 KiB are not looked at one by one"), killed Within("requests of up to 1 KiB are not looked at one by one"), Max,
         "The largest single request for heap storage, in bytes as asked for.";
     HeapPurges = "heap.purges", "Times unused pages were given back", Count, live Exact, killed Exact, Sum,

@@ -44,8 +44,7 @@ unsafe extern "C" fn realloc(address: *mut c_void, size: usize) -> *mut c_void {
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn reallocarray(address: *mut c_void, count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
-        start::set_errno(ENOMEM);
-        return null_mut();
+        return heap::refuse().cast();
     };
     // SAFETY: the caller's contract is that of C.
     unsafe { heap::realloc(address.cast(), bytes).cast() }
@@ -99,8 +98,7 @@ pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     let Some(size) = size.max(1).checked_next_multiple_of(4096) else {
-        start::set_errno(ENOMEM);
-        return null_mut();
+        return heap::refuse().cast();
     };
     // SAFETY: the caller's contract is that of C.
     unsafe { heap::aligned(4096, size).cast() }

@@ -75,6 +75,8 @@ unsafe extern "C" fn thread_ends(heap: *mut u8) {
 }
 
 extern "C" fn before_fork() {
+    // What this thread counted and did not publish would be counted by both.
+    heap::settle();
     stack::before_fork();
     heap::before_fork();
 }

@@ -35,8 +35,8 @@ pub struct Extent {
     pub owner: AtomicUsize,
     /// Cells that their owner freed, latest first.
     pub list: *mut Cell,
-    /// How many more cells must come back until somebody looks: at the last one of the extent, or, in a
-    /// full one, when it is worth taking cells from again.
+    /// How many more cells must come back until somebody looks: at the last one of the extent, or at an eighth of
+    /// them, when a full one is worth taking cells from again and frees are counted.
     pub countdown: u32,
     /// Cells out beyond the countdown.
     pub held: u32,
@@ -99,6 +99,13 @@ impl Extent {
     /// Cells handed out and not back.
     pub fn out(&self) -> u32 {
         self.countdown + self.held
+    }
+
+    /// Counts on to the next look, at an eighth of the cells or the last one: so much is not known to be back.
+    pub fn count_on(&mut self) {
+        let step = (self.capacity / 8).max(1).min(self.held);
+        self.countdown = step;
+        self.held -= step;
     }
 
     /// Carves at most `count` cells and links them; returns the first, and how many.

@@ -88,6 +88,11 @@ impl Inbox {
         }
     }
 
+    /// The newest of what has come and waits; null for nothing. By the owner: it all stays until he takes it.
+    pub fn waiting(&self) -> *mut Cell {
+        (self.head.load(Ordering::Acquire) & !UNATTENDED) as *mut Cell
+    }
+
     /// The owner goes; what has come until then is its to put away. Under the owners' lock.
     pub fn leave(&self) -> *mut Cell {
         #[cfg(seeded_bug = "late_leave")]

@@ -171,6 +171,9 @@ unsafe fn get(size: usize, align: usize) -> Got {
         // SAFETY: this thread owns its heap.
         let cell = unsafe { (*heap).get(class) };
         if !cell.is_null() {
+            if size > LARGEST_SMALL {
+                ledger::raise(Key::HeapLargestRequest, size as u64);
+            }
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
         return out_of_storage();
@@ -194,6 +197,11 @@ fn class_for(size: usize, align: usize) -> Option<usize> {
         return Some(first);
     }
     (first..CELL_BYTES.len()).find(|&class| (CELL_BYTES[class] as usize).is_multiple_of(align))
+}
+
+/// Null, with errno ENOMEM: for a request whose size no number holds.
+pub fn refuse() -> *mut u8 {
+    out_of_storage().address
 }
 
 #[cold]
@@ -473,6 +481,7 @@ pub fn settle() {
                 (*heap).flush_all();
             }
             (*heap).settle_all();
+            (*heap).count_inbox();
         }
     }
     if quiet {

@@ -91,7 +91,8 @@ impl Tally {
 
     /// Counts what came back to an extent since it was last looked at.
     fn settle(&mut self, extent: &mut Extent) {
-        let back = extent.settled - extent.out();
+        // What waited in the inbox may have been counted before it is put away.
+        let back = extent.settled.saturating_sub(extent.out());
         extent.settled -= back;
         self.frees += back;
         self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
@@ -130,6 +131,9 @@ pub struct ThreadHeap {
     next: *mut ThreadHeap,
     /// Next in the list of abandoned heaps; under the lock of `HEAPS`.
     next_abandoned: *mut ThreadHeap,
+    /// The newest cell in the inbox that is counted already, and how many are.
+    counted: *mut Cell,
+    counted_cells: u64,
     /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: what
     /// the thread was doing then is not known, so nobody takes it over.
     inbox: Inbox,
@@ -151,6 +155,8 @@ impl ThreadHeap {
                 OUTBOXES],
             next: null_mut(),
             next_abandoned: null_mut(),
+            counted: null_mut(),
+            counted_cells: 0,
             inbox: Inbox::new(),
         }
     }
@@ -220,6 +226,7 @@ pub unsafe fn abandon(heap: *mut ThreadHeap) {
         (*heap).flush_all();
         let mut heaps = HEAPS.lock();
         let last = (*heap).inbox.leave();
+        (*heap).counted = null_mut();
         (*heap).put_chain(last);
         (*heap).settle_all();
         // The heap that waits on top is the next to be taken: its extents are kept ready, as threads that come and go
@@ -371,9 +378,8 @@ impl ThreadHeap {
     unsafe fn now_full(&mut self, class: usize, extent: *mut Extent) {
         // SAFETY: the extent is ours and in no list.
         unsafe {
-            let out = (*extent).out();
-            (*extent).countdown = (out / 8).max(1);
-            (*extent).held = out - (*extent).countdown;
+            (*extent).held = (*extent).out();
+            (*extent).count_on();
             (*extent).place = Place::Full;
             link(&mut self.pools[class].full, extent);
         }
@@ -387,13 +393,17 @@ impl ThreadHeap {
         // SAFETY: the extent is ours.
         unsafe {
             self.tally.settle(&mut *extent);
+            if self.tally.is_due() {
+                self.tally.publish();
+            }
             let pool = &mut self.pools[(*extent).class as usize];
             if (*extent).held > 0 {
-                (*extent).countdown = (*extent).held;
-                (*extent).held = 0;
-                (*extent).place = Place::Partial;
-                unlink(&mut pool.full, extent);
-                link(&mut pool.partial, extent);
+                (*extent).count_on();
+                if (*extent).place == Place::Full {
+                    (*extent).place = Place::Partial;
+                    unlink(&mut pool.full, extent);
+                    link(&mut pool.partial, extent);
+                }
                 return;
             }
             match (*extent).place {
@@ -428,6 +438,7 @@ impl ThreadHeap {
     unsafe fn collect(&mut self) {
         let chain = self.inbox.take();
         if !chain.is_null() {
+            self.counted = null_mut();
             // SAFETY: what comes in the inbox is ours.
             unsafe { self.put_chain(chain) };
         }
@@ -445,7 +456,30 @@ impl ThreadHeap {
             }
             cells += 1;
         }
+        ledger::add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
+    }
+
+    /// Counts what other threads freed without putting it away: this thread may have been interrupted by a signal
+    /// in the middle of its lists. After [`Self::settle_all`].
+    pub unsafe fn count_inbox(&mut self) {
+        let newest = self.inbox.waiting();
+        let mut cell = newest;
+        let mut cells = 0;
+        while !cell.is_null() && cell != self.counted {
+            // SAFETY: cells in the inbox are free, ours, and stay there until we take them.
+            unsafe {
+                let extent: *mut Extent = map::lookup(cell as usize).cast();
+                (*extent).settled = (*extent).settled.saturating_sub(1);
+                self.tally.bytes -= i64::from((*extent).cell_bytes);
+                cell = (*cell).next.get();
+            }
+            cells += 1;
+        }
+        self.counted = newest;
+        self.counted_cells += cells;
+        self.tally.frees = self.tally.frees.saturating_add(cells as u32);
         ledger::add(Key::HeapRemoteFrees, cells);
+        self.tally.publish();
     }
 
     /// Lays a cell of another thread's extent aside, and sends a batch when there is one.
@@ -507,7 +541,8 @@ impl ThreadHeap {
                     left += 1;
                 }
                 if left > 0 {
-                    (*extent).countdown -= left;
+                    (*extent).held = (*extent).out() - left;
+                    (*extent).count_on();
                     (*extent).settled -= left;
                     self.tally.bytes -= i64::from(left) * i64::from((*extent).cell_bytes);
                 }

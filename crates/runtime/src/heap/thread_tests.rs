@@ -71,7 +71,8 @@ fn check_extents(heap: *mut ThreadHeap) {
                     }
                     assert_eq!(at.carved, at.out() + listed, "carved == out + |list|");
                     assert!(at.carved <= at.capacity && at.settled == at.out());
-                    assert!(place == Place::Full || at.held == 0);
+                    assert!(at.held == 0 || at.countdown > 0, "somebody looks before the last one");
+                    assert!(place == Place::Current || at.countdown <= at.capacity.div_ceil(8));
                     extent = if place == Place::Current { null_mut() } else { at.next };
                 }
             }

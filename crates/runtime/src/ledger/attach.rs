@@ -323,13 +323,16 @@ pub fn in_child() -> &'static Slot {
     // SAFETY: the private slot is a static.
     let own = unsafe { &*private() };
     let inherited = HEADER.load(Ordering::Relaxed);
+    let figures = parents_figures();
     use_slot(own, super::first_guard());
     if !inherited.is_null() {
-        let figures = parents_figures();
         own.wipe();
         for (key, figure) in figures {
             own.cell(key).store(figure, Ordering::Relaxed);
         }
+        // The thread that goes on is the child's first.
+        own.cell(Key::ThreadsStarted).store(1, Ordering::Relaxed);
+        own.cell(Key::ThreadsPeak).store(1, Ordering::Relaxed);
         PLACE.store(SLOTS, Ordering::Relaxed);
         open();
     }

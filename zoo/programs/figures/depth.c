@@ -1,0 +1,83 @@
+/* depth WHAT BYTES: uses stack to a known depth, and says how many bytes lie between where it begins and the deepest
+   byte: for the first thread from the environment, for others from where their function was entered.
+
+     main     the first thread
+     thread   another thread
+     recycled a deep thread, and after its end a shallow one on its stack beside a deep one on another
+     together four threads at one time */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+static long bytes;
+static pthread_barrier_t barrier;
+static char *environment;
+
+/* Touches each page of so many bytes of stack; returns the lowest address. */
+static __attribute__((noinline)) char *go_down(long depth) {
+    volatile char *block = __builtin_alloca(depth);
+    for (long at = depth - 1; at >= 0; at -= 1024) block[at] = 1;
+    block[0] = 1;
+    return (char *)block;
+}
+
+static void *deep(void *unused) {
+    (void)unused;
+    char *base = __builtin_frame_address(0);
+    return (void *)(intptr_t)(base - go_down(bytes));
+}
+
+static void *deep_beside(void *unused) {
+    void *depth = deep(unused);
+    pthread_barrier_wait(&barrier);
+    return depth;
+}
+
+static void *shallow_beside(void *unused) {
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+
+static pthread_t start(void *(*function)(void *)) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, function, NULL)) _exit(8);
+    return thread;
+}
+
+static long end(pthread_t thread) {
+    void *depth;
+    pthread_join(thread, &depth);
+    return (intptr_t)depth;
+}
+
+int main(int count, char **words) {
+    if (count < 3) return 2;
+    bytes = atol(words[2]);
+    environment = (char *)environ;
+    long depth = 0;
+    if (!strcmp(words[1], "main")) {
+        depth = environment - go_down(bytes);
+    } else if (!strcmp(words[1], "thread")) {
+        depth = end(start(deep));
+    } else if (!strcmp(words[1], "recycled")) {
+        depth = end(start(deep));
+        pthread_barrier_init(&barrier, NULL, 2);
+        pthread_t recycled = start(shallow_beside), other = start(deep_beside);
+        end(other);
+        end(recycled);
+    } else if (!strcmp(words[1], "together")) {
+        pthread_t threads[4];
+        pthread_barrier_init(&barrier, NULL, 4);
+        for (int i = 0; i < 4; i++) threads[i] = start(deep_beside);
+        for (int i = 0; i < 4; i++) depth += end(threads[i]);
+    } else {
+        return 2;
+    }
+    char text[64];
+    int length = snprintf(text, sizeof text, "depth %ld\n", depth);
+    return write(1, text, length) != length;
+}
