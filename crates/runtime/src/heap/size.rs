@@ -106,7 +106,7 @@ mod tests {
             let lost = CELL_BYTES[class_of(size)] as usize - size;
             let bound = match size {
                 ..=128 => 15,
-                ..=8192 => size / 8,
+                129..=8192 => size / 8,
                 _ => size / 4,
             };
             assert!(lost <= bound, "{size} loses {lost}");
