@@ -29,6 +29,8 @@ const TABLE: &[Package] = &[
     Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
     Package { name: "redis-tools", shows: "redis-benchmark", needed_by: "zoo: redis" },
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
+    Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
+    Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
     Package {
         name: "libtcmalloc-minimal4",

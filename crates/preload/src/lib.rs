@@ -13,6 +13,7 @@ mod info;
 mod malloc;
 mod map;
 mod new;
+mod sandbox;
 mod start;
 mod thread;
 

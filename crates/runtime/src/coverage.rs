@@ -24,7 +24,7 @@ use underbar_sys::lock::Lock;
 use underbar_sys::syscall;
 
 use crate::next::weak;
-use crate::{heap, ledger};
+use crate::{heap, ledger, sandbox};
 
 /// Below this much resident memory a process is not looked at.
 pub const WORTH_A_LOOK: u64 = 4 << 20;
@@ -99,6 +99,9 @@ pub fn look_if_due() {
 /// Looks if resident memory has doubled since the last look. Called without locks, where memory may
 /// have grown: this reads a file, some microseconds.
 pub fn look_if_grown() {
+    if sandbox::is_closed() {
+        return;
+    }
     let resident = resident();
     if resident >= NEXT_LOOK.load(Ordering::Relaxed) {
         NEXT_LOOK.store(resident.saturating_mul(2), Ordering::Relaxed);
@@ -141,6 +144,9 @@ impl Found {
 /// Looks at the process's mappings, and keeps what it sees if that is the most so far.
 pub fn look() {
     const MOST_PAGES: usize = 1 << 22;
+    if sandbox::is_closed() {
+        return;
+    }
     let total = resident();
     let slot = ledger::slot();
     if cfg!(feature = "no-accounts")

@@ -22,6 +22,8 @@ mod next;
 #[cfg(not(loom))]
 pub mod options;
 #[cfg(not(loom))]
+pub mod sandbox;
+#[cfg(not(loom))]
 pub mod stack;
 #[cfg(not(loom))]
 pub mod start;

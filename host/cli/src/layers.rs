@@ -25,6 +25,11 @@ use std::path::{Path, PathBuf};
 use underbar_options::{Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check};
 use underbar_report::model::{OptionInForce, Options};
 
+/// All texts together must fit into one variable of the program's environment, for which the kernel has 128 KiB.
+const MOST_BYTES: usize = 100_000;
+/// A run says so many of its warnings; the report and `underbar options` have them all.
+const MOST_WARNINGS: usize = 10;
+
 /// One source of options.
 struct Layer {
     source: WhereSet,
@@ -86,8 +91,15 @@ impl Layers {
         layers
     }
 
-    /// Lays a text over what there is.
+    /// Lays a text over what there is, as long as the program can be given all of it.
     pub fn add(&mut self, source: WhereSet, origin: String, text: String) {
+        if self.text().len() + text.len() > MOST_BYTES {
+            let bytes = text.len();
+            self.unread.push(format!(
+                "{origin} was left out: its {bytes} bytes are too many; all option texts together may have {MOST_BYTES}"
+            ));
+            return;
+        }
         self.layers.push(Layer { source, origin, text });
     }
 
@@ -97,7 +109,7 @@ impl Layers {
         match read(path, asked_for) {
             Ok(text) => self.add(source, path.display().to_string(), text),
             Err(error) if !asked_for && error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.unread.push(format!("options file {}: {error}", path.display())),
+            Err(error) => self.unread.push(format!("options file {} was left out: {error}", path.display())),
         }
     }
 
@@ -136,6 +148,17 @@ impl Layers {
         let mut warnings = self.unread.clone();
         let found = self.findings().into_iter().filter(|finding| finding.severity == Severity::Warning);
         warnings.extend(found.map(|finding| format!("{}\n{}", finding.text, finding.excerpt)));
+        warnings
+    }
+
+    /// The first of them, for a run, whose report is what people look for.
+    pub fn first_warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings();
+        let more = warnings.len().saturating_sub(MOST_WARNINGS);
+        if more > 0 {
+            warnings.truncate(MOST_WARNINGS);
+            warnings.push(format!("{more} more about the option texts; `underbar options` says them all"));
+        }
         warnings
     }
 
@@ -201,10 +224,10 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     let status = fs::metadata(path)?;
     let trusted = |owner: u32| owner == 0 || owner == our_user();
     if !asked_for && (!trusted(status.uid()) || status.mode() & 0o022 != 0) {
-        return Err(io::Error::other("not read, because others can write it"));
+        return Err(io::Error::other("others can write it; --opts-file reads it all the same"));
     }
     let bytes = fs::read(path)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not text (UTF-8)"))
 }
 
 fn our_user() -> u32 {

@@ -141,10 +141,19 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Is there a process of that number?
+/// Is there a process of that number? One that has ended and that nobody has waited for is none.
 #[must_use]
 pub fn is_alive(process: u32) -> bool {
     i32::try_from(process).is_ok_and(|process| process > 0 && kill(process, 0) != Err(Errno::ESRCH))
+        && !has_ended(process)
+}
+
+/// Whether the kernel says of a process that it has ended; false where it says nothing.
+fn has_ended(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state comes behind the name, which may hold anything.
+    let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    matches!(state, Some('Z' | 'X'))
 }
 
 fn folders() -> impl Iterator<Item = PathBuf> {
@@ -254,6 +263,20 @@ mod tests {
             [false, true, true, false]
         );
         fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn an_ended_process_that_nobody_waited_for_is_not_alive() {
+        let mut child =
+            process::Command::new("true").stdout(process::Stdio::piped()).spawn().expect("a child");
+        let number = child.id();
+        assert!(is_alive(process::id()));
+        while !has_ended(number) {
+            std::thread::yield_now();
+        }
+        assert!(!is_alive(number));
+        assert!(child.wait().expect("our child").success());
+        assert!(!is_alive(number));
     }
 
     #[test]

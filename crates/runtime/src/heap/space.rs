@@ -24,7 +24,7 @@ use super::extent::Extent;
 use super::index::Index;
 use super::map::{self, PAGE, SEGMENT};
 use super::own::{DESCRIPTOR, Own};
-use crate::{coverage, ledger};
+use crate::{coverage, ledger, sandbox};
 
 /// Bytes of a segment that blocks cannot use: 8 before the first header and 8 at the end.
 pub const SEGMENT_LOSS: usize = 16;
@@ -692,6 +692,9 @@ pub unsafe fn clear_pages(start: usize, bytes: usize) -> bool {
 /// little by touching them anew, and the memory is not held for what few were. Where most were touched, they are
 /// kept for a while.
 fn purge_if_sparse(start: usize, end: usize) {
+    if sandbox::is_closed() {
+        return;
+    }
     let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     let mut resident = [0_u8; 64];
     let (mut seen, mut found) = (0, 0);

@@ -25,6 +25,7 @@ use underbar_sys::{file, syscall};
 
 use super::{private, use_slot};
 use crate::follow::environment::Environment;
+use crate::sandbox;
 
 const HEADER_BYTES: usize = 2 * CONTROL_OFFSET;
 /// Longest path of a ledger.
@@ -325,7 +326,7 @@ pub fn in_child() -> &'static Slot {
     let inherited = HEADER.load(Ordering::Relaxed);
     let figures = parents_figures();
     use_slot(own, super::first_guard());
-    if !inherited.is_null() {
+    if !inherited.is_null() && !sandbox::is_closed() {
         own.wipe();
         for (key, figure) in figures {
             own.cell(key).store(figure, Ordering::Relaxed);
@@ -356,7 +357,8 @@ fn parents_figures() -> [(Key, u64); 6] {
 /// After a fork, in the child: makes sure that it has its own slot, also where no page could be wiped.
 pub fn after_fork() {
     let me = PROCESS.load(Ordering::Relaxed);
-    if me != 0 && me != process() {
+    // A child that may not ask who it is finds out by its slot (`in_child`), at the latest when it ends.
+    if me != 0 && !sandbox::is_closed() && me != process() {
         PROCESS.store(0, Ordering::Relaxed);
         in_child();
     }
@@ -365,11 +367,17 @@ pub fn after_fork() {
 /// The process ends in good order.
 pub fn ended() {
     let header = HEADER.load(Ordering::Relaxed);
-    let me = process();
-    if header.is_null() || PROCESS.load(Ordering::Relaxed) != me {
+    let slot = super::slot();
+    let me = PROCESS.load(Ordering::Relaxed);
+    if header.is_null() || core::ptr::eq(slot, private()) {
         return;
     }
-    super::slot().ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    if !sandbox::is_closed() {
+        if me != process() {
+            return;
+        }
+        slot.ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    }
     // SAFETY: it stays mapped.
     let directory = unsafe { &(*header).directory };
     let _ = directory.change(PLACE.load(Ordering::Relaxed), (SlotState::Live, me), (SlotState::Ended, me));

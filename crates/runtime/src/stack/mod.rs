@@ -32,7 +32,7 @@ use underbar_sys::syscall;
 
 use crate::next::{Next, weak};
 use crate::thread_end::ThreadEnd;
-use crate::{heap, ledger};
+use crate::{heap, ledger, sandbox};
 
 const PAGE: usize = 4096;
 /// No stack is made smaller than this by THREADSTACK.
@@ -275,6 +275,9 @@ fn forget_last_user(low: usize, base: usize) {
     // Two pages for what runs now.
     let top = (base & !(PAGE - 1)).saturating_sub(2 * PAGE);
     let mut resident = [0_u8; 16];
+    if sandbox::is_closed() {
+        return;
+    }
     let looked_at = top.saturating_sub(resident.len() * PAGE);
     if looked_at >= low
         && syscall::mincore(looked_at, &mut resident).is_ok()
@@ -357,7 +360,7 @@ unsafe extern "C" fn ends(record: *mut u8) {
 }
 
 fn note(record: &Record) -> usize {
-    if record.size == 0 || record.base == 0 {
+    if record.size == 0 || record.base == 0 || sandbox::is_closed() {
         return 0;
     }
     let bytes = used(record.low, record.base);
@@ -368,6 +371,9 @@ fn note(record: &Record) -> usize {
 
 /// Measures the stacks of all threads that live.
 fn look_at_all(stacks: &Stacks) {
+    if sandbox::is_closed() {
+        return;
+    }
     let main = used_by_main();
     ledger::raise(Key::StackMain, main as u64);
     ledger::raise(Key::StackLargest, main as u64);

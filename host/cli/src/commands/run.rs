@@ -94,7 +94,7 @@ impl Run {
         match runner.run(program, arguments) {
             Ok(finished) => {
                 self.say_if_plain(&library);
-                for warning in layers.warnings() {
+                for warning in layers.first_warnings() {
                     self.shared.say(Kind::Warning, warning);
                 }
                 self.ended(&layers.settings(program), finished)
