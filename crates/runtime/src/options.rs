@@ -16,6 +16,7 @@ use core::sync::atomic::Ordering;
 use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
 use underbar_sys::{file, syscall};
 
+use crate::follow::build_id::{LONGEST, build_id};
 use crate::follow::environment::{Environment, LEDGER};
 use crate::ledger::attach;
 use crate::{follow, heap, ledger, stack};
@@ -32,7 +33,16 @@ pub fn obey() {
         let base =
             if environment.value(BASE) == Some(b"le") { Base::LanguageEnvironment } else { Base::Underbar };
         let mut path = [0; 256];
-        let program = program_name(&mut path);
+        let mut id = [0; LONGEST];
+        let program = ProgramName {
+            name: program_name(&mut path),
+            // The file is read only where somebody asks for it.
+            build_id: if text.windows(9).any(|word| word.eq_ignore_ascii_case(b"build-id:")) {
+                own_build_id(&mut id)
+            } else {
+                b""
+            },
+        };
         let mut settings = Settings::new(base);
         let mut errors = 0;
         settings.apply(text, &program, WhereSet::Environment, &mut |diagnostic| {
@@ -47,9 +57,17 @@ pub fn obey() {
 }
 
 /// The program's file name, by which sections of the text are chosen.
-fn program_name(path: &mut [u8]) -> ProgramName<'_> {
+fn program_name(path: &mut [u8]) -> &[u8] {
     let path = file::readlink(c"/proc/self/exe", path).unwrap_or_default();
-    ProgramName { name: path.rsplit(|&byte| byte == b'/').next().unwrap_or_default(), build_id: b"" }
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+}
+
+fn own_build_id(room: &mut [u8; LONGEST]) -> &[u8] {
+    let flags = syscall::O_RDONLY | syscall::O_CLOEXEC;
+    let Ok(fd) = syscall::open(c"/proc/self/exe", flags, 0) else { return b"" };
+    let id = build_id(|offset, buffer| syscall::pread(fd, buffer, offset).unwrap_or(0), room);
+    let _ = syscall::close(fd);
+    id
 }
 
 fn set_up_heap(settings: &Settings) {

@@ -134,8 +134,12 @@ impl Layers {
 
     /// What is in force for a program.
     pub fn settings(&self, program: &OsStr) -> Settings {
-        let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
-        let program = ProgramName { name: name.as_bytes(), build_id: b"" };
+        // As the library sees it: the file that is executed in the end, whatever links lead to it.
+        let file = crate::shared::find(program).and_then(|path| fs::canonicalize(path).ok());
+        let path = file.as_deref().unwrap_or(Path::new(program));
+        let name = path.file_name().unwrap_or(program).to_string_lossy();
+        let build_id = file.as_deref().map(underbar_launch::build_id).unwrap_or_default();
+        let program = ProgramName { name: name.as_bytes(), build_id: &build_id };
         let mut settings = Settings::new(self.base);
         for layer in &self.layers {
             settings.apply(layer.text.as_bytes(), &program, layer.source, &mut |_| ());

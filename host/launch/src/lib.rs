@@ -50,6 +50,15 @@ pub struct Launch<'a> {
     pub streams: [Option<&'a File>; 3],
 }
 
+/// The build-id of a program's file; empty where it has none or cannot be read.
+#[must_use]
+pub fn build_id(path: &std::path::Path) -> Vec<u8> {
+    use std::os::unix::fs::FileExt;
+    use underbar_runtime::follow::build_id::{LONGEST, build_id};
+    let Ok(file) = File::open(path) else { return Vec::new() };
+    build_id(|offset, buffer| file.read_at(buffer, offset).unwrap_or(0), &mut [0; LONGEST]).to_vec()
+}
+
 /// The user whose rights this process has.
 #[must_use]
 pub fn user() -> u32 {

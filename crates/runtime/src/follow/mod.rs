@@ -18,6 +18,7 @@
 //! the child of vfork, whose memory is its parent's.
 //! Not here: the accounts of a followed program.
 
+pub mod build_id;
 pub mod calls;
 pub mod carry;
 pub mod environment;
