@@ -489,12 +489,12 @@ fn a_daemon_outlives_the_run_and_its_ledger() {
 
 #[test]
 fn memory_that_runs_out_is_the_program_s_to_handle() {
+    const LIMITED: &str = "ulimit -v 150000; exec \"$@\"";
     let exhaust = fault("exhaust");
     for size in ["16", "1000", "100000", "3000000"] {
         for options in ["", "HEAP(4K,4K,,KEEP)", "HEAP(64K,64K,,FREE)", "HEAP(1G,1G)", "HEAP(4G)"] {
-            let script = "ulimit -v 150000; exec \"$@\"".to_owned();
             let limited = |line: &[&str]| {
-                left(Command::new("/bin/sh").args(["-c", &script, "sh"]).args(line).env_remove("LD_PRELOAD"))
+                left(Command::new("/bin/sh").args(["-c", LIMITED, "sh"]).args(line).env_remove("LD_PRELOAD"))
             };
             let bare = limited(&[&exhaust, size]);
             assert_eq!(bare.output, "done\n");

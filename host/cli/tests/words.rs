@@ -80,7 +80,9 @@ fn a_file_that_cannot_be_read_is_said() {
     assert!(output.starts_with("Options Report"), "{output}");
     assert_eq!(
         error,
-        format!("underbar: warning: options file {missing}: No such file or directory (os error 2)\n")
+        format!(
+            "underbar: warning: options file {missing} was left out: No such file or directory (os error 2)\n"
+        )
     );
 }
 

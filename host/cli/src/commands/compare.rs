@@ -165,7 +165,7 @@ impl Compare {
             text => Some(text.to_owned()).filter(|text| !text.is_empty()),
         };
         let layers = self.flags.shared(text).layers(&self.program[0]);
-        for warning in layers.warnings() {
+        for warning in layers.first_warnings() {
             shared.say(Kind::Warning, warning);
         }
         Some(layers)

@@ -149,7 +149,7 @@ impl Tune {
         let Some((program, arguments)) = self.program.split_first() else { return Ok(()) };
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         let default = shared.layers(program);
-        for warning in default.warnings() {
+        for warning in default.first_warnings() {
             shared.say(Kind::Warning, warning);
         }
         let input = files::input()?;
