@@ -27,34 +27,34 @@ fn increments(options: &str, line: &[&str]) -> (Vec<(String, u64)>, String) {
 
 #[test]
 fn each_program_of_a_tree_has_its_own_section() {
-    let exit3 = program("exit3");
-    let exit3 = exit3.to_str().expect("text");
+    let loaded = program("loaded");
+    let loaded = loaded.to_str().expect("text");
     let shell = fs::canonicalize("/bin/sh").expect("a shell");
     let shell = shell.file_name().and_then(|name| name.to_str()).expect("text");
-    let options = format!("HEAP(,1M) [{shell}] HEAP(,2M) [exit3] HEAP(,3M) [others] HEAP(,4M)");
-    let (found, said) = increments(&options, &["/bin/sh", "-c", &format!("{exit3}; exit 0")]);
-    assert_eq!(found, [(shell.to_owned(), 2 << 20), ("exit3".to_owned(), 3 << 20)]);
+    let options = format!("HEAP(,1M) [{shell}] HEAP(,2M) [loaded] HEAP(,3M) [others] HEAP(,4M)");
+    let (found, said) = increments(&options, &["/bin/sh", "-c", &format!("{loaded}; exit 0")]);
+    assert_eq!(found, [(shell.to_owned(), 2 << 20), ("loaded".to_owned(), 3 << 20)]);
     assert!(said.starts_with("HEAP(AUTO,2097152,"), "{said}");
 }
 
 #[test]
 fn a_program_is_known_by_its_own_name_and_its_build_id() {
-    let exit3 = program("exit3");
+    let loaded = program("loaded");
     let link = scratch("sections").join("another-name");
-    symlink(&exit3, &link).expect("a link");
+    symlink(&loaded, &link).expect("a link");
     let link = link.to_str().expect("text");
-    let notes = left(Command::new("readelf").args(["-n", exit3.to_str().expect("text")])).output;
+    let notes = left(Command::new("readelf").args(["-n", loaded.to_str().expect("text")])).output;
     let (_, id) = notes.split_once("Build ID: ").expect("the C compiler gives programs a build-id");
     let id = &id[..40];
     for (section, expected) in [
-        ("exit3", 5 << 20),
+        ("loaded", 5 << 20),
         ("another-name", 0),
         (&format!("build-id:{id}"), 5 << 20),
         (&format!("BUILD-ID:{}", id[..8].to_uppercase()), 5 << 20),
         ("build-id:0123456789", 0),
     ] {
         let (found, said) = increments(&format!("[{section}] HEAP(5M,5M)"), &[link]);
-        assert_eq!(found, [("exit3".to_owned(), expected)], "{section}");
+        assert_eq!(found, [("loaded".to_owned(), expected)], "{section}");
         assert_eq!(said.starts_with("HEAP(5242880,"), expected != 0, "{section}: {said}");
     }
 }

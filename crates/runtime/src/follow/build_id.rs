@@ -12,7 +12,7 @@ pub const LONGEST: usize = 32;
 
 /// Puts the build-id of a 64-bit file into `room`, and returns it; empty where it has none. `read(offset, buffer)`
 /// fills as much of `buffer` as the file has there and says how much.
-pub fn build_id<'a>(mut read: impl FnMut(u64, &mut [u8]) -> usize, room: &'a mut [u8; LONGEST]) -> &'a [u8] {
+pub fn build_id(mut read: impl FnMut(u64, &mut [u8]) -> usize, room: &mut [u8; LONGEST]) -> &[u8] {
     let length = find(&mut read, room).unwrap_or(0);
     room.get(..length).unwrap_or_default()
 }
