@@ -448,7 +448,10 @@ impl Space {
             // What is idle and yet does not fit must not pile up beside what is needed.
             self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
         }
-        let start = self.map_segment(size)?;
+        // Where the kernel refuses what HEAP says, the program gets what it needs all the same.
+        let (start, size) = [size, need.max(MIB).min(size), need]
+            .into_iter()
+            .find_map(|size| Some((self.map_segment(size)?, size)))?;
         if !map::prepare(start, size, &mut self.own.bytes) {
             // SAFETY: nobody knows of the mapping yet.
             let _ = unsafe { syscall::munmap(start as *mut u8, size) };
