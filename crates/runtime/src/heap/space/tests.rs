@@ -226,7 +226,7 @@ fn random_work_under_free() {
     );
     let block = model.space.index.find(SMALLEST).expect("the initial segment is free");
     // SAFETY: it is in the index.
-    assert_eq!(unsafe { block.size() }, 256 * 1024 - SEGMENT_LOSS, "and it is one block");
+    assert_eq!(unsafe { block.size() }, 256 * 1024 - super::segment::SEGMENT_LOSS, "and it is one block");
 }
 
 #[test]

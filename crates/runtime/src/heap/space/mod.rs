@@ -1,0 +1,318 @@
+//! The enclave's storage: segments from the kernel, divided into elements.
+//!
+//! ```text
+//! kernel --mmap--> segment | element | free | extent of cells | free ...... (never used) |
+//!                          ^ start + 8                          ^ high          end ^
+//! ```
+//!
+//! Everything here is under one lock, [`SPACE`]; sizes of segments are those of the enclave, not of a
+//! thread. What is small and frequent does not come here: threads keep cells of their own (`thread`), in
+//! extents that they get from here.
+//!
+//! Invariants: the sum of the segments' sizes is what the kernel gave (`heap.segment_bytes`); each
+//! segment was one kernel call; a page is in the page map exactly while its segment lives.
+//! | module | holds |
+//! |---|---|
+//! | `segment` | what HEAP says, and the description of a segment |
+//! | `supply` | segments from the kernel and back |
+//! | `pages` | pages of large elements that are not worth keeping |
+//!
+//! Not here: blocks and their index (`block`, `index`), and who asks.
+
+mod pages;
+mod segment;
+mod supply;
+
+use core::ptr::null_mut;
+
+use underbar_sys::lock::Lock;
+
+use super::block::{Block, HEADER, SMALLEST, block_bytes};
+use super::extent::Extent;
+use super::index::Index;
+use super::map::{self, PAGE};
+use super::own::Own;
+use pages::purge_if_sparse;
+use segment::{FREE_HEAD, segment_of};
+
+pub use pages::{WORTH_A_PURGE, clear_pages};
+pub use segment::{Disposition, Policy, Segment, segment_end};
+
+const MIB: usize = 1 << 20;
+/// A large element that shrinks by this much gives its pages back.
+const WORTH_CUTTING: usize = 256 * 1024;
+
+/// An element, as given out.
+#[derive(Clone, Copy, Debug)]
+pub struct Element {
+    /// Where it begins.
+    pub address: usize,
+    /// Bytes of its block: what `heap.used` counts.
+    pub block_bytes: usize,
+    /// From here on it is known to be zero.
+    pub zero_from: usize,
+}
+
+/// All segments of the enclave.
+pub struct Space {
+    policy: Policy,
+    index: Index,
+    /// Storage of our own for descriptors.
+    pub own: Own,
+    segments: usize,
+    bytes: usize,
+    idle_oldest: *mut Segment,
+    idle_newest: *mut Segment,
+    idle_bytes: usize,
+    operations: u32,
+    /// Bytes got from the kernel since somebody was told of it.
+    grown: usize,
+}
+
+// SAFETY: the raw pointers lead to descriptors that only a holder of the lock follows.
+unsafe impl Send for Space {}
+
+/// The enclave's storage.
+pub static SPACE: Lock<Space> = Lock::new(Space::new());
+
+impl Space {
+    const fn new() -> Self {
+        Self {
+            policy: Policy::AUTO,
+            index: Index::new(),
+            own: Own::new(),
+            segments: 0,
+            bytes: 0,
+            idle_oldest: null_mut(),
+            idle_newest: null_mut(),
+            idle_bytes: 0,
+            operations: 0,
+            grown: 0,
+        }
+    }
+
+    /// Sets what HEAP says. Later calls change what is asked for from then on.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// An element of `bytes`, aligned to `align` (a power of two, at least 16). None where the kernel has no
+    /// memory.
+    pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
+        let want = block_bytes(bytes)?;
+        let block = match self.index.find(want) {
+            Some(block) if align <= 16 || fits(block, want, align) => block,
+            None if align <= 16 => self.new_segment(want)?,
+            _ => {
+                // Room to move the element to an aligned place and leave a whole free block before it.
+                let search = want.checked_add(align)?.checked_add(SMALLEST)?;
+                match self.index.find(search) {
+                    Some(block) => block,
+                    None => self.new_segment(search)?,
+                }
+            }
+        };
+        // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
+        Some(unsafe { self.take(block, want, align) })
+    }
+
+    /// Cuts an element out of a free block that is large enough for it.
+    ///
+    /// # Safety
+    /// The block is in the index, and holds `want` bytes at that alignment.
+    unsafe fn take(&mut self, block: Block, want: usize, align: usize) -> Element {
+        // SAFETY: the block is free and in a live segment whose page map entries reach its header.
+        unsafe {
+            let mut size = block.size();
+            let segment = &mut *segment_of(block);
+            self.index.remove(block, size);
+            if segment.idle_since != 0 {
+                self.no_longer_idle(segment);
+            }
+            let mut block = block;
+            let element = aligned_element(block, align);
+            let gap = element - block.element();
+            self.enter_pages(segment, element + want + FREE_HEAD);
+            if gap > 0 {
+                block.set_free(gap, segment.end());
+                self.index.insert(block, gap);
+                block = Block(block.0 + gap);
+                size -= gap;
+                block.set_used(size, true);
+            }
+            let rest = size - want;
+            let taken = if rest >= SMALLEST { want } else { size };
+            if rest >= SMALLEST {
+                let rest_block = Block(block.0 + want);
+                rest_block.set_free(rest, segment.end());
+                self.index.insert(rest_block, rest);
+            } else if block.0 + size != segment.end() {
+                Block(block.0 + size).clear_after_free();
+            }
+            block.set_used(taken, gap > 0);
+            let zero_from = segment.high.max(block.0 + FREE_HEAD);
+            segment.high = segment.high.max(block.0 + taken + FREE_HEAD);
+            Element { address: block.element(), block_bytes: taken, zero_from }
+        }
+    }
+
+    /// Gives an element back. Returns the bytes of its block.
+    ///
+    /// # Safety
+    /// The address is that of an element in use.
+    pub unsafe fn free(&mut self, address: usize) -> usize {
+        let block = Block::of_element(address);
+        // SAFETY: the element's block is in use and in a live segment.
+        unsafe {
+            let freed = block.size();
+            if freed >= WORTH_A_PURGE && self.policy.disposition == Disposition::Auto {
+                purge_if_sparse(block.element(), block.0 + freed);
+            }
+            self.join(block, freed);
+            freed
+        }
+    }
+
+    /// Makes a block free and joins it with free neighbours; an emptied segment is dealt with.
+    ///
+    /// # Safety
+    /// The block is in use, of that size, and nobody will use it any more.
+    unsafe fn join(&mut self, block: Block, size: usize) {
+        // SAFETY: neighbours of a block in a live segment are blocks of it, or its end.
+        unsafe {
+            let segment = &mut *segment_of(block);
+            let (mut block, mut size) = (block, size);
+            let after = Block(block.0 + size);
+            if after.0 != segment.end() && after.is_free() {
+                let more = after.size();
+                self.index.remove(after, more);
+                size += more;
+            }
+            if block.is_after_free() {
+                let before = block.previous_free();
+                let more = before.size();
+                self.index.remove(before, more);
+                (block, size) = (before, size + more);
+            }
+            if size == segment.whole() && self.gives_back(segment) {
+                self.unmap(segment);
+                return;
+            }
+            block.set_free(size, segment.end());
+            self.index.insert(block, size);
+            self.operations = self.operations.wrapping_add(1);
+            if size == segment.whole() && self.policy.disposition == Disposition::Auto {
+                self.now_idle(segment);
+            }
+            if self.idle_bytes > 0 && self.operations.is_multiple_of(256) {
+                self.return_idle(usize::MAX);
+            }
+        }
+    }
+
+    /// Tries to change an element's size without moving it. `Some(bytes of its block)` if done.
+    ///
+    /// # Safety
+    /// The address is that of an element in use.
+    pub unsafe fn resize(&mut self, address: usize, bytes: usize) -> Option<usize> {
+        let want = block_bytes(bytes)?;
+        let block = Block::of_element(address);
+        // SAFETY: as in `join`.
+        unsafe {
+            let segment = &mut *segment_of(block);
+            let size = block.size();
+            let after = Block(block.0 + size);
+            let after_free = block.is_after_free();
+            if want <= size {
+                if size - want >= WORTH_CUTTING && self.cut(segment, block, want) {
+                    return Some(segment.whole());
+                }
+                // Little is gained by giving back less than a cache line, and much lost if it grows again.
+                if size - want >= 64 {
+                    block.set_used(want, after_free);
+                    let tail = Block(block.0 + want);
+                    tail.set_used(size - want, false);
+                    self.join(tail, size - want);
+                    return Some(want);
+                }
+                return Some(size);
+            }
+            if after.0 == segment.end() || !after.is_free() || size + after.size() < want {
+                return None;
+            }
+            let total = size + after.size();
+            self.index.remove(after, total - size);
+            self.enter_pages(segment, block.0 + want + FREE_HEAD);
+            let rest = total - want;
+            let taken = if rest >= SMALLEST { want } else { total };
+            if rest >= SMALLEST {
+                let rest_block = Block(block.0 + want);
+                rest_block.set_free(rest, segment.end());
+                self.index.insert(rest_block, rest);
+            } else if block.0 + total != segment.end() {
+                Block(block.0 + total).clear_after_free();
+            }
+            block.set_used(taken, after_free);
+            segment.high = segment.high.max(block.0 + taken + FREE_HEAD);
+            Some(taken)
+        }
+    }
+
+    /// Tells the page map about a segment's pages up to an address.
+    fn enter_pages(&mut self, segment: &mut Segment, up_to: usize) {
+        let up_to = up_to.next_multiple_of(PAGE).min(segment.start + segment.size);
+        if up_to > segment.entered {
+            map::enter(segment.entered, up_to - segment.entered, (&raw mut *segment).cast());
+            segment.entered = up_to;
+        }
+    }
+
+    /// Pages for an extent of cells, with its descriptor entered for them. Null where there is no memory.
+    pub fn get_extent(&mut self, bytes: usize) -> *mut Extent {
+        let descriptor: *mut Extent = self.own.get_descriptor().cast();
+        if descriptor.is_null() {
+            return null_mut();
+        }
+        // The last word of the last page is the next block's header, so that extents lie without gaps.
+        let Some(element) = self.get(bytes - HEADER, PAGE) else {
+            // SAFETY: it is ours and nobody has seen it.
+            unsafe { self.own.put_descriptor(descriptor.cast()) };
+            return null_mut();
+        };
+        let segment = map::lookup(element.address);
+        // SAFETY: the descriptor's storage is ours; the pages are ours now.
+        unsafe { descriptor.write(Extent::new(element.address, bytes, segment)) };
+        map::enter(element.address, bytes, descriptor.cast());
+        descriptor
+    }
+
+    /// Takes an extent's pages back.
+    ///
+    /// # Safety
+    /// No cell of it is in use, and no list knows it.
+    pub unsafe fn free_extent(&mut self, extent: *mut Extent) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (start, bytes, segment) = ((*extent).start, (*extent).bytes as usize, (*extent).segment);
+            map::enter(start, bytes, segment);
+            self.free(start);
+            self.own.put_descriptor(extent.cast());
+        }
+    }
+}
+
+/// Where an aligned element would begin in a free block, leaving no gap too small for a block.
+fn aligned_element(block: Block, align: usize) -> usize {
+    let element = block.element().next_multiple_of(align);
+    if element != block.element() && element - block.element() < SMALLEST { element + align } else { element }
+}
+
+/// Whether an aligned element of `want` block bytes fits into a free block.
+fn fits(block: Block, want: usize, align: usize) -> bool {
+    // SAFETY: the block is in the index.
+    let size = unsafe { block.size() };
+    aligned_element(block, align) - block.element() + want <= size
+}
+
+#[cfg(test)]
+mod tests;

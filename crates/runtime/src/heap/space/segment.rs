@@ -1,0 +1,121 @@
+//! Segments: what HEAP says of them, and how the heap describes one.
+//!
+//! ```text
+//! start | 8 | block | block | ... | block | never written | 8 |
+//!           ^ first                ^ high         entered ^   ^ start + size
+//! ```
+//!
+//! Invariant: pages from `start` to `entered` are in the page map; from `high` on every byte is zero.
+//! Not here: when a segment comes and goes (`supply`).
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::block::Block;
+use super::super::extent::Extent;
+use super::super::map::{self, SEGMENT};
+use super::super::own::DESCRIPTOR;
+
+/// Bytes of a segment that blocks cannot use: 8 before the first header and 8 at the end.
+pub const SEGMENT_LOSS: usize = 16;
+/// A free block's header and links: written even where the rest of it never was.
+pub(super) const FREE_HEAD: usize = 24;
+
+/// What to do with an increment that has become empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// Keep it while the heap is busy, return it when it has been idle for a while.
+    Auto,
+    /// Keep it.
+    Keep,
+    /// Give it back to the kernel at once.
+    Free,
+}
+
+/// What HEAP says.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Bytes of the first segment; 0: as large as an increment (or, under AUTO, 1 MiB).
+    pub initial: usize,
+    /// Least bytes of a further segment; 0: grows with the heap.
+    pub increment: usize,
+    /// What becomes of empty increments.
+    pub disposition: Disposition,
+    /// Ask for transparent huge pages.
+    pub huge_pages: bool,
+}
+
+impl Policy {
+    /// `HEAP(AUTO,AUTO,ANYWHERE,AUTO)`.
+    pub const AUTO: Policy =
+        Policy { initial: 0, increment: 0, disposition: Disposition::Auto, huge_pages: false };
+}
+
+/// One segment.
+#[repr(C, align(64))]
+pub struct Segment {
+    /// Always [`SEGMENT`].
+    pub(super) owner: AtomicUsize,
+    pub(super) start: usize,
+    pub(super) size: usize,
+    /// Pages before this are in the page map.
+    pub(super) entered: usize,
+    /// From here on nothing was ever written: it is zero.
+    pub(super) high: usize,
+    /// The initial segment is never given back.
+    pub(super) initial: bool,
+    /// Made for one request, to its measure: its pages may move together.
+    pub(super) alone: bool,
+    /// Neighbours in the list of idle segments, oldest first; the time when it became empty, or 0.
+    pub(super) idle_next: *mut Segment,
+    pub(super) idle_previous: *mut Segment,
+    pub(super) idle_since: u64,
+}
+
+const _: () = assert!(size_of::<Segment>() <= DESCRIPTOR);
+
+impl Segment {
+    pub(super) fn first(&self) -> Block {
+        Block(self.start + 8)
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.start + self.size - 8
+    }
+
+    pub(super) fn whole(&self) -> usize {
+        self.size - SEGMENT_LOSS
+    }
+}
+
+/// The segment of a block. Its header lies in a page of the segment, or at the end of the last page of an
+/// extent, which knows its segment.
+///
+/// # Safety
+/// The block lies in a live segment.
+pub(super) unsafe fn segment_of(block: Block) -> *mut Segment {
+    let descriptor = map::lookup(block.0);
+    // SAFETY: pages of live segments have a descriptor, which is a segment or an extent.
+    unsafe {
+        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            descriptor.cast()
+        } else {
+            (*descriptor.cast::<Extent>()).segment.cast()
+        }
+    }
+}
+
+/// Where the segment around an address ends; None where the address lies in none. Asked without the lock, so the
+/// answer may be old: for estimates only.
+pub fn segment_end(address: usize) -> Option<usize> {
+    let descriptor = map::lookup(address);
+    // SAFETY: descriptors stay readable for ever, even if what they say is old.
+    unsafe {
+        let descriptor = descriptor.as_ref()?;
+        let segment: *const Segment = if descriptor.owner.load(Ordering::Relaxed) == SEGMENT {
+            core::ptr::from_ref(descriptor).cast()
+        } else {
+            (*core::ptr::from_ref(descriptor).cast::<Extent>()).segment.cast()
+        };
+        Some((*segment).start.wrapping_add((*segment).size))
+    }
+}

@@ -1,0 +1,315 @@
+//! The supply of segments: got from the kernel as HEAP says, kept while idle, moved, and given back.
+//!
+//! ```text
+//! kernel --new_segment--> in use --last element freed--> idle (AUTO) --100 ms--> kernel
+//!                                    | KEEP: stays       ^--taken from again--> in use
+//!                                    | FREE: unmap
+//! ```
+//!
+//! Invariant: each segment was one kernel call, and the ledger counted it and its bytes.
+//! Not here: what is got from segments (`super`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicUsize;
+
+use underbar_ledger::Key;
+use underbar_sys::syscall;
+
+use super::super::block::{Block, block_bytes};
+use super::super::map::{self, PAGE, SEGMENT};
+use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
+use super::{Disposition, Element, MIB, Policy, Space};
+use crate::{coverage, ledger};
+
+/// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
+const HUGE_PAGE: usize = 2 * MIB;
+/// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
+/// and empties its heap in turns, too short for anybody to notice on a chart.
+const IDLE_NS: u64 = 100_000_000;
+/// The kernel's usual limit on mappings (`vm.max_map_count`); beyond three quarters of it increments are
+/// joined.
+const MAPPINGS: usize = 65_530 / 4 * 3;
+
+impl Space {
+    /// Grows an element that has a segment to itself by moving the segment's pages, together with what is free
+    /// behind it.
+    ///
+    /// # Safety
+    /// The address is that of an element in use, and its owner waits for the new address.
+    pub unsafe fn remap(&mut self, address: usize, bytes: usize) -> Option<Element> {
+        let want = block_bytes(bytes)?;
+        let size = want.checked_add(SEGMENT_LOSS)?.checked_next_multiple_of(PAGE)?;
+        let block = Block::of_element(address);
+        // SAFETY: the element is alone in its segment, so the whole mapping may move with it.
+        unsafe {
+            let segment = &mut *segment_of(block);
+            let rest = Block(block.0 + block.size());
+            let rest_bytes = segment.end() - rest.0;
+            let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
+            if !segment.alone || block != segment.first() || !is_alone || size <= segment.size {
+                return None;
+            }
+            if rest_bytes > 0 {
+                self.index.remove(rest, rest_bytes);
+            }
+            if !self.move_pages(segment, size) {
+                if rest_bytes > 0 {
+                    self.index.insert(rest, rest_bytes);
+                }
+                return None;
+            }
+            let block = segment.first();
+            block.set_used(segment.whole(), false);
+            Some(Element { address: block.element(), block_bytes: segment.whole(), zero_from: usize::MAX })
+        }
+    }
+
+    /// Gives the end of a segment back to the kernel, when the element that the segment was made for shrinks to
+    /// `want` block bytes and nothing else lies there. True if done: then the segment is the element's alone.
+    ///
+    /// # Safety
+    /// The block is in use and larger than that; nobody relies on the rest of it.
+    pub(super) unsafe fn cut(&mut self, segment: &mut Segment, block: Block, want: usize) -> bool {
+        let size =
+            (want + SEGMENT_LOSS).next_multiple_of(PAGE).max(self.policy.increment.next_multiple_of(PAGE));
+        let keeps = self.policy.disposition == Disposition::Keep;
+        // SAFETY: the caller's promise; blocks behind it are those of the segment.
+        unsafe {
+            let rest = Block(block.0 + block.size());
+            let rest_bytes = segment.end() - rest.0;
+            let is_alone = rest_bytes == 0 || (rest.is_free() && rest.size() == rest_bytes);
+            if keeps || !segment.alone || block != segment.first() || !is_alone || size >= segment.size {
+                return false;
+            }
+            if rest_bytes > 0 {
+                self.index.remove(rest, rest_bytes);
+            }
+            // The kernel shrinks a mapping where it is.
+            if !self.move_pages(segment, size) {
+                if rest_bytes > 0 {
+                    self.index.insert(rest, rest_bytes);
+                }
+                return false;
+            }
+            block.set_used(segment.whole(), false);
+        }
+        true
+    }
+
+    /// Gives a segment another size and place. False where that cannot be: then it is as it was.
+    ///
+    /// # Safety
+    /// Nobody relies on where the segment is but the caller, and on nothing behind `size`.
+    unsafe fn move_pages(&mut self, segment: &mut Segment, size: usize) -> bool {
+        let (old_start, old_size) = (segment.start, segment.size);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Ok(start) = syscall::mremap(old_start as *mut u8, old_size, size, syscall::MREMAP_MAYMOVE)
+            else {
+                return false;
+            };
+            let known = map::prepare(start as usize, size, &mut self.own.bytes);
+            let goes_back = || {
+                if start as usize == old_start {
+                    syscall::mremap(start, size, old_size, 0)
+                } else {
+                    syscall::mremap_to(start, size, old_size, old_start as *mut u8)
+                }
+            };
+            if !known && goes_back().is_ok() {
+                // No memory for the map of a far place, so the pages are back where they were.
+                return false;
+            }
+            map::enter(old_start, segment.entered - old_start, null_mut());
+            (segment.start, segment.size) = (start as usize, size);
+            segment.high = segment.start + size;
+            // Should the way back have been taken by another thread's mapping, the element is the program's all
+            // the same; we shall only not know it again.
+            segment.entered = if known { segment.start } else { segment.start + size };
+            self.enter_pages(segment, segment.start + size);
+        }
+        self.bytes = self.bytes - old_size + size;
+        ledger::add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
+        self.note_bytes();
+        true
+    }
+
+    /// Gets a segment that has a free block of at least `want` bytes.
+    pub(super) fn new_segment(&mut self, want: usize) -> Option<Block> {
+        let need = want.checked_add(SEGMENT_LOSS)?.checked_next_multiple_of(PAGE)?;
+        let (base, alone) = self.next_size(need);
+        let size = need.max(base.next_multiple_of(PAGE));
+        if self.idle_bytes > 0 {
+            // What is idle and yet does not fit must not pile up beside what is needed.
+            self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
+        }
+        // Where the kernel refuses what HEAP says, the program gets what it needs all the same.
+        let (start, size) = [size, need.max(MIB).min(size), need]
+            .into_iter()
+            .find_map(|size| Some((self.map_segment(size)?, size)))?;
+        if !map::prepare(start, size, &mut self.own.bytes) {
+            // SAFETY: nobody knows of the mapping yet.
+            let _ = unsafe { syscall::munmap(start as *mut u8, size) };
+            return None;
+        }
+        let descriptor: *mut Segment = self.own.get_descriptor().cast();
+        if descriptor.is_null() {
+            // SAFETY: as above.
+            let _ = unsafe { syscall::munmap(start as *mut u8, size) };
+            return None;
+        }
+        ledger::set(Key::HeapOwnBytes, self.own.bytes as u64);
+        let oversize = need > base.next_multiple_of(PAGE);
+        // SAFETY: the descriptor's storage is ours and large enough.
+        let segment = unsafe {
+            descriptor.write(Segment {
+                owner: AtomicUsize::new(SEGMENT),
+                start,
+                size,
+                entered: start,
+                high: start,
+                initial: self.segments == 0 && self.policy.disposition != Disposition::Auto,
+                alone: alone || oversize,
+                idle_next: null_mut(),
+                idle_previous: null_mut(),
+                idle_since: 0,
+            });
+            &mut *descriptor
+        };
+        self.segments += 1;
+        self.bytes += size;
+        ledger::add(Key::HeapSegmentsAllocated, 1);
+        self.grown += size;
+        if self.grown >= MIB.max(self.bytes / 8) {
+            self.grown = 0;
+            coverage::grew();
+        }
+        ledger::add(Key::HeapSegmentBytesTotal, size as u64);
+        if oversize {
+            ledger::add(Key::HeapOversizeSegments, 1);
+        }
+        self.note_bytes();
+        let block = segment.first();
+        self.enter_pages(segment, block.0 + FREE_HEAD);
+        segment.high = block.0 + FREE_HEAD;
+        // SAFETY: the segment is mapped, and its first block covers all of it.
+        unsafe {
+            block.set_free(segment.whole(), segment.end());
+            self.index.insert(block, segment.whole());
+        }
+        Some(block)
+    }
+
+    /// Bytes of the next segment as the policy has it, before a larger request is looked at; and whether it is
+    /// for this one request.
+    fn next_size(&mut self, need: usize) -> (usize, bool) {
+        let Policy { initial, increment, .. } = self.policy;
+        if self.segments == 0 && initial > 0 {
+            return (initial, false);
+        }
+        if increment > 0 {
+            if self.segments > MAPPINGS {
+                ledger::add(Key::HeapMapFallbacks, 1);
+                return (increment.saturating_mul(64), false);
+            }
+            return (increment, false);
+        }
+        let grown = (self.bytes / 4).next_multiple_of(MIB).clamp(MIB, 64 * MIB);
+        // A large request under AUTO gets a segment to itself, which can be grown and returned as one.
+        if need >= grown / 2 { (need, true) } else { (grown, false) }
+    }
+
+    fn map_segment(&mut self, size: usize) -> Option<usize> {
+        let start = match syscall::map_anonymous(size) {
+            Ok(start) => start,
+            // Out of address space or of mappings: what is idle goes back first.
+            Err(_) if self.idle_bytes > 0 => {
+                self.return_idle(0);
+                syscall::map_anonymous(size).ok()?
+            }
+            Err(_) => return None,
+        };
+        if self.policy.huge_pages && size >= HUGE_PAGE {
+            // SAFETY: the advice drops nothing. Where the kernel has no huge pages it has no effect.
+            let _ = unsafe { syscall::madvise(start, size, syscall::MADV_HUGEPAGE) };
+        }
+        Some(start as usize)
+    }
+
+    pub(super) fn gives_back(&self, segment: &Segment) -> bool {
+        match self.policy.disposition {
+            Disposition::Free => !segment.initial,
+            Disposition::Keep | Disposition::Auto => false,
+        }
+    }
+
+    /// Gives a segment back to the kernel. Its blocks are in no list.
+    pub(super) fn unmap(&mut self, segment: &mut Segment) {
+        map::enter(segment.start, segment.entered - segment.start, null_mut());
+        self.segments -= 1;
+        self.bytes -= segment.size;
+        // SAFETY: no element of the segment is in use, and no list knows it.
+        unsafe {
+            let _ = syscall::munmap(segment.start as *mut u8, segment.size);
+            self.own.put_descriptor((&raw mut *segment).cast());
+        }
+        ledger::add(Key::HeapSegmentsFreed, 1);
+        self.note_bytes();
+    }
+
+    fn note_bytes(&self) {
+        ledger::set(Key::HeapSegmentBytes, self.bytes as u64);
+        ledger::raise(Key::HeapSegmentBytesPeak, self.bytes as u64);
+    }
+
+    pub(super) fn now_idle(&mut self, segment: &mut Segment) {
+        segment.idle_since = ledger::coarse_nanoseconds().max(1);
+        segment.idle_next = null_mut();
+        segment.idle_previous = self.idle_newest;
+        let this = &raw mut *segment;
+        if self.idle_newest.is_null() {
+            self.idle_oldest = this;
+        } else {
+            // SAFETY: segments in the list are live.
+            unsafe { (*self.idle_newest).idle_next = this };
+        }
+        self.idle_newest = this;
+        self.idle_bytes += segment.size;
+    }
+
+    pub(super) fn no_longer_idle(&mut self, segment: &mut Segment) {
+        let (next, previous) = (segment.idle_next, segment.idle_previous);
+        // SAFETY: segments in the list are live.
+        unsafe {
+            if next.is_null() {
+                self.idle_newest = previous
+            } else {
+                (*next).idle_previous = previous
+            }
+            if previous.is_null() { self.idle_oldest = next } else { (*previous).idle_next = next }
+        }
+        segment.idle_since = 0;
+        self.idle_bytes -= segment.size;
+    }
+
+    /// Bytes of segments that nobody needs now.
+    pub fn idle_bytes(&self) -> usize {
+        self.idle_bytes
+    }
+
+    /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes
+    /// are idle.
+    pub fn return_idle(&mut self, keep: usize) {
+        let now = ledger::coarse_nanoseconds();
+        // SAFETY: segments in the list are live and wholly free.
+        while let Some(segment) = unsafe { self.idle_oldest.as_mut() } {
+            if self.idle_bytes <= keep && now.saturating_sub(segment.idle_since) < IDLE_NS {
+                return;
+            }
+            self.no_longer_idle(segment);
+            // SAFETY: an idle segment is one free block, which is in the index.
+            unsafe { self.index.remove(segment.first(), segment.whole()) };
+            self.unmap(segment);
+        }
+    }
+}
