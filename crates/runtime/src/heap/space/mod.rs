@@ -11,6 +11,7 @@
 //!
 //! Invariants: the sum of the segments' sizes is what the kernel gave (`heap.segment_bytes`); each
 //! segment was one kernel call; a page is in the page map exactly while its segment lives.
+//!
 //! | module | holds |
 //! |---|---|
 //! | `segment` | what HEAP says, and the description of a segment |
