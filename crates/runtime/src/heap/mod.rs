@@ -24,6 +24,7 @@
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `inbox` | cells on their way home from other threads |
 //! | `new`, `info` | operator new without storage; mallinfo |
+//! | `tally` | what a thread counted and has not published |
 //! | `thread`, `slot` | a thread's cells, and how it finds them |
 //!
 //! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
@@ -47,6 +48,7 @@ mod own;
 mod size;
 mod slot;
 mod space;
+mod tally;
 mod thread;
 
 use core::ptr::null_mut;

@@ -28,6 +28,7 @@ use super::inbox::Inbox;
 use super::map;
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, UNITS};
 use super::space::SPACE;
+use super::tally::Tally;
 use crate::{coverage, ledger};
 
 /// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
@@ -43,9 +44,6 @@ const READY: u32 = 4;
 const CARVE: u32 = 4096;
 /// An extent of large cells has room for this many, less one for the word that is not its own.
 const LEAST_CELLS: usize = 16;
-/// Figures are published when this many requests or bytes have gathered in a thread.
-const TALLY_REQUESTS: u32 = 1024;
-const TALLY_BYTES: i64 = 64 * 1024;
 
 #[derive(Clone, Copy)]
 struct Pool {
@@ -66,53 +64,6 @@ struct Outgoing {
     tail: *mut Cell,
     cells: u32,
     bytes: u32,
-}
-
-/// What a thread has counted and not yet published: an addition to shared memory for every list of cells would
-/// cost more than the cells.
-#[derive(Clone, Copy)]
-struct Tally {
-    gets: u32,
-    frees: u32,
-    bytes: i64,
-    /// How often it was published.
-    published: u32,
-}
-
-impl Tally {
-    const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0, published: 0 }
-    }
-
-    /// Cells that went into a bin.
-    fn handed(&mut self, cells: u32, extent: &Extent) {
-        self.bytes += i64::from(cells) * i64::from(extent.cell_bytes);
-    }
-
-    /// Counts what came back to an extent since it was last looked at.
-    fn settle(&mut self, extent: &mut Extent) {
-        // What waited in the inbox may have been counted before it is put away.
-        let back = extent.settled.saturating_sub(extent.out());
-        extent.settled -= back;
-        self.frees += back;
-        self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
-    }
-
-    fn is_due(&self) -> bool {
-        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
-    }
-
-    #[cold]
-    fn publish(&mut self) {
-        ledger::add(Key::HeapGets, u64::from(self.gets));
-        ledger::add(Key::HeapFrees, u64::from(self.frees));
-        ledger::use_bytes(self.bytes);
-        let published = self.published.wrapping_add(1);
-        *self = Self { published, ..Self::new() };
-        if published.is_multiple_of(64) {
-            coverage::look_if_grown();
-        }
-    }
 }
 
 /// The heap of one thread.

@@ -1,0 +1,66 @@
+//! A thread's tally: what it has counted and not yet published.
+//!
+//! Invariant: published + tally == what the thread's lists and extents were last seen to have done.
+//! Not here: when something is counted (`thread`).
+
+use underbar_ledger::Key;
+
+use super::extent::Extent;
+use crate::{coverage, ledger};
+
+/// Figures are published when this many requests or bytes have gathered in a thread.
+const TALLY_REQUESTS: u32 = 1024;
+const TALLY_BYTES: i64 = 64 * 1024;
+
+/// What a thread has counted and not yet published: an addition to shared memory for every list of cells would
+/// cost more than the cells.
+#[derive(Clone, Copy)]
+pub struct Tally {
+    /// Requests served, and cells that came back.
+    pub gets: u32,
+    /// See `gets`.
+    pub frees: u32,
+    /// Change of the bytes in use.
+    pub bytes: i64,
+    /// How often it was published.
+    published: u32,
+}
+
+impl Tally {
+    /// Nothing counted.
+    pub const fn new() -> Self {
+        Self { gets: 0, frees: 0, bytes: 0, published: 0 }
+    }
+
+    /// Cells that went into a bin.
+    pub fn handed(&mut self, cells: u32, extent: &Extent) {
+        self.bytes += i64::from(cells) * i64::from(extent.cell_bytes);
+    }
+
+    /// Counts what came back to an extent since it was last looked at.
+    pub fn settle(&mut self, extent: &mut Extent) {
+        // What waited in the inbox may have been counted before it is put away.
+        let back = extent.settled.saturating_sub(extent.out());
+        extent.settled -= back;
+        self.frees += back;
+        self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
+    }
+
+    /// Whether enough has gathered to be published.
+    pub fn is_due(&self) -> bool {
+        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
+    }
+
+    /// Adds it to the ledger.
+    #[cold]
+    pub fn publish(&mut self) {
+        ledger::add(Key::HeapGets, u64::from(self.gets));
+        ledger::add(Key::HeapFrees, u64::from(self.frees));
+        ledger::use_bytes(self.bytes);
+        let published = self.published.wrapping_add(1);
+        *self = Self { published, ..Self::new() };
+        if published.is_multiple_of(64) {
+            coverage::look_if_grown();
+        }
+    }
+}
