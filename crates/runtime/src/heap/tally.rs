@@ -11,6 +11,10 @@ use crate::{coverage, ledger};
 /// Figures are published when this many requests or bytes have gathered in a thread.
 const TALLY_REQUESTS: u32 = 1024;
 const TALLY_BYTES: i64 = 64 * 1024;
+/// In a small heap, when this many bytes have, or a sixteenth of what is in use.
+const LEAST_BYTES: i64 = 1024;
+/// After this many requests a program is busy enough that its memory may have grown elsewhere.
+const LOOK_REQUESTS: u32 = 1 << 18;
 
 /// What a thread has counted and not yet published: an addition to shared memory for every list of cells would
 /// cost more than the cells.
@@ -22,14 +26,16 @@ pub struct Tally {
     pub frees: u32,
     /// Change of the bytes in use.
     pub bytes: i64,
-    /// How often it was published.
-    published: u32,
+    /// Bytes at which it is published.
+    limit: i64,
+    /// Requests and cells published since memory was last asked for.
+    since_look: u32,
 }
 
 impl Tally {
     /// Nothing counted.
     pub const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0, published: 0 }
+        Self { gets: 0, frees: 0, bytes: 0, limit: LEAST_BYTES, since_look: 0 }
     }
 
     /// Cells that went into a bin.
@@ -48,7 +54,7 @@ impl Tally {
 
     /// Whether enough has gathered to be published.
     pub fn is_due(&self) -> bool {
-        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
+        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= self.limit
     }
 
     /// Adds it to the ledger.
@@ -56,10 +62,13 @@ impl Tally {
     pub fn publish(&mut self) {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));
-        ledger::use_bytes(self.bytes);
-        let published = self.published.wrapping_add(1);
-        *self = Self { published, ..Self::new() };
-        if published.is_multiple_of(64) {
+        let used = ledger::use_bytes(self.bytes);
+        // A peak is seen when it is published: in a small heap soon, so that its peak is not lost.
+        let limit = i64::try_from(used / 16).unwrap_or(TALLY_BYTES).clamp(LEAST_BYTES, TALLY_BYTES);
+        let since_look = self.since_look + self.gets + self.frees;
+        *self = Self { limit, since_look, ..Self::new() };
+        if since_look >= LOOK_REQUESTS {
+            self.since_look = 0;
             coverage::look_if_grown();
         }
     }
