@@ -68,6 +68,8 @@ pub struct Space {
     operations: u32,
     /// Bytes got from the kernel since somebody was told of it.
     grown: usize,
+    /// The kernel's limit on mappings; 0: not asked for yet.
+    most_mappings: usize,
 }
 
 // SAFETY: the raw pointers lead to descriptors that only a holder of the lock follows.
@@ -89,6 +91,7 @@ impl Space {
             idle_bytes: 0,
             operations: 0,
             grown: 0,
+            most_mappings: 0,
         }
     }
 

@@ -19,16 +19,16 @@ use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
 use super::{Disposition, Element, MIB, Policy, Space};
-use crate::{coverage, ledger};
+use crate::{coverage, ledger, sandbox};
 
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
 const HUGE_PAGE: usize = 2 * MIB;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
 /// and empties its heap in turns, too short for anybody to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
-/// The kernel's usual limit on mappings (`vm.max_map_count`); beyond three quarters of it increments are
-/// joined.
-const MAPPINGS: usize = 65_530 / 4 * 3;
+/// The kernel's usual limit on mappings. It is asked for the true one when there are this many segments.
+const USUAL_MAPPINGS: usize = 65_530;
+const ASK_AT: usize = 16_384;
 
 impl Space {
     /// Grows an element that has a segment to itself by moving the segment's pages, together with what is free
@@ -208,7 +208,7 @@ impl Space {
             return (initial, false);
         }
         if increment > 0 {
-            if self.segments > MAPPINGS {
+            if self.segments > self.most_segments() {
                 ledger::add(Key::HeapMapFallbacks, 1);
                 return (increment.saturating_mul(64), false);
             }
@@ -217,6 +217,14 @@ impl Space {
         let grown = (self.bytes / 4).next_multiple_of(MIB).clamp(MIB, 64 * MIB);
         // A large request under AUTO gets a segment to itself, which can be grown and returned as one.
         if need >= grown / 2 { (need, true) } else { (grown, false) }
+    }
+
+    /// How many segments are had before increments are joined: three quarters of the mappings that the kernel allows.
+    fn most_segments(&mut self) -> usize {
+        if self.segments > ASK_AT && self.most_mappings == 0 {
+            self.most_mappings = most_mappings().unwrap_or(USUAL_MAPPINGS);
+        }
+        (if self.most_mappings == 0 { USUAL_MAPPINGS } else { self.most_mappings }) / 4 * 3
     }
 
     fn map_segment(&mut self, size: usize) -> Option<usize> {
@@ -312,4 +320,16 @@ impl Space {
             self.unmap(segment);
         }
     }
+}
+
+/// The kernel's limit on mappings of a process, where it says it.
+fn most_mappings() -> Option<usize> {
+    if sandbox::is_closed() {
+        return None;
+    }
+    let fd = syscall::open(c"/proc/sys/vm/max_map_count", syscall::O_RDONLY | syscall::O_CLOEXEC, 0).ok()?;
+    let mut text = [0; 24];
+    let length = syscall::read(fd, &mut text);
+    let _ = syscall::close(fd);
+    core::str::from_utf8(text.get(..length.ok()?)?).ok()?.trim_ascii_end().parse().ok()
 }
