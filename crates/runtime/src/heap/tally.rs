@@ -11,8 +11,6 @@ use crate::{coverage, ledger};
 /// Figures are published when this many requests or bytes have gathered in a thread.
 const TALLY_REQUESTS: u32 = 1024;
 const TALLY_BYTES: i64 = 64 * 1024;
-/// In a small heap, when this many bytes have, or a sixteenth of what is in use.
-const LEAST_BYTES: i64 = 1024;
 /// After this many requests a program is busy enough that its memory may have grown elsewhere.
 const LOOK_REQUESTS: u32 = 1 << 18;
 
@@ -26,8 +24,6 @@ pub struct Tally {
     pub frees: u32,
     /// Change of the bytes in use.
     pub bytes: i64,
-    /// Bytes at which it is published.
-    limit: i64,
     /// Requests and cells published since memory was last asked for.
     since_look: u32,
 }
@@ -35,7 +31,7 @@ pub struct Tally {
 impl Tally {
     /// Nothing counted.
     pub const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0, limit: LEAST_BYTES, since_look: 0 }
+        Self { gets: 0, frees: 0, bytes: 0, since_look: 0 }
     }
 
     /// Cells that went into a bin.
@@ -54,7 +50,7 @@ impl Tally {
 
     /// Whether enough has gathered to be published.
     pub fn is_due(&self) -> bool {
-        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= self.limit
+        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
     }
 
     /// Adds it to the ledger.
@@ -62,11 +58,9 @@ impl Tally {
     pub fn publish(&mut self) {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));
-        let used = ledger::use_bytes(self.bytes);
-        // A peak is seen when it is published: in a small heap soon, so that its peak is not lost.
-        let limit = i64::try_from(used / 16).unwrap_or(TALLY_BYTES).clamp(LEAST_BYTES, TALLY_BYTES);
+        ledger::use_bytes(self.bytes);
         let since_look = self.since_look + self.gets + self.frees;
-        *self = Self { limit, since_look, ..Self::new() };
+        *self = Self { since_look, ..Self::new() };
         if since_look >= LOOK_REQUESTS {
             self.since_look = 0;
             coverage::look_if_grown();

@@ -65,22 +65,18 @@ pub fn raise(key: Key, value: u64) {
     }
 }
 
-/// Adds to, or takes from, the bytes in use, and raises their peak. Returns what is in use now.
+/// Adds to, or takes from, the bytes in use, and raises their peak.
 #[inline]
-pub fn use_bytes(change: i64) -> u64 {
-    if cfg!(feature = "no-accounts") {
-        return 0;
+pub fn use_bytes(change: i64) {
+    if !cfg!(feature = "no-accounts") {
+        let slot = slot();
+        let used =
+            slot.cell(Key::HeapUsed).fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
+        // Cells freed by one thread and counted by another may take the sum below zero for a moment.
+        if change > 0 && (used as i64) > 0 {
+            raise(Key::HeapUsedPeak, used);
+        }
     }
-    let cell = slot().cell(Key::HeapUsed);
-    let used = cell.fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
-    // Cells freed by one thread and counted by another may take the sum below zero for a moment.
-    if (used as i64) < 0 {
-        return 0;
-    }
-    if change > 0 {
-        raise(Key::HeapUsedPeak, used);
-    }
-    used
 }
 
 unsafe extern "C" {
