@@ -62,6 +62,10 @@ pub struct Extent {
     pub next: *mut Extent,
     /// See `next`.
     pub previous: *mut Extent,
+    /// Neighbours among the parked ones.
+    pub older: *mut Extent,
+    /// See `older`.
+    pub newer: *mut Extent,
 }
 
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
@@ -85,6 +89,8 @@ impl Extent {
             segment,
             next: null_mut(),
             previous: null_mut(),
+            older: null_mut(),
+            newer: null_mut(),
         }
     }
 
@@ -108,8 +114,8 @@ impl Extent {
         self.held -= step;
     }
 
-    /// Carves at most `count` cells and links them; returns the first, and how many.
-    pub fn carve(&mut self, count: u32) -> (*mut Cell, u32) {
+    /// Carves at most `count` cells and links them, the last to `rest`; returns the first, and how many.
+    pub fn carve(&mut self, count: u32, rest: *mut Cell) -> (*mut Cell, u32) {
         let count = count.min(self.capacity - self.carved);
         if count == 0 {
             return (null_mut(), 0);
@@ -122,7 +128,7 @@ impl Extent {
             for at in (first..last).step_by(step) {
                 (*(at as *mut Cell)).next.set((at + step) as *mut Cell);
             }
-            (*(last as *mut Cell)).next.set(null_mut());
+            (*(last as *mut Cell)).next.set(rest);
         }
         self.carved += count;
         (first as *mut Cell, count)

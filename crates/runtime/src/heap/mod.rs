@@ -336,6 +336,11 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
             return;
         }
         let owner = (*descriptor).owner.load(Ordering::Relaxed);
+        if owner == space::PARKED {
+            // No cell of it is in use: freed twice.
+            ledger::add(Key::HeapForeignFrees, 1);
+            return;
+        }
         let fill = FILL_FREE.load(Ordering::Relaxed);
         if fill != 0 {
             address.write_bytes(fill as u8, usable(address, descriptor));
@@ -446,7 +451,11 @@ unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
 /// Returns what is idle to the kernel; true if there was any.
 pub fn trim() -> bool {
     let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
-    SPACE.lock().return_idle(0);
+    {
+        let mut space = SPACE.lock();
+        space.release_parked(0);
+        space.return_idle(0);
+    }
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
 }
 

@@ -6,6 +6,7 @@
 use underbar_ledger::Key;
 
 use super::extent::Extent;
+use super::space::heartbeat_if_parked;
 use crate::{coverage, ledger};
 
 /// Figures are published when this many requests or bytes have gathered in a thread.
@@ -59,6 +60,7 @@ impl Tally {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));
         ledger::use_bytes(self.bytes);
+        heartbeat_if_parked();
         let since_look = self.since_look + self.gets + self.frees;
         *self = Self { since_look, ..Self::new() };
         if since_look >= LOOK_REQUESTS {

@@ -42,6 +42,8 @@ const BATCH_BYTES: u32 = 16 * 1024;
 const READY: u32 = 4;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
+/// So many cells that came back are enough to go on with; fewer are joined by new ones.
+const TOP_UP: u32 = 32;
 /// An extent of large cells has room for this many, less one for the word that is not its own.
 const LEAST_CELLS: usize = 16;
 
@@ -293,15 +295,17 @@ impl ThreadHeap {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
         self.tally.settle(extent);
-        if !extent.list.is_null() {
-            let cells = extent.list;
-            extent.list = null_mut();
-            return (cells, extent.carved - extent.out());
-        }
+        let (back, waiting) = (extent.list, extent.carved - extent.out());
+        extent.list = null_mut();
         let stride = &mut self.pools[extent.class as usize].stride;
-        let count = (*stride).min(CARVE / extent.cell_bytes).max(1);
+        let wanted = (*stride).min(CARVE / extent.cell_bytes).max(1);
+        if waiting >= wanted.min(TOP_UP) {
+            return (back, waiting);
+        }
+        // Few have come back: with new ones on top, a program that gets and frees in turns comes here less and less.
         *stride = stride.saturating_mul(2);
-        extent.carve(count)
+        let (first, carved) = extent.carve(wanted - waiting, back);
+        if carved == 0 { (back, waiting) } else { (first, carved + waiting) }
     }
 
     unsafe fn next_extent(&mut self, class: usize) -> *mut Extent {
@@ -314,11 +318,19 @@ impl ThreadHeap {
         let cell_bytes = CELL_BYTES[class];
         let least = EXTENT_BYTES.load(Ordering::Relaxed);
         let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
-        let extent = SPACE.lock().get_extent(bytes);
-        coverage::look_if_due();
-        // SAFETY: a new extent is ours.
+        let (extent, is_new) = {
+            let mut space = SPACE.lock();
+            let waiting = space.unpark(class);
+            if waiting.is_null() { (space.get_extent(bytes), true) } else { (waiting, false) }
+        };
+        if is_new {
+            coverage::look_if_due();
+        }
+        // SAFETY: what the space gave is ours.
         if let Some(extent) = unsafe { extent.as_mut() } {
-            extent.set_class(class, cell_bytes);
+            if is_new {
+                extent.set_class(class, cell_bytes);
+            }
             let tag = if filling() { FILLING } else { 0 };
             extent.owner.store(&raw mut *self as usize | tag, Ordering::Relaxed);
         }
@@ -366,7 +378,7 @@ impl ThreadHeap {
                 (*extent).place = Place::Current;
                 pool.current = extent;
             } else {
-                SPACE.lock().free_extent(extent);
+                SPACE.lock().park(extent);
             }
         }
     }
@@ -523,7 +535,7 @@ impl ThreadHeap {
             unsafe {
                 if !extent.is_null() && (*extent).out() == 0 {
                     pool.current = null_mut();
-                    SPACE.lock().free_extent(extent);
+                    SPACE.lock().park(extent);
                 }
             }
         }

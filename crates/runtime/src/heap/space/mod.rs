@@ -16,11 +16,13 @@
 //! |---|---|
 //! | `segment` | what HEAP says, and the description of a segment |
 //! | `supply` | segments from the kernel and back |
+//! | `parked` | empty extents that wait for the next need of their class |
 //! | `pages` | pages of large elements that are not worth keeping |
 //!
 //! Not here: blocks and their index (`block`, `index`), and who asks.
 
 mod pages;
+mod parked;
 mod segment;
 mod supply;
 
@@ -34,9 +36,11 @@ use super::index::Index;
 use super::map::{self, PAGE};
 use super::own::Own;
 use pages::purge_if_sparse;
+use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
+pub use parked::{PARKED, heartbeat_if_parked};
 pub use segment::{Disposition, Policy, Segment, segment_end};
 
 const MIB: usize = 1 << 20;
@@ -60,6 +64,7 @@ pub struct Space {
     index: Index,
     /// Storage of our own for descriptors.
     pub own: Own,
+    parked: Parked,
     segments: usize,
     bytes: usize,
     idle_oldest: *mut Segment,
@@ -84,6 +89,7 @@ impl Space {
             policy: Policy::AUTO,
             index: Index::new(),
             own: Own::new(),
+            parked: Parked::new(),
             segments: 0,
             bytes: 0,
             idle_oldest: null_mut(),
@@ -104,20 +110,25 @@ impl Space {
     /// memory.
     pub fn get(&mut self, bytes: usize, align: usize) -> Option<Element> {
         let want = block_bytes(bytes)?;
-        let block = match self.index.find(want) {
-            Some(block) if align <= 16 || fits(block, want, align) => block,
-            None if align <= 16 => self.new_segment(want)?,
-            _ => {
-                // Room to move the element to an aligned place and leave a whole free block before it.
-                let search = want.checked_add(align)?.checked_add(SMALLEST)?;
-                match self.index.find(search) {
-                    Some(block) => block,
-                    None => self.new_segment(search)?,
-                }
-            }
+        let found = match self.find(want, align) {
+            None if self.parked.bytes > 0 => self.make_room(want, align, self.worth_parking(want)),
+            found => found,
+        };
+        let block = match found {
+            Some(block) => block,
+            None => self.new_segment(room_for(want, align)?)?,
         };
         // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
         Some(unsafe { self.take(block, want, align) })
+    }
+
+    /// A free block that holds `want` bytes at that alignment.
+    fn find(&self, want: usize, align: usize) -> Option<Block> {
+        match self.index.find(want) {
+            Some(block) if align <= 16 || fits(block, want, align) => Some(block),
+            _ if align <= 16 => None,
+            _ => self.index.find(room_for(want, align)?),
+        }
     }
 
     /// Cuts an element out of a free block that is large enough for it.
@@ -209,7 +220,7 @@ impl Space {
                 self.now_idle(segment);
             }
             if self.idle_bytes > 0 && self.operations.is_multiple_of(256) {
-                self.return_idle(usize::MAX);
+                self.heartbeat();
             }
         }
     }
@@ -273,6 +284,12 @@ impl Space {
 
     /// Pages for an extent of cells, with its descriptor entered for them. Null where there is no memory.
     pub fn get_extent(&mut self, bytes: usize) -> *mut Extent {
+        if self.parked.bytes > 0 && self.find(bytes, PAGE).is_none() {
+            let converted = self.convert(bytes);
+            if !converted.is_null() {
+                return converted;
+            }
+        }
         let descriptor: *mut Extent = self.own.get_descriptor().cast();
         if descriptor.is_null() {
             return null_mut();
@@ -303,6 +320,11 @@ impl Space {
             self.own.put_descriptor(extent.cast());
         }
     }
+}
+
+/// Bytes of a block in which `want` bytes can be moved to an aligned place and a whole free block be left before them.
+fn room_for(want: usize, align: usize) -> Option<usize> {
+    if align <= 16 { Some(want) } else { want.checked_add(align)?.checked_add(SMALLEST) }
 }
 
 /// Where an aligned element would begin in a free block, leaving no gap too small for a block.

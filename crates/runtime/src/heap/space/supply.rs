@@ -214,9 +214,24 @@ impl Space {
             }
             return (increment, false);
         }
-        let grown = (self.bytes / 4).next_multiple_of(MIB).clamp(MIB, 64 * MIB);
+        let grown = self.usual_increment();
         // A large request under AUTO gets a segment to itself, which can be grown and returned as one.
         if need >= grown / 2 { (need, true) } else { (grown, false) }
+    }
+
+    /// Bytes that stay parked when a request of `need` bytes finds no room: all must make way for what fits between
+    /// them; a request that gets a segment to itself would find little use for the pieces.
+    pub(super) fn worth_parking(&self, need: usize) -> usize {
+        if self.policy.increment == 0 && need >= self.usual_increment() / 2 {
+            (16 * MIB).max((self.bytes - self.idle_bytes).saturating_sub(self.parked.bytes) / 4)
+        } else {
+            0
+        }
+    }
+
+    /// Bytes of a segment under AUTO.
+    fn usual_increment(&self) -> usize {
+        (self.bytes / 4).next_multiple_of(MIB).clamp(MIB, 64 * MIB)
     }
 
     /// How many segments are had before increments are joined: three quarters of the mappings that the kernel allows.
@@ -231,7 +246,8 @@ impl Space {
         let start = match syscall::map_anonymous(size) {
             Ok(start) => start,
             // Out of address space or of mappings: what is idle goes back first.
-            Err(_) if self.idle_bytes > 0 => {
+            Err(_) if self.idle_bytes + self.parked.bytes > 0 => {
+                self.release_parked(0);
                 self.return_idle(0);
                 syscall::map_anonymous(size).ok()?
             }
@@ -300,9 +316,9 @@ impl Space {
         self.idle_bytes -= segment.size;
     }
 
-    /// Bytes of segments that nobody needs now.
+    /// Bytes of segments and of parked extents that nobody needs now.
     pub fn idle_bytes(&self) -> usize {
-        self.idle_bytes
+        self.idle_bytes + self.parked.bytes
     }
 
     /// Gives back segments that have been idle for long, and more, oldest first, until at most `keep` bytes
