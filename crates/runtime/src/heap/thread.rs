@@ -84,6 +84,8 @@ pub struct ThreadHeap {
     next: *mut ThreadHeap,
     /// Next in the list of abandoned heaps; under the lock of `HEAPS`.
     next_abandoned: *mut ThreadHeap,
+    /// Abandoned, with its cells and extents as they were, for the next thread; under the lock of `HEAPS`.
+    ready: bool,
     /// The newest cell in the inbox that is counted already, and how many are.
     counted: *mut Cell,
     counted_cells: u64,
@@ -108,6 +110,7 @@ impl ThreadHeap {
                 OUTBOXES],
             next: null_mut(),
             next_abandoned: null_mut(),
+            ready: false,
             counted: null_mut(),
             counted_cells: 0,
             inbox: Inbox::new(),
@@ -181,10 +184,11 @@ pub unsafe fn abandon(heap: *mut ThreadHeap) {
         let last = (*heap).inbox.leave();
         (*heap).counted = null_mut();
         (*heap).put_chain(last);
-        (*heap).settle_all();
-        // The heap that waits on top is the next to be taken: its extents are kept ready, as threads that come and go
-        // would get the same again and again. Those below may wait for long.
-        if heaps.waiting >= READY {
+        // The heap that waits on top is the next to be taken: its cells and extents stay as they are, as threads that
+        // come and go would get the same again and again. Those below may wait for long.
+        (*heap).ready = heaps.waiting < READY;
+        if !(*heap).ready {
+            (*heap).settle_all();
             (*heap).release_empty();
         }
         (*heap).next_abandoned = heaps.abandoned;
@@ -555,7 +559,9 @@ pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
             if (*target).inbox.is_unattended() {
                 let chain = (*target).inbox.take_unattended();
                 (*target).put_chain(chain);
-                (*target).release_empty();
+                if !(*target).ready {
+                    (*target).release_empty();
+                }
             }
         }
     }
