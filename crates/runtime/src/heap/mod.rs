@@ -221,7 +221,7 @@ fn own_heap() -> Option<*mut ThreadHeap> {
     if core::ptr::eq(heap, &thread::EMPTY) {
         return new_thread();
     }
-    (!core::ptr::eq(heap, &thread::DEPARTED)).then_some(heap)
+    thread::is_real(heap).then_some(heap)
 }
 
 #[cold]
@@ -324,9 +324,26 @@ pub unsafe fn free(address: *mut u8) {
     }
 }
 
-/// An element, a cell of another thread, null, or a pointer that is not ours.
+/// What is not a cell of this thread: mostly a cell of another thread.
 #[inline(never)]
 unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
+    // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
+    unsafe {
+        if !descriptor.is_null() {
+            let owner = (*descriptor).owner.load(Ordering::Relaxed);
+            let heap = slot::get();
+            if owner & thread::TAGS == 0 && thread::is_real(heap) {
+                (*heap).put_remote(owner as *mut ThreadHeap, descriptor.cast(), address.cast());
+                return;
+            }
+        }
+        free_unusual(address, descriptor);
+    }
+}
+
+/// An element, a cell where storage is filled or by a thread without a heap, null, or a pointer that is not ours.
+#[inline(never)]
+unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
     // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
     unsafe {
         if descriptor.is_null() {
@@ -419,7 +436,9 @@ pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
             // A smaller size fits where it is.
             return if size <= old { address } else { new };
         }
-        core::ptr::copy_nonoverlapping(address, new, old.min(size));
+        // Not `copy_nonoverlapping`: this library names no C library, so the symbol versions that it binds to are the
+        // oldest, and glibc's oldest memcpy is the one for processors of 2003. memmove has one version only.
+        core::ptr::copy(address, new, old.min(size));
         free(address);
         ledger::add(Key::HeapMoved, 1);
         new
@@ -485,7 +504,7 @@ pub fn next_ours(start: usize, end: usize) -> usize {
 pub fn settle() {
     let quiet = thread::is_quiet();
     let heap = slot::get();
-    if !core::ptr::eq(heap, &thread::EMPTY) && !core::ptr::eq(heap, &thread::DEPARTED) {
+    if thread::is_real(heap) {
         // SAFETY: this thread owns its heap.
         unsafe {
             if quiet {

@@ -54,8 +54,17 @@ impl Tally {
         self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
     }
 
-    /// Adds it to the ledger.
+    /// Adds what is due to the ledger: bytes come and go much faster than requests where these are large.
     #[cold]
+    pub fn publish_due(&mut self) {
+        if self.gets + self.frees >= TALLY_REQUESTS {
+            self.publish();
+        } else {
+            ledger::use_bytes(core::mem::take(&mut self.bytes));
+        }
+    }
+
+    /// Adds all of it to the ledger.
     pub fn publish(&mut self) {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));

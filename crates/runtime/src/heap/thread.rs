@@ -33,11 +33,13 @@ use crate::{coverage, ledger};
 
 /// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
 pub const FILLING: usize = 2;
+/// Bits that are 0 in the address of every heap: an `owner` with one of them set is something else, or tagged.
+pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
 /// Targets for which a thread collects remote frees at a time.
 const OUTBOXES: usize = 8;
 /// A batch is sent when it has this many cells or bytes.
 const BATCH_CELLS: u32 = 64;
-const BATCH_BYTES: u32 = 16 * 1024;
+const BATCH_BYTES: i32 = 16 * 1024;
 /// Abandoned heaps that keep their empty extents for the next thread.
 const READY: u32 = 4;
 /// Bytes of cells that are carved at a time.
@@ -64,8 +66,9 @@ struct Outgoing {
     target: *mut ThreadHeap,
     head: *mut Cell,
     tail: *mut Cell,
-    cells: u32,
-    bytes: u32,
+    /// Cells and bytes that may still join.
+    room: u32,
+    bytes: i32,
 }
 
 /// The heap of one thread.
@@ -106,7 +109,7 @@ impl ThreadHeap {
             pools: [Pool { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
                 CLASSES],
             tally: Tally::new(),
-            outbox: [Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), cells: 0, bytes: 0 };
+            outbox: [Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
                 OUTBOXES],
             next: null_mut(),
             next_abandoned: null_mut(),
@@ -123,6 +126,12 @@ impl ThreadHeap {
 pub static EMPTY: ThreadHeap = ThreadHeap::empty();
 /// What a thread has after its heap was taken from it at its end.
 pub static DEPARTED: ThreadHeap = ThreadHeap::empty();
+
+/// Whether a slot's heap is one with cells.
+#[inline]
+pub fn is_real(heap: *const ThreadHeap) -> bool {
+    !core::ptr::eq(heap, &EMPTY) && !core::ptr::eq(heap, &DEPARTED)
+}
 
 struct Heaps {
     all: *mut ThreadHeap,
@@ -284,7 +293,7 @@ impl ThreadHeap {
                     self.pools[class].handed = count;
                     self.tally.handed(count, &*extent);
                     if self.tally.is_due() {
-                        self.tally.publish();
+                        self.tally.publish_due();
                     }
                     *self.bin(class) = cells;
                     return cells;
@@ -361,7 +370,7 @@ impl ThreadHeap {
         unsafe {
             self.tally.settle(&mut *extent);
             if self.tally.is_due() {
-                self.tally.publish();
+                self.tally.publish_due();
             }
             let pool = &mut self.pools[(*extent).class as usize];
             if (*extent).held > 0 {
@@ -450,24 +459,43 @@ impl ThreadHeap {
     }
 
     /// Lays a cell of another thread's extent aside, and sends a batch when there is one.
-    #[inline(never)]
+    #[inline]
     pub unsafe fn put_remote(&mut self, target: *mut ThreadHeap, extent: *mut Extent, cell: *mut Cell) {
         let at = (target as usize / size_of::<ThreadHeap>().next_power_of_two()) % OUTBOXES;
+        let out = &mut self.outbox[at];
+        if out.target != target {
+            // SAFETY: the contract above.
+            return unsafe { self.begin_batch(at, target, extent, cell) };
+        }
         // SAFETY: the cell is nobody's any more; the outbox is ours.
         unsafe {
-            if self.outbox[at].target != target {
-                self.flush(at);
-                self.outbox[at].target = target;
-            }
-            let out = &mut self.outbox[at];
             (*cell).next.set(out.head);
             out.head = cell;
-            if out.tail.is_null() {
-                out.tail = cell;
+            out.room -= 1;
+            out.bytes -= (*extent).cell_bytes as i32;
+            if out.room == 0 || out.bytes <= 0 {
+                self.flush(at);
             }
-            out.cells += 1;
-            out.bytes += (*extent).cell_bytes;
-            if out.cells >= BATCH_CELLS || out.bytes >= BATCH_BYTES {
+        }
+    }
+
+    /// The first cell of a batch.
+    #[cold]
+    #[inline(never)]
+    unsafe fn begin_batch(
+        &mut self,
+        at: usize,
+        target: *mut ThreadHeap,
+        extent: *mut Extent,
+        cell: *mut Cell,
+    ) {
+        // SAFETY: the cell is nobody's any more; the outbox is ours.
+        unsafe {
+            self.flush(at);
+            (*cell).next.set(null_mut());
+            let bytes = BATCH_BYTES - (*extent).cell_bytes as i32;
+            self.outbox[at] = Outgoing { target, head: cell, tail: cell, room: BATCH_CELLS - 1, bytes };
+            if bytes <= 0 {
                 self.flush(at);
             }
         }
@@ -476,7 +504,7 @@ impl ThreadHeap {
     unsafe fn flush(&mut self, at: usize) {
         let out = core::mem::replace(
             &mut self.outbox[at],
-            Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), cells: 0, bytes: 0 },
+            Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 },
         );
         if !out.head.is_null() {
             // SAFETY: the chain is ours to give; heaps live for ever.
