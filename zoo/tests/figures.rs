@@ -57,6 +57,7 @@ checks! {
     segments_are_in_the_memory_map: HeapSegmentBytes HeapOwnBytes;
     sizes_are_those_of_the_option: HeapInitialSize HeapIncrementSize;
     pages_given_back_are_the_kernel_s_calls: HeapPurges HeapPurgedBytes;
+    huge_pages_are_asked_of_the_kernel_where_all_is_touched: HeapHugeBytes;
     segments_are_joined_near_the_kernel_s_limit: HeapMapFallbacks;
     threads_are_counted: ThreadsStarted ThreadsPeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
@@ -286,6 +287,13 @@ impl Trace {
         self.0.iter().filter(|line| line.starts_with("munmap(")).map(|line| length(line)).collect()
     }
 
+    fn asked_for_huge(&self) -> Vec<u64> {
+        let is_advice = |line: &&String| {
+            line.starts_with("madvise(") && line.contains("MADV_HUGEPAGE") && line.ends_with("= 0")
+        };
+        self.0.iter().filter(is_advice).map(|line| length(line)).collect()
+    }
+
     fn given_back(&self) -> Vec<u64> {
         let is_advice = |line: &&String| line.starts_with("madvise(") && line.contains("MADV_DONTNEED");
         self.0.iter().filter(is_advice).map(|line| length(line)).collect()
@@ -394,6 +402,24 @@ fn pages_given_back_are_the_kernel_s_calls() {
     assert!(calls.len() >= 25, "{calls:?}");
     exact(&account, Key::HeapPurges, calls.len() as u64);
     exact(&account, Key::HeapPurgedBytes, calls.iter().sum());
+}
+
+fn huge_pages_are_asked_of_the_kernel_where_all_is_touched() {
+    let (dense, sparse) = ([&program("segments"), "20000", "4000"], [&program("segments"), "4000", "20000"]);
+    let has_them = fs::exists("/sys/kernel/mm/transparent_hugepage").is_ok_and(|exists| exists);
+    for (options, line, asks) in [
+        ("", dense, true),
+        ("", sparse, false),
+        ("HUGEPAGES(OFF)", dense, false),
+        ("HUGEPAGES(ON)", sparse, true),
+        ("HEAP(8M,8M,,KEEP)", dense, false),
+        ("HEAP(8M,8M,,KEEP),HUGEPAGES(ON)", dense, true),
+    ] {
+        let Some((account, trace)) = traced("huge", options, &line) else { return };
+        let asked = trace.asked_for_huge();
+        assert_eq!(!asked.is_empty(), asks && has_them, "{options} {line:?}");
+        exact(&account, Key::HeapHugeBytes, asked.iter().sum());
+    }
 }
 
 fn segments_are_joined_near_the_kernel_s_limit() {

@@ -71,6 +71,8 @@ counters! {
         "Kernel calls by which unused pages inside kept segments were given back.";
     HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, live Exact, killed Exact, Sum,
         "Bytes given back by those calls.";
+    HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, live Exact, killed Exact, Sum,
+        "Bytes of all segments ever allocated for which the kernel was asked for huge pages; whether it gave them is its own affair.";
     HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, live BATCH, killed BATCH, Sum,
         "Cells that a thread other than the one that got them gave back; they travel home in batches.";
     HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, live Exact, killed Exact, Sum,

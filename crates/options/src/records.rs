@@ -91,7 +91,7 @@ fn records(data_set: &[u8]) -> impl Iterator<Item = &[u8]> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::{Disposition, ProgramName, Settings, Size, WhereSet};
+    use crate::{Disposition, HugePages, ProgramName, Settings, Size, WhereSet};
     use std::string::String;
     use std::{format, vec};
 
@@ -135,7 +135,7 @@ mod tests {
         let data_set = format!("{:>72}12345678\nTG(ON)\nHUGEPAGES(ON)", "RPTS");
         let (settings, warnings) = settings(ceeopts(data_set.as_bytes(), &mut room).text);
         assert_eq!(warnings, 0);
-        assert!(settings.report_storage() && settings.huge_pages());
+        assert!(settings.report_storage() && settings.huge_pages() == HugePages::On);
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         let found = ceeopts(full.as_bytes(), &mut room);
         assert!(found.cut);
         let (settings, warnings) = settings(found.text);
-        assert!(settings.report_storage() && !settings.huge_pages());
+        assert!(settings.report_storage() && settings.huge_pages() == HugePages::Auto);
         assert_eq!(warnings, 0);
         assert!(!ceeopts(&vec![b' '; 80 * 60], &mut room).cut, "blanks are no loss");
         assert_eq!(ceeopts(b"", &mut room).text, b"");

@@ -150,7 +150,7 @@ LAST WHERE SET                 OPTION
 -------------------------------------------------------------------------------
 command line (--opts)          NOAIXBLD
 command line (--opts)            HEAP(67108864,16777216,ANYWHERE,KEEP)
-underbar default                 HUGEPAGES(OFF)
+underbar default                 HUGEPAGES(AUTO)
 underbar default                 MSGFILE(AUTO)
 UNDERBAR_OPTS                    RPTOPTS(ON)
 underbar default                 RPTSTG(OFF)
@@ -179,7 +179,7 @@ underbar default                 THREADSTACK(OFF,AUTO,,ANYWHERE)
         settings(Base::LanguageEnvironment, "HEAP64(,3G)").write_options_report("x", "d", &mut out).unwrap();
         for row in [
             "IBM-supplied default             ANYHEAP(16384,8192,ANYWHERE,FREE)\n",
-            "underbar default                 HUGEPAGES(OFF)\n",
+            "underbar default                 HUGEPAGES(AUTO)\n",
             "underbar default                 MSGFILE(AUTO,FBA,121,0,NOENQ)\n",
             "IBM-supplied default             BELOWHEAP(8192,4096,FREE)\n",
             "IBM-supplied default             HEAP(32768,32768,ANYWHERE,KEEP,8192,4096)\n",

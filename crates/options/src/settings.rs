@@ -87,6 +87,17 @@ pub enum Disposition {
     Free,
 }
 
+/// Which segments of the heap ask for transparent huge pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HugePages {
+    /// None.
+    Off,
+    /// All that are large enough.
+    On,
+    /// Those where it is seen to pay.
+    Auto,
+}
+
 /// What HEAP sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heap {
@@ -265,10 +276,14 @@ impl Settings {
         self.is_on(ON)
     }
 
-    /// HUGEPAGES: whether kept segments ask for transparent huge pages.
-    pub fn huge_pages(&self) -> bool {
-        const ON: usize = slot_named("HUGEPAGES", "OFF|ON");
-        self.is_on(ON)
+    /// HUGEPAGES: which segments ask for transparent huge pages.
+    pub fn huge_pages(&self) -> HugePages {
+        const WHICH: usize = slot_named("HUGEPAGES", "OFF|ON|AUTO");
+        match self.values[WHICH] {
+            Value::Word(1) => HugePages::On,
+            Value::Word(2) => HugePages::Auto,
+            _ => HugePages::Off,
+        }
     }
 
     /// MSGFILE: where reports go; none for AUTO.
@@ -389,7 +404,11 @@ mod tests {
         assert_eq!(settings.storage(), Storage { getheap: None, freeheap: None, dsa: Dsa::None });
         assert_eq!(settings.stack(), Stack { init: StackSize::Auto, increment: Size::Auto });
         assert_eq!(settings.thread_stack(), ThreadStack { on: false, init: Size::Auto });
-        assert!(!settings.report_storage() && !settings.report_options() && !settings.huge_pages());
+        assert!(
+            !settings.report_storage()
+                && !settings.report_options()
+                && settings.huge_pages() == HugePages::Auto
+        );
         assert!(settings.message_file().is_none());
     }
 

@@ -84,7 +84,11 @@ fn set_up_heap(settings: &Settings) {
             underbar_options::Disposition::Keep => heap::Disposition::Keep,
             underbar_options::Disposition::Free => heap::Disposition::Free,
         },
-        huge_pages: settings.huge_pages(),
+        huge_pages: match settings.huge_pages() {
+            underbar_options::HugePages::Off => heap::HugePages::Off,
+            underbar_options::HugePages::On => heap::HugePages::On,
+            underbar_options::HugePages::Auto => heap::HugePages::Auto,
+        },
     };
     let storage = settings.storage();
     let threads = settings.thread_stack();

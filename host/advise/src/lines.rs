@@ -186,7 +186,7 @@ mod tests {
 #   was HEAP(16K,16K,,AUTO)
 HEAP(112M,28M,,KEEP)
 # hugepages: 30,000 faults to touch 100 MiB, page by page.
-#   was HUGEPAGES(OFF)
+#   was HUGEPAGES(AUTO)
 HUGEPAGES(ON)
 # threadstack: 100 threads at once with 8 MiB each; at most 8 KiB were used.
 #   was THREADSTACK(OFF), 8 MiB by default

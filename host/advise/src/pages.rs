@@ -14,15 +14,15 @@ const LARGE: u64 = 64 << 20;
 pub fn huge(case: &Case<'_>) -> Option<Finding> {
     let used = case.get(Key::HeapUsedPeak);
     let faults = case.report.steps.as_ref()?.minor_faults;
-    let on = case
-        .report
-        .sub_options("HUGEPAGES")
-        .is_some_and(|values| values.first().is_some_and(|value| value.eq_ignore_ascii_case("ON")));
+    let values = case.report.sub_options("HUGEPAGES");
+    let set = values.and_then(|values| values.first().map(|value| value.to_ascii_uppercase()));
+    let set = set.unwrap_or_else(|| "AUTO".to_owned());
+    let on = set == "ON";
     let found = |kind, word: Option<&str>, reason| {
         Some(Finding {
             kind,
             option: word.map(|word| Setting::new("HUGEPAGES", [Some(word.to_owned())])),
-            now: format!("HUGEPAGES({})", if on { "ON" } else { "OFF" }),
+            now: format!("HUGEPAGES({set})"),
             evidence: vec![
                 Evidence::counter(Key::HeapUsedPeak, used),
                 Evidence { key: "steps.minor_faults", figure: faults },
@@ -35,7 +35,7 @@ pub fn huge(case: &Case<'_>) -> Option<Finding> {
         if used < LARGE {
             return found(
                 Kind::Lower,
-                Some("OFF"),
+                Some("AUTO"),
                 format!("{} used at most is little for pages of 2M.", bytes(used)),
             );
         }
@@ -101,7 +101,7 @@ mod tests {
     fn a_small_heap_goes_back_to_small_pages() {
         assert_eq!(
             check("HUGEPAGES(ON)", 63 << 20, 100_000, 0),
-            Some((Kind::Lower, "HUGEPAGES(OFF)".to_owned()))
+            Some((Kind::Lower, "HUGEPAGES(AUTO)".to_owned()))
         );
         assert_eq!(check("", 63 << 20, 100_000, 0), None);
     }

@@ -106,7 +106,7 @@ pub static RULES: [Rule; 6] = [
         source: "Own: a page fault for each 4K of a large heap that is kept",
         condition: "64M or more used at most, segments kept, one program that has most of the run's heap, and page faults \
                     that make up half of that storage or more.",
-        formula: "HUGEPAGES(ON); HUGEPAGES(OFF) where it is on and the heap stays below 64M.",
+        formula: "HUGEPAGES(ON); HUGEPAGES(AUTO) where it is on and the heap stays below 64M.",
         stop: "Fewer faults than half of the heap's pages, or already on: no change.",
         risk: "Resident storage may grow by what is left empty in pages of 2M.",
         apply: pages::huge,

@@ -56,7 +56,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 
-pub use space::{Disposition, Policy, segment_end};
+pub use space::{Disposition, HugePages, Policy, segment_end};
 
 use crate::{coverage, ledger, start};
 use block::Block;

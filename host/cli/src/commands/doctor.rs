@@ -222,12 +222,12 @@ fn huge_pages() -> Check {
     let read = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let chosen = read.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
     match chosen {
-        Some("madvise") => Check::new(NAME, State::Ok, "madvise: for segments under HUGEPAGES(ON) only"),
+        Some("madvise") => Check::new(NAME, State::Ok, "madvise: where HUGEPAGES asks for them"),
         Some("always") => {
-            Check::new(NAME, State::Ok, "always: the kernel gives them unasked, HUGEPAGES(ON) or not")
+            Check::new(NAME, State::Ok, "always: the kernel gives them unasked, whatever HUGEPAGES says")
         }
-        Some(word) => Check::new(NAME, State::Limited, format!("{word}: HUGEPAGES(ON) has no effect")),
-        None => Check::new(NAME, State::Unknown, "the kernel does not say; HUGEPAGES(ON) may have no effect"),
+        Some(word) => Check::new(NAME, State::Limited, format!("{word}: HUGEPAGES has no effect")),
+        None => Check::new(NAME, State::Unknown, "the kernel does not say; HUGEPAGES may have no effect"),
     }
 }
 

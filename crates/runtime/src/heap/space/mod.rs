@@ -17,10 +17,12 @@
 //! | `segment` | what HEAP says, and the description of a segment |
 //! | `supply` | segments from the kernel and back |
 //! | `parked` | empty extents that wait for the next need of their class |
+//! | `dense` | huge pages where they pay |
 //! | `pages` | pages of large elements that are not worth keeping |
 //!
 //! Not here: blocks and their index (`block`, `index`), and who asks.
 
+mod dense;
 mod pages;
 mod parked;
 mod segment;
@@ -35,13 +37,14 @@ use super::extent::Extent;
 use super::index::Index;
 use super::map::{self, PAGE};
 use super::own::Own;
+use dense::Dense;
 use pages::purge_if_sparse;
 use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
 pub use parked::{PARKED, heartbeat_if_parked};
-pub use segment::{Disposition, Policy, Segment, segment_end};
+pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
 
 const MIB: usize = 1 << 20;
 /// A large element that shrinks by this much gives its pages back.
@@ -65,6 +68,7 @@ pub struct Space {
     /// Storage of our own for descriptors.
     pub own: Own,
     parked: Parked,
+    dense: Dense,
     segments: usize,
     bytes: usize,
     idle_oldest: *mut Segment,
@@ -90,6 +94,7 @@ impl Space {
             index: Index::new(),
             own: Own::new(),
             parked: Parked::new(),
+            dense: Dense::new(),
             segments: 0,
             bytes: 0,
             idle_oldest: null_mut(),
@@ -279,6 +284,9 @@ impl Space {
         if up_to > segment.entered {
             map::enter(segment.entered, up_to - segment.entered, (&raw mut *segment).cast());
             segment.entered = up_to;
+            if up_to > segment.huge_at {
+                self.ask_for_huge(segment, up_to);
+            }
         }
     }
 

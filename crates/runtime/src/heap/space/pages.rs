@@ -44,18 +44,7 @@ pub(super) fn purge_if_sparse(start: usize, end: usize) {
         return;
     }
     let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
-    let mut resident = [0_u8; 64];
-    let (mut seen, mut found) = (0, 0);
-    // Sixteen looks, evenly spread, of 64 pages each.
-    let step = ((end - start) / 16).max(64 * PAGE) & !(PAGE - 1);
-    for at in (start..end.saturating_sub(64 * PAGE)).step_by(step) {
-        if syscall::mincore(at, &mut resident).is_err() {
-            return;
-        }
-        seen += resident.len();
-        found += resident.iter().filter(|&&state| state & 1 != 0).count();
-    }
-    if found * 4 > seen {
+    if resident_share(start, end).is_none_or(|(found, seen)| found * 4 > seen) {
         return;
     }
     // SAFETY: whole pages of an element that was just freed; nobody relies on what is in them.
@@ -63,4 +52,18 @@ pub(super) fn purge_if_sparse(start: usize, end: usize) {
         ledger::add(Key::HeapPurges, 1);
         ledger::add(Key::HeapPurgedBytes, (end - start) as u64);
     }
+}
+
+/// How many of the pages looked at are resident, and how many were looked at: sixteen looks, evenly spread, of 64 pages
+/// each. None where a page is not mapped. The range begins and ends with a page.
+pub(super) fn resident_share(start: usize, end: usize) -> Option<(usize, usize)> {
+    let mut resident = [0_u8; 64];
+    let (mut found, mut seen) = (0, 0);
+    let step = ((end - start) / 16).max(64 * PAGE) & !(PAGE - 1);
+    for at in (start..end.saturating_sub(64 * PAGE)).step_by(step) {
+        syscall::mincore(at, &mut resident).ok()?;
+        seen += resident.len();
+        found += resident.iter().filter(|&&state| state & 1 != 0).count();
+    }
+    Some((found, seen))
 }

@@ -234,7 +234,7 @@ pub fn heartbeat_if_parked() {
 #[cfg(test)]
 mod tests {
     use super::super::super::ONE_AT_A_TIME;
-    use super::super::{PAGE, Policy};
+    use super::super::{HugePages, PAGE, Policy};
     use super::*;
     use std::vec::Vec;
 
@@ -318,7 +318,7 @@ mod tests {
             initial: 1 << 20,
             increment: 1 << 20,
             disposition: Disposition::Keep,
-            huge_pages: false,
+            huge_pages: HugePages::Off,
         };
         let (mut space, _) = with_parked(keep, 4, 4);
         for _ in 0..2 {

@@ -31,7 +31,18 @@ pub enum Disposition {
     Free,
 }
 
-/// What HEAP says.
+/// Which segments ask for transparent huge pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HugePages {
+    /// None.
+    Off,
+    /// All that are large enough.
+    On,
+    /// Those of a program that touches all it gets, where a trial shows them cheap.
+    Auto,
+}
+
+/// What HEAP and HUGEPAGES say.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// Bytes of the first segment; 0: as large as an increment (or, under AUTO, 1 MiB).
@@ -40,14 +51,14 @@ pub struct Policy {
     pub increment: usize,
     /// What becomes of empty increments.
     pub disposition: Disposition,
-    /// Ask for transparent huge pages.
-    pub huge_pages: bool,
+    /// Which segments ask for transparent huge pages.
+    pub huge_pages: HugePages,
 }
 
 impl Policy {
     /// `HEAP(AUTO,AUTO,ANYWHERE,AUTO)`.
     pub const AUTO: Policy =
-        Policy { initial: 0, increment: 0, disposition: Disposition::Auto, huge_pages: false };
+        Policy { initial: 0, increment: 0, disposition: Disposition::Auto, huge_pages: HugePages::Auto };
 }
 
 /// One segment.
@@ -61,6 +72,8 @@ pub struct Segment {
     pub(super) entered: usize,
     /// From here on nothing was ever written: it is zero.
     pub(super) high: usize,
+    /// Where the next huge page is asked for, when the segment is used so far; `usize::MAX`: nowhere.
+    pub(super) huge_at: usize,
     /// The initial segment is never given back.
     pub(super) initial: bool,
     /// Made for one request, to its measure: its pages may move together.

@@ -18,11 +18,11 @@ use underbar_sys::syscall;
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
-use super::{Disposition, Element, MIB, Policy, Space};
+use super::{Disposition, Element, HugePages, MIB, Policy, Space};
 use crate::{coverage, ledger, sandbox};
 
 /// A transparent huge page. Kernels since 6.7 align segments of this size by themselves.
-const HUGE_PAGE: usize = 2 * MIB;
+pub(super) const HUGE_PAGE: usize = 2 * MIB;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
 /// and empties its heap in turns, too short for anybody to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
@@ -168,6 +168,7 @@ impl Space {
                 size,
                 entered: start,
                 high: start,
+                huge_at: if alone || oversize { usize::MAX } else { self.huge_from(start, size) },
                 initial: self.segments == 0 && self.policy.disposition != Disposition::Auto,
                 alone: alone || oversize,
                 idle_next: null_mut(),
@@ -253,9 +254,11 @@ impl Space {
             }
             Err(_) => return None,
         };
-        if self.policy.huge_pages && size >= HUGE_PAGE {
+        if self.policy.huge_pages == HugePages::On && size >= HUGE_PAGE {
             // SAFETY: the advice drops nothing. Where the kernel has no huge pages it has no effect.
-            let _ = unsafe { syscall::madvise(start, size, syscall::MADV_HUGEPAGE) };
+            if unsafe { syscall::madvise(start, size, syscall::MADV_HUGEPAGE) }.is_ok() {
+                ledger::add(Key::HeapHugeBytes, size as u64);
+            }
         }
         Some(start as usize)
     }

@@ -4,8 +4,12 @@ use super::super::ONE_AT_A_TIME;
 use super::*;
 use std::vec::Vec;
 
-const KEEP_SMALL: Policy =
-    Policy { initial: 256 * 1024, increment: 64 * 1024, disposition: Disposition::Keep, huge_pages: false };
+const KEEP_SMALL: Policy = Policy {
+    initial: 256 * 1024,
+    increment: 64 * 1024,
+    disposition: Disposition::Keep,
+    huge_pages: HugePages::Off,
+};
 const FREE_SMALL: Policy = Policy { disposition: Disposition::Free, ..KEEP_SMALL };
 
 struct Random(u64);

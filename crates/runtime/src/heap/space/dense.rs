@@ -1,0 +1,126 @@
+//! Huge pages where they pay: HUGEPAGES(AUTO).
+//!
+//! ```text
+//! segment before: nearly every page touched?  no --> small pages for this one
+//!                        | yes
+//! as it fills, huge page by huge page:        ask, touch, take the time --> next
+//!                                                    | dear
+//!                                                    small pages for the rest, and for the next segments
+//! ```
+//!
+//! A huge page costs one fault in place of 512, but it is resident whole. So it is asked for only where the program is
+//! seen to touch everything, and only for the 2 MiB that are filled next. And clearing 2 MiB is fast only where memory
+//! lies ready: on a virtual machine whose host must first find it, one fault was seen to take longer than ten thousand
+//! small ones, next to others that took a twentieth of the time of 512. No setting tells which machine this is at this
+//! moment; the time of each one does, and a dear one is the last.
+//!
+//! Invariant: what is touched here are zeros behind all that was ever written.
+//! Not here: HUGEPAGES(ON), which asks for whole segments (`supply`).
+
+use underbar_ledger::Key;
+use underbar_sys::syscall;
+
+use super::super::map::PAGE;
+use super::pages::resident_share;
+use super::segment::Segment;
+use super::supply::HUGE_PAGE;
+use super::{Disposition, HugePages, MIB, Space};
+use crate::{ledger, sandbox};
+
+/// Smaller segments hold too few huge pages.
+const LEAST_SEGMENT: usize = 4 * MIB;
+/// Small pages whose faults are timed.
+const SAMPLE: usize = 32;
+/// Segments for which nothing is asked after a huge page that was dear.
+const PAUSE: u32 = 2;
+
+/// What is known of the machine and of the segment before.
+pub struct Dense {
+    /// The shared segment that was got last: start and bytes.
+    last: (usize, usize),
+    pause: u32,
+    /// Nanoseconds that a huge page may take: as long as the small ones in its place.
+    dear: u64,
+}
+
+impl Dense {
+    /// Nothing is known.
+    pub const fn new() -> Self {
+        Self { last: (0, 0), pause: 0, dear: 0 }
+    }
+}
+
+impl Space {
+    /// From which address on a new segment, shared by many requests, asks for huge pages; `usize::MAX`: nowhere.
+    pub(super) fn huge_from(&mut self, start: usize, size: usize) -> usize {
+        const NOWHERE: usize = usize::MAX;
+        let (before, before_size) = core::mem::replace(&mut self.dense.last, (start, size));
+        if self.policy.huge_pages != HugePages::Auto
+            || self.policy.disposition != Disposition::Auto
+            || size < LEAST_SEGMENT
+            || before == 0
+            || sandbox::is_closed()
+        {
+            return NOWHERE;
+        }
+        if self.dense.pause > 0 {
+            self.dense.pause -= 1;
+            return NOWHERE;
+        }
+        // Seven eighths: what was carved last may not be in use yet.
+        if resident_share(before, before + before_size).is_none_or(|(found, seen)| found * 8 < seen * 7) {
+            return NOWHERE;
+        }
+        self.dense.dear = time_of_small_pages() / SAMPLE as u64 * (HUGE_PAGE / PAGE) as u64;
+        start.next_multiple_of(HUGE_PAGE)
+    }
+
+    /// The segment is about to be used up to an address: asks for the huge page that begins before it.
+    #[cold]
+    pub(super) fn ask_for_huge(&mut self, segment: &mut Segment, up_to: usize) {
+        let at = segment.huge_at;
+        segment.huge_at += HUGE_PAGE;
+        if at + HUGE_PAGE > segment.start + segment.size {
+            segment.huge_at = usize::MAX;
+            return;
+        }
+        if up_to > at + HUGE_PAGE {
+            // One request takes more than that; whether it will be touched is not known.
+            segment.huge_at = up_to.next_multiple_of(HUGE_PAGE);
+            return;
+        }
+        // SAFETY: inside the segment, behind all that was written; the advice drops nothing.
+        unsafe {
+            if syscall::madvise(at as *mut u8, HUGE_PAGE, syscall::MADV_HUGEPAGE).is_err() {
+                segment.huge_at = usize::MAX;
+                return;
+            }
+            if time_of(|| (at as *mut u8).write_volatile(0)) > self.dense.dear {
+                segment.huge_at = usize::MAX;
+                self.dense.pause = PAUSE;
+            }
+        }
+        ledger::add(Key::HeapHugeBytes, HUGE_PAGE as u64);
+    }
+}
+
+/// Nanoseconds for the first touch of [`SAMPLE`] small pages; 0 where there is no memory for it.
+fn time_of_small_pages() -> u64 {
+    let bytes = SAMPLE * PAGE;
+    let Ok(pages) = syscall::map_anonymous(bytes) else { return 0 };
+    let time = time_of(|| {
+        for at in (0..bytes).step_by(PAGE) {
+            // SAFETY: inside the mapping, which is ours alone.
+            unsafe { pages.add(at).write_volatile(0) };
+        }
+    });
+    // SAFETY: nobody else knows of it.
+    let _ = unsafe { syscall::munmap(pages, bytes) };
+    time
+}
+
+fn time_of(work: impl FnOnce()) -> u64 {
+    let before = syscall::clock_nanoseconds(syscall::CLOCK_MONOTONIC);
+    work();
+    syscall::clock_nanoseconds(syscall::CLOCK_MONOTONIC).saturating_sub(before)
+}
