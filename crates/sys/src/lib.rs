@@ -19,3 +19,5 @@ pub mod process;
 pub mod signal;
 pub mod sync;
 pub mod syscall;
+#[cfg(feature = "launch")]
+pub mod transfers;

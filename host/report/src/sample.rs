@@ -58,6 +58,8 @@ fn report(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report 
             involuntary_switches: 34,
             read_calls: Some(56),
             write_calls: Some(7),
+            read_bytes: Some(70_000),
+            written_bytes: Some(900),
         }),
         options: Options::default(),
         tree: Tree::default(),
