@@ -18,9 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use underbar_launch::ControlPage;
+use underbar_ledger::control::{Disposition, Kind, Target};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{Exactness, Key};
-use underbar_zoo::{Left, code, compiled, is_superuser, left, scratch, skip, underbar};
+use underbar_zoo::{Left, Running, code, compiled, is_superuser, left, scratch, skip, underbar};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -63,6 +65,7 @@ checks! {
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     memory_past_the_heap_is_seen: CoverageAnonymous CoverageHeap;
+    a_running_program_obeys_what_is_changed_outside: ControlObeyed HeapSegmentsFreed;
     programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest;
     programs_with_other_rights_or_another_root_are_counted: NotFollowedSetUid NotFollowedCapabilities NotFollowedUnreadable NotFollowedPreloadHidden;
 }
@@ -490,6 +493,44 @@ fn memory_past_the_heap_is_seen() {
         let past = past.map_or(0, |owner| owner["bytes"].as_u64().unwrap_or(0));
         assert!(past.abs_diff(mapped) <= PAGE, "{past} of {mapped} in {owners:?}");
     }
+}
+
+// ---- what the host changes while the program runs ----------------------------------------------------------------
+
+fn a_running_program_obeys_what_is_changed_outside() {
+    let (folder, program) = (scratch("live"), program("live"));
+    let ledger = folder.join("ledger");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--exec", "-o", text(&ledger), "--opts", "HEAP(64K,64K,,KEEP)", "--", &program]);
+    let mut running = Running::start(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    let process = running.child.id();
+    let set = |kind, process, value| {
+        let page = ControlPage::open(&ledger).expect("the ledger of a program that runs");
+        page.set(Target { kind, process, object: 0 }, value).expect("room");
+    };
+    let mut said = |word: &str| -> u64 {
+        let line = running.line();
+        let bytes = line.strip_prefix(word).unwrap_or_else(|| panic!("{word}, not {line:?}"));
+        bytes.trim().parse().expect("bytes")
+    };
+    let all = 1000 * 60_000;
+    assert!(said("held") >= all, "KEEP keeps");
+    // Another process's: it must not be obeyed.
+    set(Kind::HeapTrim, process + 1, 1);
+    set(Kind::HeapDisposition, process, Disposition::Free as u64);
+    assert!(said("fell") <= all / 4, "FREE gives back");
+    set(Kind::HeapDisposition, process, Disposition::Keep as u64);
+    assert!(said("held") >= all, "KEEP keeps again");
+    set(Kind::HeapTrim, 0, 1);
+    assert!(said("fell") <= all / 4, "a trim gives back once");
+    assert_eq!(running.end(), 0);
+    let left = left(Command::new(underbar()).args(["report", "--json", text(&ledger)]));
+    let report: Value = serde_json::from_str(&left.output).expect("a report");
+    let account = Account { section: report["processes"][0].clone(), report, left };
+    exact(&account, Key::ControlObeyed, 3);
+    // Twice all of them, but for the first and the one that is used while the program waits; and those that came and
+    // went until KEEP was obeyed.
+    assert!(account.get(Key::HeapSegmentsFreed) >= 2 * 998, "{}", account.section);
 }
 
 // ---- not followed ------------------------------------------------------------------------------------------------
