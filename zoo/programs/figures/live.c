@@ -1,14 +1,16 @@
-/* live: holds 60 MB that it has freed, until somebody outside changes what becomes of empty segments. Twice: says
-   "held BYTES" when they are resident, goes on getting and freeing a little, and says "fell BYTES" when they are not. */
+/* live SIZE: gets and frees 60 MB in elements of SIZE bytes, and holds them until somebody outside changes what becomes
+   of empty segments. Twice: says "held BYTES" when they are resident, goes on getting and freeing one element, and says
+   "fell BYTES" when they are not. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ELEMENTS = 1000, BYTES = 60000 };
+enum { ALL = 60000000 };
 
-static char *elements[ELEMENTS];
+static char *elements[ALL / 100];
+static int size;
 
 static long resident(void) {
     char text[128] = {0};
@@ -21,9 +23,9 @@ static long resident(void) {
 
 static void use(int count) {
     for (int i = 0; i < count; i++) {
-        elements[i] = malloc(BYTES);
+        elements[i] = malloc(size);
         if (!elements[i]) _exit(3);
-        memset(elements[i], 1, BYTES);
+        memset(elements[i], 1, size);
     }
     for (int i = 0; i < count; i++) free(elements[i]);
 }
@@ -34,16 +36,16 @@ static void say(const char *word) {
     if (write(1, text, length) != length) _exit(2);
 }
 
-int main(void) {
-    const long all = (long)ELEMENTS * BYTES;
+int main(int count, char **words) {
+    if (count != 2 || (size = atoi(words[1])) < 100) return 2;
     /* Should nobody change anything: the end. */
     alarm(300);
     for (int round = 0; round < 2; round++) {
-        do use(ELEMENTS);
-        while (resident() < all);
+        do use(ALL / size);
+        while (resident() < ALL);
         say("held");
         do use(1);
-        while (resident() > all / 4);
+        while (resident() > ALL / 4);
         say("fell");
     }
     return 0;

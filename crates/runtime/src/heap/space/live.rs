@@ -79,7 +79,7 @@ mod tests {
     use std::vec::Vec;
 
     const SMALL: Policy =
-        Policy { initial: 1 << 16, increment: 1 << 16, disposition: Disposition::Keep, huge_pages: false };
+        Policy { initial: 1 << 16, increment: 1 << 16, disposition: Disposition::Keep, ..Policy::AUTO };
 
     /// Twenty segments, all but every fifth empty.
     fn filled(policy: Policy) -> (Space, Vec<usize>) {
@@ -112,6 +112,22 @@ mod tests {
         assert_eq!(space.segments, 4);
         // From then on at once; the initial one stays.
         assert_eq!(all_back(space, kept).segments, 1);
+    }
+
+    #[test]
+    fn parked_extents_are_empty_too() {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut space = Space::new();
+        space.set_policy(SMALL);
+        let extents: Vec<_> = (0..100).map(|_| space.get_extent(4096)).collect();
+        let before = space.segments;
+        for extent in extents {
+            // SAFETY: no cell of it was ever out.
+            unsafe { space.park(extent) };
+        }
+        assert!(before > 5 && space.segments == before);
+        assert!(space.change_disposition(Disposition::Free));
+        assert_eq!(space.segments, 1);
     }
 
     #[test]
