@@ -167,7 +167,7 @@ pub fn command(way: Way, arguments: &[&str]) -> Command {
 }
 
 /// What a program left.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Its wait status.
     pub status: ExitStatus,

@@ -18,9 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use underbar_launch::ControlPage;
+use underbar_ledger::control::{Disposition, Kind, Target};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{Exactness, Key};
-use underbar_zoo::{Left, code, compiled, is_superuser, left, scratch, skip, underbar};
+use underbar_zoo::{Left, Running, code, compiled, is_superuser, left, scratch, skip, underbar};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -63,6 +65,7 @@ checks! {
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     memory_past_the_heap_is_seen: CoverageAnonymous CoverageHeap;
+    a_running_program_obeys_what_is_changed_outside: ControlObeyed HeapSegmentsFreed;
     programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest;
     programs_with_other_rights_or_another_root_are_counted: NotFollowedSetUid NotFollowedCapabilities NotFollowedUnreadable NotFollowedPreloadHidden;
 }
@@ -492,6 +495,53 @@ fn memory_past_the_heap_is_seen() {
     }
 }
 
+// ---- what the host changes while the program runs ----------------------------------------------------------------
+
+fn a_running_program_obeys_what_is_changed_outside() {
+    // Elements of a segment each, and cells, of which a segment has many.
+    for (size, segments) in [(60_000, 1000), (400, 950)] {
+        check_live(size, segments);
+    }
+}
+
+/// A program that holds `segments` segments at least of what it freed, twice.
+fn check_live(size: u32, segments: u64) {
+    let (folder, program) = (scratch("live"), program("live"));
+    let ledger = folder.join("ledger");
+    let mut run = Command::new(underbar());
+    run.args(["run", "--exec", "-o", text(&ledger), "--opts", "HEAP(64K,64K,,KEEP)", "--", &program])
+        .arg(size.to_string());
+    let mut running = Running::start(run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    let process = running.child.id();
+    let set = |kind, process, value| {
+        let page = ControlPage::open(&ledger).expect("the ledger of a program that runs");
+        page.set(Target { kind, process, object: 0 }, value).expect("room");
+    };
+    let mut said = |word: &str| -> u64 {
+        let line = running.line();
+        let bytes = line.strip_prefix(word).unwrap_or_else(|| panic!("{word}, not {line:?}"));
+        bytes.trim().parse().expect("bytes")
+    };
+    let all = 60_000_000;
+    assert!(said("held") >= all, "KEEP keeps");
+    // Another process's: it must not be obeyed.
+    set(Kind::HeapTrim, process + 1, 1);
+    set(Kind::HeapDisposition, process, Disposition::Free as u64);
+    assert!(said("fell") <= all / 4, "FREE gives back");
+    set(Kind::HeapDisposition, process, Disposition::Keep as u64);
+    assert!(said("held") >= all, "KEEP keeps again");
+    set(Kind::HeapTrim, 0, 1);
+    assert!(said("fell") <= all / 4, "a trim gives back once");
+    assert_eq!(running.end(), 0);
+    let left = left(Command::new(underbar()).args(["report", "--json", text(&ledger)]));
+    let report: Value = serde_json::from_str(&left.output).expect("a report");
+    let account = Account { section: report["processes"][0].clone(), report, left };
+    exact(&account, Key::ControlObeyed, 3);
+    // All but the first, and what the program uses while it waits; more where it fills its heap again before it obeys.
+    let freed = account.get(Key::HeapSegmentsFreed);
+    assert!(freed >= 2 * (segments - 3), "{freed}: {}", account.section);
+}
+
 // ---- not followed ------------------------------------------------------------------------------------------------
 
 /// The first bytes of a program of this class and for this processor.
@@ -571,6 +621,55 @@ fn programs_with_other_rights_or_another_root_are_counted() {
         skipped("file capabilities: setcap does not work here");
     }
     fs::remove_dir_all(folder).expect("removed");
+}
+
+// ---- reads and writes, of the run ---------------------------------------------------------------------------------
+
+/// What is in the figures beyond what the program did: the loader's reads are in its own account, too; ours at its end,
+/// where it comes to that, are not.
+const OWN_READS: u64 = 24;
+
+#[test]
+fn reads_and_writes_are_those_that_the_program_counts() {
+    if fs::read("/proc/self/io").is_err() {
+        return skip("reads and writes: the kernel keeps no account of them");
+    }
+    let loaded = program("transfers");
+    let plain = compiled("figures/transfers", "figures-transfers-static", &["-static"]);
+    for (line, mode, own) in [
+        (loaded.as_str(), "ends", OWN_READS),
+        (&loaded, "threads", OWN_READS),
+        (&loaded, "child", OWN_READS),
+        (&loaded, "killed", 0),
+        // Without the library nothing is added.
+        (text(&plain), "ends", 0),
+    ] {
+        for (reads, writes) in [(0_u64, 0_u64), (1000, 500), (20, 4000)] {
+            let file = scratch("transfers").join("report");
+            let mut run = Command::new(underbar());
+            run.args(["run", "--json", "-o", text(&file), "--", line, mode])
+                .args([reads.to_string(), writes.to_string()])
+                .env_remove("LD_PRELOAD")
+                .env_remove("UNDERBAR_OPTS");
+            let left = left(&mut run);
+            let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
+            let step = |name: &str| {
+                report["steps"][name].as_u64().unwrap_or_else(|| panic!("{name}: {report}: {left:?}"))
+            };
+            let account = Account { section: Value::Null, report: Value::Null, left: left.clone() };
+            // The program's own read of its account and its write of what it says come on top.
+            let (read, written) = (account.said("syscr") + 1, account.said("syscw") + 1);
+            assert!(read > reads && written > writes, "{left:?}");
+            assert!((read..=read + own).contains(&step("read_calls")), "{mode}: {report}: {left:?}");
+            assert_eq!(step("write_calls"), written, "{mode}: {report}: {left:?}");
+            let written = account.said("wchar") + left.output.len() as u64;
+            assert_eq!(step("written_bytes"), written, "{mode}: {report}: {left:?}");
+            assert!(written >= writes * 100 + left.output.len() as u64);
+            let read = account.said("rchar") + account.said("own");
+            assert!((read..=read + own * PAGE).contains(&step("read_bytes")), "{mode}: {report}: {left:?}");
+            assert!(read >= reads * 100);
+        }
+    }
 }
 
 // ---- options, by layer -------------------------------------------------------------------------------------------

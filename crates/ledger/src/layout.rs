@@ -1,4 +1,4 @@
-//! The ledger file as the runtime maps it: header, control page and slots.
+//! The ledger file as the runtime maps it: header and slots.
 //!
 //! Every field that two processes touch is an atomic, so a shared reference to the mapping is
 //! all that anybody needs. The directory is apart from the slots so that looking for a free one
@@ -13,19 +13,19 @@
 //! Invariant: a slot's contents belong to the process whose number stands in its directory entry
 //! while that entry is Claimed or Live, and to whoever made it Folding after that.
 //!
-//! Not here: who may claim and fold, and when (`runtime::ledger`).
+//! Not here: who may claim and fold, and when (`runtime::ledger`); the control page ([`crate::control`]).
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::table::{COUNTERS, FINGERPRINT, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 2;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
 pub const SLOTS: usize = 256;
-/// Where the control page begins.
+/// Where the control page begins ([`crate::control`]).
 pub const CONTROL_OFFSET: usize = 4096;
 /// Where the option text begins.
 pub const OPTIONS_OFFSET: usize = 8192;
@@ -62,14 +62,6 @@ pub struct Header {
     pub keep: AtomicU32,
     /// State and process number of each slot.
     pub directory: Directory,
-}
-
-/// The page that the host writes and the runtime reads.
-#[repr(C, align(4096))]
-pub struct Control {
-    /// Raised by the host after it changed something else here; the runtime compares it in slow
-    /// paths with one relaxed load.
-    pub generation: AtomicU64,
 }
 
 /// State and process number of every slot, one word each.
@@ -197,6 +189,7 @@ pub struct Slot {
 }
 
 const _: () = assert!(size_of::<Header>() <= CONTROL_OFFSET);
+const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFSET);
 const _: () = assert!(size_of::<Slot>() <= SLOT_BYTES);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 

@@ -17,6 +17,7 @@
 //! | [`counter`] | what an entry of the table says |
 //! | [`table`] | the table: one entry for each counter |
 //! | [`layout`] | the structures above, as the runtime maps them |
+//! | [`control`] | the control page: what the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`view`] | the same bytes, read and checked by the host |
 //!
@@ -25,13 +26,15 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod control;
 pub mod counter;
 pub mod layout;
 pub mod make;
 pub mod table;
 pub mod view;
 
+pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Unit};
-pub use layout::{Control, Directory, Header, Slot, SlotState};
+pub use layout::{Directory, Header, Slot, SlotState};
 pub use table::{COUNTERS, Key, TABLE};
 pub use view::{LedgerError, LedgerView, SlotView};

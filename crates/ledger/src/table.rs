@@ -103,6 +103,8 @@ counters! {
         "Resident anonymous memory of the process when it was last looked at.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, live Sampled, killed Sampled, Max,
         "The part of it that lies in the segments of this heap.";
+    ControlObeyed = "control.obeyed", "Live changes obeyed", Count, live Exact, killed Exact, Sum,
+        "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so nothing can be loaded beside them.";
     NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, live Exact, killed Exact, Sum,

@@ -16,6 +16,10 @@ pub mod lock;
 #[cfg(feature = "launch")]
 pub mod process;
 #[cfg(feature = "launch")]
+pub mod shared;
+#[cfg(feature = "launch")]
 pub mod signal;
 pub mod sync;
 pub mod syscall;
+#[cfg(feature = "launch")]
+pub mod transfers;

@@ -4,7 +4,7 @@
 //! command ── fork ──> child: die with the parent, as given at exec (signals, mask, closed descriptors),
 //!    │                       try each path ── execve ──> the program
 //!    │<── pipe: reason and path, only where no path could be executed
-//!    └── wait_change: stopped, continued, ended (with what it used)
+//!    └── change: stopped, continued, ended (with what it used)
 //! ```
 //!
 //! Why fork, not vfork: a child that the terminal stops between vfork and exec would leave the parent
@@ -22,6 +22,7 @@ use crate::syscall::{
     Errno, O_CLOEXEC, O_NOCTTY, O_RDONLY, Result, close, exit_group, getpid, kill, number, open, prctl, read,
     syscall3, syscall6, write,
 };
+use crate::transfers::{Account, Transfers};
 use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
 
@@ -101,6 +102,8 @@ pub struct Child {
     pub pid: i32,
     /// Where the child says why it could not execute anything; empty and closed once it has.
     complaint: i32,
+    /// The kernel's account of its reads and writes, where we may see it.
+    account: Option<Account>,
 }
 
 /// Starts the program in a child process that dies (SIGKILL) when the calling thread does.
@@ -112,7 +115,9 @@ pub fn start(start: &Start<'_>) -> Result<Child> {
         Ok(0) => become_program(start, parent, complain),
         Ok(pid) => {
             let _ = close(complain);
-            Ok(Child { pid: pid as i32, complaint })
+            let pid = pid as i32;
+            // Soon, since a program that takes other rights hides its account.
+            Ok(Child { pid, complaint, account: Account::open(pid) })
         }
         Err(reason) => {
             let _ = close(complain);
@@ -195,10 +200,17 @@ pub enum Change {
     Continued,
 }
 
-/// What a child and those of its descendants that were waited for used (`struct rusage`).
-#[repr(C)]
+/// What a child and those of its descendants that were waited for used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
+    resources: Resources,
+    transfers: Option<Transfers>,
+}
+
+/// `struct rusage`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Resources {
     user: [i64; 2],
     system: [i64; 2],
     peak_kib: i64,
@@ -213,61 +225,68 @@ pub struct Usage {
     involuntary: i64,
 }
 
-const _: () = assert!(size_of::<Usage>() == 144, "struct rusage of x86-64");
+const _: () = assert!(size_of::<Resources>() == 144, "struct rusage of x86-64");
 
 impl Usage {
     /// CPU time spent in the program itself, nanoseconds (the kernel counts microseconds).
     #[must_use]
     pub fn user_nanoseconds(&self) -> u64 {
-        nanoseconds(self.user)
+        nanoseconds(self.resources.user)
     }
 
     /// CPU time spent in the kernel for it, nanoseconds (the kernel counts microseconds).
     #[must_use]
     pub fn system_nanoseconds(&self) -> u64 {
-        nanoseconds(self.system)
+        nanoseconds(self.resources.system)
     }
 
     /// The most memory that one process of the tree had resident at once, bytes.
     #[must_use]
     pub fn peak_resident_bytes(&self) -> u64 {
-        (self.peak_kib as u64).saturating_mul(1024)
+        (self.resources.peak_kib as u64).saturating_mul(1024)
     }
 
     /// Page faults served without reading from a device.
     #[must_use]
     pub fn minor_faults(&self) -> u64 {
-        self.minor_faults as u64
+        self.resources.minor_faults as u64
     }
 
     /// Page faults that had to wait for a device.
     #[must_use]
     pub fn major_faults(&self) -> u64 {
-        self.major_faults as u64
+        self.resources.major_faults as u64
     }
 
     /// How often it gave the processor up to wait for something.
     #[must_use]
     pub fn voluntary_switches(&self) -> u64 {
-        self.voluntary as u64
+        self.resources.voluntary as u64
     }
 
     /// How often the processor was taken from it.
     #[must_use]
     pub fn involuntary_switches(&self) -> u64 {
-        self.involuntary as u64
+        self.resources.involuntary as u64
     }
 
     /// Blocks of 512 bytes read from devices.
     #[must_use]
     pub fn blocks_read(&self) -> u64 {
-        self.blocks_in as u64
+        self.resources.blocks_in as u64
     }
 
     /// Blocks of 512 bytes written to devices.
     #[must_use]
     pub fn blocks_written(&self) -> u64 {
-        self.blocks_out as u64
+        self.resources.blocks_out as u64
+    }
+
+    /// Its reads and writes. None before it has ended, where the kernel keeps no such account, and where the program
+    /// took rights that keep us from seeing it.
+    #[must_use]
+    pub fn transfers(&self) -> Option<Transfers> {
+        self.transfers
     }
 }
 
@@ -278,29 +297,63 @@ fn nanoseconds([seconds, microseconds]: [i64; 2]) -> u64 {
 impl Child {
     /// What happened to the child since it was asked last; None if nothing did. Does not sleep.
     pub fn change(&self) -> Result<Option<(Change, Usage)>> {
-        const WITHOUT_SLEEP_STOPPED_CONTINUED: usize = 1 | 2 | 8;
-        let mut status = 0i32;
-        let mut usage = Usage::default();
-        // SAFETY: the kernel writes one i32 and one struct rusage.
-        let who = unsafe {
+        const STOPPED_CONTINUED: usize = 2 | 8;
+        const EXITED: usize = 4;
+        const LEAVE_IT: usize = 0x0100_0000;
+        // Apart, since nothing is left of a child that was waited for: its account comes first.
+        if self.wait(EXITED | LEAVE_IT)?.is_none() {
+            match self.wait(STOPPED_CONTINUED) {
+                // A child that has ended meanwhile is none that could stop.
+                Err(Errno::ECHILD) => {}
+                change => {
+                    let without = |(change, resources)| (change, Usage { resources, transfers: None });
+                    return Ok(change?.map(without));
+                }
+            }
+        }
+        let transfers = self.transfers();
+        let change = self.wait(EXITED)?;
+        Ok(change.map(|(change, resources)| (change, Usage { resources, transfers })))
+    }
+
+    fn wait(&self, what: usize) -> Result<Option<(Change, Resources)>> {
+        const BY_NUMBER: usize = 1;
+        const WITHOUT_SLEEP: usize = 1;
+        // `siginfo_t`: the signal's number (0: nothing happened), an error, a code; then process, user and status.
+        let mut info = [0i32; 32];
+        let mut resources = Resources::default();
+        // SAFETY: the kernel writes one siginfo_t, which has 128 bytes, and one struct rusage.
+        unsafe {
             syscall6(
-                number::WAIT4,
+                number::WAITID,
+                BY_NUMBER,
                 self.pid as usize,
-                &raw mut status as usize,
-                WITHOUT_SLEEP_STOPPED_CONTINUED,
-                &raw mut usage as usize,
-                0,
+                info.as_mut_ptr() as usize,
+                what | WITHOUT_SLEEP,
+                &raw mut resources as usize,
                 0,
             )?
         };
-        let change = match (status & 0x7f, status >> 8 & 0xff) {
-            _ if who == 0 => return Ok(None),
-            _ if status == 0xffff => Change::Continued,
-            (0, code) => Change::Exited(code),
-            (0x7f, signal) => Change::Stopped(signal),
-            (signal, _) => Change::Killed(signal),
+        let (code, status) = (info[2], info[6]);
+        let change = match code {
+            _ if info[0] == 0 => return Ok(None),
+            1 => Change::Exited(status),
+            2 | 3 => Change::Killed(status),
+            6 => Change::Continued,
+            _ => Change::Stopped(status),
         };
-        Ok(Some((change, usage)))
+        Ok(Some((change, resources)))
+    }
+
+    /// The account of a child that has ended. Where it could not be opened in time, the superuser still can.
+    fn transfers(&self) -> Option<Transfers> {
+        if let Some(account) = &self.account {
+            return account.read();
+        }
+        let account = Account::open(self.pid)?;
+        let transfers = account.read();
+        account.close();
+        transfers
     }
 
     /// Sends the child a signal. It must not have been reported as ended yet: its number may be another's.
@@ -315,6 +368,9 @@ impl Child {
         // Only the child had the other end, and it is gone: the read does not wait.
         let length = read(self.complaint, &mut bytes);
         let _ = close(self.complaint);
+        if let Some(account) = self.account {
+            account.close();
+        }
         if length != Ok(16) {
             return None;
         }
@@ -406,6 +462,22 @@ mod tests {
         assert!(usage.peak_resident_bytes() > 100_000 && usage.minor_faults() > 10);
         let (change, refused, _) = check(&[c"/bin/sh"], &[c"sh", c"-c", c"kill -TERM $$"]);
         assert_eq!((change, refused), (Change::Killed(name::TERM), None));
+    }
+
+    #[test]
+    fn reads_and_writes_come_back_also_of_the_killed() {
+        let transfers = |script: &CStr| {
+            let (change, _, usage) = check(&[c"/bin/sh"], &[c"sh", c"-c", script]);
+            (change, usage.transfers().unwrap_or_default().write_calls)
+        };
+        let (change, none) = transfers(c":");
+        assert_eq!(change, Change::Exited(0));
+        let (change, killed) =
+            transfers(c"for i in 1 2 3 4 5 6 7; do echo $i > /dev/null; done; kill -KILL $$");
+        assert_eq!(change, Change::Killed(name::KILL));
+        // A kernel without the account gives none for both.
+        let kept = Account::open(getpid()).map(Account::close).is_some();
+        assert_eq!(killed - none, if kept { 7 } else { 0 });
     }
 
     #[test]

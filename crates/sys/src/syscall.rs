@@ -119,7 +119,6 @@ pub mod number {
     pub const FORK: usize = 57;
     pub const VFORK: usize = 58;
     pub const EXECVE: usize = 59;
-    pub const WAIT4: usize = 61;
     pub const KILL: usize = 62;
     pub const FTRUNCATE: usize = 77;
     pub const READLINK: usize = 89;
@@ -133,6 +132,7 @@ pub mod number {
     pub const FUTEX: usize = 202;
     pub const CLOCK_GETTIME: usize = 228;
     pub const EXIT_GROUP: usize = 231;
+    pub const WAITID: usize = 247;
     pub const OPENAT: usize = 257;
     pub const NEWFSTATAT: usize = 262;
     pub const FALLOCATE: usize = 285;

@@ -200,9 +200,9 @@ fn raised(case: &Case<'_>, used: u64, held: u64, first: u64) -> ((u64, u64), &'s
 mod tests {
     use super::*;
     use crate::rules::advise;
-    use crate::sample::{self, heap, report, server};
     use crate::suggestion::Suggestion;
     use underbar_report::Process;
+    use underbar_report::sample::{self, heap, report, server};
 
     fn check(process: Process, rule: &str) -> Option<Suggestion> {
         advise(&report(vec![process])).into_iter().find(|suggestion| suggestion.rule == rule)

@@ -69,8 +69,8 @@ mod tests {
     use super::*;
     use crate::heap::SECOND;
     use crate::rules::advise;
-    use crate::sample::{self, heap, report, server};
     use crate::suggestion::Suggestion;
+    use underbar_report::sample::{self, heap, report, server};
     use underbar_report::{Process, State};
 
     fn check_under(process: Process, disposition: &str) -> Option<Suggestion> {

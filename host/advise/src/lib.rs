@@ -27,9 +27,6 @@ pub mod rules;
 pub mod stack;
 pub mod suggestion;
 
-#[cfg(test)]
-mod sample;
-
 pub use explain::explain;
 pub use rules::{RULES, Rule, advise};
 pub use suggestion::{Evidence, Kind, Setting, Suggestion};

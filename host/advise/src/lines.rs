@@ -140,8 +140,8 @@ fn clean(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::rules::advise;
-    use crate::sample;
     use underbar_ledger::Key;
+    use underbar_report::sample;
 
     /// A compiler that wants larger segments, KEEP, huge pages and smaller thread stacks, and a
     /// driver that wants nothing.

@@ -70,7 +70,7 @@ pub fn huge(case: &Case<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::rules::advise;
-    use crate::sample;
+    use underbar_report::sample;
 
     fn check(option: &str, used: u64, faults: u64, others: u64) -> Option<(Kind, String)> {
         let mut report = sample::report(vec![

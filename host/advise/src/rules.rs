@@ -186,7 +186,7 @@ pub fn sensible(bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample;
+    use underbar_report::sample;
 
     #[test]
     fn rules_have_unique_ids_and_full_words() {

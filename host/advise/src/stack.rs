@@ -102,8 +102,8 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::rules::advise;
-    use crate::sample;
     use crate::suggestion::Suggestion;
+    use underbar_report::sample;
 
     fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Suggestion> {
         let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));

@@ -154,6 +154,7 @@ fn now() -> u64 {
 /// What a run took, as the kernel accounts it.
 pub fn steps(ended: &Ended) -> Steps {
     let usage = &ended.usage;
+    let transfers = usage.transfers();
     Steps {
         elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),
         user_ns: usage.user_nanoseconds(),
@@ -163,8 +164,10 @@ pub fn steps(ended: &Ended) -> Steps {
         major_faults: usage.major_faults(),
         voluntary_switches: usage.voluntary_switches(),
         involuntary_switches: usage.involuntary_switches(),
-        read_calls: None,
-        write_calls: None,
+        read_calls: transfers.map(|transfers| transfers.read_calls),
+        write_calls: transfers.map(|transfers| transfers.write_calls),
+        read_bytes: transfers.map(|transfers| transfers.read_bytes),
+        written_bytes: transfers.map(|transfers| transfers.written_bytes),
     }
 }
 

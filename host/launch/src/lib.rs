@@ -5,6 +5,7 @@
 //!        ── library  where the preload library lies, so that the program's loader finds it
 //!        ── ledger   the file in which the program keeps its accounts
 //!        ── environment  the program's environment, with the library or as if plain
+//!        ├─ control  changes what is in force while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //!        └─ session  one program after another, with limits of time
 //! ```
@@ -15,6 +16,7 @@
 //! Not here: what is in the ledger, and the report.
 #![forbid(unsafe_code)]
 
+pub mod control;
 mod environment;
 pub mod ledger;
 mod library;
@@ -22,6 +24,7 @@ mod program;
 mod run;
 mod session;
 
+pub use control::{ControlError, ControlPage};
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
 pub use program::Failure;

@@ -42,8 +42,8 @@ pub mod summary;
 pub mod timing;
 pub mod units;
 
-#[cfg(test)]
-mod sample;
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
 
 pub use figures::Figures;
 pub use gather::Facts;

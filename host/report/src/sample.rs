@@ -1,5 +1,7 @@
-//! Reports that the tests of this crate share: `getfree` untuned, a compiler's tree, and a
-//! program whose memory is elsewhere.
+//! Reports that tests share, of this crate and of those that read reports: `getfree` untuned, a compiler's tree, a
+//! program whose memory is elsewhere; and the parts of which others build their own.
+//!
+//! Not in what is shipped: only tests have it (and the feature `sample`, for the tests of other crates).
 
 use underbar_ledger::Key;
 
@@ -27,7 +29,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
     }
 }
 
-fn report(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
+fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
     let mut report = Report {
         schema: SCHEMA.to_owned(),
         underbar: "0.1.0".to_owned(),
@@ -58,6 +60,8 @@ fn report(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report 
             involuntary_switches: 34,
             read_calls: Some(56),
             write_calls: Some(7),
+            read_bytes: Some(70_000),
+            written_bytes: Some(900),
         }),
         options: Options::default(),
         tree: Tree::default(),
@@ -72,8 +76,9 @@ fn report(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report 
 }
 
 /// The documents' first experiment, untuned.
+#[must_use]
 pub fn getfree() -> Report {
-    let mut report = report(
+    let mut report = run(
         "./getfree",
         &["--seed", "7"],
         vec![process(
@@ -116,6 +121,7 @@ pub fn getfree() -> Report {
 }
 
 /// `g++ -c`: a driver with a small heap, a compiler with a large one, an assembler.
+#[must_use]
 pub fn tree() -> Report {
     let compiler = [
         (Key::HeapGets, 36_000),
@@ -143,10 +149,11 @@ pub fn tree() -> Report {
         "/usr/bin/g++",
         &[(Key::HeapGets, 700), (Key::HeapUsedPeak, 1 << 20), (Key::NotFollowedStatic, 2)],
     );
-    report("g++", &["-c", "it's.cc"], vec![driver, compilers, assemblers])
+    run("g++", &["-c", "it's.cc"], vec![driver, compilers, assemblers])
 }
 
 /// A program whose memory is its own business.
+#[must_use]
 pub fn low_coverage() -> Report {
     let mut virtual_machine = process(
         21,
@@ -160,7 +167,56 @@ pub fn low_coverage() -> Report {
     );
     virtual_machine.owners =
         vec![Owner { name: "libjvm.so".to_owned(), bytes: 700 << 20, peak_bytes: 720 << 20 }];
-    let mut report = report("java", &["Main"], vec![virtual_machine]);
+    let mut report = run("java", &["Main"], vec![virtual_machine]);
     report.run.end = Some(End::Signal(9));
     report
+}
+
+/// A process that ran for a second: what its heap used and held at most, in how many segments, with which initial size
+/// and increment (0, 0 is AUTO).
+#[must_use]
+pub fn heap(program: &str, used: u64, segments: u64, held: u64, sizes: (u64, u64)) -> Process {
+    process(
+        1,
+        program,
+        &[
+            (Key::HeapUsedPeak, used),
+            (Key::HeapSegmentsAllocated, segments),
+            (Key::HeapSegmentBytesPeak, held),
+            (Key::HeapSegmentBytesTotal, held),
+            (Key::HeapSegmentBytes, held),
+            (Key::HeapInitialSize, sizes.0),
+            (Key::HeapIncrementSize, sizes.1),
+            (Key::ThreadsStarted, 1),
+            (Key::ThreadsPeak, 1),
+            (Key::CoverageAnonymous, held),
+            (Key::CoverageHeap, held),
+        ],
+    )
+}
+
+/// A server that once needed a gigabyte, and holds it.
+#[must_use]
+pub fn server() -> Process {
+    let mut process = heap("/bin/server", 900 << 20, 12, 1 << 30, (1 << 20, 64 << 20));
+    process.counters.set(Key::HeapUsed, 20 << 20);
+    process.counters.set(Key::HeapSegmentBytes, 1 << 30);
+    process.state = State::Running;
+    process.ended_ns = None;
+    process
+}
+
+/// A report of those processes, which took a second, on a machine with 64 GiB.
+#[must_use]
+pub fn report(processes: Vec<Process>) -> Report {
+    let mut report = run("g++", &["-c", "x.cc"], processes);
+    report.host.memory_limit_bytes = Some(64 << 30);
+    report.steps = Some(Steps { elapsed_ns: 1_000_000_000, ..Steps::default() });
+    report
+}
+
+/// Sets what is in force.
+pub fn in_force(report: &mut Report, option: &str) {
+    report.options.in_force =
+        vec![OptionInForce { option: option.to_owned(), where_set: "Invocation command".to_owned() }];
 }

@@ -29,6 +29,10 @@ pub struct Steps {
     pub read_calls: Option<u64>,
     /// write and its relatives, where the kernel told.
     pub write_calls: Option<u64>,
+    /// Bytes that those read.
+    pub read_bytes: Option<u64>,
+    /// Bytes that those wrote.
+    pub written_bytes: Option<u64>,
 }
 
 /// One entry of the table of step figures.
@@ -46,8 +50,17 @@ pub struct Step {
     pub get: fn(&Steps) -> Option<u64>,
 }
 
+/// How far the figures of reads and writes go.
+macro_rules! as_counted {
+    () => {
+        "Exact as the kernel counts for the program and all processes that were waited for, also after SIGKILL; recv, \
+         send, mapped files and io_uring are not among it; some ten reads of underbar's own in each program \
+         are. Not known where the kernel keeps no such account, or the program took other rights than ours."
+    };
+}
+
 macro_rules! steps {
-    ($($key:literal, $label:literal, $unit:ident, $get:expr, $meaning:literal;)*) => {
+    ($($key:literal, $label:literal, $unit:ident, $get:expr, $meaning:expr;)*) => {
         /// All step figures, in the order of the report.
         pub static STEPS: [Step; [$($key),*].len()] = [$(Step {
             key: concat!("steps.", $key), label: $label, unit: Unit::$unit, meaning: $meaning, get: $get,
@@ -73,9 +86,13 @@ steps! {
     "involuntary_switches", "Preemptions", Count, |steps| Some(steps.involuntary_switches),
         "Times that the kernel took the processor from a thread that could have gone on.";
     "read_calls", "Read calls", Count, |steps| steps.read_calls,
-        "System calls that read, of the process that was started; not known where the kernel keeps no such account.";
+        concat!("System calls that read: read and its relatives, sendfile and copy_file_range. ", as_counted!());
     "write_calls", "Write calls", Count, |steps| steps.write_calls,
-        "System calls that write, of the process that was started; not known where the kernel keeps no such account.";
+        concat!("System calls that write: write and its relatives, sendfile and copy_file_range. ", as_counted!());
+    "read_bytes", "Bytes read", Bytes, |steps| steps.read_bytes,
+        concat!("Bytes that the read calls read, from wherever: not what a device was asked for. ", as_counted!());
+    "written_bytes", "Bytes written", Bytes, |steps| steps.written_bytes,
+        concat!("Bytes that the write calls wrote, to wherever: not what a device was sent. ", as_counted!());
 }
 
 impl Steps {
@@ -103,6 +120,8 @@ mod tests {
             involuntary_switches: 8,
             read_calls: Some(9),
             write_calls: Some(10),
+            read_bytes: Some(11),
+            written_bytes: Some(12),
         };
         let json = serde_json::to_value(&steps).expect("steps are plain");
         assert_eq!(json.as_object().map(serde_json::Map::len), Some(STEPS.len()));

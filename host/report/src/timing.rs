@@ -100,6 +100,8 @@ mod tests {
             involuntary_switches: 1,
             read_calls: Some(5),
             write_calls: None,
+            read_bytes: None,
+            written_bytes: None,
         };
         assert_eq!(
             time(&steps),

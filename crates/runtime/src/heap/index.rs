@@ -88,6 +88,35 @@ impl Index {
         }
     }
 
+    /// Where a walk over all blocks of at least `least` bytes begins; smaller ones of the same list are met, too.
+    pub fn first(&self, least: usize) -> Option<Block> {
+        let (row, list) = place(least);
+        self.at_or_behind(row, list)
+    }
+
+    /// The block after this one in such a walk.
+    ///
+    /// # Safety
+    /// The block is in the index.
+    pub unsafe fn after(&self, block: Block) -> Option<Block> {
+        // SAFETY: blocks in the index are free, so their links are ours.
+        let (next, size) = unsafe { (*block.links().0, block.size()) };
+        if next != 0 {
+            return Some(Block(next));
+        }
+        let (row, list) = place(size);
+        self.at_or_behind(row, list + 1)
+    }
+
+    /// The first block of the first list that is not empty.
+    fn at_or_behind(&self, row: usize, list: usize) -> Option<Block> {
+        (row..ROWS).find_map(|at| {
+            let behind = if at == row { u32::MAX.checked_shl(list as u32).unwrap_or(0) } else { u32::MAX };
+            let lists = self.lists[at] & behind;
+            (lists != 0).then(|| Block(self.heads[at][lists.trailing_zeros() as usize]))
+        })
+    }
+
     /// A block of at least `size` bytes, still in the index.
     pub fn find(&self, size: usize) -> Option<Block> {
         let (row, list) = place(size);
@@ -166,6 +195,12 @@ mod tests {
             }
             free.push((block, size));
         }
+        let (mut walked, mut at) = (0, index.first(1000));
+        while let Some(block) = at {
+            // SAFETY: it is in the index.
+            (walked, at) = unsafe { (walked + usize::from(block.size() >= 1000), index.after(block)) };
+        }
+        assert_eq!(walked, free.iter().filter(|(_, size)| *size >= 1000).count());
         while !free.is_empty() {
             let want = 32 + 16 * next(220);
             let fits = free.iter().filter(|(_, size)| *size >= want).count();

@@ -164,6 +164,7 @@ const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
 
 /// Gets storage in whatever way fits; the alignment is a power of two, at least 16.
 unsafe fn get(size: usize, align: usize) -> Got {
+    ledger::control::obey_if_changed();
     let heap = own_heap();
     if size <= CELL_LIMIT.load(Ordering::Relaxed)
         && align <= LARGEST_SMALL
@@ -476,6 +477,17 @@ pub fn trim() -> bool {
         space.return_idle(0);
     }
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
+}
+
+/// Changes what becomes of empty increments, while the program runs; false where that is in force already. Cells are
+/// got as before, so under FREE, too.
+pub fn change_disposition(disposition: Disposition) -> bool {
+    SPACE.lock().change_disposition(disposition)
+}
+
+/// Gives back what is empty now, whatever HEAP says.
+pub fn give_back_empty() {
+    SPACE.lock().give_back_empty();
 }
 
 pub use own::DESCRIPTOR;

@@ -27,13 +27,12 @@ use super::{private, use_slot};
 use crate::follow::environment::Environment;
 use crate::sandbox;
 
-const HEADER_BYTES: usize = 2 * CONTROL_OFFSET;
 /// Longest path of a ledger.
 const PATH_BYTES: usize = 512;
 /// Time since boot, also while the machine slept: what processes of one machine can compare.
 const CLOCK_BOOTTIME: u32 = 7;
 
-/// The mapped header and control page; null without a ledger. Set when attached, kept for ever.
+/// The mapped header; null without a ledger. Set when attached, kept for ever.
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 /// This process's place in the directory, and the process that took it: a forked child has another number.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
@@ -134,6 +133,11 @@ fn open() {
         PROCESS.store(me, Ordering::Relaxed);
         if header.directory.change(place, (SlotState::Claimed, me), (SlotState::Live, me)) {
             use_slot(slot, guard());
+            super::control::attach(|| {
+                let page = map_to_read(fd, CONTROL_OFFSET, OPTIONS_OFFSET - CONTROL_OFFSET)?;
+                // SAFETY: a whole page, allocated as the header's is, made of atomics, and never unmapped.
+                Some(unsafe { &*page.cast() })
+            });
         }
     }
     let _ = syscall::close(fd);
@@ -146,7 +150,7 @@ fn header(fd: i32) -> Option<&'static Header> {
         if !file::fstat(fd).is_ok_and(|status| status.is_regular() && status.size >= FILE_BYTES as i64) {
             return None;
         }
-        header = map(fd, 0, HEADER_BYTES)?.cast();
+        header = map(fd, 0, CONTROL_OFFSET)?.cast();
         // SAFETY: a mapped page; a header is made of atomics.
         if !unsafe { &*header }.is_ours() {
             return None;
@@ -159,7 +163,15 @@ fn header(fd: i32) -> Option<&'static Header> {
 
 /// Maps a part of the file, shared.
 fn map(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
-    let protection = syscall::PROT_READ | syscall::PROT_WRITE;
+    map_as(syscall::PROT_READ | syscall::PROT_WRITE, fd, offset, bytes)
+}
+
+/// Maps a part of the file that others write.
+fn map_to_read(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
+    map_as(syscall::PROT_READ, fd, offset, bytes)
+}
+
+fn map_as(protection: u32, fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
     // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
     unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, offset as u64).ok() }
 }
@@ -170,6 +182,11 @@ fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
     let slot: *mut Slot = map(fd, at, SLOT_BYTES)?.cast();
     // SAFETY: mapped, allocated, made of atomics, and never unmapped.
     Some(unsafe { &*slot })
+}
+
+/// This process, as the ledger's directory has it; 0 without a ledger.
+pub(super) fn number() -> u32 {
+    PROCESS.load(Ordering::Relaxed)
 }
 
 fn process() -> u32 {
@@ -324,6 +341,7 @@ pub fn in_child() -> &'static Slot {
     // SAFETY: the private slot is a static.
     let own = unsafe { &*private() };
     let inherited = HEADER.load(Ordering::Relaxed);
+    super::control::in_child();
     let figures = parents_figures();
     use_slot(own, super::first_guard());
     if !inherited.is_null() && !sandbox::is_closed() {

@@ -10,9 +10,10 @@
 //! the child's first look finds nothing and attaches anew.
 //!
 //! Invariant: whatever happens, there is a slot to write to; nothing here allocates, formats or waits.
-//! Not here: finding and folding slots in the file (`attach`).
+//! Not here: finding and folding slots in the file (`attach`), what the host changes (`control`).
 
 pub mod attach;
+pub mod control;
 
 use core::sync::atomic::{AtomicPtr, Ordering};
 

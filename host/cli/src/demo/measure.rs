@@ -271,6 +271,11 @@ impl Rounds {
 
 fn figured(arm: &Arm, runs: &[Once]) -> Figured {
     let of_steps = |get: fn(&Steps) -> u64| median(runs.iter().map(|once| get(&once.steps)));
+    // Known where every run knew it.
+    let of_known = |get: fn(&Steps) -> Option<u64>| {
+        let known: Option<Vec<u64>> = runs.iter().map(|once| get(&once.steps)).collect();
+        known.filter(|known| !known.is_empty()).map(|known| median(known.into_iter()))
+    };
     let reports: Vec<&Report> = runs.iter().filter_map(|once| once.report.as_ref()).collect();
     let counters = (!reports.is_empty()).then(|| {
         let mut figures = Figures::zero();
@@ -303,8 +308,10 @@ fn figured(arm: &Arm, runs: &[Once]) -> Figured {
             major_faults: of_steps(|steps| steps.major_faults),
             voluntary_switches: of_steps(|steps| steps.voluntary_switches),
             involuntary_switches: of_steps(|steps| steps.involuntary_switches),
-            read_calls: None,
-            write_calls: None,
+            read_calls: of_known(|steps| steps.read_calls),
+            write_calls: of_known(|steps| steps.write_calls),
+            read_bytes: of_known(|steps| steps.read_bytes),
+            written_bytes: of_known(|steps| steps.written_bytes),
         },
         cpu_ns: median(runs.iter().map(|once| cpu(&once.steps))),
         said: names

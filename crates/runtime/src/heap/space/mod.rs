@@ -18,11 +18,13 @@
 //! | `supply` | segments from the kernel and back |
 //! | `parked` | empty extents that wait for the next need of their class |
 //! | `dense` | huge pages where they pay |
+//! | `live` | what is changed while the program runs |
 //! | `pages` | pages of large elements that are not worth keeping |
 //!
 //! Not here: blocks and their index (`block`, `index`), and who asks.
 
 mod dense;
+mod live;
 mod pages;
 mod parked;
 mod segment;

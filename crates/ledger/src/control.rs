@@ -1,0 +1,259 @@
+//! The control page: the one page of the ledger that the host writes and the runtime reads.
+//!
+//! ```text
+//! word 0       epoch     raised after every change
+//!      1..8    nothing   zero
+//!      8..11   setting   kind | process, object, value
+//!      11..14  setting   ...                                  the first without a kind ends the table
+//! ```
+//!
+//! A setting says what is to be in force, not what is to be done: whoever comes late, or looks twice, ends in the same
+//! state. It is for one process, or for all of the ledger; of one object (a lock, later), or of the whole process.
+//!
+//! Protocol: the host stores object and value, then kind and process (Release), then raises the epoch (Release); of a
+//! setting that is there already only the value, which is one word, then the epoch. The runtime loads the epoch
+//! (relaxed) in slow paths; where it is another than the last one it obeyed it loads it again (Acquire) and obeys all
+//! settings that are for it. So each setting is seen whole, whatever happens meanwhile, also to a host that dies.
+//!
+//! Invariant: a setting's kind, process and object never change once it has a kind; one host at a time writes (it
+//! locks the file); programs map the page to be read only.
+//! Not here: mapping the page (`runtime::ledger::control`, `launch::control`), and what settings do.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of the page.
+pub const WORDS: usize = 512;
+/// How many settings a page has room for.
+pub const SETTINGS: usize = (WORDS - FIRST) / STRIDE;
+
+const EPOCH: usize = 0;
+const FIRST: usize = 8;
+const STRIDE: usize = 3;
+
+/// What is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// What becomes of the heap's empty increments, as HEAP says it: the number of a [`Disposition`].
+    HeapDisposition = 1,
+    /// Increments that are empty go back to the kernel now. Done once for each new value, which means nothing else.
+    HeapTrim = 2,
+}
+
+impl Kind {
+    const fn from_number(number: u32) -> Option<Kind> {
+        match number {
+            1 => Some(Kind::HeapDisposition),
+            2 => Some(Kind::HeapTrim),
+            _ => None,
+        }
+    }
+}
+
+/// Values of [`Kind::HeapDisposition`]. 0, the value of what was never set, is none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Disposition {
+    /// HEAP(,,,AUTO).
+    Auto = 1,
+    /// HEAP(,,,KEEP).
+    Keep = 2,
+    /// HEAP(,,,FREE).
+    Free = 3,
+}
+
+impl Disposition {
+    /// The disposition with that number; noise reads as None.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Option<Disposition> {
+        match number {
+            1 => Some(Disposition::Auto),
+            2 => Some(Disposition::Keep),
+            3 => Some(Disposition::Free),
+            _ => None,
+        }
+    }
+}
+
+/// Whom and what a setting is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What is set.
+    pub kind: Kind,
+    /// The process, as the ledger's directory has it; 0: every process of the ledger.
+    pub process: u32,
+    /// The object in the process; 0 where there is one only, as the heap.
+    pub object: u64,
+}
+
+/// There is no room for another setting: all [`SETTINGS`] are in use, and none is ever taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl core::fmt::Display for Full {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the ledger's control page has no room for another setting")
+    }
+}
+
+impl core::error::Error for Full {}
+
+/// The page, as it is mapped.
+#[derive(Clone, Copy)]
+pub struct Control<'a>(&'a [AtomicU64; WORDS]);
+
+impl<'a> Control<'a> {
+    /// The page in these words.
+    #[must_use]
+    pub const fn new(words: &'a [AtomicU64; WORDS]) -> Self {
+        Self(words)
+    }
+
+    /// The number of the last change. Relaxed: for slow paths, which compare it with the last one that they obeyed.
+    #[must_use]
+    #[inline]
+    pub fn epoch(&self) -> u64 {
+        self.0[EPOCH].load(Ordering::Relaxed)
+    }
+
+    /// Sets a value. The host only, one at a time.
+    ///
+    /// # Errors
+    /// Where there is no room for another setting.
+    pub fn set(&self, target: Target, value: u64) -> Result<(), Full> {
+        let word = word(target.kind, target.process);
+        for [to, object, of] in self.settings() {
+            match to.load(Ordering::Relaxed) {
+                0 => {
+                    object.store(target.object, Ordering::Relaxed);
+                    of.store(value, Ordering::Relaxed);
+                    to.store(word, Ordering::Release);
+                }
+                same if same == word && object.load(Ordering::Relaxed) == target.object => {
+                    of.store(value, Ordering::Relaxed);
+                }
+                _ => continue,
+            }
+            self.0[EPOCH].fetch_add(1, Ordering::Release);
+            return Ok(());
+        }
+        Err(Full)
+    }
+
+    /// Hands over what is set for a process: first what is for all, then what is for it alone, so that the latter is in
+    /// force in the end. Returns the epoch of which at least it is; later changes may be in it, too.
+    pub fn obey(&self, process: u32, mut then: impl FnMut(Kind, u64, u64)) -> u64 {
+        let epoch = self.0[EPOCH].load(Ordering::Acquire);
+        for whose in [0, process] {
+            for [to, object, of] in self.settings() {
+                let word = to.load(Ordering::Acquire);
+                if word == 0 {
+                    break;
+                }
+                if word as u32 == whose
+                    && let Some(kind) = Kind::from_number((word >> 32) as u32)
+                {
+                    then(kind, object.load(Ordering::Relaxed), of.load(Ordering::Relaxed));
+                }
+            }
+        }
+        epoch
+    }
+
+    fn settings(&self) -> impl Iterator<Item = &'a [AtomicU64; STRIDE]> + use<'a> {
+        self.0[FIRST..].as_chunks::<STRIDE>().0.iter()
+    }
+}
+
+const fn word(kind: Kind, process: u32) -> u64 {
+    ((kind as u64) << 32) | process as u64
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    fn page() -> [AtomicU64; WORDS] {
+        [const { AtomicU64::new(0) }; WORDS]
+    }
+
+    fn disposition(process: u32) -> Target {
+        Target { kind: Kind::HeapDisposition, process, object: 0 }
+    }
+
+    fn obeyed(control: Control<'_>, process: u32) -> Vec<(Kind, u64, u64)> {
+        let mut all = vec![];
+        assert_eq!(
+            control.obey(process, |kind, object, value| all.push((kind, object, value))),
+            control.epoch()
+        );
+        all
+    }
+
+    #[test]
+    fn each_process_obeys_what_is_for_all_and_then_what_is_for_it() {
+        let words = page();
+        let control = Control::new(&words);
+        assert_eq!((control.epoch(), obeyed(control, 7)), (0, vec![]));
+        control.set(disposition(7), 3).expect("room");
+        control.set(disposition(0), 2).expect("room");
+        control.set(Target { kind: Kind::HeapTrim, process: 8, object: 5 }, 1).expect("room");
+        assert_eq!(control.epoch(), 3);
+        let all = (Kind::HeapDisposition, 0, 2);
+        assert_eq!(obeyed(control, 7), [all, (Kind::HeapDisposition, 0, 3)]);
+        assert_eq!(obeyed(control, 8), [all, (Kind::HeapTrim, 5, 1)]);
+        assert_eq!(obeyed(control, 9), [all]);
+        control.set(disposition(0), 1).expect("room");
+        assert_eq!((control.epoch(), obeyed(control, 9)), (4, vec![(Kind::HeapDisposition, 0, 1)]));
+    }
+
+    #[test]
+    fn a_full_page_changes_what_it_has_and_refuses_the_rest() {
+        let words = page();
+        let control = Control::new(&words);
+        for process in 1..=SETTINGS as u32 {
+            control.set(disposition(process), 2).expect("room");
+        }
+        assert_eq!(control.set(disposition(0), 2), Err(Full));
+        control.set(disposition(1), 3).expect("it is there");
+        assert_eq!(obeyed(control, 1), [(Kind::HeapDisposition, 0, 3)]);
+        assert_eq!(obeyed(control, SETTINGS as u32), [(Kind::HeapDisposition, 0, 2)]);
+    }
+
+    #[test]
+    fn noise_is_passed_over() {
+        let words = page();
+        for (at, word) in words.iter().enumerate() {
+            word.store((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63, Ordering::Relaxed);
+        }
+        assert_eq!(obeyed(Control::new(&words), 7), []);
+    }
+
+    #[test]
+    fn a_reader_sees_settings_whole_while_the_host_writes() {
+        let words = page();
+        let control = Control::new(&words);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                for object in 1..=SETTINGS as u64 {
+                    control
+                        .set(Target { kind: Kind::HeapTrim, process: 7, object }, object << 40)
+                        .expect("room");
+                }
+            });
+            let (mut seen, mut most) = (0, 0);
+            while seen < SETTINGS as u64 {
+                let mut count = 0;
+                seen = control.obey(7, |kind, object, value| {
+                    assert_eq!((kind, object << 40), (Kind::HeapTrim, value));
+                    count += 1;
+                });
+                assert!(count >= seen && count >= most, "what was raised before is seen, and never lost");
+                most = count;
+            }
+        });
+    }
+}

@@ -1,0 +1,97 @@
+//! Obeying the control page: what the host changes while the program runs.
+//!
+//! ```text
+//! a request that no ready cell serves ─> epoch of the page == that obeyed last? one relaxed load
+//!                                             │ no
+//!                                             v
+//!                       one thread obeys all settings for this process; others do not wait
+//! ```
+//!
+//! Invariant: the page is mapped to be read only, so the program cannot write it, and nobody waits for anybody here.
+//! What the host sets while somebody obeys is obeyed at the next look. A forked child goes on with what its parent had
+//! obeyed. Known limit: a program that asks for no storage obeys nothing.
+//! Not here: how settings lie in the page (`underbar_ledger::control`), and what they change (`heap`).
+
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use underbar_ledger::control::{Control, Disposition, Kind, WORDS};
+use underbar_ledger::{Key, control};
+
+use crate::{heap, ledger};
+
+type Page = [AtomicU64; WORDS];
+
+/// Of a process without a ledger: nothing is ever set.
+static NOTHING: Page = [const { AtomicU64::new(0) }; WORDS];
+/// The mapped page. Written when the ledger is attached; relaxed, since both pages are good for ever.
+static PAGE: AtomicPtr<Page> = AtomicPtr::new((&raw const NOTHING).cast_mut());
+/// The epoch that was obeyed last. Written by who has `OBEYING`; read by all, relaxed: who reads an old one tries to
+/// obey, and finds nothing to change.
+static OBEYED: AtomicU64 = AtomicU64::new(0);
+/// Taken by the thread that obeys (Acquire), given up with Release.
+static OBEYING: AtomicBool = AtomicBool::new(false);
+/// The value of [`Kind::HeapTrim`] that was obeyed last. Only who has `OBEYING` touches it.
+static TRIMMED: AtomicU64 = AtomicU64::new(0);
+
+fn page() -> Control<'static> {
+    // SAFETY: the static or a page that stays mapped.
+    Control::new(unsafe { &*PAGE.load(Ordering::Relaxed) })
+}
+
+/// Obeys what the host has changed. One load of the page where it has changed nothing; called without locks.
+#[inline]
+pub fn obey_if_changed() {
+    if page().epoch() != OBEYED.load(Ordering::Relaxed) {
+        obey();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn obey() {
+    if OBEYING.swap(true, Ordering::Acquire) {
+        return;
+    }
+    let mut changes = 0;
+    let epoch = page().obey(super::attach::number(), |kind, _, value| {
+        changes += u64::from(match kind {
+            Kind::HeapDisposition => Disposition::from_number(value).is_some_and(change_disposition),
+            Kind::HeapTrim => trim(value),
+        });
+    });
+    if changes > 0 {
+        ledger::add(Key::ControlObeyed, changes);
+    }
+    OBEYED.store(epoch, Ordering::Relaxed);
+    OBEYING.store(false, Ordering::Release);
+}
+
+fn change_disposition(disposition: control::Disposition) -> bool {
+    heap::change_disposition(match disposition {
+        Disposition::Auto => heap::Disposition::Auto,
+        Disposition::Keep => heap::Disposition::Keep,
+        Disposition::Free => heap::Disposition::Free,
+    })
+}
+
+fn trim(value: u64) -> bool {
+    if TRIMMED.swap(value, Ordering::Relaxed) == value {
+        return false;
+    }
+    heap::give_back_empty();
+    true
+}
+
+/// The ledger was attached, and this process has its number in it. Maps the page, unless a parent had it already;
+/// where that cannot be, nothing is ever changed from outside.
+pub(super) fn attach(map: impl FnOnce() -> Option<&'static Page>) {
+    let is_mapped = !core::ptr::eq(PAGE.load(Ordering::Relaxed), &raw const NOTHING);
+    if !is_mapped && let Some(words) = map() {
+        PAGE.store(core::ptr::from_ref(words).cast_mut(), Ordering::Relaxed);
+    }
+}
+
+/// In a forked child: a thread of the parent's that was obeying does not exist here.
+pub(super) fn in_child() {
+    OBEYING.store(false, Ordering::Relaxed);
+}
