@@ -6,7 +6,8 @@
 //!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
-//!      └─ say       messages     carried  the library in this file     elf  what a program brings along
+//!      ├─ say       messages     carried  the library in this file     elf  what a program brings along
+//!      └─ costs     what pages, calls and hand-overs cost here
 //! ```
 //!
 //! Exit codes: those of the program; 125 our own failure or wrong usage, 126 and 127 a program that cannot
@@ -16,6 +17,7 @@
 
 mod carried;
 mod commands;
+mod costs;
 mod demo;
 mod elf;
 mod layers;
