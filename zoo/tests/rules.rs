@@ -196,6 +196,23 @@ fn planted_wrong_sets_are_discarded_on_the_rerun() {
 }
 
 #[test]
+fn tune_lowers_a_stack_on_request_only() {
+    let folder = scratch("rules-risky");
+    for risky in [false, true] {
+        let opts = "THREADSTACK(ON,8M)";
+        let mut tune = vec!["tune", "--json", "-q", "--runs", "8", "--primary", "faults", "--opts", opts];
+        tune.extend(risky.then_some("--risky"));
+        let result = underbar_in(&folder, &tune, &["threads"]);
+        assert_eq!(code(result.status), 0, "{result:?}");
+        let all: Value = serde_json::from_str(&result.output).expect("JSON");
+        let said = all["suggestions"].as_array().expect("a list").iter();
+        assert_eq!(said.filter(|said| said["option"] == "THREADSTACK(ON,256K)").count(), 1, "{all}");
+        let tried = all["tried"].to_string().contains("THREADSTACK(ON,256K)");
+        assert_eq!(tried, risky, "{}", all["tried"]);
+    }
+}
+
+#[test]
 fn every_rule_has_a_program_for_each_thing_that_it_can_say() {
     for rule in RULES.iter().filter(|rule| rule.id != "coverage") {
         let says =

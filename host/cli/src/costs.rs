@@ -179,7 +179,8 @@ fn clock_reads(operations: u32) -> Result<Duration, String> {
     }))
 }
 
-/// Two threads, each of which waits for its word and then sets the other one's.
+/// Two threads, each of which waits for its word and then sets the other one's. A word has one writer and one
+/// reader; as in a lock, what was done before a store is seen after the load that finds it.
 fn hand_overs(operations: u32) -> Result<Duration, String> {
     let (there, back) = (AtomicU32::new(0), AtomicU32::new(0));
     thread::scope(|scope| {
