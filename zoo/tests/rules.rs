@@ -42,9 +42,9 @@ const SAYS: [Says; 16] = [
         seconds: Some(3_600),
         ..says("heap-keep-free", "HEAP(64M,64M,,KEEP)", &["getfree"], Kind::Lower, Some("HEAP(,,,FREE)"))
     },
-    says("hugepages", "", &["large", "--write", "all"], Kind::Change, Some("HUGEPAGES(ON)")),
+    says("hugepages", "HUGEPAGES(OFF)", &["large", "--write", "all"], Kind::Change, Some("HUGEPAGES(ON)")),
     says("hugepages", "", &["large"], Kind::NoChange, None),
-    says("hugepages", "HUGEPAGES(ON)", &["simple"], Kind::Lower, Some("HUGEPAGES(OFF)")),
+    says("hugepages", "HUGEPAGES(ON)", &["simple"], Kind::Lower, Some("HUGEPAGES(AUTO)")),
     says("stack", "STACK(128K,128K)", &["deep"], Kind::Raise, Some("STACK(7")),
     says("stack", "STACK(1M,128K)", &["deep"], Kind::NoChange, None),
     says("stack", "STACK(1M,128K)", &["simple"], Kind::Lower, Some("STACK(")),
