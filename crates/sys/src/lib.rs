@@ -14,6 +14,8 @@ pub mod inherited;
 pub mod instrumented;
 pub mod lock;
 #[cfg(feature = "launch")]
+pub mod mapping;
+#[cfg(feature = "launch")]
 pub mod process;
 #[cfg(feature = "launch")]
 pub mod shared;

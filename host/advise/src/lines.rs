@@ -152,6 +152,7 @@ mod tests {
         compiler.counters.set(Key::HeapSegmentBytesTotal, 220 << 20);
         compiler.counters.set(Key::ThreadsPeak, 100);
         compiler.counters.set(Key::StackLargest, 8 << 10);
+        compiler.counters.set(Key::StackThread, 8 << 10);
         let driver = sample::heap("/usr/bin/g++", 1 << 20, 1, 1 << 20, (0, 0));
         let mut report = sample::report(vec![driver, compiler]);
         if let Some(steps) = &mut report.steps {

@@ -113,12 +113,13 @@ pub static RULES: [Rule; 6] = [
     },
     Rule {
         id: "stack",
-        title: "STACK of the first thread",
+        title: "STACK: the first thread, and all threads under THREADSTACK(OFF)",
         area: "STACK",
         source: "Language Environment, storage report: Largest used by any thread (not the maximum of all threads, which \
                  popular advice takes and which is wrong for threaded programs)",
         condition: "STACK has sizes, and less than 62 % of the initial size was used (lower), or more than all of it (raise).",
-        formula: "Initial size: the largest use of any thread, rounded up to whole pages; increment 4K.",
+        formula: "Initial size: the largest use of any thread, under THREADSTACK(ON) of the first one, rounded up to whole \
+                  pages; increment 4K.",
         stop: "62 % or more of the initial size used: no change. Where STACK is not set the use is measured only: the \
                kernel grows the first stack by itself.",
         risk: "The next run may call deeper.",
@@ -132,7 +133,7 @@ pub static RULES: [Rule; 6] = [
         condition: "Threads, and a default at least twice as large as needed where that matters: 64 threads or more at one \
                     time, or threads that come and go while their stacks exceed 40M (lower). Or more than three quarters \
                     of the default used (raise).",
-        formula: "Four times the largest use of any thread, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
+        formula: "Four times the largest use of any thread but the first, at least 256K, which is above PTHREAD_STACK_MIN and 64K of \
                   thread-local storage; rounded up to four binary digits.",
         stop: "Few threads, or a default below twice the need: no change.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \

@@ -18,7 +18,9 @@ const MANY_THREADS: u64 = 64;
 
 /// Rule `stack`.
 pub fn first(case: &Case<'_>) -> Option<Finding> {
-    let largest = case.get(Key::StackLargest);
+    // STACK means all threads, and under THREADSTACK(ON) the first one only.
+    let key = if case.report.threads_are_governed() { Key::StackMain } else { Key::StackLargest };
+    let largest = case.get(key);
     if largest == 0 {
         return None;
     }
@@ -27,7 +29,7 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
         (sizes.0 > 0).then_some(sizes)
     });
     let found = |kind, option, now: String, reason, risky| {
-        let evidence = vec![Evidence::counter(Key::StackLargest, largest)];
+        let evidence = vec![Evidence::counter(key, largest)];
         Some(Finding { kind, option, now, evidence, reason, risky })
     };
     let Some((initial, increment)) = set else {
@@ -51,15 +53,15 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
 
 /// Rule `threadstack`.
 pub fn threads(case: &Case<'_>) -> Option<Finding> {
-    let largest = case.get(Key::StackLargest);
+    // The first thread's stack is the kernel's and may be far larger: it says nothing about the others.
+    let largest = case.get(Key::StackThread);
     let at_once = case.get(Key::ThreadsPeak);
     if largest == 0 || at_once < 2 {
         return None;
     }
     let started = case.program.each(Key::ThreadsStarted);
-    let option = case.report.sub_options("THREADSTACK");
-    let set = option.filter(|values| values.first().is_some_and(|on| on.eq_ignore_ascii_case("ON")));
-    let set = set.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
+    let option = case.report.sub_options("THREADSTACK").filter(|_| case.report.threads_are_governed());
+    let set = option.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
     let now = set.or(case.report.host.thread_stack_bytes)?;
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
     let found = |kind, to: Option<u64>, reason, risky| {
@@ -72,7 +74,7 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
                 None => format!("THREADSTACK(OFF), {} by default", bytes(now)),
             },
             evidence: vec![
-                Evidence::counter(Key::StackLargest, largest),
+                Evidence::counter(Key::StackThread, largest),
                 Evidence::counter(Key::ThreadsPeak, at_once),
                 Evidence::counter(Key::ThreadsStarted, started),
             ],
@@ -108,6 +110,8 @@ mod tests {
     fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Suggestion> {
         let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
         process.counters.set(Key::StackLargest, largest);
+        process.counters.set(Key::StackMain, if at_once == 1 { largest } else { 4_096 });
+        process.counters.set(Key::StackThread, if at_once == 1 { 0 } else { largest });
         process.counters.set(Key::ThreadsPeak, at_once);
         process.counters.set(Key::ThreadsStarted, started);
         let mut report = sample::report(vec![process]);
@@ -169,6 +173,52 @@ mod tests {
             assert_eq!(said.0, Kind::NoChange, "{option} {largest} {at_once} {started}");
         }
         assert_eq!(threadstack("", 12_288, 1, 1), None);
+    }
+
+    #[test]
+    fn the_first_thread_and_the_others_are_told_apart() {
+        let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
+        for (key, figure) in [
+            (Key::StackLargest, 3 << 20),
+            (Key::StackMain, 3 << 20),
+            (Key::StackThread, 12_288),
+            (Key::ThreadsPeak, 1_000),
+            (Key::ThreadsStarted, 1_000),
+        ] {
+            process.counters.set(key, figure);
+        }
+        let mut report = sample::report(vec![process]);
+        let said = |report: &underbar_report::Report| {
+            let all = advise(report).into_iter().filter(|s| s.area == "STACK");
+            all.map(|s| (s.rule, s.kind, s.suggested, s.evidence[0].figure)).collect::<Vec<_>>()
+        };
+        sample::in_force(&mut report, "STACK(4M,4K)");
+        let lower = ("threadstack", Kind::Lower, "THREADSTACK(ON,256K)".to_owned(), 12_288);
+        assert_eq!(
+            said(&report),
+            [("stack", Kind::NoChange, "STACK(4M,4K)".to_owned(), 3 << 20), lower],
+            "a deep first thread is no reason to leave the others as they are"
+        );
+        // Under ON, threads that go deep are no business of STACK.
+        report.processes[0].counters.set(Key::StackMain, 12_288);
+        report.processes[0].counters.set(Key::StackThread, 3 << 20);
+        sample::in_force(&mut report, "THREADSTACK(ON,16M)");
+        report.options.in_force.push(underbar_report::OptionInForce {
+            option: "STACK(4M,4K)".to_owned(),
+            where_set: "x".to_owned(),
+        });
+        assert_eq!(said(&report)[0], ("stack", Kind::Lower, "STACK(12K,4K)".to_owned(), 12_288));
+        assert_eq!(said(&report)[1].1, Kind::NoChange);
+    }
+
+    #[test]
+    fn no_stack_is_lowered_unasked() {
+        for (option, at_once) in [("STACK(1M,4K)", 1), ("", 1_000), ("THREADSTACK(ON,8M)", 1_000)] {
+            let rule = if at_once == 1 { "stack" } else { "threadstack" };
+            let suggestion = check(option, 12_288, at_once, at_once, rule).expect("speaks");
+            assert_eq!((suggestion.kind, suggestion.risky), (Kind::Lower, true), "{option}");
+            assert!(crate::lines::merged(&[suggestion], false).is_empty(), "{option}");
+        }
     }
 
     #[test]

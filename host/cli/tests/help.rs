@@ -50,6 +50,7 @@ fn a_page_for_each_command() {
         assert_eq!(good(&["man", &name]), page);
         assert!(main.contains(&format!("underbar\\-{name}(1)")), "{name} is named on the main page");
     }
+    assert!(main.contains("Every switch has an opposite") && !main.contains("help(1)"), "{main}");
     assert_eq!(good(&["man"]), main);
     assert_eq!(std::fs::read_dir(&pages).expect("pages").count(), commands().len() + 1);
     assert_eq!(bad(2, &["man", "nothing"]), "underbar: error: there is no command nothing\n");

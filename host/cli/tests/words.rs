@@ -123,7 +123,11 @@ fn the_doctor_sees_this_machine() {
     for name in ["huge pages", "mappings", "overcommit", "address space", "seccomp", "ptrace"] {
         state(&text, name);
     }
+    for name in ["page of 4K", "page of 2M", "system call", "clock read", "hand-over", "ledger page"] {
+        assert_eq!(state(&text, name), "cost", "{text}");
+    }
     let json = good(&["doctor", "--json"]);
+    assert!(json.contains("\"name\":\"system call\",\"nanoseconds\":"), "{json}");
     assert!(json.starts_with('{') && json.contains("\"schema\":\"underbar.doctor/1\""), "{json}");
     assert_eq!(json.lines().count(), 1);
 }

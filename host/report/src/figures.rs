@@ -3,6 +3,8 @@
 //! In JSON a key path becomes nested objects: `heap.gets` is `{"heap": {"gets": 5}}`. The keys
 //! come from the ledger's table, so a new counter is in the report as soon as it is in the table.
 //!
+//! What has no counterpart ([`crate::absent`]) is null.
+//!
 //! Invariant: None means "this report does not know", never zero. It arises only when a report
 //! of an underbar with fewer counters is read.
 
@@ -12,26 +14,7 @@ use serde_json::Value;
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{COUNTERS, Key, SlotView, TABLE};
 
-/// A figure of the documents' storage report that has no counterpart on Linux: null in JSON, 0
-/// with a footnote in the Language Environment layout.
-#[derive(Clone, Copy, Debug)]
-pub struct Absent {
-    /// Its key path, such as `stack.segments_allocated`.
-    pub key: &'static str,
-    /// The counter whose label is printed for it.
-    pub label_of: Key,
-    /// Why Linux has none.
-    pub why: &'static str,
-}
-
-const STACK_SEGMENTS: &str = "Stacks on Linux are one mapping each, made by the kernel or the C library; \
-                              they have no segments that underbar could count.";
-
-/// All figures without a counterpart.
-pub static ABSENT: [Absent; 2] = [
-    Absent { key: "stack.segments_allocated", label_of: Key::HeapSegmentsAllocated, why: STACK_SEGMENTS },
-    Absent { key: "stack.segments_freed", label_of: Key::HeapSegmentsFreed, why: STACK_SEGMENTS },
-];
+use crate::absent::ABSENT;
 
 /// One figure for each counter of the ledger's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +74,12 @@ pub fn split(key: &'static str) -> (&'static str, &'static str) {
     key.split_once('.').unwrap_or((key, ""))
 }
 
-/// The areas of the table, in the order in which they first appear.
+/// The areas of the tables of counters and of what is absent, in the order in which they first appear.
 #[must_use]
 pub fn areas() -> Vec<&'static str> {
     let mut areas = Vec::new();
-    for entry in &TABLE {
-        let area = split(entry.key).0;
+    for key in TABLE.iter().map(|entry| entry.key).chain(ABSENT.iter().map(|absent| absent.key)) {
+        let area = split(key).0;
         if !areas.contains(&area) {
             areas.push(area);
         }
@@ -192,13 +175,5 @@ mod tests {
         b.set(Key::HeapUsedPeak, 4);
         a.fold(&b);
         assert_eq!((a.get(Key::HeapGets), a.get(Key::HeapUsedPeak)), (7, 4));
-    }
-
-    #[test]
-    fn what_is_absent_is_in_no_table() {
-        for absent in &ABSENT {
-            assert_eq!(Key::find(absent.key), None, "{}", absent.key);
-            assert!(areas().contains(&split(absent.key).0));
-        }
     }
 }

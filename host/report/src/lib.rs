@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`model`] | the report: run, options, host, tree, one section for each process |
 //! | [`figures`] | the counters of one process or of a sum, by key |
+//! | [`absent`] | figures of the storage report that have no counterpart here |
 //! | [`steps`] | the figures that the kernel gives for the whole run, and their table |
 //! | [`gather`] | makes a report from a ledger |
 //! | [`read`] | reads a saved report, and says what is wrong with it |
@@ -27,6 +28,7 @@
 //! Not here: suggestions (`advise`; they arrive as words), running programs (`launch`).
 #![forbid(unsafe_code)]
 
+pub mod absent;
 pub mod diff;
 pub mod figures;
 pub mod gate;

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use underbar_ledger::TABLE;
 use underbar_ledger::counter::Exactness;
 
-use crate::figures::{ABSENT, areas, split};
+use crate::absent::{self, ABSENT};
+use crate::figures::{areas, split};
 use crate::steps::STEPS;
 
 /// How far a figure can be trusted, in words.
@@ -30,8 +31,8 @@ pub fn explain(key: &str) -> Option<String> {
             step.meaning
         ));
     }
-    if let Some(absent) = ABSENT.iter().find(|absent| absent.key == key) {
-        let label = absent.label_of.entry().label;
+    if let Some(absent) = absent::find(key) {
+        let label = absent.label.text();
         return Some(format!(
             "{}: {label}\nnull in JSON, 0 in the storage report\n\n{}\n",
             absent.key, absent.why
@@ -98,11 +99,13 @@ pub fn counters() -> String {
     }
     for area in areas() {
         // Writing to a String cannot fail.
-        let _ = write!(
-            text,
-            "\n## {area}\n\n| key | printed as | unit | live | killed | together |\n|---|---|---|---|---|---|\n"
-        );
+        let _ = writeln!(text, "\n## {area}\n");
         let entries = || TABLE.iter().filter(|entry| split(entry.key).0 == area);
+        if entries().next().is_some() {
+            text.push_str(
+                "| key | printed as | unit | live | killed | together |\n|---|---|---|---|---|---|\n",
+            );
+        }
         for entry in entries() {
             let _ = writeln!(
                 text,
@@ -115,7 +118,9 @@ pub fn counters() -> String {
                 fold(entry.fold)
             );
         }
-        text.push('\n');
+        if entries().next().is_some() {
+            text.push('\n');
+        }
         for entry in entries() {
             let _ = writeln!(text, "- `{}`: {}", entry.key, entry.meaning);
         }

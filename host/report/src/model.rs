@@ -280,8 +280,15 @@ impl Report {
         self.options.in_force.iter().find_map(|entry| {
             let (option, rest) = entry.option.split_once('(')?;
             let inner = rest.trim_end().strip_suffix(')')?;
-            option.trim().eq_ignore_ascii_case(name).then(|| inner.split(',').map(str::trim).collect())
+            option.trim().eq_ignore_ascii_case(name).then(|| split_outside(inner))
         })
+    }
+
+    /// True under THREADSTACK(ON): then STACK means the first thread only, and otherwise all of them.
+    #[must_use]
+    pub fn threads_are_governed(&self) -> bool {
+        self.sub_options("THREADSTACK")
+            .is_some_and(|values| values.first().is_some_and(|on| on.eq_ignore_ascii_case("ON")))
     }
 
     /// The report as JSON, one line and a line feed.
@@ -292,6 +299,16 @@ impl Report {
         text.push('\n');
         text
     }
+}
+
+/// Splits at commas outside of parentheses.
+fn split_outside(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let parts = text.split(move |character| {
+        depth += i32::from(character == '(') - i32::from(character == ')');
+        character == ',' && depth == 0
+    });
+    parts.map(str::trim).collect()
 }
 
 #[cfg(test)]
@@ -314,6 +331,8 @@ mod tests {
         report.options.in_force[0].option = "Heap( 1M,,ANYWHERE, KEEP )".to_owned();
         assert_eq!(report.sub_options("HEAP"), Some(vec!["1M", "", "ANYWHERE", "KEEP"]));
         assert_eq!(report.sub_options("LIBSTACK"), None);
+        report.options.in_force[0].option = "HEAPPOOLS(ON,(16,4), 20,32)".to_owned();
+        assert_eq!(report.sub_options("HEAPPOOLS"), Some(vec!["ON", "(16,4)", "20", "32"]));
     }
 
     #[test]

@@ -97,6 +97,7 @@ pub fn getfree() -> Report {
                 (Key::ThreadsStarted, 1),
                 (Key::ThreadsPeak, 1),
                 (Key::StackLargest, 204_800),
+                (Key::StackMain, 204_800),
                 (Key::StackConcurrent, 204_800),
                 (Key::CoverageAnonymous, 920_000_000),
                 (Key::CoverageHeap, 915_832_832),

@@ -9,7 +9,8 @@ use underbar_ledger::counter::Exactness;
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{Key, Unit};
 
-use crate::figures::{ABSENT, areas, split};
+use crate::absent::ABSENT;
+use crate::figures::{areas, split};
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use crate::printing::Printing;
 use crate::say::Color;
@@ -47,7 +47,7 @@ impl Completions {
             Shell::Elvish => Known::Elvish,
         };
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut crate::Arguments::command(), "underbar", &mut script);
+        clap_complete::generate(shell, &mut crate::table::table(), "underbar", &mut script);
         Printing { json: false, color: Color::Auto }.print(&String::from_utf8_lossy(&script), None, 0)
     }
 }

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use crate::demo::{Asked, DEMOS, Entry, Problem};
 use crate::printing::Printing;
@@ -28,7 +28,7 @@ pub struct Demo {
     printing: Printing,
 
     /// Which one; without a name, the list of them
-    #[arg(value_parser = PossibleValuesParser::new(DEMOS.iter().map(|demo| demo.name)))]
+    #[arg(value_parser = PossibleValuesParser::new(DEMOS.iter().map(|demo| PossibleValue::new(demo.name).help(demo.about))))]
     name: Option<String>,
 
     /// Seed of all sizes, and of the order of runs

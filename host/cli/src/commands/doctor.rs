@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! this machine   library placed, ledger placed, a trial run of ourselves, kernel settings
+//! costs          what pages, system calls and hand-overs cost here
 //! PROGRAM        found, can carry the library, brings an allocator along
 //! ```
 //!
 //! Invariant: PROGRAM is looked at and never run. Each line says what was found and, where something is lost,
 //! what.
-//! Not here: how the library and the ledger find their places (`launch`), which files carry it (`runtime::follow`).
+//! Not here: how costs are measured (`costs`), how the library and the ledger find their places (`launch`), which files carry it (`runtime::follow`).
 
 use std::env;
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use underbar_launch::{Launch, LedgerFile, Library};
 use underbar_options::Base;
 
 use crate::carried;
+use crate::costs::{self, Measured};
 use crate::elf::{self, Brought};
 use crate::layers::Layers;
 use crate::printing::Printing;
@@ -41,7 +43,8 @@ Examples:
   underbar doctor -- ./prog
   underbar doctor --json -- /usr/bin/ssh
 
-PROGRAM is looked at, not run.
+PROGRAM is looked at, not run. A cost is that of one operation: the median and the best of so many batches of so many
+operations; other work on the machine makes it larger.
 
 Exit status: 0 programs (or PROGRAM) will be served, perhaps with limits; 1 they would run as if plain, or without
 accounts; 2 wrong usage, or there is no such program.")]
@@ -106,25 +109,27 @@ impl Doctor {
             checks.extend(program(&path, library.as_ref().ok()));
         }
         let code = if checks.iter().any(|check| check.state == State::No) { NOT_SERVED } else { 0 };
-        let text = if self.printing.json { in_json(&checks) } else { in_words(&checks) };
+        let costs = costs::measure();
+        let text = if self.printing.json { in_json(&checks, &costs) } else { in_words(&checks, &costs) };
         self.printing.print(&text, self.output.as_deref(), code)
     }
 }
 
-fn in_words(checks: &[Check]) -> String {
+fn in_words(checks: &[Check], costs: &[Measured]) -> String {
     let lines = checks.iter().map(|check| {
         let (state, found) = (check.state.word(), check.found.replace(char::is_control, "?"));
         format!("{state:<8} {:<14} {found}\n", check.name)
     });
-    lines.collect()
+    lines.chain(costs.iter().map(Measured::text)).collect()
 }
 
-fn in_json(checks: &[Check]) -> String {
+fn in_json(checks: &[Check], costs: &[Measured]) -> String {
     let checks: Vec<_> = checks
         .iter()
         .map(|check| json!({"name": check.name, "state": check.state.word(), "found": check.found}))
         .collect();
-    format!("{}\n", json!({"schema": SCHEMA, "checks": checks}))
+    let costs: Vec<_> = costs.iter().map(Measured::json).collect();
+    format!("{}\n", json!({"schema": SCHEMA, "checks": checks, "costs": costs}))
 }
 
 fn machine(library: &Result<Library, underbar_launch::LibraryError>) -> Vec<Check> {

@@ -11,6 +11,7 @@ use clap::Args;
 use underbar_advise::RULES;
 use underbar_ledger::TABLE;
 use underbar_options::{OPTIONS, find_option};
+use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
 use underbar_report::steps::STEPS;
 
@@ -93,7 +94,8 @@ fn explain(name: &str) -> Result<String, String> {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names())
+    let absent = ABSENT.iter().map(|absent| absent.key);
+    OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent)
 }
 
 /// All names, by kind.
@@ -114,6 +116,10 @@ fn topics() -> String {
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
     {
         let _ = writeln!(text, "  {key:<34} {label}");
+    }
+    text.push_str("\nFigures of the storage report without a counterpart here, null: underbar explain libstack.largest\n");
+    for absent in &ABSENT {
+        let _ = writeln!(text, "  {:<34} {}", absent.key, absent.label.text());
     }
     text
 }

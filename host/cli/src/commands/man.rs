@@ -1,12 +1,14 @@
-//! `underbar man`: the manual pages, made from the one table of commands; what no table of flags can say (exit
-//! status, environment, files) stands here, once.
+//! `underbar man`: the manual pages, made from the one table of commands; what no table of flags can say
+//! (environment, files) stands here, once.
+//!
+//! Invariant: every page has the same parts in the same order, and its exit status is that of the command's help.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::{
     Man as Page,
     roff::{Roff, bold, roman},
@@ -14,6 +16,7 @@ use clap_mangen::{
 
 use crate::printing::Printing;
 use crate::say::Color;
+use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, table};
 
 /// The flags of `man`.
 #[derive(Args)]
@@ -33,17 +36,6 @@ pub struct Man {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
-
-/// What an exit status means.
-const EXIT_STATUS: &[(&str, &str)] = &[
-    ("run and other commands that run a program", "the program's own exit status"),
-    ("a signal", "underbar ends by the signal that killed the program, after the report"),
-    ("125", "wrong usage, or a failure of underbar itself, in commands that run a program"),
-    ("126, 127", "the program cannot be executed; there is no such program"),
-    ("0", "other commands: done; diff: no gate failed; options: the text is right"),
-    ("1", "diff: a gate failed; options: some of the text is wrong; doctor: the program would run plain"),
-    ("2", "other commands: wrong usage, or what could not be read or written"),
-];
 
 /// Variables that are read, and those that are set in the program.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -80,7 +72,8 @@ impl Man {
     /// Writes the page, or all of them.
     pub fn run(self) -> ExitCode {
         let printing = Printing { json: false, color: Color::Auto };
-        let mut table = crate::Arguments::command();
+        // `help` has no page of its own, so none may name one.
+        let mut table = table().disable_help_subcommand(true);
         table.build();
         if let Some(folder) = &self.dir {
             return match write_all(&table, folder) {
@@ -102,11 +95,6 @@ impl Man {
     }
 }
 
-/// The commands that have a page: all that help shows, but for help itself.
-fn documented(table: &Command) -> impl Iterator<Item = &Command> {
-    table.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
-}
-
 fn write_all(table: &Command, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::write(folder.join("underbar.1"), main_page(table)?)?;
@@ -118,33 +106,24 @@ fn write_all(table: &Command, folder: &Path) -> io::Result<()> {
 }
 
 fn main_page(table: &Command) -> io::Result<Vec<u8>> {
-    let page = Page::new(table.clone()).manual("underbar manual");
-    let mut text = Vec::new();
-    page.render_title(&mut text)?;
-    page.render_name_section(&mut text)?;
-    page.render_synopsis_section(&mut text)?;
-    page.render_description_section(&mut text)?;
-    page.render_options_section(&mut text)?;
-    page.render_subcommands_section(&mut text)?;
-    for (title, rows) in [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)] {
-        section(title, rows).to_writer(&mut text)?;
+    let mut sections: Vec<Roff> =
+        behind_help(table).iter().map(|(title, text)| paragraph(title, text)).collect();
+    sections.push(rows(EXIT_STATUS, exit_statuses(table)));
+    for (title, list) in [("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)] {
+        sections
+            .push(rows(title, list.iter().map(|(term, meaning)| (*term, (*meaning).to_owned())).collect()));
     }
-    page.render_version_section(&mut text)?;
-    Ok(text)
-}
-
-fn section(title: &str, rows: &[(&str, &str)]) -> Roff {
-    let mut roff = Roff::new();
-    roff.control("SH", [title]);
-    for (term, meaning) in rows {
-        roff.control("TP", []);
-        roff.text([bold(*term)]);
-        roff.text([roman(*meaning)]);
-    }
-    roff
+    page(table, &sections)
 }
 
 fn command_page(command: &Command) -> io::Result<Vec<u8>> {
+    let sections: Vec<Roff> =
+        behind_help(command).iter().map(|(title, text)| paragraph(title, text)).collect();
+    page(command, &sections)
+}
+
+/// A page: what the table says of a command, and these sections behind it.
+fn page(command: &Command, sections: &[Roff]) -> io::Result<Vec<u8>> {
     let page = Page::new(command.clone()).manual("underbar manual");
     let mut text = Vec::new();
     page.render_title(&mut text)?;
@@ -152,29 +131,53 @@ fn command_page(command: &Command) -> io::Result<Vec<u8>> {
     page.render_synopsis_section(&mut text)?;
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
-    let behind = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    for paragraph in behind.split("\n\n") {
-        behind_help(paragraph).to_writer(&mut text)?;
+    let is_main = command.has_subcommands();
+    if is_main {
+        page.render_subcommands_section(&mut text)?;
+    }
+    for section in sections {
+        section.to_writer(&mut text)?;
+    }
+    if is_main {
+        page.render_version_section(&mut text)?;
     }
     Ok(text)
 }
 
-/// A paragraph of what stands behind the help, as a section: examples line by line, all else as text.
-fn behind_help(paragraph: &str) -> Roff {
+/// Each command and what its help says of its exit status.
+fn exit_statuses(table: &Command) -> Vec<(&str, String)> {
+    documented(table)
+        .flat_map(|command| {
+            let statuses = behind_help(command).into_iter().filter(|(title, _)| *title == EXIT_STATUS);
+            statuses.map(|(_, text)| (command.get_name(), text))
+        })
+        .collect()
+}
+
+/// A section of terms and what each means.
+fn rows(title: &str, rows: Vec<(&str, String)>) -> Roff {
     let mut roff = Roff::new();
-    if let Some(examples) = paragraph.strip_prefix("Examples:\n") {
-        roff.control("SH", ["EXAMPLES"]);
+    roff.control("SH", [title]);
+    for (term, meaning) in rows {
+        roff.control("TP", []);
+        roff.text([bold(term)]);
+        roff.text([roman(meaning)]);
+    }
+    roff
+}
+
+/// A section of one paragraph: examples line by line, all else as text.
+fn paragraph(title: &str, text: &str) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", [title]);
+    if title == EXAMPLES {
         roff.control("nf", []);
-        for line in examples.lines() {
+        for line in text.lines() {
             roff.text([roman(line.trim())]);
         }
         roff.control("fi", []);
-    } else if let Some(statuses) = paragraph.strip_prefix("Exit status: ") {
-        roff.control("SH", ["EXIT STATUS"]);
-        roff.text([roman(statuses)]);
     } else {
-        roff.control("SH", ["NOTES"]);
-        roff.text([roman(paragraph)]);
+        roff.text([roman(text)]);
     }
     roff
 }

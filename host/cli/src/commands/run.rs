@@ -35,27 +35,19 @@ Exit status: the program's own; a signal that killed it kills underbar, too. 125
 underbar itself, 126 the program cannot be executed, 127 there is no such program.")]
 pub struct Run {
     #[command(flatten)]
-    shared: Shared,
+    pub shared: Shared,
 
     /// Form of the report: a summary, or the storage report of Language Environment
     #[arg(long, value_enum, value_name = "FORM")]
     report: Option<Form>,
 
     /// Follow only the program itself, not those that it starts
-    #[arg(long, overrides_with = "follow")]
-    no_follow: bool,
-
-    /// Follow the programs that it starts, too (the default)
-    #[arg(long, overrides_with = "no_follow")]
-    follow: bool,
+    #[arg(long)]
+    pub no_follow: bool,
 
     /// Leave no parent: become the program, with its process number
-    #[arg(long, overrides_with = "no_exec")]
-    exec: bool,
-
-    /// Stay as the parent and report at the end (the default)
-    #[arg(long, overrides_with = "exec")]
-    no_exec: bool,
+    #[arg(long)]
+    pub exec: bool,
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]

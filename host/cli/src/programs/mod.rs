@@ -15,6 +15,7 @@
 pub mod calls;
 mod remote;
 mod simple;
+mod stacks;
 pub mod storage;
 
 use std::fs::File;
@@ -35,13 +36,17 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 12] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
     Program { name: "calls", run: calls::not_initialised },
     Program { name: "calls-initialised", run: calls::initialised },
     Program { name: "fills", run: storage::get_and_free_small },
+    Program { name: "large", run: storage::get_large },
+    Program { name: "deep", run: stacks::deep },
+    Program { name: "threads", run: stacks::many_threads },
+    Program { name: "threads-deep", run: stacks::deep_threads },
     Program { name: "last-cell", run: remote::same_thread },
     Program { name: "last-cell-elsewhere", run: remote::another_thread },
 ];

@@ -23,6 +23,13 @@ const SMALL_KEPT: usize = 4_096;
 /// The largest of those.
 const SMALL_LARGEST: u64 = 512;
 
+/// How many pieces `large` gets and keeps.
+const LARGE_PIECES: usize = 96;
+/// Bytes of each.
+const LARGE: usize = 1 << 20;
+/// The smallest page there is.
+const PAGE: usize = 4096;
+
 /// What pieces are filled with.
 static PATTERN: [u8; LARGEST as usize] = [0x5a; LARGEST as usize];
 
@@ -65,6 +72,20 @@ pub fn get_and_free_small(parameters: &Parameters) {
         for slot in &mut pieces {
             *slot = get(random.below(SMALL_LARGEST) + 1, parameters.write_all);
         }
+    }
+    free(&mut pieces);
+}
+
+/// 96 pieces of 1M that stay to the end: the first byte of each is written, or every page.
+pub fn get_large(parameters: &Parameters) {
+    let mut pieces: [Piece; LARGE_PIECES] = [const { None }; LARGE_PIECES];
+    for slot in &mut pieces {
+        let mut piece = Box::new_uninit_slice(LARGE);
+        let step = if parameters.write_all { PAGE } else { LARGE };
+        for byte in piece.iter_mut().step_by(step) {
+            byte.write(0x5a);
+        }
+        *slot = Some(black_box(piece));
     }
     free(&mut pieces);
 }

@@ -9,144 +9,27 @@
 //! ```
 //!
 //! One report for each process, since a process is what an enclave is here. Labels come from the
-//! ledger's table where it has them. What Linux has no counterpart for is 0, as the layout wants
-//! a number there, and a note after the report says so; in JSON it is null.
+//! ledger's table where it has them. What has no counterpart is 0, as the layout wants a number
+//! there, and a note after the report says so; in JSON it is null ([`crate::absent`]).
 //!
-//! Not here: heap pools (no such counters yet), and reading such reports.
+//! ```text
+//! areas  the areas and their lines     pools  HEAPPOOLS, where it is set     date  of the heading
+//! ```
+//!
+//! Not here: reading such reports.
+
+mod areas;
+mod date;
+mod pools;
 
 use std::fmt::Write as _;
 
 use underbar_ledger::Key;
 
 use crate::model::{Process, Report, State};
-use crate::units::parse_size;
-
-/// Where a figure of the layout comes from.
-#[derive(Clone, Copy)]
-enum Source {
-    /// A counter.
-    Counter(Key),
-    /// A sub-option that is a size, by its place; 0 where the option is AUTO or not known.
-    SubOption(&'static str, usize),
-    /// Nothing on Linux corresponds to it.
-    Absent,
-}
-
-use Source::{Absent, Counter, SubOption};
-
-/// One line: its label, taken from a counter of that label where there is one, and its figure.
-struct Row(Label, Source);
-
-enum Label {
-    Of(Key),
-    Words(&'static str),
-}
-
-struct Section {
-    title: &'static str,
-    rows: &'static [Row],
-}
-
-macro_rules! stack_rows {
-    ($option:literal, $initial:literal, $largest:expr, $concurrent:expr) => {
-        &[
-            Row(Label::Of(Key::HeapInitialSize), SubOption($option, $initial)),
-            Row(Label::Of(Key::HeapIncrementSize), SubOption($option, $initial + 1)),
-            Row(Label::Of(Key::StackConcurrent), $concurrent),
-            Row(Label::Of(Key::StackLargest), $largest),
-            Row(Label::Of(Key::HeapSegmentsAllocated), Absent),
-            Row(Label::Of(Key::HeapSegmentsFreed), Absent),
-        ]
-    };
-}
-
-macro_rules! heap_rows {
-    ($initial:expr, $increment:expr, $total:expr, $gets:expr, $frees:expr, $allocated:expr, $freed:expr) => {
-        &[
-            Row(Label::Of(Key::HeapInitialSize), $initial),
-            Row(Label::Of(Key::HeapIncrementSize), $increment),
-            Row(Label::Of(Key::HeapUsedPeak), $total),
-            Row(Label::Of(Key::HeapGets), $gets),
-            Row(Label::Of(Key::HeapFrees), $frees),
-            Row(Label::Of(Key::HeapSegmentsAllocated), $allocated),
-            Row(Label::Of(Key::HeapSegmentsFreed), $freed),
-        ]
-    };
-}
-
-static SECTIONS: [Section; 9] = [
-    Section {
-        title: "STACK",
-        rows: stack_rows!("STACK", 0, Counter(Key::StackLargest), Counter(Key::StackConcurrent)),
-    },
-    Section { title: "THREADSTACK", rows: stack_rows!("THREADSTACK", 1, Absent, Absent) },
-    Section { title: "LIBSTACK", rows: stack_rows!("LIBSTACK", 0, Absent, Absent) },
-    Section {
-        title: "THREADHEAP",
-        rows: &[
-            Row(Label::Of(Key::HeapInitialSize), SubOption("THREADHEAP", 0)),
-            Row(Label::Of(Key::HeapIncrementSize), SubOption("THREADHEAP", 1)),
-            Row(Label::Of(Key::StackConcurrent), Absent),
-            Row(Label::Of(Key::StackLargest), Absent),
-            Row(Label::Of(Key::HeapGets), Absent),
-            Row(Label::Of(Key::HeapFrees), Absent),
-            Row(Label::Of(Key::HeapSegmentsAllocated), Absent),
-            Row(Label::Of(Key::HeapSegmentsFreed), Absent),
-        ],
-    },
-    Section {
-        title: "HEAP",
-        rows: heap_rows!(
-            Counter(Key::HeapInitialSize),
-            Counter(Key::HeapIncrementSize),
-            Counter(Key::HeapUsedPeak),
-            Counter(Key::HeapGets),
-            Counter(Key::HeapFrees),
-            Counter(Key::HeapSegmentsAllocated),
-            Counter(Key::HeapSegmentsFreed)
-        ),
-    },
-    Section {
-        title: "HEAP24",
-        rows: heap_rows!(SubOption("HEAP", 4), SubOption("HEAP", 5), Absent, Absent, Absent, Absent, Absent),
-    },
-    Section {
-        title: "ANYHEAP",
-        rows: heap_rows!(
-            SubOption("ANYHEAP", 0),
-            SubOption("ANYHEAP", 1),
-            Counter(Key::HeapOwnBytes),
-            Absent,
-            Absent,
-            Absent,
-            Absent
-        ),
-    },
-    Section {
-        title: "BELOWHEAP",
-        rows: heap_rows!(
-            SubOption("BELOWHEAP", 0),
-            SubOption("BELOWHEAP", 1),
-            Absent,
-            Absent,
-            Absent,
-            Absent,
-            Absent
-        ),
-    },
-    Section {
-        title: "Additional Heap",
-        rows: &[
-            Row(Label::Words("Successful Create Heap requests"), Absent),
-            Row(Label::Words("Successful Discard Heap requests"), Absent),
-            Row(Label::Words("Total heap storage used"), Absent),
-            Row(Label::Of(Key::HeapGets), Absent),
-            Row(Label::Of(Key::HeapFrees), Absent),
-            Row(Label::Of(Key::HeapSegmentsAllocated), Absent),
-            Row(Label::Of(Key::HeapSegmentsFreed), Absent),
-        ],
-    },
-];
+use areas::{Row, SECTIONS, figure};
+pub use date::date;
+use date::date_after;
 
 /// Column in which values end, counted from 1.
 const VALUE_ENDS: usize = 64;
@@ -164,18 +47,6 @@ pub fn render(report: &Report) -> String {
     text
 }
 
-/// The date and time of the run's start, as headings have it: `11/20/26 10:15:07 AM`.
-#[must_use]
-pub fn date(report: &Report) -> String {
-    date_after(report, 0)
-}
-
-fn date_after(report: &Report, nanoseconds: u64) -> String {
-    let seconds = report.run.started_unix_ns.saturating_add(nanoseconds) / 1_000_000_000;
-    let local = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_add(report.host.utc_offset_seconds);
-    date_and_time(local)
-}
-
 fn one(text: &mut String, report: &Report, process: &Process) {
     let name: String = process.name().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     // Writing to a String cannot fail.
@@ -184,12 +55,11 @@ fn one(text: &mut String, report: &Report, process: &Process) {
     for section in &SECTIONS {
         let _ = writeln!(text, "    {} statistics:", section.title);
         for Row(label, source) in section.rows {
-            let label = match label {
-                Label::Of(key) => key.entry().label,
-                Label::Words(words) => words,
-            };
-            line(text, 6, label, figure(report, process, *source));
+            line(text, 6, label.text(), figure(report, process, *source));
         }
+    }
+    if pools::are_set(report) {
+        pools::write(text, report, process);
     }
     line(text, 4, Key::ThreadsPeak.entry().label, process.counters.get(Key::ThreadsPeak));
     text.push_str("End of Storage Report\n\n");
@@ -203,17 +73,6 @@ fn line(text: &mut String, indent: usize, label: &str, figure: u64) {
     let room = VALUE_ENDS.saturating_sub(indent + label.len() + 1);
     // At least one blank, even where a figure is too long for its column.
     let _ = writeln!(text, "{:indent$}{label}: {value:>width$}", "", width = room.saturating_sub(1));
-}
-
-fn figure(report: &Report, process: &Process, source: Source) -> u64 {
-    match source {
-        Counter(key) => process.counters.get(key),
-        SubOption(option, place) => report
-            .sub_options(option)
-            .and_then(|values| values.get(place).and_then(|value| parse_size(value)))
-            .unwrap_or(0),
-        Absent => 0,
-    }
 }
 
 /// What a reader must know about this report's zeros.
@@ -236,17 +95,34 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         notes.push("HEAP: a size of 0 is AUTO; increments grow with the heap.".to_owned());
     }
     notes.push(
-        "STACK holds all threads, to the page, as last looked at. Stacks are not underbar's: they are one mapping each and have no segments, so these are 0 (null in JSON)."
-            .to_owned(),
+        if report.threads_are_governed() {
+            "STACK holds the first thread, THREADSTACK all others: to the page, as last looked at."
+        } else {
+            "STACK holds all threads, since THREADSTACK is OFF; THREADSTACK shows all but the first of them: to the page, as last looked at."
+        }
+        .to_owned(),
     );
-    if report.sub_options("THREADSTACK").is_some_and(|values| values.first() == Some(&"ON")) {
-        notes.push("THREADSTACK: use by threads is counted under STACK.".to_owned());
+    if counters.get(Key::ThreadsPeak) > 2 {
+        notes.push(
+            "THREADSTACK, maximum of all concurrent threads: at least this, which is the maximum of all threads less the most of the first."
+                .to_owned(),
+        );
     }
-    notes.push("ANYHEAP shows underbar's own storage, for the tables of its heap.".to_owned());
     notes.push(
-        "LIBSTACK, THREADHEAP, HEAP24, BELOWHEAP and Additional Heap have no counterpart on Linux: sizes are those of the options, all else is 0."
+        "Stacks are not underbar's: they are one mapping each and have no segments, so these are 0 (null in JSON). Sizes that are AUTO or not set are 0, too."
             .to_owned(),
     );
+    notes.push(
+        "ANYHEAP shows underbar's own storage, for the tables of its heap, which is not counted by requests and segments: 0 (null in JSON)."
+            .to_owned(),
+    );
+    notes.push(
+        "LIBSTACK, THREADHEAP, HEAP24, BELOWHEAP and Additional Heap have no counterpart on Linux: sizes are those of the options, all else is 0 (null in JSON)."
+            .to_owned(),
+    );
+    if pools::are_set(report) {
+        notes.push(pools::NOTE.to_owned());
+    }
     notes
 }
 
@@ -274,28 +150,6 @@ fn level(version: &str) -> String {
     });
     let mut next = || parts.next().unwrap_or(0);
     format!("V{:02} R{:02}.{:02}", next(), next(), next())
-}
-
-/// Seconds since 1970 as `11/20/26 10:15:07 AM`. The calendar is Howard Hinnant's `civil_from_days`.
-fn date_and_time(seconds: i64) -> String {
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    let hour = second / 3_600;
-    let half = if hour < 12 { "AM" } else { "PM" };
-    let hour = if hour % 12 == 0 { 12 } else { hour % 12 };
-    format!(
-        "{month:02}/{day:02}/{:02} {hour:02}:{:02}:{:02} {half}",
-        year.rem_euclid(100),
-        second / 60 % 60,
-        second % 60
-    )
 }
 
 #[cfg(test)]
@@ -380,12 +234,16 @@ underbar V00 R01.00
     Largest number of threads concurrently active:             1
 End of Storage Report
 
-* STACK holds all threads, to the page, as last looked at. Stacks are
-  not underbar's: they are one mapping each and have no segments, so
-  these are 0 (null in JSON).
-* ANYHEAP shows underbar's own storage, for the tables of its heap.
+* STACK holds all threads, since THREADSTACK is OFF; THREADSTACK shows
+  all but the first of them: to the page, as last looked at.
+* Stacks are not underbar's: they are one mapping each and have no
+  segments, so these are 0 (null in JSON). Sizes that are AUTO or not
+  set are 0, too.
+* ANYHEAP shows underbar's own storage, for the tables of its heap,
+  which is not counted by requests and segments: 0 (null in JSON).
 * LIBSTACK, THREADHEAP, HEAP24, BELOWHEAP and Additional Heap have no
-  counterpart on Linux: sizes are those of the options, all else is 0.
+  counterpart on Linux: sizes are those of the options, all else is 0
+  (null in JSON).
 ";
 
     #[test]
@@ -400,6 +258,51 @@ End of Storage Report
         let lengths: Vec<_> = valued.map(str::len).collect();
         assert_eq!(lengths.len(), 6 * 3 + 8 + 7 * 5 + 1);
         assert!(lengths.iter().all(|&length| length == VALUE_ENDS));
+    }
+
+    /// A server with threads: the first one used 30,000 bytes, another one 50,000, all together 170,000.
+    fn threads(option: &str) -> String {
+        let mut report = sample::getfree();
+        for (key, figure) in [
+            (Key::ThreadsPeak, 5),
+            (Key::StackMain, 30_000),
+            (Key::StackThread, 50_000),
+            (Key::StackLargest, 50_000),
+            (Key::StackConcurrent, 170_000),
+        ] {
+            report.processes[0].counters.set(key, figure);
+        }
+        report.options.in_force[0].option = option.to_owned();
+        render(&report)
+    }
+
+    fn figures_of(text: &str, area: &str) -> Vec<u64> {
+        let lines = text.lines().skip_while(|line| *line != format!("    {area} statistics:")).skip(1);
+        let lines = lines.take_while(|line| line.starts_with("      "));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect()
+    }
+
+    #[test]
+    fn stacks_are_divided_as_threadstack_says() {
+        let off = threads("THREADSTACK(OFF,4096,4096)");
+        assert_eq!(figures_of(&off, "STACK"), [131_072, 131_072, 170_000, 50_000, 0, 0]);
+        assert_eq!(figures_of(&off, "THREADSTACK"), [4_096, 4_096, 140_000, 50_000, 0, 0]);
+        assert!(off.contains("* STACK holds all threads, since THREADSTACK is OFF"));
+        let on = threads("THREADSTACK(ON,524288,4096)");
+        assert_eq!(figures_of(&on, "STACK"), [131_072, 131_072, 30_000, 30_000, 0, 0]);
+        assert_eq!(figures_of(&on, "THREADSTACK"), [524_288, 4_096, 140_000, 50_000, 0, 0]);
+        assert!(on.contains("* STACK holds the first thread, THREADSTACK all others"));
+        assert!(on.contains("* THREADSTACK, maximum of all concurrent threads: at least this"));
+    }
+
+    #[test]
+    fn heap_pools_stand_behind_the_heaps_where_they_are_set() {
+        let text = threads("HEAPPOOLS(ON)");
+        let place = |words: &str| text.find(words).expect(words);
+        assert!(place("Additional Heap statistics:") < place("    HEAPPOOLS Statistics:\n"));
+        assert!(place("    HEAPPOOLS Summary:\n") < place("    Largest number of threads"));
+        assert!(text.contains("* HEAPPOOLS has no effect here"));
+        assert!(!threads("HEAPPOOLS(OFF)").contains("HEAPPOOLS"));
     }
 
     #[test]
@@ -417,17 +320,6 @@ End of Storage Report
         assert_eq!(text.matches("End of Storage Report\n").count(), 3);
         assert_eq!(text.matches("* These are 3 ended processes").count(), 2);
         assert!(text.contains("* HEAP: a size of 0 is AUTO"));
-    }
-
-    #[test]
-    fn dates_follow_the_calendar() {
-        let check = |seconds, text: &str| assert_eq!(date_and_time(seconds), text);
-        check(0, "01/01/70 12:00:00 AM");
-        check(951_827_696, "02/29/00 12:34:56 PM");
-        check(1_795_169_707, "11/20/26 10:15:07 AM");
-        check(4_107_542_399, "02/28/00 11:59:59 PM");
-        check(4_107_542_400, "03/01/00 12:00:00 AM");
-        check(-1, "12/31/69 11:59:59 PM");
     }
 
     #[test]

@@ -1,0 +1,275 @@
+//! What the things cost on this machine that suggestions are about: a page touched first, an entry to the
+//! kernel, a hand-over between threads.
+//!
+//! ```text
+//! a cost   BATCHES x (prepare, then a number of operations timed together) ─> median of their means, fastest
+//! ```
+//!
+//! Invariant: only the operations are timed, not what prepares them; what this machine does not have has a
+//! reason instead of a figure. All together takes some tens of milliseconds.
+//! Not here: costs of the heap itself, which the benchmarks measure.
+
+use std::fs::OpenOptions;
+use std::hint::black_box;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use underbar_launch::LedgerFile;
+use underbar_report::units::nanoseconds;
+use underbar_sys::mapping::{ALIGNMENT, Mapping, PAGE};
+use underbar_sys::syscall::{fallocate, futex_wait, futex_wake, geteuid};
+
+/// How often each cost is measured. Odd, so that one of them is the median.
+const BATCHES: usize = 9;
+
+/// One cost: what it is, how it is measured, and what of underbar pays it.
+pub struct Cost {
+    /// Its name.
+    pub name: &'static str,
+    /// How many operations one batch times together.
+    operations: u32,
+    /// How it is measured.
+    method: &'static str,
+    /// Where suggestions count it.
+    matters: &'static str,
+    /// One batch: how long its operations took, or why they cannot be.
+    batch: fn(u32) -> Result<Duration, String>,
+}
+
+/// All costs.
+pub const COSTS: [Cost; 6] = [
+    Cost {
+        name: "page of 4K",
+        operations: 512,
+        method: "first write to each page of a new mapping, huge pages off",
+        matters: "a fault: each page that the heap takes, and takes again after FREE",
+        batch: small_pages,
+    },
+    Cost {
+        name: "page of 2M",
+        operations: 4,
+        method: "first write to each huge page of a new mapping, huge pages on",
+        matters: "HUGEPAGES(ON): one of them instead of 512 of 4K",
+        batch: huge_pages,
+    },
+    Cost {
+        name: "system call",
+        operations: 2_000,
+        method: "geteuid, which does nothing in the kernel",
+        matters: "the least that a segment, a purge or a FREE costs",
+        batch: system_calls,
+    },
+    Cost {
+        name: "clock read",
+        operations: 2_000,
+        method: "clock_gettime(CLOCK_MONOTONIC) as the C library does it",
+        matters: "times of the report and of verdicts",
+        batch: clock_reads,
+    },
+    Cost {
+        name: "hand-over",
+        operations: 200,
+        method: "futex wake and wait there and back between two threads",
+        matters: "a wait for a lock that another thread holds",
+        batch: hand_overs,
+    },
+    Cost {
+        name: "ledger page",
+        operations: 256,
+        method: "first write to each page of a mapped ledger file whose space is allocated",
+        matters: "accounts: each process touches its few pages once",
+        batch: ledger_pages,
+    },
+];
+
+/// What came out for one cost.
+pub struct Measured {
+    cost: &'static Cost,
+    /// Nanoseconds of one operation: the median over the batches, and the fastest.
+    figures: Result<(u64, u64), String>,
+}
+
+/// Measures all of them.
+pub fn measure() -> Vec<Measured> {
+    COSTS.iter().map(|cost| Measured { cost, figures: cost.measure() }).collect()
+}
+
+impl Cost {
+    fn measure(&self) -> Result<(u64, u64), String> {
+        let mut means = Vec::with_capacity(BATCHES);
+        for _ in 0..BATCHES {
+            let took = (self.batch)(self.operations)?;
+            let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+            means.push(nanoseconds.div_ceil(u64::from(self.operations)));
+        }
+        means.sort_unstable();
+        Ok((means[BATCHES / 2], means[0]))
+    }
+}
+
+impl Measured {
+    /// For a person: the figure and the method, and below where it matters.
+    pub fn text(&self) -> String {
+        let Cost { name, operations, method, matters, .. } = self.cost;
+        match &self.figures {
+            Ok((median, fastest)) => format!(
+                "{:<8} {name:<14} {}, at best {}: {method}; {BATCHES} x {operations}\n{:<24}{matters}\n",
+                "cost",
+                nanoseconds(*median),
+                nanoseconds(*fastest),
+                ""
+            ),
+            Err(reason) => format!("{:<8} {name:<14} not measured: {reason}\n", "cost"),
+        }
+    }
+
+    /// The same for programs: nanoseconds.
+    pub fn json(&self) -> Value {
+        let figure = |pick: fn(&(u64, u64)) -> u64| self.figures.as_ref().ok().map(pick);
+        json!({
+            "name": self.cost.name,
+            "nanoseconds": figure(|both| both.0),
+            "fastest_nanoseconds": figure(|both| both.1),
+            "operations": self.cost.operations,
+            "batches": BATCHES,
+            "method": self.cost.method,
+            "matters": self.cost.matters,
+            "not_measured": self.figures.as_ref().err(),
+        })
+    }
+}
+
+/// How long this takes for so many of them.
+fn timed(operations: u32, mut one: impl FnMut(usize)) -> Duration {
+    let begin = Instant::now();
+    for at in 0..operations as usize {
+        one(at);
+    }
+    begin.elapsed()
+}
+
+fn small_pages(operations: u32) -> Result<Duration, String> {
+    let mapping = map(operations as usize * PAGE, false)?;
+    Ok(timed(operations, |at| mapping.touch(at * PAGE)))
+}
+
+fn huge_pages(operations: u32) -> Result<Duration, String> {
+    let mapping = map(operations as usize * ALIGNMENT, true)?;
+    let took = timed(operations, |at| mapping.touch(at * ALIGNMENT));
+    let all = (0..operations as usize).all(|at| mapping.resident_from(at * ALIGNMENT) == ALIGNMENT / PAGE);
+    if all { Ok(took) } else { Err("the kernel gave small pages instead".to_owned()) }
+}
+
+fn map(length: usize, huge: bool) -> Result<Mapping, String> {
+    Mapping::anonymous(length, huge).map_err(|error| format!("no such memory: {error:?}"))
+}
+
+fn system_calls(operations: u32) -> Result<Duration, String> {
+    Ok(timed(operations, |_| {
+        black_box(geteuid());
+    }))
+}
+
+fn clock_reads(operations: u32) -> Result<Duration, String> {
+    Ok(timed(operations, |_| {
+        black_box(Instant::now());
+    }))
+}
+
+/// Two threads, each of which waits for its word and then sets the other one's. A word has one writer and one
+/// reader; as in a lock, what was done before a store is seen after the load that finds it.
+fn hand_overs(operations: u32) -> Result<Duration, String> {
+    let (there, back) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, || {
+            for turn in 1..=operations {
+                wait_for(&there, turn);
+                set(&back, turn);
+            }
+        });
+        other.map_err(|error| format!("no second thread: {error}"))?;
+        Ok(timed(operations, |at| {
+            let turn = u32::try_from(at).map_or(operations, |at| at + 1);
+            set(&there, turn);
+            wait_for(&back, turn);
+        }))
+    })
+}
+
+fn set(word: &AtomicU32, turn: u32) {
+    word.store(turn, Ordering::Release);
+    // Nobody sleeps there yet: that is no error.
+    let _ = futex_wake(word, 1);
+}
+
+fn wait_for(word: &AtomicU32, turn: u32) {
+    loop {
+        let seen = word.load(Ordering::Acquire);
+        if seen == turn {
+            return;
+        }
+        // Whatever ends the wait: look again.
+        let _ = futex_wait(word, seen, None);
+    }
+}
+
+fn ledger_pages(operations: u32) -> Result<Duration, String> {
+    let length = operations as usize * PAGE;
+    let ledger = LedgerFile::create(b"").map_err(|error| format!("no ledger: {error}"))?;
+    let file = OpenOptions::new().read(true).write(true).open(ledger.path());
+    let file = file.map_err(|error| format!("no ledger: {error}"))?;
+    let fd = file.as_raw_fd();
+    fallocate(fd, 0, 0, length as u64).map_err(|error| format!("no space for it: {error:?}"))?;
+    let mapping = Mapping::of_file(fd, length).map_err(|error| format!("not mapped: {error:?}"))?;
+    Ok(timed(operations, |at| mapping.touch(at * PAGE)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cost_has_a_figure_or_a_reason() {
+        let all = measure();
+        assert_eq!(all.len(), COSTS.len());
+        for measured in &all {
+            let json = measured.json();
+            assert_eq!(json["nanoseconds"].is_u64(), json["not_measured"].is_null(), "{json}");
+            if let Ok((median, fastest)) = measured.figures {
+                assert!(median >= fastest && fastest > 0, "{json}");
+            }
+            assert!(measured.text().starts_with("cost     "), "{}", measured.text());
+        }
+        let known =
+            |name: &str| all.iter().find(|m| m.cost.name == name).and_then(|m| m.figures.clone().ok());
+        // What every machine has. A fault enters the kernel and clears a page; a hand-over enters it four times.
+        let (page, call) = (known("page of 4K").expect("pages"), known("system call").expect("calls"));
+        assert!(known("clock read").is_some() && known("hand-over").is_some());
+        assert!(page.1 > 0 && call.1 > 0);
+    }
+
+    #[test]
+    fn a_cost_that_cannot_be_measured_says_why() {
+        static NONE: Cost = Cost {
+            name: "nothing",
+            operations: 1,
+            method: "none",
+            matters: "nowhere",
+            batch: |_| Err("there is none".to_owned()),
+        };
+        let measured = Measured { cost: &NONE, figures: NONE.measure() };
+        assert_eq!(measured.text(), "cost     nothing        not measured: there is none\n");
+        assert_eq!(measured.json()["nanoseconds"], Value::Null);
+        assert_eq!(measured.json()["not_measured"], "there is none");
+    }
+
+    #[test]
+    fn only_operations_are_timed_and_all_of_them() {
+        let mut places = Vec::new();
+        timed(3, |at| places.push(at));
+        assert_eq!(places, [0, 1, 2]);
+    }
+}

@@ -1,0 +1,268 @@
+//! The one table of commands and flags, from which parsing, help, completions, manual pages and
+//! `docs/commands.md` are made.
+//!
+//! Each switch has its opposite: `--json` has `--no-json`, `--no-follow` has `--follow`; the last one on the
+//! command line counts. Opposites are made here from the switches, and are not listed one by one in help.
+//!
+//! Invariant: no switch is without its opposite, and no command and no flag without a sentence (tests).
+//! Not here: the flags themselves, which stand with their commands.
+
+use clap::{Arg, ArgAction, Command, CommandFactory};
+
+use crate::Arguments;
+
+/// The table, with the opposite of every switch.
+pub fn table() -> Command {
+    Arguments::command().mut_subcommands(with_opposites)
+}
+
+fn with_opposites(command: Command) -> Command {
+    let mut opposites = Vec::new();
+    let command = command.mut_args(|arg| {
+        let Some((id, name)) = switch(&arg) else { return arg };
+        let opposite = opposite_of(&name);
+        // Each of the two undoes the other, and neither minds being given twice.
+        let both = [id, opposite.clone()];
+        opposites.push(
+            Arg::new(opposite.clone())
+                .long(opposite)
+                .help(format!("The opposite of --{name}"))
+                .action(ArgAction::SetTrue)
+                .overrides_with_all(both.clone())
+                .hide(true),
+        );
+        arg.overrides_with_all(both)
+    });
+    command.args(opposites)
+}
+
+fn opposite_of(name: &str) -> String {
+    name.strip_prefix("no-").map_or_else(|| format!("no-{name}"), str::to_owned)
+}
+
+/// The identity and the long name of a flag that is on or off.
+fn switch(arg: &Arg) -> Option<(String, String)> {
+    let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+    is_switch.then(|| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))?
+}
+
+/// The commands that are documented: all that help shows, but for help itself.
+pub fn documented(table: &Command) -> impl Iterator<Item = &Command> {
+    table.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
+}
+
+/// What stands behind the help of a command, paragraph by paragraph: each has a title and a text.
+pub fn behind_help(command: &Command) -> Vec<(&'static str, String)> {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.is_empty());
+    paragraphs
+        .map(|paragraph| {
+            for (begins, title) in [("Examples:\n", EXAMPLES), ("Exit status: ", EXIT_STATUS)] {
+                if let Some(rest) = paragraph.strip_prefix(begins) {
+                    return (title, rest.to_owned());
+                }
+            }
+            (NOTES, paragraph.to_owned())
+        })
+        .collect()
+}
+
+/// Titles of what stands behind help.
+pub const EXAMPLES: &str = "EXAMPLES";
+/// See [`EXAMPLES`].
+pub const EXIT_STATUS: &str = "EXIT STATUS";
+/// See [`EXAMPLES`].
+pub const NOTES: &str = "NOTES";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches;
+    use std::fmt::Write as _;
+
+    fn parse(arguments: &[&str]) -> Arguments {
+        let matches = table().try_get_matches_from(arguments).unwrap_or_else(|error| panic!("{error}"));
+        Arguments::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn run(flags: &[&str]) -> crate::commands::run::Run {
+        match parse(&[&["underbar", "run"], flags, &["--", "true"]].concat()).command {
+            crate::commands::Command::Run(run) => run,
+            _ => panic!("run"),
+        }
+    }
+
+    #[test]
+    fn the_table_is_consistent() {
+        table().debug_assert();
+    }
+
+    #[test]
+    fn the_last_of_a_switch_and_its_opposite_counts() {
+        for (flags, json) in [
+            (&["--json"][..], true),
+            (&["--no-json"], false),
+            (&["--json", "--no-json"], false),
+            (&["--no-json", "--json"], true),
+            (&["--json", "--no-json", "--json", "--json"], true),
+        ] {
+            assert_eq!(run(flags).shared.json, json, "{flags:?}");
+        }
+        assert!(run(&["--no-follow"]).no_follow && !run(&["--no-follow", "--follow"]).no_follow);
+        assert!(run(&["--follow", "--no-follow"]).no_follow);
+        assert!(run(&["--exec"]).exec && !run(&["--exec", "--no-exec"]).exec);
+        assert!(
+            run(&["-q", "-v", "--no-verbose"]).shared.quiet,
+            "what was taken back conflicts with nothing"
+        );
+    }
+
+    #[test]
+    fn every_switch_has_its_opposite_and_every_flag_a_sentence() {
+        let mut table = table();
+        table.build();
+        for command in documented(&table) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name}");
+            for arg in command.get_arguments() {
+                let words = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(
+                    words.len() > 5 && words.starts_with(char::is_uppercase),
+                    "{name} {}: {words}",
+                    arg.get_id()
+                );
+                for value in arg.get_possible_values().iter().filter(|_| arg.get_action().takes_values()) {
+                    assert!(value.get_help().is_some(), "{name} {}: {}", arg.get_id(), value.get_name());
+                }
+                if let Some((_, long)) = switch(arg) {
+                    let opposite = opposite_of(&long);
+                    assert!(
+                        command.get_arguments().any(|other| other.get_long() == Some(&opposite)),
+                        "{name} --{long}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The words of a line of a shell, up to a pipe, a file, or the comment behind it.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.split("    ").next().unwrap_or_default();
+        let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+        for character in line.chars().chain([' ']) {
+            match character {
+                '\'' => {
+                    quoted = !quoted;
+                    word.get_or_insert_default();
+                }
+                '|' | '<' | '>' if !quoted => break,
+                ' ' if !quoted => words.extend(word.take()),
+                _ => word.get_or_insert_default().push(character),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn examples_are_right_usage() {
+        let mut examples = 0;
+        for command in documented(&table()) {
+            for (_, text) in behind_help(command).iter().filter(|(title, _)| *title == EXAMPLES) {
+                for line in text.lines() {
+                    let words = words(line.trim());
+                    assert_eq!(words[0], "underbar", "{line}");
+                    if let Err(error) = table().try_get_matches_from(&words) {
+                        panic!("{line}: {error}");
+                    }
+                    examples += 1;
+                }
+            }
+        }
+        assert!(examples > 30, "{examples}");
+    }
+
+    /// `docs/commands.md`.
+    fn page() -> String {
+        let mut text = String::from(
+            "# Commands\n\n\
+             What `underbar COMMAND --help` says, all together. This page is made from the table of commands; a test keeps it\n\
+             equal to it. `underbar man --dir DIR` writes the same as manual pages, `underbar completions SHELL` completes it.\n\n\
+             Every switch has an opposite: `--no-json` undoes `--json`, `--follow` undoes `--no-follow`. The last one counts.\n",
+        );
+        let mut table = table();
+        table.build();
+        for command in documented(&table) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\n## {}\n\n{}.\n\n", command.get_name(), said(command.get_about()));
+            let usage = command.clone().render_usage().to_string();
+            let _ = write!(
+                text,
+                "    {}\n\n| flag | meaning |\n|---|---|\n",
+                usage.trim_start_matches("Usage: ")
+            );
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && arg.get_id() != "help") {
+                let _ = writeln!(text, "| {} | {} |", flag(arg), meaning(arg));
+            }
+            for (title, paragraph) in behind_help(command) {
+                let _ = match title {
+                    EXAMPLES => write!(text, "\n```text\n{}\n```\n", unindented(&paragraph)),
+                    EXIT_STATUS => write!(text, "\nExit status: {paragraph}\n"),
+                    _ => write!(text, "\n{paragraph}\n"),
+                };
+            }
+        }
+        text
+    }
+
+    fn said(words: Option<&clap::builder::StyledStr>) -> String {
+        words.map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn unindented(text: &str) -> String {
+        text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n")
+    }
+
+    fn flag(arg: &Arg) -> String {
+        let value = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
+        let names = [
+            arg.get_short().map(|short| format!("-{short}")),
+            arg.get_long().map(|long| format!("--{long}")),
+        ];
+        let names: Vec<String> = names.into_iter().flatten().collect();
+        let shown = match (names.is_empty(), arg.get_action().takes_values()) {
+            (true, _) => value,
+            (false, true) => format!("{} {value}", names.join(", ")),
+            (false, false) => names.join(", "),
+        };
+        format!("`{shown}`")
+    }
+
+    fn meaning(arg: &Arg) -> String {
+        let mut text = said(arg.get_help());
+        let values = arg.get_possible_values();
+        if arg.get_action().takes_values() && !values.is_empty() {
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| format!("`{}` {}", value.get_name(), said(value.get_help())))
+                .collect();
+            let _ = write!(text, ": {}", values.join("; "));
+        }
+        if let Some(default) = arg.get_default_values().first().filter(|_| arg.get_action().takes_values()) {
+            let _ = write!(text, " [default: {}]", default.to_string_lossy());
+        }
+        text.replace('|', "\\|")
+    }
+
+    #[test]
+    fn the_shipped_page_is_this_one() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
+        if std::env::var_os("UNDERBAR_BLESS").is_some() {
+            std::fs::write(&path, page()).expect("the file can be written");
+        }
+        let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            shipped == page(),
+            "docs/commands.md is not what the table makes; UNDERBAR_BLESS=1 cargo test -p underbar-cli writes it"
+        );
+    }
+}

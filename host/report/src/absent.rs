@@ -1,0 +1,123 @@
+//! Figures of the documents' storage report that Linux has no counterpart for, or that nobody counts here.
+//!
+//! Invariant: each is null in JSON and 0 in the Language Environment layout, where a note says so; the layout
+//! takes its zeros from this table, so neither can have one that the other lacks (a test of `le` compares them).
+//! Not here: counters (`underbar_ledger`), where they are printed ([`crate::le`]).
+
+use underbar_ledger::Key;
+
+/// A figure without a counterpart.
+#[derive(Clone, Copy, Debug)]
+pub struct Absent {
+    /// Its key path, such as `stack.segments_allocated`.
+    pub key: &'static str,
+    /// What is printed for it.
+    pub label: Label,
+    /// Why there is none.
+    pub why: &'static str,
+}
+
+/// What stands before a figure.
+#[derive(Clone, Copy, Debug)]
+pub enum Label {
+    /// The label of this counter.
+    Of(Key),
+    /// These words.
+    Words(&'static str),
+}
+
+impl Label {
+    /// As it is printed, without a colon.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Label::Of(key) => key.entry().label,
+            Label::Words(words) => words,
+        }
+    }
+}
+
+const STACK_SEGMENTS: &str = "Stacks on Linux are one mapping each, made by the kernel or the C library; \
+                              they have no segments that underbar could count.";
+const LIBRARY_STACK: &str = "The library stack is storage that Language Environment needs below its 16M line; \
+                             on Linux libraries use the program's own stacks.";
+const THREAD_HEAP: &str =
+    "THREADHEAP serves PL/I tasks on z/OS; here one heap serves all threads and is counted under HEAP.";
+const LINE_24: &str = "Linux has no 16M line; HEAP serves these requests, too.";
+const OWN_REQUESTS: &str =
+    "underbar's own storage comes from the kernel in whole tables; requests within it are not counted.";
+const CREATED: &str = "Programs on Linux create no heaps of their own through underbar.";
+const POOLS: &str =
+    "Small requests are always served from cells, whose sizes need no tuning; they are not counted by size.";
+
+macro_rules! absent {
+    ($($key:literal, $label:expr, $why:expr;)*) => {
+        /// All figures without a counterpart, area by area as the storage report has them.
+        pub static ABSENT: [Absent; [$($key),*].len()] = [$(Absent { key: $key, label: $label, why: $why }),*];
+    };
+}
+
+use Label::{Of, Words};
+
+absent! {
+    "stack.segments_allocated", Of(Key::HeapSegmentsAllocated), STACK_SEGMENTS;
+    "stack.segments_freed", Of(Key::HeapSegmentsFreed), STACK_SEGMENTS;
+    "threadstack.segments_allocated", Of(Key::HeapSegmentsAllocated), STACK_SEGMENTS;
+    "threadstack.segments_freed", Of(Key::HeapSegmentsFreed), STACK_SEGMENTS;
+    "libstack.concurrent", Of(Key::StackConcurrent), LIBRARY_STACK;
+    "libstack.largest", Of(Key::StackLargest), LIBRARY_STACK;
+    "libstack.segments_allocated", Of(Key::HeapSegmentsAllocated), LIBRARY_STACK;
+    "libstack.segments_freed", Of(Key::HeapSegmentsFreed), LIBRARY_STACK;
+    "threadheap.concurrent", Of(Key::StackConcurrent), THREAD_HEAP;
+    "threadheap.largest", Of(Key::StackLargest), THREAD_HEAP;
+    "threadheap.gets", Of(Key::HeapGets), THREAD_HEAP;
+    "threadheap.frees", Of(Key::HeapFrees), THREAD_HEAP;
+    "threadheap.segments_allocated", Of(Key::HeapSegmentsAllocated), THREAD_HEAP;
+    "threadheap.segments_freed", Of(Key::HeapSegmentsFreed), THREAD_HEAP;
+    "heap24.used_peak", Of(Key::HeapUsedPeak), LINE_24;
+    "heap24.gets", Of(Key::HeapGets), LINE_24;
+    "heap24.frees", Of(Key::HeapFrees), LINE_24;
+    "heap24.segments_allocated", Of(Key::HeapSegmentsAllocated), LINE_24;
+    "heap24.segments_freed", Of(Key::HeapSegmentsFreed), LINE_24;
+    "anyheap.gets", Of(Key::HeapGets), OWN_REQUESTS;
+    "anyheap.frees", Of(Key::HeapFrees), OWN_REQUESTS;
+    "anyheap.segments_allocated", Of(Key::HeapSegmentsAllocated), OWN_REQUESTS;
+    "anyheap.segments_freed", Of(Key::HeapSegmentsFreed), OWN_REQUESTS;
+    "belowheap.used_peak", Of(Key::HeapUsedPeak), LINE_24;
+    "belowheap.gets", Of(Key::HeapGets), LINE_24;
+    "belowheap.frees", Of(Key::HeapFrees), LINE_24;
+    "belowheap.segments_allocated", Of(Key::HeapSegmentsAllocated), LINE_24;
+    "belowheap.segments_freed", Of(Key::HeapSegmentsFreed), LINE_24;
+    "additional_heap.creates", Words("Successful Create Heap requests"), CREATED;
+    "additional_heap.discards", Words("Successful Discard Heap requests"), CREATED;
+    "additional_heap.used_peak", Words("Total heap storage used"), CREATED;
+    "additional_heap.gets", Of(Key::HeapGets), CREATED;
+    "additional_heap.frees", Of(Key::HeapFrees), CREATED;
+    "additional_heap.segments_allocated", Of(Key::HeapSegmentsAllocated), CREATED;
+    "additional_heap.segments_freed", Of(Key::HeapSegmentsFreed), CREATED;
+    "heappools.gets", Words("Get requests"), POOLS;
+    "heappools.large_gets", Words("Requests greater than the largest cell size"), POOLS;
+    "heappools.extents_allocated", Words("Extents Allocated"), POOLS;
+    "heappools.cells_used_peak", Words("Maximum Cells Used"), POOLS;
+    "heappools.cells_used", Words("Cells In Use"), POOLS;
+}
+
+/// The figure of this key. None if there is no such key.
+#[must_use]
+pub fn find(key: &str) -> Option<&'static Absent> {
+    ABSENT.iter().find(|absent| absent.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_in_no_other_table() {
+        for (at, absent) in ABSENT.iter().enumerate() {
+            assert_eq!(Key::find(absent.key), None, "{}", absent.key);
+            assert!(ABSENT[..at].iter().all(|other| other.key != absent.key), "{}", absent.key);
+            assert!(find(absent.key).is_some() && absent.why.ends_with('.'), "{}", absent.key);
+        }
+    }
+}

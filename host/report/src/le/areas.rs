@@ -1,0 +1,223 @@
+//! The areas of the storage report and their lines, in the order in which they are printed.
+//!
+//! Invariant: a line's figure is a counter, a sub-option, or stands in the table of what is absent. A line
+//! that is a counter bears the label that the layout wants, which need not be the counter's own.
+//! Not here: heap pools ([`super::pools`]), how a line is set.
+
+use underbar_ledger::Key;
+
+use crate::absent::{self, Label};
+use crate::model::{Process, Report};
+use crate::units::parse_size;
+
+/// Where a figure of the layout comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// A counter.
+    Counter(Key),
+    /// The first of them under THREADSTACK(OFF), where STACK means all threads; the second under ON, where it
+    /// means the first thread.
+    Governed(Key, Key),
+    /// What all threads but the first used at one time, as far as that is certain.
+    OthersAtOnce,
+    /// A sub-option that is a size, by its place; 0 where the option is AUTO or not known.
+    SubOption(&'static str, usize),
+    /// Nothing corresponds to it: a key of [`absent::ABSENT`].
+    Absent(&'static str),
+}
+
+use Source::{Absent, Counter, Governed, OthersAtOnce, SubOption};
+
+/// One line: its label and where its figure comes from.
+pub(super) struct Row(pub Label, pub Source);
+
+/// One area.
+pub(super) struct Section {
+    pub title: &'static str,
+    pub rows: &'static [Row],
+}
+
+macro_rules! stack_rows {
+    ($option:literal, $initial:literal, $concurrent:expr, $largest:expr, $allocated:literal, $freed:literal) => {
+        &[
+            Row(Label::Of(Key::HeapInitialSize), SubOption($option, $initial)),
+            Row(Label::Of(Key::HeapIncrementSize), SubOption($option, $initial + 1)),
+            Row(Label::Of(Key::StackConcurrent), $concurrent),
+            Row(Label::Of(Key::StackLargest), $largest),
+            Row(Label::Of(Key::HeapSegmentsAllocated), Absent($allocated)),
+            Row(Label::Of(Key::HeapSegmentsFreed), Absent($freed)),
+        ]
+    };
+}
+
+macro_rules! heap_rows {
+    ($initial:expr, $increment:expr, $total:expr, $gets:expr, $frees:expr, $allocated:expr, $freed:expr) => {
+        &[
+            Row(Label::Of(Key::HeapInitialSize), $initial),
+            Row(Label::Of(Key::HeapIncrementSize), $increment),
+            Row(Label::Of(Key::HeapUsedPeak), $total),
+            Row(Label::Of(Key::HeapGets), $gets),
+            Row(Label::Of(Key::HeapFrees), $frees),
+            Row(Label::Of(Key::HeapSegmentsAllocated), $allocated),
+            Row(Label::Of(Key::HeapSegmentsFreed), $freed),
+        ]
+    };
+}
+
+/// All areas but those of heap pools.
+pub(super) static SECTIONS: [Section; 9] = [
+    Section {
+        title: "STACK",
+        rows: stack_rows!(
+            "STACK",
+            0,
+            Governed(Key::StackConcurrent, Key::StackMain),
+            Governed(Key::StackLargest, Key::StackMain),
+            "stack.segments_allocated",
+            "stack.segments_freed"
+        ),
+    },
+    Section {
+        title: "THREADSTACK",
+        rows: stack_rows!(
+            "THREADSTACK",
+            1,
+            OthersAtOnce,
+            Counter(Key::StackThread),
+            "threadstack.segments_allocated",
+            "threadstack.segments_freed"
+        ),
+    },
+    Section {
+        title: "LIBSTACK",
+        rows: stack_rows!(
+            "LIBSTACK",
+            0,
+            Absent("libstack.concurrent"),
+            Absent("libstack.largest"),
+            "libstack.segments_allocated",
+            "libstack.segments_freed"
+        ),
+    },
+    Section {
+        title: "THREADHEAP",
+        rows: &[
+            Row(Label::Of(Key::HeapInitialSize), SubOption("THREADHEAP", 0)),
+            Row(Label::Of(Key::HeapIncrementSize), SubOption("THREADHEAP", 1)),
+            Row(Label::Of(Key::StackConcurrent), Absent("threadheap.concurrent")),
+            Row(Label::Of(Key::StackLargest), Absent("threadheap.largest")),
+            Row(Label::Of(Key::HeapGets), Absent("threadheap.gets")),
+            Row(Label::Of(Key::HeapFrees), Absent("threadheap.frees")),
+            Row(Label::Of(Key::HeapSegmentsAllocated), Absent("threadheap.segments_allocated")),
+            Row(Label::Of(Key::HeapSegmentsFreed), Absent("threadheap.segments_freed")),
+        ],
+    },
+    Section {
+        title: "HEAP",
+        rows: heap_rows!(
+            Counter(Key::HeapInitialSize),
+            Counter(Key::HeapIncrementSize),
+            Counter(Key::HeapUsedPeak),
+            Counter(Key::HeapGets),
+            Counter(Key::HeapFrees),
+            Counter(Key::HeapSegmentsAllocated),
+            Counter(Key::HeapSegmentsFreed)
+        ),
+    },
+    Section {
+        title: "HEAP24",
+        rows: heap_rows!(
+            SubOption("HEAP", 4),
+            SubOption("HEAP", 5),
+            Absent("heap24.used_peak"),
+            Absent("heap24.gets"),
+            Absent("heap24.frees"),
+            Absent("heap24.segments_allocated"),
+            Absent("heap24.segments_freed")
+        ),
+    },
+    Section {
+        title: "ANYHEAP",
+        rows: heap_rows!(
+            SubOption("ANYHEAP", 0),
+            SubOption("ANYHEAP", 1),
+            Counter(Key::HeapOwnBytes),
+            Absent("anyheap.gets"),
+            Absent("anyheap.frees"),
+            Absent("anyheap.segments_allocated"),
+            Absent("anyheap.segments_freed")
+        ),
+    },
+    Section {
+        title: "BELOWHEAP",
+        rows: heap_rows!(
+            SubOption("BELOWHEAP", 0),
+            SubOption("BELOWHEAP", 1),
+            Absent("belowheap.used_peak"),
+            Absent("belowheap.gets"),
+            Absent("belowheap.frees"),
+            Absent("belowheap.segments_allocated"),
+            Absent("belowheap.segments_freed")
+        ),
+    },
+    Section {
+        title: "Additional Heap",
+        rows: &[
+            Row(Label::Words("Successful Create Heap requests"), Absent("additional_heap.creates")),
+            Row(Label::Words("Successful Discard Heap requests"), Absent("additional_heap.discards")),
+            Row(Label::Words("Total heap storage used"), Absent("additional_heap.used_peak")),
+            Row(Label::Of(Key::HeapGets), Absent("additional_heap.gets")),
+            Row(Label::Of(Key::HeapFrees), Absent("additional_heap.frees")),
+            Row(Label::Of(Key::HeapSegmentsAllocated), Absent("additional_heap.segments_allocated")),
+            Row(Label::Of(Key::HeapSegmentsFreed), Absent("additional_heap.segments_freed")),
+        ],
+    },
+];
+
+/// The figure that a line of this process shows.
+pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 {
+    let counters = &process.counters;
+    match source {
+        Counter(key) => counters.get(key),
+        Governed(all, first) => counters.get(if report.threads_are_governed() { first } else { all }),
+        OthersAtOnce => {
+            // When all threads together used most, the first one had used no more than it did in the end.
+            let beside_the_first =
+                counters.get(Key::StackConcurrent).saturating_sub(counters.get(Key::StackMain));
+            match counters.known(Key::StackThread) {
+                Some(0) | None => 0,
+                Some(largest) => largest.max(beside_the_first),
+            }
+        }
+        SubOption(option, place) => report
+            .sub_options(option)
+            .and_then(|values| values.get(place).and_then(|value| parse_size(value)))
+            .unwrap_or(0),
+        Absent(key) => {
+            debug_assert!(absent::find(key).is_some(), "{key}");
+            0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_0_here_is_null_in_json_and_the_other_way_round() {
+        let rows = SECTIONS.iter().flat_map(|section| section.rows);
+        let mut zeros: Vec<&str> = rows
+            .filter_map(|Row(label, source)| match source {
+                Absent(key) => {
+                    let table = absent::find(key).expect(key);
+                    assert_eq!(table.label.text(), label.text(), "{key}");
+                    Some(*key)
+                }
+                _ => None,
+            })
+            .collect();
+        zeros.extend(super::super::pools::absent());
+        assert_eq!(zeros, absent::ABSENT.map(|absent| absent.key));
+    }
+}

@@ -1,0 +1,225 @@
+//! Every rule of suggestions on real programs: one for which it must fire, one for which it must say "no change",
+//! one for which it must say "lower", and one for which a wrong set is planted and the rerun must discard it.
+//!
+//! ```text
+//! run --json ─> advise --json ─> what the rule says        SAYS
+//! tune --try WRONG ─> nothing kept, nothing written        PLANTED
+//! ```
+//!
+//! The programs are the hidden sub-commands of the binary. Figures that decide are counts, or differ by far.
+//! Not here: the rules' borders (unit tests of `host/advise`), what a verdict is (`host/verdict`). The rule
+//! `coverage` sets nothing, so nothing of it can go down or be planted; what it rests on is checked in `figures`.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use underbar_advise::{Kind, RULES};
+use underbar_zoo::{code, left, scratch, skip, underbar};
+
+/// What a rule must say of a program under these options.
+struct Says {
+    rule: &'static str,
+    options: &'static str,
+    program: &'static [&'static str],
+    /// The clock of the report is set to this many seconds: some rules wait for a long run, and no test does.
+    seconds: Option<u64>,
+    kind: Kind,
+    /// How the option begins that it suggests.
+    option: Option<&'static str>,
+}
+
+const SAYS: [Says; 16] = [
+    says("heap-size", "HEAP(4K,4K)", &["fills"], Kind::Raise, Some("HEAP(")),
+    says("heap-size", "", &["fills"], Kind::NoChange, None),
+    says("heap-size", "HEAP(1M,1M)", &["simple"], Kind::Lower, Some("HEAP(4K,4K)")),
+    says("heap-keep-free", "HEAP(32K,32K,,FREE)", &["keepfree"], Kind::Raise, Some("HEAP(,,,KEEP)")),
+    says("heap-keep-free", "HEAP(1M,1M,,FREE)", &["getfree"], Kind::NoChange, None),
+    says("heap-keep-free", "HEAP(64M,64M,,KEEP)", &["getfree"], Kind::NoChange, None),
+    // What it used at its peak is freed, and stays: as if it had stayed for an hour.
+    Says {
+        seconds: Some(3_600),
+        ..says("heap-keep-free", "HEAP(64M,64M,,KEEP)", &["getfree"], Kind::Lower, Some("HEAP(,,,FREE)"))
+    },
+    says("hugepages", "HUGEPAGES(OFF)", &["large", "--write", "all"], Kind::Change, Some("HUGEPAGES(ON)")),
+    says("hugepages", "", &["large"], Kind::NoChange, None),
+    says("hugepages", "HUGEPAGES(ON)", &["simple"], Kind::Lower, Some("HUGEPAGES(AUTO)")),
+    says("stack", "STACK(128K,128K)", &["deep"], Kind::Raise, Some("STACK(7")),
+    says("stack", "STACK(1M,128K)", &["deep"], Kind::NoChange, None),
+    says("stack", "STACK(1M,128K)", &["simple"], Kind::Lower, Some("STACK(")),
+    says("threadstack", "THREADSTACK(ON,512K)", &["threads-deep"], Kind::Raise, Some("THREADSTACK(ON,1")),
+    says("threadstack", "THREADSTACK(ON,256K)", &["threads"], Kind::NoChange, None),
+    says("threadstack", "THREADSTACK(ON,8M)", &["threads"], Kind::Lower, Some("THREADSTACK(ON,256K)")),
+];
+
+const fn says(
+    rule: &'static str,
+    options: &'static str,
+    program: &'static [&'static str],
+    kind: Kind,
+    option: Option<&'static str>,
+) -> Says {
+    Says { rule, options, program, seconds: None, kind, option }
+}
+
+/// A set that is wrong for the program, the measure that shows it, and what the result says of it.
+struct Planted {
+    rule: &'static str,
+    options: &'static str,
+    program: &'static [&'static str],
+    measure: &'static str,
+    verdict: &'static str,
+}
+
+const NO_GAIN: &str = "tried, no gain";
+const PLANTED: [Planted; 5] = [
+    // A kernel call for each few cells.
+    planted("heap-size", "HEAP(4K,4K)", &["fills"], "cpu", NO_GAIN),
+    // Every emptied increment comes back page by page.
+    planted("heap-keep-free", "HEAP(32K,32K,,FREE)", &["keepfree"], "faults", NO_GAIN),
+    // 2M for each byte that is written.
+    planted("hugepages", "HUGEPAGES(ON)", &["large"], "rss", NO_GAIN),
+    // The kernel makes this stack: no size that is set makes it any better.
+    planted("stack", "STACK(1M,1M)", &["deep"], "faults", NO_GAIN),
+    // The threads overflow what is left to them, and the program dies.
+    planted("threadstack", "THREADSTACK(ON,64K)", &["threads-deep"], "faults", "tried, changes the program"),
+];
+
+const fn planted(
+    rule: &'static str,
+    options: &'static str,
+    program: &'static [&'static str],
+    measure: &'static str,
+    verdict: &'static str,
+) -> Planted {
+    Planted { rule, options, program, measure, verdict }
+}
+
+fn underbar_in(folder: &Path, arguments: &[&str], program: &[&str]) -> underbar_zoo::Left {
+    let mut command = Command::new(underbar());
+    command.args(arguments).current_dir(folder).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+    if !program.is_empty() {
+        command.arg("--").arg(underbar()).arg("__program").args(program);
+    }
+    left(&mut command)
+}
+
+/// The kernel gives huge pages unasked: then no program can show that it lacks them.
+fn huge_pages_come_unasked() -> bool {
+    fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+        .is_ok_and(|text| text.contains("[always]"))
+}
+
+impl Says {
+    fn check(&self, folder: &Path) {
+        let Says { rule, options, program, .. } = self;
+        let run = underbar_in(folder, &["run", "--json", "-o", "report", "--opts", options], program);
+        assert_eq!(code(run.status), 0, "{rule}: {run:?}");
+        let file = folder.join("report");
+        if let Some(seconds) = self.seconds {
+            let text = fs::read_to_string(&file).expect("a report");
+            let mut report: Value = serde_json::from_str(&text).expect("JSON");
+            let end = json!(seconds * 1_000_000_000);
+            report["steps"]["elapsed_ns"] = end.clone();
+            report["processes"][0]["ended_ns"] = end;
+            fs::write(&file, report.to_string()).expect("written");
+        }
+        let advice = underbar_in(folder, &["advise", "--json", "report"], &[]);
+        let advice: Value = serde_json::from_str(&advice.output).expect("JSON");
+        let all = advice["suggestions"].as_array().expect("a list");
+        let said = all.iter().find(|suggestion| suggestion["rule"] == *rule);
+        let said = said.unwrap_or_else(|| panic!("{rule} says nothing of {program:?}: {advice}"));
+        assert_eq!(said["kind"], json!(self.kind), "{rule}, {options}, {program:?}: {said}");
+        match (self.option, said["option"].as_str()) {
+            (Some(begins), Some(option)) => assert!(option.starts_with(begins), "{rule}: {said}"),
+            (expected, option) => assert_eq!(expected, option, "{rule}: {said}"),
+        }
+        // Smaller stacks are never among the options that are to be used, unless asked for.
+        if self.kind == Kind::Lower && rule.ends_with("stack") {
+            assert_eq!(said["risky"], true, "{rule}: {said}");
+            let tuned = underbar_in(folder, &["advise", "report"], &[]);
+            assert!(!tuned.output.contains("Use: "), "{}", tuned.output);
+            assert!(tuned.output.contains("Left out, since it could harm: 1"), "{}", tuned.output);
+        }
+    }
+}
+
+/// What is said under one rule, each in turn.
+fn check(rule: &str) {
+    let folder = scratch(&format!("rules-{rule}"));
+    for says in SAYS.iter().filter(|says| says.rule == rule) {
+        if says.kind == Kind::Change && huge_pages_come_unasked() {
+            skip("the rule hugepages fires: this kernel gives huge pages to all");
+            continue;
+        }
+        says.check(&folder);
+    }
+}
+
+#[test]
+fn sizes_of_the_heap_follow_its_use() {
+    check("heap-size");
+}
+
+#[test]
+fn keep_and_free_follow_what_comes_and_goes() {
+    check("heap-keep-free");
+}
+
+#[test]
+fn huge_pages_follow_faults() {
+    check("hugepages");
+}
+
+#[test]
+fn stack_follows_the_first_thread() {
+    check("stack");
+}
+
+#[test]
+fn threadstack_follows_the_other_threads() {
+    check("threadstack");
+}
+
+#[test]
+fn planted_wrong_sets_are_discarded_on_the_rerun() {
+    for Planted { rule, options, program, measure, verdict } in &PLANTED {
+        let folder = scratch(&format!("planted-{rule}"));
+        let tune = ["tune", "-q", "--runs", "8", "--require-gain", "--primary", measure, "--try", options];
+        let result = underbar_in(&folder, &tune, program);
+        assert_eq!(code(result.status), 1, "{rule}: {result:?}");
+        let last = format!("\n{verdict}: {options}\n");
+        assert!(result.output.ends_with(&last), "{rule}: {}", result.output);
+        assert!(!folder.join("underbar.opts").exists(), "{rule}");
+    }
+}
+
+#[test]
+fn tune_lowers_a_stack_on_request_only() {
+    let folder = scratch("rules-risky");
+    for risky in [false, true] {
+        let opts = "THREADSTACK(ON,8M)";
+        let mut tune = vec!["tune", "--json", "-q", "--runs", "8", "--primary", "faults", "--opts", opts];
+        tune.extend(risky.then_some("--risky"));
+        let result = underbar_in(&folder, &tune, &["threads"]);
+        assert_eq!(code(result.status), 0, "{result:?}");
+        let all: Value = serde_json::from_str(&result.output).expect("JSON");
+        let said = all["suggestions"].as_array().expect("a list").iter();
+        assert_eq!(said.filter(|said| said["option"] == "THREADSTACK(ON,256K)").count(), 1, "{all}");
+        let tried = all["tried"].to_string().contains("THREADSTACK(ON,256K)");
+        assert_eq!(tried, risky, "{}", all["tried"]);
+    }
+}
+
+#[test]
+fn every_rule_has_a_program_for_each_thing_that_it_can_say() {
+    for rule in RULES.iter().filter(|rule| rule.id != "coverage") {
+        let says =
+            |kinds: &[Kind]| SAYS.iter().any(|says| says.rule == rule.id && kinds.contains(&says.kind));
+        assert!(says(&[Kind::Raise, Kind::Change]), "no program for which {} fires", rule.id);
+        assert!(says(&[Kind::NoChange]), "no program for which {} says no change", rule.id);
+        assert!(says(&[Kind::Lower]), "no program for which {} says lower", rule.id);
+        assert!(PLANTED.iter().any(|planted| planted.rule == rule.id), "nothing planted for {}", rule.id);
+    }
+}
