@@ -64,7 +64,8 @@ fn a_planted_wrong_set_is_discarded_on_the_rerun() {
 fn a_gain_is_found_confirmed_and_written() {
     let folder = scratch("tune-gain");
     let storage = storage();
-    let tune = ["tune", "--runs", "8", "--primary", "rss", "--try", "HEAP(32K,32K,,FREE)", "--require-gain"];
+    let begin = ["tune", "--opts", "HEAP(32K,32K,,KEEP)", "--runs", "8", "--primary", "rss"];
+    let tune = [&begin[..], &["--try", "HEAP(32K,32K,,FREE)", "--require-gain"]].concat();
     let program = ["--", text(&storage), "4", "1000"];
     let result = underbar_in(&folder, &[&tune[..], &program[..]].concat());
     assert_eq!(code(result.status), 0, "{result:?}");
