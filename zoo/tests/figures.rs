@@ -204,6 +204,12 @@ fn the_peak_is_that_of_the_program() {
     let peak = account.said("peak");
     // Cells of one size: 64 KiB that were not published, and one list of cells of at most 64 KiB.
     between(&account, Key::HeapUsedPeak, peak - 64 * 1024..=peak + 64 * 1024);
+    // So little that nothing was published before all was given back; other cells are those of the C library.
+    for count in ["3", "40", "300"] {
+        let account = counted(&["small-peak", count]);
+        let peak = account.said("peak");
+        between(&account, Key::HeapUsedPeak, peak - peak / 16..=peak + peak / 16 + 512);
+    }
     let account = counted(&["large"]);
     exact(&account, Key::HeapUsedPeak, account.said("peak"));
     // Frees of cells are counted when an eighth of an extent has come back.

@@ -2,7 +2,7 @@
    it, and says at the very end what it counted. The functions here are found before those of any preloaded library,
    and pass everything on to the next ones.
 
-     counted small | random | realloc | large | fails | remote | threads N | foreign | peak
+     counted small | random | realloc | large | fails | remote | threads N | foreign | peak | small-peak N
              aligned | killed N SIZE | freed-killed N SIZE KEEP | sleep */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -182,6 +182,9 @@ int main(int count, char **words) {
         for (int i = 0; i < MANY; i++) blocks[i] = malloc(100);
         for (int i = 0; i < MANY; i++) free(blocks[i]);
         for (int i = 0; i < MANY / 2; i++) blocks[i] = malloc(100);
+    } else if (!strcmp(mode, "small-peak")) {
+        for (int i = 0; i < number; i++) blocks[i] = malloc(1 + i * 7 % 200);
+        for (int i = 0; i < number; i++) free(blocks[i]);
     } else if (!strcmp(mode, "killed")) {
         for (int i = 0; i < number; i++) blocks[i] = malloc(size ? size : 1 + i % 1000);
         say();

@@ -25,6 +25,8 @@ pub struct Tally {
     pub frees: u32,
     /// Change of the bytes in use.
     pub bytes: i64,
+    /// The most that `bytes` was since it was published, cells that wait in bins included.
+    pub most: i64,
     /// Requests and cells published since memory was last asked for.
     since_look: u32,
 }
@@ -32,12 +34,21 @@ pub struct Tally {
 impl Tally {
     /// Nothing counted.
     pub const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0, since_look: 0 }
+        Self { gets: 0, frees: 0, bytes: 0, most: 0, since_look: 0 }
     }
 
     /// Cells that went into a bin.
     pub fn handed(&mut self, cells: u32, extent: &Extent) {
         self.bytes += i64::from(cells) * i64::from(extent.cell_bytes);
+        self.most = self.most.max(self.bytes);
+    }
+
+    /// Takes back cells that were in a bin and were not got. Those that waited when most was in use are taken to be
+    /// the same: a program that gets its storage and then gives it back leaves just these.
+    pub fn unhanded(&mut self, cells: u32, extent: &Extent) {
+        let bytes = i64::from(cells) * i64::from(extent.cell_bytes);
+        self.bytes -= bytes;
+        self.most -= bytes;
     }
 
     /// Counts what came back to an extent since it was last looked at.
@@ -60,7 +71,7 @@ impl Tally {
         if self.gets + self.frees >= TALLY_REQUESTS {
             self.publish();
         } else {
-            ledger::use_bytes(core::mem::take(&mut self.bytes));
+            self.publish_bytes();
         }
     }
 
@@ -68,13 +79,23 @@ impl Tally {
     pub fn publish(&mut self) {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));
-        ledger::use_bytes(self.bytes);
+        self.since_look += self.gets + self.frees;
+        (self.gets, self.frees) = (0, 0);
+        self.publish_bytes();
         heartbeat_if_parked();
-        let since_look = self.since_look + self.gets + self.frees;
-        *self = Self { since_look, ..Self::new() };
-        if since_look >= LOOK_REQUESTS {
+        if self.since_look >= LOOK_REQUESTS {
             self.since_look = 0;
             coverage::look_if_grown();
         }
+    }
+
+    /// What was in use at most comes first, then what is in use now.
+    fn publish_bytes(&mut self) {
+        let above = (self.most - self.bytes).max(0);
+        ledger::use_bytes(self.bytes + above);
+        if above > 0 {
+            ledger::use_bytes(-above);
+        }
+        (self.bytes, self.most) = (0, 0);
     }
 }

@@ -539,7 +539,7 @@ impl ThreadHeap {
                     (*extent).held = (*extent).out() - left;
                     (*extent).count_on();
                     (*extent).settled -= left;
-                    self.tally.bytes -= i64::from(left) * i64::from((*extent).cell_bytes);
+                    self.tally.unhanded(left, &*extent);
                 }
                 let pool = &mut self.pools[class];
                 self.tally.gets += pool.handed - left;
