@@ -171,7 +171,7 @@ pub fn replace(start: &Start<'_>) -> Refused {
 /// that were asked for.
 fn hand_on(start: &Start<'_>) {
     const DUP2: usize = 33;
-    for signal in [name::PIPE, name::CHLD] {
+    for signal in [name::PIPE, name::CHLD, name::XFSZ] {
         let given =
             if start.inherited.ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
         let _ = set_disposition(signal, given);

@@ -24,6 +24,7 @@ pub mod name {
     pub const TSTP: i32 = 20;
     pub const TTIN: i32 = 21;
     pub const TTOU: i32 = 22;
+    pub const XFSZ: i32 = 25;
     pub const VTALRM: i32 = 26;
     pub const PROF: i32 = 27;
     pub const WINCH: i32 = 28;
