@@ -62,22 +62,26 @@ pub fn everything(flags: &Flags, sum: &mut Sum) {
     tests(flags, &["--package", "underbar-zoo"], sum);
 }
 
-/// Faults that the sources plant on request; each test of a model must fail then, and says so by passing.
-const PLANTED: [&str; 3] = ["relaxed_push", "torn_take", "late_leave"];
+/// Faults that the sources plant on request, by package; each test of a model must fail then, and says so by passing.
+const PLANTED: [(&str, &[&str]); 2] = [
+    ("underbar-sys", &["relaxed_unlock", "forgotten_sleeper"]),
+    ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave"]),
+];
 
-/// The lock-free structures, by a model checker that tries every order of events; then with a fault planted, which it
-/// must find. They have a target folder of their own, as the atomics of every crate are others.
+/// The lock and the lock-free structures, by a model checker that tries every order of events; then with a fault
+/// planted, which it must find. They have a target folder of their own, as the atomics of every crate are others.
 fn models(sum: &mut Sum) {
-    for planted in [None].into_iter().chain(PLANTED.map(Some)) {
-        let name = format!("models, {}", planted.unwrap_or("as they are"));
-        let fault = planted.map_or(String::new(), |fault| format!(" --cfg seeded_bug=\"{fault}\""));
-        let mut command =
-            cargo(&["test", "--quiet", "--package", "underbar-runtime", "--release", "--lib", "loom"]);
-        command
-            .env("RUSTFLAGS", format!("--cfg loom{fault}"))
-            .env("CARGO_TARGET_DIR", root().join(target()).join("models"));
-        let green = step(&name, || succeeds(&mut command));
-        sum.check(&name, green);
+    for (package, planted) in PLANTED {
+        for planted in [None].into_iter().chain(planted.iter().copied().map(Some)) {
+            let name = format!("models of {package}, {}", planted.unwrap_or("as they are"));
+            let fault = planted.map_or(String::new(), |fault| format!(" --cfg seeded_bug=\"{fault}\""));
+            let mut command = cargo(&["test", "--quiet", "--package", package, "--release", "--lib", "loom"]);
+            command
+                .env("RUSTFLAGS", format!("--cfg loom{fault}"))
+                .env("CARGO_TARGET_DIR", root().join(target()).join("models"));
+            let green = step(&name, || succeeds(&mut command));
+            sum.check(&name, green);
+        }
     }
 }
 

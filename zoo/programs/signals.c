@@ -1,13 +1,24 @@
-/* signals: writes "ready PID", then each signal's number on a line as it comes; TERM (15) ends with 7.
-   `signals quiet`: without the PID, so that two runs write the same. */
+/* signals: writes "ready PID", then each signal's number on a line as it comes, with the value of one that has one
+   (sigqueue); TERM (15) ends with 7, and so does nobody's listening any more, with 8.
+   `signals quiet`: without the PID, so that two runs write the same.
+   `signals group`: sends its whole process group signal 35, once, when it is ready.
+   `signals send PID SIGNAL VALUE`: sends one with a value. */
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const int known[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGWINCH, SIGCONT};
+static const int known[] = {SIGHUP,  SIGINT,   SIGQUIT,   SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM,
+                            SIGCONT, SIGXCPU, SIGVTALRM, SIGPROF, SIGURG,  SIGWINCH, SIGPWR,  35,      36};
 
 int main(int count, char **arguments) {
+    const char *mode = count > 1 ? arguments[1] : "";
+    if (!strcmp(mode, "send") && count == 5) {
+        union sigval value = {.sival_int = atoi(arguments[4])};
+        return sigqueue(atoi(arguments[2]), atoi(arguments[3]), value) ? 9 : 0;
+    }
     sigset_t set;
     sigemptyset(&set);
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
@@ -16,14 +27,17 @@ int main(int count, char **arguments) {
         if (action.sa_handler != SIG_IGN) sigaddset(&set, known[i]);
     }
     sigprocmask(SIG_BLOCK, &set, 0);
-    if (count > 1 && !strcmp(arguments[1], "quiet")) printf("ready\n");
+    if (!strcmp(mode, "quiet")) printf("ready\n");
     else printf("ready %d\n", getpid());
     fflush(stdout);
+    if (!strcmp(mode, "group")) kill(0, 35);
     for (;;) {
-        int number = 0;
-        sigwait(&set, &number);
-        printf("%d\n", number);
-        fflush(stdout);
+        siginfo_t info;
+        int number = sigwaitinfo(&set, &info);
+        if (number < 0) continue;
+        if (info.si_code == SI_QUEUE) printf("%d %d\n", number, info.si_value.sival_int);
+        else printf("%d\n", number);
+        if (fflush(stdout)) return 8;
         if (number == SIGTERM) return 7;
     }
 }

@@ -5,6 +5,8 @@
               would have come before the USR1.
    stop:      Ctrl-Z; when the shell sees the job stopped, it continues it (fg), then TERM.
    alone:     the same by signals to the job's process alone: TSTP, CONT, TERM.
+   hangup:    COMMAND is the leader of the terminal's session, as in a window of its own, and its output is a pipe;
+              the terminal goes away, then TERM. The kernel tells the leader only, by HUP and CONT.
    Nothing waits for time but for the 30 seconds after which a test that hangs fails. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -80,9 +82,34 @@ static int shell(char **command, int tell_job, int go_on, int alone) {
     }
 }
 
+/* The terminal goes away. */
+static int hangup(char **command) {
+    int terminal, output[2], status = 0;
+    if (pipe(output)) return 90;
+    pid_t job = forkpty(&terminal, 0, 0, 0);
+    if (job < 0) return 91;
+    if (!job) {
+        dup2(output[1], 1);
+        close(output[0]);
+        close(output[1]);
+        execv(command[0], command);
+        _exit(127);
+    }
+    close(output[1]);
+    expect(output[0], "ready\n");
+    close(terminal);
+    expect(output[0], "1\n");
+    expect(output[0], "18\n");
+    kill(job, SIGTERM);
+    if (waitpid(job, &status, 0) != job) return 96;
+    printf("%sjob exited with %d\r\n", seen, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return 0;
+}
+
 int main(int count, char **arguments) {
     int terminal, tell_job[2], go_on[2];
     pid_t job = 0;
+    if (count > 2 && !strcmp(arguments[1], "hangup")) return hangup(arguments + 2);
     if (count < 3 || pipe(tell_job) || pipe(go_on)) return 90;
     struct termios settings;
     memset(&settings, 0, sizeof settings);

@@ -573,3 +573,21 @@ fn a_ledger_of_noise_behind_a_good_head_gives_a_report() {
     let printed = left(Command::new(underbar()).args(["report", text(&path)]));
     assert_eq!((code(printed.status), printed.error.as_str()), (0, ""));
 }
+
+#[test]
+fn limits_of_the_shell_change_no_end() {
+    let underbar = text(underbar());
+    for limit in ["-f 0", "-f 10", "-v 8000", "-v 10000", "-v 12000"] {
+        let starts = format!("ulimit {limit}; exec {underbar} --version");
+        if !left(Command::new("/bin/sh").args(["-c", &starts])).status.success() {
+            // Not even its loader has room: a build with all its checks is larger.
+            continue;
+        }
+        for flags in ["-q", "--json"] {
+            let line =
+                format!("ulimit {limit}; exec {underbar} run {flags} -- /bin/sh -c 'echo out; exit 3'");
+            let left = left(Command::new("/bin/sh").args(["-c", &line]));
+            assert_eq!((code(left.status), left.output.as_str()), (3, "out\n"), "{limit}: {}", left.error);
+        }
+    }
+}

@@ -95,6 +95,11 @@ fn an_end_from_a_signal_handler_comes() {
 }
 
 #[test]
+fn a_signal_handler_may_fork_whatever_it_interrupts() {
+    assert_eq!(check(&[&program("forks_in_handler")]), "400 forks, 0 wrong\n");
+}
+
+#[test]
 fn libraries_come_and_go() {
     let library = text(compiled("heap/early_library", "libheap-early.so", &["-shared", "-fPIC"]));
     let program = text(compiled("heap/plugin", "heap-plugin", &["-pthread", "-ldl"]));

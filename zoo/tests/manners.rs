@@ -228,13 +228,78 @@ fn a_signal_to_the_wrapper_reaches_the_programs_handler() {
     for way in WAYS {
         let mut running = Running::start(&mut command(way, &[text(&program("signals"))]));
         assert!(running.line().starts_with("ready"));
-        for signal in [1, 2, 3, USR1, 12, 28] {
+        for signal in [1, 2, 3, 6, USR1, 12, 14, 23, 24, 26, 27, 28, 30, 35] {
             running.send(signal);
             assert_eq!(running.line(), signal.to_string(), "{way:?}");
         }
         running.send(TERM);
         assert_eq!(running.line(), "15");
         assert_eq!(running.end(), 7, "{way:?}");
+    }
+}
+
+#[test]
+fn a_signal_sent_with_a_value_arrives_with_it() {
+    let signals = program("signals");
+    for way in WAYS {
+        let mut running = Running::start(&mut command(way, &[text(&signals)]));
+        assert!(running.line().starts_with("ready"));
+        let pid = running.child.id().to_string();
+        for (signal, value) in [("35", "77"), ("35", "78"), ("10", "79")] {
+            let sent = left(Command::new(&signals).args(["send", &pid, signal, value]));
+            assert_eq!(code(sent.status), 0);
+            assert_eq!(running.line(), format!("{signal} {value}"), "{way:?}");
+        }
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7, "{way:?}");
+    }
+}
+
+#[test]
+fn what_the_program_sends_to_its_whole_group_reaches_it_once() {
+    use std::os::unix::process::CommandExt;
+    for way in WAYS {
+        let mut line = command(way, &[text(&program("signals")), "group"]);
+        let mut running = Running::start(line.process_group(0));
+        assert!(running.line().starts_with("ready"));
+        assert_eq!(running.line(), "35");
+        // Signals of this kind queue up, the lowest first: a second 35 would come before this one.
+        running.send(36);
+        assert_eq!(running.line(), "36", "{way:?}");
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7, "{way:?}");
+    }
+}
+
+#[test]
+fn a_timer_that_was_set_before_us_is_the_programs() {
+    // A shell has no alarm(2); perl has, and this is its idiom for a limit of time.
+    let start = |way| {
+        let line = line(way, &[text(&program("signals"))]);
+        Running::start(Command::new("perl").args(["-e", "alarm 3; exec @ARGV", "--"]).args(line))
+    };
+    for (way, mut running) in WAYS.map(|way| (way, start(way))) {
+        assert!(running.line().starts_with("ready"));
+        assert_eq!(running.line(), "14", "{way:?}");
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7, "{way:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_away_is_told_to_the_program() {
+    let terminal = compiled("terminal", "terminal", &["-lutil"]);
+    for way in WAYS {
+        let line = line(way, &[text(&program("signals")), "quiet"]);
+        let result = left(Command::new(&terminal).arg("hangup").args(line));
+        assert_eq!(
+            result.output, "ready\n1\n18\njob exited with 7\r\n",
+            "{way:?}: {:?} {}",
+            result.status, result.error
+        );
     }
 }
 

@@ -6,6 +6,8 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use underbar_sys::syscall::{number, syscall6};
+
 use crate::thread_end::ThreadEnd;
 use crate::{coverage, heap, ledger, options, stack};
 
@@ -75,10 +77,22 @@ unsafe extern "C" fn thread_ends(heap: *mut u8) {
 }
 
 extern "C" fn before_fork() {
-    // What this thread counted and did not publish would be counted by both.
-    heap::settle();
+    // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
+    // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
+    if !is_a_signal_held_back() {
+        heap::settle();
+    }
     stack::before_fork();
     heap::before_fork();
+}
+
+/// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
+fn is_a_signal_held_back() -> bool {
+    let mut held = 0u64;
+    // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is told.
+    let asked =
+        unsafe { syscall6(number::RT_SIGPROCMASK, 0, 0, &raw mut held as usize, size_of::<u64>(), 0, 0) };
+    asked.is_err() || held != 0
 }
 
 extern "C" fn after_fork() {

@@ -17,7 +17,7 @@
 
 use crate::file::{execve, getppid};
 use crate::inherited::Inherited;
-use crate::signal::{Disposition, SignalSet, name, set_disposition, set_mask};
+use crate::signal::{Disposition, SignalSet, Taken, name, set_disposition, set_mask};
 use crate::syscall::{
     Errno, O_CLOEXEC, O_NOCTTY, O_RDONLY, Result, close, exit_group, getpid, kill, number, open, prctl, read,
     syscall3, syscall6, write,
@@ -171,7 +171,7 @@ pub fn replace(start: &Start<'_>) -> Refused {
 /// that were asked for.
 fn hand_on(start: &Start<'_>) {
     const DUP2: usize = 33;
-    for signal in [name::PIPE, name::CHLD] {
+    for signal in [name::PIPE, name::CHLD, name::XFSZ] {
         let given =
             if start.inherited.ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
         let _ = set_disposition(signal, given);
@@ -361,6 +361,27 @@ impl Child {
         let _ = kill(self.pid, signal);
     }
 
+    /// Sends on what was taken, with the value that its sender gave it (`sigqueue`), where there is one. As for
+    /// [`Child::send`].
+    pub fn send_on(&self, taken: &Taken) {
+        const RT_SIGQUEUEINFO: usize = 129;
+        const SI_QUEUE: i32 = -1;
+        // SAFETY: the kernel reads one siginfo_t, 128 bytes.
+        let queued = taken.code == SI_QUEUE
+            && unsafe {
+                syscall3(
+                    RT_SIGQUEUEINFO,
+                    self.pid as usize,
+                    taken.signal as usize,
+                    core::ptr::from_ref(taken) as usize,
+                )
+            }
+            .is_ok();
+        if !queued {
+            self.send(taken.signal);
+        }
+    }
+
     /// Once the child has ended: did it end because nothing could be executed?
     #[must_use]
     pub fn refused(self) -> Option<Refused> {
@@ -406,6 +427,16 @@ pub fn is_foreground() -> bool {
     };
     let _ = close(terminal);
     asked.is_ok() && own == Ok(foreground as usize)
+}
+
+/// Is this process the leader of its session: the one, and the only one, that the kernel tells when the session's
+/// terminal goes away?
+#[must_use]
+pub fn is_session_leader() -> bool {
+    const GETSID: usize = 124;
+    // SAFETY: no memory is involved.
+    let session = unsafe { syscall3(GETSID, 0, 0, 0) };
+    session == Ok(getpid() as usize)
 }
 
 /// Ends this process by `signal`, as if it had met it itself, without a core dump: the program has left its

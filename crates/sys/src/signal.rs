@@ -16,6 +16,7 @@ pub mod name {
     pub const USR1: i32 = 10;
     pub const USR2: i32 = 12;
     pub const PIPE: i32 = 13;
+    pub const ALRM: i32 = 14;
     pub const TERM: i32 = 15;
     pub const CHLD: i32 = 17;
     pub const CONT: i32 = 18;
@@ -23,6 +24,9 @@ pub mod name {
     pub const TSTP: i32 = 20;
     pub const TTIN: i32 = 21;
     pub const TTOU: i32 = 22;
+    pub const XFSZ: i32 = 25;
+    pub const VTALRM: i32 = 26;
+    pub const PROF: i32 = 27;
     pub const WINCH: i32 = 28;
 }
 
@@ -56,7 +60,7 @@ pub struct Taken {
     /// The signal, 1 to 64.
     pub signal: i32,
     errno: i32,
-    code: i32,
+    pub(crate) code: i32,
     padding: i32,
     /// The process that sent it; 0 where it lives outside our process namespace. Only for sent signals.
     pub sender: i32,

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
     if let Some(code) = programs::run_if_asked() {
         return code;
     }
+    underbar_launch::outlive_file_limit();
     let arguments =
         table::table().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     match arguments {

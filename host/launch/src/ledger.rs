@@ -123,7 +123,10 @@ impl Drop for LedgerFile {
 /// Those of reading a file.
 pub fn read(file: &File) -> io::Result<Vec<u8>> {
     use underbar_ledger::layout::{SLOT_BYTES, SLOTS};
-    let mut bytes = vec![0; FILE_BYTES];
+    let mut bytes = Vec::new();
+    // Where address space is scarce (`ulimit -v`) there is no report, and the program's end is what it was.
+    bytes.try_reserve_exact(FILE_BYTES).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    bytes.resize(FILE_BYTES, 0);
     let head = file.read_at(&mut bytes[..SLOTS_OFFSET], 0)?;
     if head < SLOTS_OFFSET {
         bytes.truncate(head);

@@ -53,6 +53,14 @@ pub struct Launch<'a> {
     pub streams: [Option<&'a File>; 3],
 }
 
+/// From now on a limit on the size of files (`ulimit -f`) makes our own writing fail, and does not kill us; programs
+/// are given what we were given.
+pub fn outlive_file_limit() {
+    use underbar_sys::signal::{Disposition, name, set_disposition};
+    // Refused for no signal but KILL and STOP.
+    let _ = set_disposition(name::XFSZ, Disposition::Ignore);
+}
+
 /// The build-id of a program's file; empty where it has none or cannot be read.
 #[must_use]
 pub fn build_id(path: &std::path::Path) -> Vec<u8> {

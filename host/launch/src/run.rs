@@ -1,8 +1,11 @@
 //! The program as our child, with the manners of `timeout`; or in our own place, without a parent.
 //!
 //! ```text
-//! signal sent to us by a process ─────────────> sent on to the program
+//! signal sent to us by a process ─────────────> sent on to the program, with its value
+//! the same, sent by the program itself ───────> nothing: it sent it to its whole group, and has had it
 //! signal from the terminal (Ctrl-C, Ctrl-Z) ──> nothing: the program, in our process group, has had it
+//! signal from the kernel for us alone ────────> sent on: the terminal of the session that we lead is gone, or
+//!                                               a timer ran out that was set before we were executed
 //! program stopped ────────────────────────────> we stop, so that the shell takes the terminal back
 //! we are continued ───────────────────────────> so is the program, where it is not yet
 //! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
@@ -11,8 +14,8 @@
 //! Invariant: signals are held back and taken one by one, so there is no handler and no race with one; what
 //! was ignored when we were started stays ignored, for us and for the program. If we are killed, so is the
 //! program.
-//! Known limit: what a process sends to the whole group (`kill %1`) reaches the program twice, from the
-//! sender and from us; the kernel does not say that others were meant, too.
+//! Known limits: what another process sends to the whole group (`kill %1`) reaches the program twice, from the
+//! sender and from us; the kernel does not say that others were meant, too. A STOP sent to us stops us only.
 
 use crate::environment;
 use crate::program::{self, Failure, c_string};
@@ -26,23 +29,29 @@ use std::time::{Duration, Instant};
 use underbar_runtime::follow::NO_FOLLOW;
 use underbar_sys::inherited::inherited;
 use underbar_sys::process::{
-    Change, Child, Refused, Start, Strings, Usage, die_by, is_foreground, replace, start,
+    Change, Child, Refused, Start, Strings, Usage, die_by, is_foreground, is_session_leader, replace, start,
 };
-use underbar_sys::signal::{self, Disposition, SignalSet, name};
+use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
 use underbar_sys::syscall::{Errno, getpid, kill};
 
-/// What is sent on to the program.
-const SENT_ON: [i32; 9] = [
-    name::TERM,
-    name::HUP,
-    name::INT,
-    name::QUIT,
-    name::USR1,
-    name::USR2,
-    name::WINCH,
-    name::CONT,
-    name::TSTP,
-];
+/// Is this sent on to the program? Everything that it could catch itself, but for the end of children; PIPE, which
+/// this process ignores; and two that the C library keeps for itself.
+fn is_sent_on(signal: i32) -> bool {
+    const OF_THE_C_LIBRARY: [i32; 2] = [32, 33];
+    let not = [name::KILL, name::STOP, name::CHLD, name::PIPE];
+    !not.contains(&signal) && !OF_THE_C_LIBRARY.contains(&signal)
+}
+
+/// Was this signal for us and nobody else, so that the program has not had it?
+pub(crate) fn was_for_us_alone(taken: &Taken) -> bool {
+    match taken.signal {
+        // A timer outlives exec, but is not handed to children: it was the program's.
+        name::ALRM | name::VTALRM | name::PROF => true,
+        // The terminal has gone: the leader of the session is told, and then continued.
+        name::HUP | name::CONT => taken.was_sent() || is_session_leader(),
+        _ => taken.was_sent(),
+    }
+}
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +97,8 @@ impl Launch<'_> {
     pub fn run(&self) -> Result<Ended, Failure> {
         let not_carried = self.not_carried();
         let prepared = Prepared::new(self, not_carried)?;
-        let taken = SENT_ON
-            .into_iter()
+        let taken = (1..=64)
+            .filter(|&signal| is_sent_on(signal))
             .filter(|&signal| signal::disposition(signal) != Disposition::Ignore)
             .fold(SignalSet::NONE.with(name::CHLD), SignalSet::with);
         if inherited().ignored.has(name::CHLD) {
@@ -98,6 +107,8 @@ impl Launch<'_> {
         }
         let mask = signal::block(taken).map_err(Failure::NoProcess)?;
         let ended = run_or_interpret(&prepared, mask, taken, not_carried);
+        // What has come for a program that has ended is not for us.
+        while let Ok(Some(_)) = signal::wait_for(taken, Duration::ZERO) {}
         let _ = signal::set_mask(mask);
         ended.map_err(|refused| refused.into_failure(self, &prepared))
     }
@@ -189,9 +200,10 @@ fn attend(child: &Child, taken: SignalSet) -> Result<(How, Usage), Errno> {
         match signal.signal {
             name::CHLD => {}
             // The shell continues the whole group; only a child that was left out needs ours.
-            name::CONT if !is_stopped => {}
-            name::CONT => child.send(name::CONT),
-            number if signal.was_sent() => child.send(number),
+            name::CONT if signal.was_sent() && !is_stopped => {}
+            // It knows its own number: what it sends to us as well, it sent to the whole group, as `kill 0` does.
+            _ if signal.was_sent() && signal.sender == child.pid => {}
+            _ if was_for_us_alone(&signal) => child.send_on(&signal),
             _ => {}
         }
     }

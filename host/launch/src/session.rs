@@ -23,7 +23,7 @@ use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
 use underbar_sys::syscall::{Errno, getpid, kill};
 
 use crate::program::{self, Failure};
-use crate::run::{Ended, How, LOOK_AGAIN, Prepared, stop_too};
+use crate::run::{Ended, How, LOOK_AGAIN, Prepared, stop_too, was_for_us_alone};
 use crate::{Launch, Reason};
 
 /// What asks us to end.
@@ -180,7 +180,7 @@ impl Process<'_> {
         } else if ENDING.contains(&taken.signal) {
             if self.session.told.replace(Some(taken.signal)).is_some() {
                 self.send(name::KILL);
-            } else if taken.was_sent() {
+            } else if was_for_us_alone(taken) {
                 self.send(taken.signal);
             }
         }

@@ -416,8 +416,16 @@ pub unsafe fn after_fork() {
 /// # Safety
 /// This thread called [`before_fork`] in the parent.
 pub unsafe fn after_fork_in_child() {
-    // SAFETY: the caller's promise.
-    unsafe { STACKS.release() }
+    // SAFETY: the caller's promise. Where the fork interrupted this very thread in the middle of a change, the list is
+    // left as it is: what has ended with the parent's threads is then only counted as if it ran on.
+    let in_the_middle = unsafe {
+        let held = STACKS.was_held();
+        STACKS.release();
+        held
+    };
+    if in_the_middle {
+        return;
+    }
     let base = here();
     let mut stacks = STACKS.lock();
     let mut at = stacks.first;
