@@ -123,11 +123,8 @@ impl Drop for LedgerFile {
 /// Those of reading a file.
 pub fn read(file: &File) -> io::Result<Vec<u8>> {
     use underbar_ledger::layout::{SLOT_BYTES, SLOTS};
-    let mut bytes = Vec::new();
-    // Where address space is scarce (`ulimit -v`) there is no report, and the program's end is what it was.
-    bytes.try_reserve_exact(FILE_BYTES).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    bytes.resize(FILE_BYTES, 0);
-    let head = file.read_at(&mut bytes[..SLOTS_OFFSET], 0)?;
+    let mut bytes = vec![0; SLOTS_OFFSET];
+    let head = file.read_at(&mut bytes, 0)?;
     if head < SLOTS_OFFSET {
         bytes.truncate(head);
         return Ok(bytes);
@@ -137,6 +134,10 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
         Ok(view) => (0..SLOTS).filter(|&slot| view.is_used(slot)).collect(),
         Err(_) => Vec::new(),
     };
+    let end = used.last().map_or(SLOTS_OFFSET, |last| SLOTS_OFFSET + (last + 1) * SLOT_BYTES);
+    // Where address space is scarce (`ulimit -v`) there is no report, and the program's end is what it was.
+    bytes.try_reserve_exact(end - SLOTS_OFFSET).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    bytes.resize(end, 0);
     for slot in used {
         let at = SLOTS_OFFSET + slot * SLOT_BYTES;
         file.read_at(&mut bytes[at..at + SLOT_BYTES], at as u64)?;

@@ -24,8 +24,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::time::{Duration, SystemTime};
 use underbar_sys::file::is_executable_mapping_allowed;
 use underbar_sys::syscall::getuid;
+
+const FILE_NAME: &str = "libunderbar.so";
+/// Longer than this no program is expected to go on starting others with the library of another build.
+const UNUSED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The library, lying where a loader finds it.
 #[derive(Debug)]
@@ -100,11 +105,12 @@ fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io:
     if folder.as_os_str().as_bytes().iter().any(|byte| b" \t\n:$".contains(byte)) {
         return Err(io::Error::other("its path cannot stand in LD_PRELOAD"));
     }
-    let path = folder.join("libunderbar.so");
+    let path = folder.join(FILE_NAME);
     let both = [parent, folder.as_path()];
     create_folders(&folder, if is_shared { &both } else { &[] })?;
     if !File::open(&path).is_ok_and(|file| has_content(file, content)) {
         write_new(&folder, &path, content)?;
+        sweep(parent, hash);
     }
     let file = File::open(&path)?;
     if !is_executable_mapping_allowed(file.as_raw_fd()) {
@@ -126,10 +132,40 @@ pub(crate) fn create_folders(folder: &Path, private: &[&Path]) -> io::Result<()>
     Ok(())
 }
 
-fn has_content(mut file: File, content: &[u8]) -> bool {
-    let mut found = Vec::with_capacity(content.len() + 1);
-    let same_length = file.metadata().is_ok_and(|status| status.len() == content.len() as u64);
-    same_length && file.read_to_end(&mut found).is_ok() && found == content
+/// Compared piece by piece: every run does it, and pages for the whole would cost more than the comparison.
+fn has_content(mut file: File, mut content: &[u8]) -> bool {
+    if !file.metadata().is_ok_and(|status| status.len() == content.len() as u64) {
+        return false;
+    }
+    let mut piece = [0; 32 * 1024];
+    while !content.is_empty() {
+        let wanted = content.len().min(piece.len());
+        let (head, rest) = content.split_at(wanted);
+        if file.read_exact(&mut piece[..wanted]).is_err() || piece[..wanted] != *head {
+            return false;
+        }
+        content = rest;
+    }
+    true
+}
+
+/// Removes the libraries of other builds that nobody has loaded for a month. Done when a build writes its own, so once
+/// for each; what cannot be removed stays.
+fn sweep(folder: &Path, own: &str) {
+    let is_old = |time: io::Result<SystemTime>| {
+        time.is_ok_and(|time| time.elapsed().is_ok_and(|elapsed| elapsed > UNUSED_FOR))
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let library = entry.path().join(FILE_NAME);
+        if entry.file_name() != own
+            && let Ok(status) = fs::symlink_metadata(&library)
+            && status.is_file()
+            && is_old(status.accessed())
+            && is_old(status.modified())
+        {
+            let _ = fs::remove_file(&library).and_then(|()| fs::remove_dir(entry.path()));
+        }
+    }
 }
 
 /// Writes beside and renames, so that nobody ever loads half a library.
@@ -186,6 +222,38 @@ mod tests {
 
     fn place(folder: &Path, is_shared: bool) -> Result<Library, LibraryError> {
         Library::place_in([(folder.to_path_buf(), is_shared)], b"content", "hash", false)
+    }
+
+    #[test]
+    fn libraries_that_nobody_loaded_for_a_month_are_swept() {
+        check("sweep", |folder| {
+            let month = Duration::from_secs(31 * 24 * 3600);
+            for (build, used, made) in [("old", month, month), ("loaded", Duration::ZERO, month)] {
+                let path = folder.join(build).join(FILE_NAME);
+                fs::create_dir(folder.join(build)).expect("a folder");
+                let file = File::create(path).expect("a library");
+                let ago = |time| SystemTime::now() - time;
+                let times = fs::FileTimes::new().set_accessed(ago(used)).set_modified(ago(made));
+                file.set_times(times).expect("times");
+            }
+            fs::write(folder.join("a file"), "of somebody").expect("a file");
+            place(folder, false).expect("placed");
+            let exists = |name: &str| folder.join(name).exists();
+            assert!(!exists("old") && exists("loaded") && exists("a file") && exists("hash"));
+        });
+    }
+
+    #[test]
+    fn another_content_of_the_same_length_is_replaced() {
+        check("content", |folder| {
+            let long = vec![7; 100_000];
+            let mut other = long.clone();
+            other[99_999] = 8;
+            for content in [&long, &other, &long] {
+                let library = Library::place_in([(folder.to_path_buf(), false)], content, "hash", false);
+                assert_eq!(fs::read(library.expect("placed").path()).expect("there"), *content);
+            }
+        });
     }
 
     #[test]
