@@ -47,7 +47,7 @@ pub(crate) fn output(program: &str, words: &[&str]) -> Result<String, Error> {
 }
 
 /// Runs a command to its end and returns its standard output.
-fn run(command: &mut Command) -> Result<String, Error> {
+pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
     let done = command.output().map_err(|error| Error::Missing(format!("{program}: {error}")))?;
     if !done.status.success() {

@@ -16,7 +16,7 @@ use crate::peers::{self, Allocator};
 use crate::random::Random;
 use crate::workloads::{self, Workload};
 use crate::{Error, build, host::Host, table};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the command line asks for.
 #[derive(Debug, Clone)]
@@ -77,6 +77,9 @@ pub struct Run {
 /// Everything in [`Error`]; without `require_all` a missing allocator is only named.
 pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Error> {
     let (allocators, missing) = allocators(&request, workspace, target)?;
+    if !allocators.iter().any(|allocator| allocator.rival) {
+        return Err(Error::Missing("any peer to compare with".to_owned()));
+    }
     let chosen = chosen_workloads(&request)?;
     let programs = Programs::beside_us()?;
     let mut run = Run {
@@ -87,16 +90,12 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
         missing,
         records: Vec::new(),
     };
-    let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
-    for workload in chosen {
-        eprintln!("{:<16} {}", workload.name, workload.about);
-        rounds(&mut run, &programs, workload, &mut order)?;
-    }
+    samples(&mut run, &programs, &chosen)?;
     let text = table::text(&run);
     print!("{text}");
     if run.request.record {
-        let folder = record(&run, &text, workspace)?;
-        println!("written to {}", folder.strip_prefix(workspace).unwrap_or(&folder).display());
+        let files = [("heap.txt", text), ("heap.csv", table::csv(&run)), ("heap.json", table::json(&run))];
+        record(&run.host, &files, workspace)?;
     }
     Ok(())
 }
@@ -122,14 +121,11 @@ pub(crate) fn allocators(request: &Request, workspace: &Path, target: &Path) -> 
     if request.require_all && !found.missing.is_empty() {
         return Err(Error::Missing(format!("{} allocators, and all are required", found.missing.len())));
     }
-    if !found.allocators.iter().any(|allocator| allocator.rival) {
-        return Err(Error::Missing("any peer to compare with".to_owned()));
-    }
     Ok((found.allocators, found.missing))
 }
 
 /// The workloads that the request names.
-fn chosen_workloads(request: &Request) -> Result<Vec<&'static Workload>, Error> {
+pub(crate) fn chosen_workloads(request: &Request) -> Result<Vec<&'static Workload>, Error> {
     if request.workloads.is_empty() {
         return Ok(workloads::TABLE.iter().collect());
     }
@@ -140,6 +136,16 @@ fn chosen_workloads(request: &Request) -> Result<Vec<&'static Workload>, Error> 
         })
     };
     request.workloads.iter().map(find).collect()
+}
+
+/// All samples of the run.
+pub(crate) fn samples(run: &mut Run, programs: &Programs, chosen: &[&'static Workload]) -> Result<(), Error> {
+    let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
+    for workload in chosen {
+        eprintln!("{:<16} {}", workload.name, workload.about);
+        rounds(run, programs, workload, &mut order)?;
+    }
+    Ok(())
 }
 
 /// All rounds of one workload.
@@ -174,16 +180,15 @@ fn rounds(
     Ok(())
 }
 
-/// Writes the table, every sample and the summary into `bench/runs/DATE-KIND`.
-fn record(run: &Run, text: &str, workspace: &Path) -> Result<PathBuf, Error> {
+/// Writes a run's files into `bench/runs/DATE-KIND`, and says where that is.
+pub(crate) fn record(host: &Host, files: &[(&str, String)], workspace: &Path) -> Result<(), Error> {
     let date = build::output("date", &["-u", "+%F"])?;
-    let folder = workspace.join("bench/runs").join(format!("{date}-{}", run.host.kind()));
+    let folder = workspace.join("bench/runs").join(format!("{date}-{}", host.kind()));
     std::fs::create_dir_all(&folder)
         .map_err(|error| Error::system("creating a folder for the run", &error))?;
-    let files =
-        [("heap.txt", text.to_owned()), ("heap.csv", table::csv(run)), ("heap.json", table::json(run))];
     for (name, content) in files {
         std::fs::write(folder.join(name), content).map_err(|error| Error::system(name, &error))?;
     }
-    Ok(folder)
+    println!("written to {}", folder.strip_prefix(workspace).unwrap_or(&folder).display());
+    Ok(())
 }

@@ -48,6 +48,15 @@ impl Host {
         }
     }
 
+    /// The same, for programs.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "processor": self.processor, "processors": self.processors, "memory_gib": self.memory_gib,
+            "kernel": self.kernel, "huge_pages": self.huge_pages,
+        })
+    }
+
     /// A word for a folder's name: the kind of host, such as `xeon-processor-2cpu`.
     #[must_use]
     pub fn kind(&self) -> String {

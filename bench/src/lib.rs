@@ -9,8 +9,8 @@
 //!
 //! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what),
 //! [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
-//! [`statistics`] (intervals), [`heap`] (the rounds), [`table`] (the text and the files), [`accounts`]
-//! (instructions per malloc and free pair).
+//! [`statistics`] (intervals), [`heap`] (the rounds), [`table`] (the text and the files), [`accounts`] (what it costs
+//! to keep accounts).
 //!
 //! Invariant: every allocator runs the same workload with the same seed, and must print the same text.
 //! What is absent: no absolute time decides anything; only ratios within one run are compared.
@@ -37,7 +37,7 @@ pub enum Error {
     Usage(String),
     /// The machine: something that the benchmark needs is not installed; names it and how to get it.
     Missing(String),
-    /// A peer's sources: they did not compile; carries the compiler's last words.
+    /// The sources of a peer, or our own: they did not compile; carries the compiler's last words.
     Build(String),
     /// The measured program or its allocator: it failed, or printed something else than the others did.
     Workload(String),
@@ -50,7 +50,7 @@ impl fmt::Display for Error {
         match self {
             Error::Usage(text) => write!(to, "usage: {text}"),
             Error::Missing(text) => write!(to, "missing: {text}"),
-            Error::Build(text) => write!(to, "a peer did not build: {text}"),
+            Error::Build(text) => write!(to, "a library did not build: {text}"),
             Error::Workload(text) => write!(to, "a workload failed: {text}"),
             Error::System(text) => write!(to, "{text}"),
         }

@@ -20,13 +20,7 @@ struct Figure {
 
 /// The figures, in the order of the report.
 const FIGURES: [Figure; 2] = [
-    // At least one microsecond, since a logarithm is taken.
-    Figure {
-        heading: "CPU time",
-        key: "cpu",
-        unit: "ms",
-        value: |sample| sample.cpu_us().max(1) as f64 / 1e3,
-    },
+    Figure { heading: "CPU time", key: "cpu", unit: "ms", value: cpu_ms },
     Figure {
         heading: "Peak RSS",
         key: "rss",
@@ -50,22 +44,30 @@ fn compare(run: &Run, figure: &Figure) -> Vec<Comparison> {
 }
 
 fn compare_one(run: &Run, figure: &Figure, workload: &'static str) -> Option<Comparison> {
-    let of = |allocator: usize| -> Vec<f64> {
-        let mut records: Vec<&Record> = run
-            .records
-            .iter()
-            .filter(|record| record.workload == workload && record.allocator == allocator)
-            .collect();
-        records.sort_by_key(|record| record.round);
-        records.iter().map(|record| (figure.value)(&record.sample)).collect()
-    };
-    let values: Vec<Vec<f64>> = (0..run.allocators.len()).map(of).collect();
+    let values: Vec<Vec<f64>> =
+        (0..run.allocators.len()).map(|place| values(run, workload, place, figure.value)).collect();
     let best = (0..values.len())
         .filter(|place| run.allocators[*place].rival)
         .map(|place| (place, median(&values[place])))
         .min_by(|one, other| one.1.total_cmp(&other.1))?;
     let ratios = values.iter().map(|ours| paired(ours, &values[best.0])).collect();
     Some(Comparison { workload, best, ratios })
+}
+
+/// One allocator's figures of one workload, round by round.
+pub(crate) fn values(run: &Run, workload: &str, allocator: usize, value: fn(&Sample) -> f64) -> Vec<f64> {
+    let mut records: Vec<&Record> = run
+        .records
+        .iter()
+        .filter(|record| record.workload == workload && record.allocator == allocator)
+        .collect();
+    records.sort_by_key(|record| record.round);
+    records.iter().map(|record| value(&record.sample)).collect()
+}
+
+/// CPU time in ms; at least one microsecond, since a logarithm is taken.
+pub(crate) fn cpu_ms(sample: &Sample) -> f64 {
+    sample.cpu_us().max(1) as f64 / 1e3
 }
 
 /// The geometric mean over the workloads of one allocator's ratios.
@@ -236,10 +238,7 @@ pub fn json(run: &Run) -> String {
     let missing: Vec<&str> = run.missing.iter().map(|(name, _)| *name).collect();
     let document = serde_json::json!({
         "schema": "underbar.bench.heap/1",
-        "host": {
-            "processor": run.host.processor, "processors": run.host.processors,
-            "memory_gib": run.host.memory_gib, "kernel": run.host.kernel, "huge_pages": run.host.huge_pages,
-        },
+        "host": run.host.json(),
         "rounds": run.request.rounds, "quick": run.request.quick, "seed": run.request.seed,
         "allocators": allocators, "missing": missing, "figures": figures,
     });
@@ -247,7 +246,7 @@ pub fn json(run: &Run) -> String {
 }
 
 /// A ratio and its interval; an endless end is null.
-fn interval(mean: &LogMean) -> serde_json::Value {
+pub(crate) fn interval(mean: &LogMean) -> serde_json::Value {
     let ratio = mean.ratio();
     let finite =
         |value: f64| if value.is_finite() { serde_json::json!(value) } else { serde_json::Value::Null };

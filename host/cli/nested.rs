@@ -1,0 +1,94 @@
+//! How the preload library is built: the one place that says so. `build.rs` beside it builds the library that the
+//! command carries; `bench/` builds the one without accounts, to compare the two.
+//!
+//! Cargo is called anew, because the library needs a profile of its own (`panic` cannot be set per package) and
+//! another crate type than the workspace gives it, and none of the settings that were meant for the outer build
+//! (wrappers of clippy, coverage flags, sanitizers, another target folder).
+//!
+//! Invariant: two libraries built by this differ in their features alone.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One library to build.
+pub struct Wanted<'a> {
+    /// The program to call.
+    pub cargo: OsString,
+    /// The workspace.
+    pub root: &'a Path,
+    /// A target folder that no outer build uses.
+    pub target: &'a Path,
+    /// The platform, as rustc names it.
+    pub triple: &'a str,
+    /// Features of underbar-preload, with commas.
+    pub features: &'a str,
+}
+
+impl Wanted<'_> {
+    /// The call that builds it.
+    pub fn command(&self) -> Command {
+        let mut cargo = Command::new(&self.cargo);
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(is_for_the_outer_build) {
+                cargo.env_remove(name);
+            }
+        }
+        cargo
+            .current_dir(self.root)
+            .args(["rustc", "--quiet", "--locked", "--package", "underbar-preload", "--profile", "preload"])
+            .args(["--features", self.features, "--lib", "--crate-type", "cdylib"])
+            .args(["--target", self.triple])
+            .arg("--target-dir")
+            .arg(self.target)
+            .args(["--", "-C", "force-unwind-tables=yes"])
+            // The soname is what tools show and what the library knows itself by; with `now` no lookup is left
+            // for later, when the program may be in a signal handler.
+            .args(["-C", "link-arg=-Wl,-soname,libunderbar.so,-z,now"]);
+        cargo
+    }
+
+    /// The file that the call leaves, with its debugging tables.
+    pub fn built(&self) -> PathBuf {
+        self.target.join(self.triple).join("preload").join("libunderbar_preload.so")
+    }
+}
+
+/// Writes the library without its debugging tables to `stripped`; false where nothing strips.
+///
+/// Cargo could strip it (`strip = true`), but then the tables would be nowhere; so they stay in the file
+/// that was built, for whoever debugs it.
+pub fn strip(built: &Path, stripped: &Path) -> bool {
+    let done = Command::new("strip").args(["--strip-debug", "-o"]).arg(stripped).arg(built).status();
+    done.is_ok_and(|status| status.success())
+}
+
+/// Is this a setting of the build that runs us, which the nested one must not inherit?
+fn is_for_the_outer_build(name: &str) -> bool {
+    const STARTS: [&str; 9] = [
+        "CARGO_BUILD_",
+        "CARGO_PROFILE_",
+        "CARGO_TARGET_",
+        "CARGO_CFG_",
+        "CARGO_FEATURE_",
+        "CARGO_ENCODED_",
+        "CARGO_PKG_",
+        "UNDERBAR_",
+        "LD_",
+    ];
+    const NAMES: [&str; 11] = [
+        "RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "RUSTDOC",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_MAKEFLAGS",
+        "MAKEFLAGS",
+        "CLIPPY_ARGS",
+        "CARGO_INCREMENTAL",
+        "LLVM_PROFILE_FILE",
+        "__CARGO_DEFAULT_LIB_METADATA",
+    ];
+    NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
+}
