@@ -29,6 +29,7 @@
 pub mod control;
 pub mod counter;
 pub mod layout;
+pub mod locks;
 pub mod make;
 pub mod table;
 pub mod view;

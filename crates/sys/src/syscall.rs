@@ -114,6 +114,7 @@ pub mod number {
     pub const MREMAP: usize = 25;
     pub const MINCORE: usize = 27;
     pub const MADVISE: usize = 28;
+    pub const SCHED_GETAFFINITY: usize = 204;
     pub const GETPID: usize = 39;
     pub const CLONE: usize = 56;
     pub const FORK: usize = 57;
@@ -545,6 +546,62 @@ pub fn futex_wake(word: &AtomicU32, count: u32) -> Result<usize> {
     unsafe { syscall3(number::FUTEX, core::ptr::from_ref(word) as usize, FUTEX_WAKE_PRIVATE, count as usize) }
 }
 
+/// Sleeps while `word` holds `expected`, until a time of the monotonic clock, among those who share a bit of `rooms`.
+///
+/// As [`futex_wait`] but for the time, which is a moment, not a length.
+#[inline]
+pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, rooms: u32) -> Result<()> {
+    let time = deadline.map(|nanoseconds| Timespec {
+        seconds: (nanoseconds / 1_000_000_000) as i64,
+        nanoseconds: (nanoseconds % 1_000_000_000) as i64,
+    });
+    let pointer = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: the kernel reads the word, which outlives the call, and the time, which lives until its end.
+    unsafe {
+        syscall6(
+            number::FUTEX,
+            core::ptr::from_ref(word) as usize,
+            FUTEX_WAIT_BITSET_PRIVATE,
+            expected as usize,
+            pointer as usize,
+            0,
+            rooms as usize,
+        )?
+    };
+    Ok(())
+}
+
+/// Wakes at most `count` of those who sleep on the word at this address in one of `rooms`; says how many. Nothing is
+/// read there: the word may be gone.
+#[inline]
+pub fn futex_wake_at(word: *const AtomicU32, count: u32, rooms: u32) -> Result<usize> {
+    // SAFETY: the kernel uses only the address.
+    unsafe {
+        syscall6(
+            number::FUTEX,
+            word as usize,
+            FUTEX_WAKE_BITSET_PRIVATE,
+            count as usize,
+            0,
+            0,
+            rooms as usize,
+        )
+    }
+}
+
+/// How many processors this thread may run on; 0 where the kernel does not say.
+#[must_use]
+pub fn processors() -> u32 {
+    let mut set = [0_u64; 64];
+    // SAFETY: the kernel writes at most so many bytes, and says how many.
+    let bytes =
+        unsafe { syscall3(number::SCHED_GETAFFINITY, 0, size_of_val(&set), set.as_mut_ptr() as usize) }
+            .unwrap_or(0);
+    set.iter().take(bytes / 8).map(|word| word.count_ones()).sum()
+}
+
+const FUTEX_WAIT_BITSET_PRIVATE: usize = 9 | 128;
+const FUTEX_WAKE_BITSET_PRIVATE: usize = 10 | 128;
 const FUTEX_WAIT_PRIVATE: usize = 128;
 const FUTEX_WAKE_PRIVATE: usize = 1 | 128;
 

@@ -1,0 +1,84 @@
+//! Sleeping and waking: the kernel's futex, in two rooms. In one sleeps whoever the lock is reserved for, in the other
+//! all the rest; so the one who starves can be woken, and nobody in its place.
+//!
+//! Under the model checker the kernel is a list of threads under a lock.
+
+/// Which sleepers are meant: a set of bits, as the kernel has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Room {
+    /// Anybody who waits.
+    All = 1,
+    /// The one for whom the lock is reserved.
+    Starver = 2,
+}
+
+#[cfg(not(loom))]
+mod real {
+    use super::Room;
+    use underbar_sys::sync::atomic::AtomicU32;
+    use underbar_sys::syscall;
+
+    /// Nothing: the kernel knows who sleeps.
+    pub struct Sleepers;
+
+    impl Sleepers {
+        pub const fn new() -> Self {
+            Self
+        }
+
+        /// Sleeps while the word holds `seen`, at the latest until `deadline` (nanoseconds of the monotonic clock; none:
+        /// 0). May return for no reason.
+        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) {
+            let _ = syscall::futex_wait_until(word, seen, (deadline != 0).then_some(deadline), room as u32);
+        }
+    }
+
+    /// Wakes one sleeper of a room. Only the word's address is used: the word may be gone.
+    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) {
+        let _ = syscall::futex_wake_at(word, 1, room as u32);
+    }
+}
+#[cfg(not(loom))]
+pub use real::{Sleepers, wake};
+
+#[cfg(loom)]
+mod mocked {
+    use super::Room;
+    use core::sync::atomic::Ordering;
+    use loom::sync::Mutex;
+    use loom::thread::{Thread, current, park};
+    use std::vec::Vec;
+    use underbar_sys::sync::atomic::AtomicU32;
+
+    /// Who sleeps in which room, the first to come first.
+    #[derive(Default)]
+    pub struct Sleepers(Mutex<Vec<(Room, Thread)>>);
+
+    impl Sleepers {
+        pub fn new() -> Self {
+            Self::default()
+        }
+
+        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) {
+            {
+                let mut kernel = self.0.lock().expect("no panic inside");
+                // The kernel sees the newest value, which a load need not. A deadline has always passed.
+                if word.fetch_or(0, Ordering::Relaxed) != seen || deadline != 0 {
+                    return;
+                }
+                kernel.push((room, current()));
+            }
+            park();
+        }
+    }
+
+    pub fn wake(_: *const AtomicU32, sleepers: &Sleepers, room: Room) {
+        let mut kernel = sleepers.0.lock().expect("no panic inside");
+        if let Some(at) = kernel.iter().position(|(other, _)| *other == room) {
+            kernel.remove(at).1.unpark();
+        }
+    }
+}
+#[cfg(loom)]
+pub use mocked::{Sleepers, wake};

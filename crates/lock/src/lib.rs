@@ -1,0 +1,41 @@
+//! The simple lock: cheap where nobody waits, and still cheap where many do.
+//!
+//! ```text
+//! lock    one compare-and-swap ----------------------------------------> held
+//!           | somebody has it
+//!           v
+//!         a few look, reading only, for a moment --seen free--> compare-and-swap --> held
+//!           | no room among the few, too long, or the holder is known not to run
+//!           v
+//!         sleep in the kernel --woken--> look again; after a millisecond the lock is reserved for one who starves
+//! unlock  one compare-and-swap; wakes one sleeper if there may be any
+//! ```
+//!
+//! z/TPF's simple locks had the same trouble and the same cure: threads that update a word in a loop take it away from
+//! each other, and from its holder; so those who wait only read, few of them, and give up their processor soon.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `raw` | the word: who may take it, and who is woken |
+//! | `spin` | how long, and how many at a time, may look |
+//! | `processor` | which processor this is, how many there are, and what a pause costs |
+//! | `futex` | sleeping and waking |
+//! | `observer` | who is told of waits |
+//!
+//! Invariant: one thread at a time holds a lock, and whoever sleeps for it is woken. After the releasing operation the
+//! lock's memory is not touched, so that it may be freed by the next holder.
+//! Not here: guards and values (the crate `underbar`), C names (`preload`), accounts (`runtime`).
+#![no_std]
+#![warn(missing_docs)]
+
+#[cfg(any(test, loom))]
+extern crate std;
+
+mod futex;
+mod observer;
+mod processor;
+mod raw;
+mod spin;
+
+pub use observer::{OBSERVER_VERSION, Observer, Waited};
+pub use raw::{SimpleLock, SmallLock};

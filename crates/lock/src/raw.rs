@@ -1,0 +1,600 @@
+//! The word of a lock: who may take it, and who is woken.
+//!
+//! ```text
+//! bit 0  L  held
+//!     1  W  somebody may sleep for it
+//!     2  S  reserved for one who has waited for long; free for that thread alone
+//!
+//!   0 --L--> L --a sleeper--> L|W --unlock, one is woken--> 0
+//!                              \--after a millisecond--> L|W|S --unlock, that one is woken--> W|S --> L|W
+//! ```
+//!
+//! A thread that slept takes the lock with W set, since others may sleep still; so one wake is under way at a time, and
+//! none is lost. Whoever comes by while the woken one is on its way may take the lock first (that keeps it busy), but not
+//! for longer than a millisecond: then it is reserved.
+//!
+//! Orders: taking is Acquire, giving up is Release. W and S are set by read-modify-write operations, which continue the
+//! release sequence of whoever gave up the lock, so Relaxed is enough for them.
+//!
+//! Invariant: L is set by the thread that gets the lock, and cleared by it; S is set and cleared by the same thread, or
+//! cleared by its acquisition. A thread sleeps only while W is set.
+//! Not here: how long to look before sleeping (`spin`).
+
+use core::sync::atomic::Ordering;
+
+use underbar_sys::sync::atomic::AtomicU32;
+
+use crate::futex::{Room, Sleepers, wake};
+use crate::observer::{Waited, observer};
+use crate::processor;
+use crate::spin::{self, Looker};
+
+const L: u32 = 1;
+const W: u32 = 2;
+const S: u32 = 4;
+
+/// Whoever waits for longer than this has the lock reserved, in nanoseconds.
+const STARVED_NS: u64 = 1_000_000;
+/// In a hint: somebody has seen that the holder does not run.
+const OFF: u32 = 1 << 31;
+
+/// How what was written under the lock becomes visible to the next holder.
+#[cfg(not(seeded_bug = "relaxed_release"))]
+const GIVEN_UP: Ordering = Ordering::Release;
+#[cfg(seeded_bug = "relaxed_release")]
+const GIVEN_UP: Ordering = Ordering::Relaxed;
+
+/// A lock of four bytes; of zeros: free. See [`SimpleLock`], which can tell whether its holder runs.
+#[repr(transparent)]
+pub struct SmallLock {
+    word: Word,
+}
+
+/// A lock of eight bytes; of zeros: free.
+///
+/// Size, alignment and meaning of zeros are a promise. What stands in the words is not: programs that use the calls
+/// alone never need a change.
+#[repr(C)]
+pub struct SimpleLock {
+    word: Word,
+    /// Processor of the holder and one, or 0; with [`OFF`]. Written by the holder, and marked by those who look;
+    /// relaxed: a hint that may be wrong.
+    hint: AtomicU32,
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<SmallLock>() == 4 && align_of::<SmallLock>() == 4);
+    assert!(size_of::<SimpleLock>() == 8 && align_of::<SimpleLock>() == 4);
+};
+
+/// Written by all, see the head of this file.
+#[repr(C)]
+struct Word {
+    state: AtomicU32,
+    sleepers: Sleepers,
+}
+
+/// Makes the methods of both sizes; they differ in the hint alone.
+macro_rules! methods {
+    ($small:literal, $self:ident, $hint:expr, $taken:expr, $($rest:tt)*) => {
+        /// A free lock.
+        #[cfg(not(loom))]
+        #[must_use]
+        pub const fn new() -> Self {
+            Self { word: Word { state: AtomicU32::new(0), sleepers: Sleepers::new() }, $($rest)* }
+        }
+
+        /// A free lock.
+        #[cfg(loom)]
+        #[must_use]
+        #[allow(clippy::new_without_default)]
+        pub fn new() -> Self {
+            Self { word: Word { state: AtomicU32::new(0), sleepers: Sleepers::new() }, $($rest)* }
+        }
+
+        /// Waits for the lock.
+        #[inline]
+        pub fn lock(&$self) {
+            if !$self.word.take_if_free() {
+                $self.word.wait($hint, 0, $small, 0);
+            }
+            $taken
+        }
+
+        /// Takes the lock if it is free: neither held nor reserved.
+        #[inline]
+        #[must_use]
+        pub fn try_lock(&$self) -> bool {
+            if !$self.word.take_if_free() && !$self.word.take_if_not_held() {
+                return false;
+            }
+            $taken
+            true
+        }
+
+        /// Waits for the lock until a time of the monotonic clock, in nanoseconds. False when that has come.
+        #[inline]
+        #[must_use]
+        pub fn lock_until(&$self, deadline: u64) -> bool {
+            if !$self.word.take_if_free() && !$self.word.wait($hint, deadline.max(1), $small, 0) {
+                return false;
+            }
+            $taken
+            true
+        }
+
+        /// As [`Self::lock`], for a caller who knows from where it was called.
+        #[inline]
+        pub fn lock_from(&$self, caller: usize) {
+            if !$self.word.take_if_free() {
+                $self.word.wait($hint, 0, $small, caller);
+            }
+            $taken
+        }
+
+        /// As [`Self::lock_until`], for a caller who knows from where it was called.
+        #[inline]
+        #[must_use]
+        pub fn lock_until_from(&$self, deadline: u64, caller: usize) -> bool {
+            if !$self.word.take_if_free() && !$self.word.wait($hint, deadline.max(1), $small, caller) {
+                return false;
+            }
+            $taken
+            true
+        }
+
+        /// Gives the lock up. False, with nothing done, where nobody held it.
+        ///
+        /// # Safety
+        /// The caller took the lock. If it has not, and another thread has, that thread's lock is given up: nothing
+        /// tells the two apart.
+        #[inline]
+        pub unsafe fn unlock(&$self) -> bool {
+            $self.word.give_up(0)
+        }
+
+        /// As [`Self::unlock`], for a caller who knows from where it was called.
+        ///
+        /// # Safety
+        /// As [`Self::unlock`].
+        #[inline]
+        pub unsafe fn unlock_from(&$self, caller: usize) -> bool {
+            $self.word.give_up(caller)
+        }
+
+        /// Whether somebody holds it, at this moment.
+        #[inline]
+        #[must_use]
+        pub fn is_locked(&$self) -> bool {
+            $self.word.state.load(Ordering::Relaxed) & L != 0
+        }
+    };
+}
+
+impl SmallLock {
+    methods!(1, self, None, {},);
+}
+
+impl SimpleLock {
+    methods!(
+        0,
+        self,
+        Some(&self.hint),
+        {
+            let processor = processor::this();
+            if processor != 0 {
+                self.hint.store(processor, Ordering::Relaxed);
+            }
+        },
+        hint: AtomicU32::new(0)
+    );
+}
+
+#[cfg(not(loom))]
+impl Default for SmallLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(not(loom))]
+impl Default for SimpleLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Word {
+    #[inline(always)]
+    fn take_if_free(&self) -> bool {
+        self.state.compare_exchange(0, L, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Free, but for those who were woken and have not come yet.
+    #[cold]
+    fn take_if_not_held(&self) -> bool {
+        let seen = self.state.load(Ordering::Relaxed);
+        seen & (L | S) == 0
+            && self.state.compare_exchange(seen, seen | L, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn give_up(&self, caller: usize) -> bool {
+        match self.state.compare_exchange(L, 0, GIVEN_UP, Ordering::Relaxed) {
+            Ok(_) => true,
+            Err(seen) => self.give_up_awaited(seen, caller),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn give_up_awaited(&self, mut seen: u32, caller: usize) -> bool {
+        loop {
+            if seen & L == 0 {
+                return false;
+            }
+            #[cfg(not(seeded_bug = "reservation_dropped"))]
+            let new = if seen & S != 0 { seen & !L } else { 0 };
+            #[cfg(seeded_bug = "reservation_dropped")]
+            let new = 0;
+            match self.state.compare_exchange(seen, new, GIVEN_UP, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        // From here on the memory may be gone: its address is used, and nothing in it.
+        let address = &raw const self.state;
+        if cfg!(not(loom)) {
+            spin::place(address as usize).woken_at.store(processor::now(), Ordering::Relaxed);
+        }
+        #[cfg(not(seeded_bug = "common_room"))]
+        let room = if seen & S != 0 { Room::Starver } else { Room::All };
+        #[cfg(seeded_bug = "common_room")]
+        let room = Room::All;
+        wake(address, &self.sleepers, room);
+        if let Some(observer) = observer() {
+            (observer.given_up)(address as usize, caller);
+        }
+        true
+    }
+
+    /// Waits until this thread has the lock, or until the deadline (none: 0): then false.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, hint: Option<&AtomicU32>, deadline: u64, small: u32, caller: usize) -> bool {
+        let address = &raw const self.state as usize;
+        let began = processor::now();
+        let mut what = Waited { small, ..Waited::default() };
+        let place = spin::place(address);
+        let mut got = self.look(place, hint, &mut what.spin_ns);
+        if !got {
+            if let Some(observer) = observer() {
+                (observer.waits)(address, small, caller);
+            }
+            got = self.sleep(place, hint, began, deadline, &mut what);
+        }
+        if let Some(observer) = observer() {
+            what.wait_ns = processor::now().saturating_sub(began);
+            what.got = u32::from(got);
+            (observer.waited)(address, caller, &what);
+        }
+        got
+    }
+
+    /// Looks for a while, reading only; true where the lock was got.
+    fn look(&self, place: &'static spin::Place, hint: Option<&AtomicU32>, spent: &mut u64) -> bool {
+        let Some(mut looker) = Looker::begin(place) else { return false };
+        let began = processor::now();
+        let this = processor::this();
+        let got = loop {
+            let seen = self.state.load(Ordering::Relaxed);
+            if seen & (L | S) == 0 {
+                if self.state.compare_exchange(seen, seen | L, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    break true;
+                }
+            } else if let Some(hint) = hint
+                && this != 0
+            {
+                let holder = hint.load(Ordering::Relaxed);
+                if holder & OFF != 0 {
+                    break false;
+                }
+                if holder == this && seen & L != 0 {
+                    // It took the lock on this processor, on which I run: so it does not. Whoever else looks may know.
+                    let _ = hint.compare_exchange(holder, holder | OFF, Ordering::Relaxed, Ordering::Relaxed);
+                    break false;
+                }
+            }
+            if !looker.pause() {
+                break false;
+            }
+        };
+        if got {
+            looker.got()
+        } else {
+            looker.gave_up()
+        }
+        *spent += processor::now().saturating_sub(began);
+        got
+    }
+
+    /// Sleeps until the lock is got, or until the deadline.
+    fn sleep(
+        &self,
+        place: &'static spin::Place,
+        hint: Option<&AtomicU32>,
+        began: u64,
+        deadline: u64,
+        what: &mut Waited,
+    ) -> bool {
+        let mut is_starver = false;
+        loop {
+            let seen = self.state.load(Ordering::Relaxed);
+            if seen & L == 0 && (seen & S == 0 || is_starver) {
+                #[cfg(not(seeded_bug = "forgotten_sleeper"))]
+                let new = if is_starver { L | W } else { seen | L | W };
+                #[cfg(seeded_bug = "forgotten_sleeper")]
+                let new = if is_starver { L } else { seen | L };
+                if self.state.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    return true;
+                }
+                continue;
+            }
+            let now = processor::now();
+            let mut wanted = seen | W;
+            let starves =
+                !is_starver && seen & S == 0 && seen & L != 0 && now.saturating_sub(began) > STARVED_NS;
+            if starves {
+                wanted |= S;
+            }
+            if wanted != seen
+                && self.state.compare_exchange(seen, wanted, Ordering::Relaxed, Ordering::Relaxed).is_err()
+            {
+                continue;
+            }
+            is_starver |= starves;
+            if deadline != 0 && now >= deadline {
+                // W is set: if the last wake was for me, the next goes to another.
+                if is_starver {
+                    self.give_back_reservation();
+                }
+                return false;
+            }
+            let room = if is_starver { Room::Starver } else { Room::All };
+            self.sleepers.sleep(&self.state, wanted, room, deadline);
+            what.parked += 1;
+            let woken = place.woken_at.load(Ordering::Relaxed);
+            if woken > now {
+                what.runnable_ns += processor::now().saturating_sub(woken);
+            }
+            if !is_starver && self.look(place, hint, &mut what.spin_ns) {
+                // Others may sleep still, and the wake was used up.
+                self.state.fetch_or(W, Ordering::Relaxed);
+                return true;
+            }
+        }
+    }
+
+    /// The thread for which the lock is reserved no longer wants it. If it is free, others must be told.
+    fn give_back_reservation(&self) {
+        let seen = self.state.fetch_and(!S, Ordering::Relaxed);
+        #[cfg(not(seeded_bug = "kept_wake"))]
+        if seen & L == 0 {
+            wake(&raw const self.state, &self.sleepers, Room::All);
+        }
+        #[cfg(seeded_bug = "kept_wake")]
+        let _ = seen;
+    }
+}
+
+/// Every order of events of two and three threads: each sees what the last holder wrote, and nobody sleeps for ever. With
+/// the faults of `--cfg seeded_bug` in place they must fail.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::thread;
+    // Not the checker's: it may not be asked any more when it has found a fault and its threads are unwound.
+    use std::sync::Arc;
+    use std::vec::Vec;
+    use underbar_sys::sync::Plain;
+
+    struct Counted {
+        lock: SmallLock,
+        value: Plain<usize>,
+    }
+
+    // SAFETY: the value is touched under the lock; the checker sees to it.
+    unsafe impl Sync for Counted {}
+    // SAFETY: as above.
+    unsafe impl Send for Counted {}
+
+    impl Counted {
+        fn add(&self) {
+            // SAFETY: under the lock, which this thread took.
+            unsafe {
+                self.value.set(self.value.get() + 1);
+                assert!(self.lock.unlock());
+            }
+        }
+    }
+
+    /// So many threads lock so often each; those of `patient` for ever, the others until a time that has come.
+    fn threads(patient: usize, impatient: usize, times: usize) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
+            let counted = Arc::new(Counted { lock: SmallLock::new(), value: Plain::new(0) });
+            let all: Vec<_> = (0..patient + impatient - 1)
+                .map(|which| {
+                    let counted = counted.clone();
+                    thread::spawn(move || run(&counted, which < impatient, times))
+                })
+                .collect();
+            let mut got = run(&counted, false, times);
+            for thread in all {
+                got += thread.join().expect("its end");
+            }
+            // SAFETY: all threads have ended.
+            assert_eq!(unsafe { counted.value.get() }, got);
+            assert!(counted.lock.try_lock(), "free at the end");
+        });
+    }
+
+    fn run(counted: &Counted, is_impatient: bool, times: usize) -> usize {
+        let mut got = 0;
+        for _ in 0..times {
+            if !is_impatient {
+                counted.lock.lock();
+            } else if !counted.lock.lock_until(1) {
+                continue;
+            }
+            counted.add();
+            got += 1;
+        }
+        got
+    }
+
+    #[test]
+    #[cfg_attr(seeded_bug = "relaxed_release", should_panic)]
+    fn loom_each_holder_sees_what_the_last_one_wrote() {
+        threads(2, 0, 1);
+    }
+
+    #[test]
+    #[cfg_attr(any(seeded_bug = "relaxed_release", seeded_bug = "forgotten_sleeper"), should_panic)]
+    fn loom_of_three_nobody_sleeps_for_ever() {
+        threads(3, 0, 1);
+    }
+
+    #[test]
+    #[cfg_attr(
+        any(seeded_bug = "relaxed_release", seeded_bug = "reservation_dropped", seeded_bug = "common_room"),
+        should_panic
+    )]
+    fn loom_of_two_that_come_twice_one_starves_and_is_served() {
+        threads(2, 0, 2);
+    }
+
+    #[test]
+    #[cfg_attr(any(seeded_bug = "relaxed_release", seeded_bug = "kept_wake"), should_panic)]
+    fn loom_who_gives_up_waiting_leaves_nobody_behind() {
+        threads(2, 1, 1);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, AtomicUsize};
+    use std::thread;
+    use std::vec::Vec;
+
+    trait Lock: Sync {
+        fn lock(&self);
+        fn lock_until(&self, deadline: u64) -> bool;
+        fn unlock(&self) -> bool;
+    }
+
+    macro_rules! lock {
+        ($($name:ty)*) => { $(
+            impl Lock for $name {
+                fn lock(&self) { self.lock() }
+                fn lock_until(&self, deadline: u64) -> bool { self.lock_until(deadline) }
+                // SAFETY: the tests unlock what they locked, or a lock that nobody holds.
+                fn unlock(&self) -> bool { unsafe { self.unlock() } }
+            }
+        )* };
+    }
+    lock! { SimpleLock SmallLock }
+
+    /// Threads add to two numbers that must always be equal under the lock; some of them give up soon.
+    fn check(lock: &dyn Lock, patient: usize, impatient: usize, times: usize) {
+        let (first, second) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let got = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for which in 0..patient + impatient {
+                let (first, second, got) = (&first, &second, &got);
+                scope.spawn(move || {
+                    for _ in 0..times {
+                        if which < patient {
+                            lock.lock();
+                        } else if !lock.lock_until(processor::now() + 20_000) {
+                            continue;
+                        }
+                        let value = first.load(Ordering::Relaxed);
+                        assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                        first.store(value + 1, Ordering::Relaxed);
+                        core::hint::spin_loop();
+                        second.store(value + 1, Ordering::Relaxed);
+                        assert!(lock.unlock());
+                        got.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(first.load(Ordering::Relaxed), got.load(Ordering::Relaxed));
+        assert!(got.load(Ordering::Relaxed) >= patient * times);
+    }
+
+    const TIMES: usize = if cfg!(miri) { 30 } else { 20_000 };
+
+    #[test]
+    fn one_holder_at_a_time() {
+        for threads in [1, 2, 3, 8] {
+            check(&SimpleLock::new(), threads, 0, TIMES);
+            check(&SmallLock::new(), threads, 0, TIMES);
+        }
+    }
+
+    #[test]
+    fn who_gives_up_waiting_leaves_nobody_behind() {
+        check(&SimpleLock::new(), 2, 2, TIMES);
+        check(&SmallLock::new(), 1, 3, TIMES);
+    }
+
+    #[test]
+    fn a_lock_of_zeros_is_free_and_what_is_free_cannot_be_given_up() {
+        // SAFETY: zeros are a free lock.
+        let lock: SimpleLock = unsafe { core::mem::zeroed() };
+        // SAFETY: nobody holds it.
+        assert!(!unsafe { lock.unlock() });
+        assert!(lock.try_lock() && !lock.try_lock() && lock.is_locked());
+        assert!(!lock.lock_until(1), "its time has come");
+        // SAFETY: taken above. The one that gave up may have left its mark.
+        assert!(unsafe { lock.unlock() } && lock.try_lock());
+    }
+
+    /// A holder gives the lock up and takes it again at once, for ever; those that wait get it all the same.
+    #[test]
+    #[cfg_attr(miri, ignore = "its clock is not real")]
+    fn who_starves_is_served() {
+        let (lock, stop, served) = (SimpleLock::new(), AtomicU64::new(0), AtomicU64::new(0));
+        thread::scope(|scope| {
+            let (lock, stop, served) = (&lock, &stop, &served);
+            let waiters: Vec<_> = (0..3)
+                .map(|_| {
+                    scope.spawn(move || {
+                        for _ in 0..20 {
+                            lock.lock();
+                            served.fetch_add(1, Ordering::Relaxed);
+                            assert!(Lock::unlock(lock));
+                        }
+                    })
+                })
+                .collect();
+            scope.spawn(move || {
+                while stop.load(Ordering::Relaxed) == 0 {
+                    lock.lock();
+                    for _ in 0..1000 {
+                        core::hint::spin_loop();
+                    }
+                    assert!(Lock::unlock(lock));
+                }
+            });
+            waiters.into_iter().for_each(|waiter| waiter.join().expect("its end"));
+            stop.store(1, Ordering::Relaxed);
+        });
+        assert_eq!(served.load(Ordering::Relaxed), 60);
+    }
+}

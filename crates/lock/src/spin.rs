@@ -1,0 +1,111 @@
+//! Who may look at a lock that is held, and for how long.
+//!
+//! A look costs the holder nothing as long as the word is only read, but a processor is spent on it: so few look at a
+//! time, and no longer than sleeping and being woken would take. How long is learnt for each lock: twice what it took
+//! lately when looking was enough, less each time when it was not.
+//!
+//! What is learnt lies in a table apart from the locks, found by a hash of their addresses: a lock stays small, and its
+//! memory may be gone when it is needed. Two locks in one place share their experience, nothing else.
+//!
+//! Invariant: `lookers` is the number of threads inside [`Looker`].
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::processor;
+
+/// About what it costs to sleep and be woken, in nanoseconds: looking longer than that is dearer than sleeping.
+const SLEEP_NS: u64 = 4_000;
+/// First bound for a lock that nothing is known of, and the least, in nanoseconds.
+const FIRST_NS: u32 = 2_000;
+const LEAST_NS: u32 = 250;
+
+/// What is known of the locks in one place of the table. All of it relaxed: hints and sums.
+#[repr(align(64))]
+pub struct Place {
+    /// Threads that look now.
+    lookers: AtomicU32,
+    /// Nanoseconds that looking may take; 0: nothing is known yet.
+    bound: AtomicU32,
+    /// When a sleeper was woken last, in nanoseconds of the monotonic clock.
+    pub woken_at: AtomicU64,
+}
+
+const PLACES: usize = 256;
+static TABLE: [Place; PLACES] =
+    [const { Place { lookers: AtomicU32::new(0), bound: AtomicU32::new(0), woken_at: AtomicU64::new(0) } };
+        PLACES];
+
+/// The place of a lock.
+pub fn place(lock: usize) -> &'static Place {
+    &TABLE[((lock >> 3) ^ (lock >> 11)) % PLACES]
+}
+
+/// A thread that looks, until dropped.
+pub struct Looker {
+    place: &'static Place,
+    /// Pauses that are left, and that were made.
+    left: u32,
+    made: u32,
+    /// Pauses in the next round.
+    round: u32,
+    pause_ps: u32,
+}
+
+impl Looker {
+    /// None where looking makes no sense: on a single processor, or when enough others look.
+    pub fn begin(place: &'static Place) -> Option<Looker> {
+        let (processors, pause_ps) = processor::known();
+        if processors < 2 || place.lookers.load(Ordering::Relaxed) >= (processors / 4).clamp(1, 4) {
+            return None;
+        }
+        place.lookers.fetch_add(1, Ordering::Relaxed);
+        let bound = match place.bound.load(Ordering::Relaxed) {
+            0 => FIRST_NS,
+            bound => bound,
+        };
+        let left = (u64::from(bound) * 1000 / u64::from(pause_ps)) as u32;
+        Some(Looker { place, left, made: 0, round: 1, pause_ps })
+    }
+
+    /// Waits for a moment; false when it is time to sleep.
+    #[inline]
+    pub fn pause(&mut self) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        let round = self.round.min(self.left);
+        for _ in 0..round {
+            core::hint::spin_loop();
+        }
+        self.left -= round;
+        self.made += round;
+        self.round = (2 * self.round).min(8);
+        true
+    }
+
+    /// Learns from a look that was enough.
+    pub fn got(&self) {
+        let used = u64::from(self.made) * u64::from(self.pause_ps) / 1000;
+        self.learn((2 * used).min(SLEEP_NS) as u32);
+    }
+
+    /// Learns from one that was not.
+    pub fn gave_up(&self) {
+        self.learn(0);
+    }
+
+    fn learn(&self, sample: u32) {
+        let bound = match self.place.bound.load(Ordering::Relaxed) {
+            0 => FIRST_NS,
+            bound => bound,
+        };
+        let bound = bound - bound / 8 + sample / 8;
+        self.place.bound.store(bound.clamp(LEAST_NS, SLEEP_NS as u32), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Looker {
+    fn drop(&mut self) {
+        self.place.lookers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
