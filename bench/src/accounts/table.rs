@@ -27,11 +27,7 @@ pub fn text(run: &Run) -> String {
     let _ = writeln!(out, "  with     underbar {version}: the library that the command carries, preloaded");
     let _ = writeln!(
         out,
-        "  without  the same, built with the feature underbar-runtime/no-accounts; it publishes no"
-    );
-    let _ = writeln!(
-        out,
-        "           figure, but a thread's tally of what it would publish (heap/tally.rs) is still in it"
+        "  without  the same, built with the feature underbar-runtime/no-accounts: nothing is counted"
     );
     for (name, version) in &run.others {
         let _ = writeln!(out, "  {name:<8} {version}");

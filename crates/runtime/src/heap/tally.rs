@@ -9,9 +9,13 @@ use super::extent::Extent;
 use super::space::heartbeat_if_parked;
 use crate::{coverage, ledger};
 
-/// Figures are published when this many requests or bytes have gathered in a thread.
+/// Figures are published when this many requests have gathered in a thread, or this many bytes, or this part of what is
+/// in use: where requests are large, 64 KiB are a few of them.
 const TALLY_REQUESTS: u32 = 1024;
 const TALLY_BYTES: i64 = 64 * 1024;
+const TALLY_PART: i64 = 64;
+/// Built without accounts, to see what they cost: nothing is counted.
+const COUNTS: bool = !cfg!(feature = "no-accounts");
 /// After this many requests a program is busy enough that its memory may have grown elsewhere.
 const LOOK_REQUESTS: u32 = 1 << 18;
 
@@ -27,6 +31,8 @@ pub struct Tally {
     pub bytes: i64,
     /// The most that `bytes` was since it was published, cells that wait in bins included.
     pub most: i64,
+    /// Bytes to gather.
+    due_bytes: i64,
     /// Requests and cells published since memory was last asked for.
     since_look: u32,
 }
@@ -34,11 +40,14 @@ pub struct Tally {
 impl Tally {
     /// Nothing counted.
     pub const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0, most: 0, since_look: 0 }
+        Self { gets: 0, frees: 0, bytes: 0, most: 0, due_bytes: TALLY_BYTES, since_look: 0 }
     }
 
     /// Cells that went into a bin.
     pub fn handed(&mut self, cells: u32, extent: &Extent) {
+        if !COUNTS {
+            return;
+        }
         self.bytes += i64::from(cells) * i64::from(extent.cell_bytes);
         self.most = self.most.max(self.bytes);
     }
@@ -53,6 +62,9 @@ impl Tally {
 
     /// Counts what came back to an extent since it was last looked at.
     pub fn settle(&mut self, extent: &mut Extent) {
+        if !COUNTS {
+            return;
+        }
         // What waited in the inbox may have been counted before it is put away.
         let back = extent.settled.saturating_sub(extent.out());
         extent.settled -= back;
@@ -62,7 +74,7 @@ impl Tally {
 
     /// Whether enough has gathered to be published.
     pub fn is_due(&self) -> bool {
-        self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= TALLY_BYTES
+        COUNTS && (self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= self.due_bytes)
     }
 
     /// Adds what is due to the ledger: bytes come and go much faster than requests where these are large.
@@ -92,10 +104,11 @@ impl Tally {
     /// What was in use at most comes first, then what is in use now.
     fn publish_bytes(&mut self) {
         let above = (self.most - self.bytes).max(0);
-        ledger::use_bytes(self.bytes + above);
+        let mut used = ledger::use_bytes(self.bytes + above);
         if above > 0 {
-            ledger::use_bytes(-above);
+            used = ledger::use_bytes(-above);
         }
+        self.due_bytes = (used / TALLY_PART).max(TALLY_BYTES);
         (self.bytes, self.most) = (0, 0);
     }
 }

@@ -307,7 +307,10 @@ impl ThreadHeap {
     unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
-        self.tally.settle(extent);
+        // Where no cell waits, none came back since somebody counted.
+        if !extent.list.is_null() {
+            self.tally.settle(extent);
+        }
         let (back, waiting) = (extent.list, extent.carved - extent.out());
         extent.list = null_mut();
         let stride = &mut self.pools[extent.class as usize].stride;

@@ -66,10 +66,12 @@ pub fn raise(key: Key, value: u64) {
     }
 }
 
-/// Adds to, or takes from, the bytes in use, and raises their peak.
+/// Adds to, or takes from, the bytes in use, and raises their peak. Returns how many that makes.
 #[inline]
-pub fn use_bytes(change: i64) {
-    if !cfg!(feature = "no-accounts") {
+pub fn use_bytes(change: i64) -> i64 {
+    if cfg!(feature = "no-accounts") {
+        0
+    } else {
         let slot = slot();
         let used =
             slot.cell(Key::HeapUsed).fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
@@ -77,6 +79,7 @@ pub fn use_bytes(change: i64) {
         if change > 0 && (used as i64) > 0 {
             raise(Key::HeapUsedPeak, used);
         }
+        used as i64
     }
 }
 
