@@ -124,6 +124,13 @@ macro_rules! methods {
             true
         }
 
+        /// Waits for the lock, at most for so many nanoseconds.
+        #[inline]
+        #[must_use]
+        pub fn lock_for(&$self, nanoseconds: u64) -> bool {
+            $self.try_lock() || $self.lock_until(processor::now().saturating_add(nanoseconds))
+        }
+
         /// As [`Self::lock`], for a caller who knows from where it was called.
         #[inline]
         pub fn lock_from(&$self, caller: usize) {

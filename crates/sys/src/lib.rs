@@ -1,7 +1,7 @@
 //! Raw system calls, clocks, pages; the one door to atomics
 #![no_std]
 
-#[cfg(test)]
+#[cfg(any(test, loom))]
 extern crate std;
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

@@ -1,0 +1,92 @@
+//! The calls of `sys/simplelock.h`.
+//!
+//! Invariant: no call touches a lock after it has given it up.
+//! Not here: what they do (`underbar_lock`), and the words of the contract (the header).
+
+use std::ffi::{c_int, c_long};
+
+use underbar_lock::SimpleLock;
+
+const EPERM: c_int = 1;
+const EBUSY: c_int = 16;
+const EINVAL: c_int = 22;
+const ETIMEDOUT: c_int = 110;
+
+/// `struct timespec` of C.
+#[repr(C)]
+pub struct Timespec {
+    seconds: i64,
+    nanoseconds: c_long,
+}
+
+/// simple_lock_init.
+///
+/// # Safety
+/// `lock` leads to eight bytes, aligned to four, that nobody uses as a lock at this moment. So for all calls, but that
+/// others may use it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simple_lock_init(lock: *mut SimpleLock) {
+    // SAFETY: the caller's promise.
+    unsafe { lock.write(SimpleLock::new()) }
+}
+
+/// Defines a C function that calls another one with the address it was called from as one more argument: who waits, and
+/// who gives up while others wait, is known by that.
+macro_rules! from_caller {
+    ($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?, $register:literal, $inner:ident) => {
+        $(#[$about])*
+        ///
+        /// # Safety
+        /// As [`simple_lock_init`].
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
+            core::arch::naked_asm!(concat!("mov ", $register, ", [rsp]"), "jmp {inner}", inner = sym $inner)
+        }
+    };
+}
+
+from_caller!(
+    /// simple_lock.
+    simple_lock(_lock: *const SimpleLock), "rsi", lock_from);
+from_caller!(
+    /// simple_unlock.
+    simple_unlock(_lock: *const SimpleLock) -> c_int, "rsi", unlock_from);
+from_caller!(
+    /// simple_timedlock.
+    simple_timedlock(_lock: *const SimpleLock, _until: *const Timespec) -> c_int, "rdx", lock_until_from);
+
+unsafe extern "C" fn lock_from(lock: *const SimpleLock, caller: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { (*lock).lock_from(caller) }
+}
+
+unsafe extern "C" fn unlock_from(lock: *const SimpleLock, caller: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    if unsafe { (*lock).unlock_from(caller) } { 0 } else { EPERM }
+}
+
+unsafe extern "C" fn lock_until_from(
+    lock: *const SimpleLock,
+    until: *const Timespec,
+    caller: usize,
+) -> c_int {
+    // SAFETY: the caller's promise; C's contract gives a time.
+    unsafe {
+        let Timespec { seconds, nanoseconds } = *until;
+        let Ok(nanoseconds @ 0..1_000_000_000) = u64::try_from(nanoseconds) else { return EINVAL };
+        let seconds = u64::try_from(seconds).unwrap_or(0);
+        let until = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        if (*lock).lock_until_from(until, caller) { 0 } else { ETIMEDOUT }
+    }
+}
+
+/// simple_trylock.
+///
+/// # Safety
+/// As [`simple_lock_init`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simple_trylock(lock: *const SimpleLock) -> c_int {
+    // SAFETY: the caller's promise.
+    if unsafe { (*lock).try_lock() } { 0 } else { EBUSY }
+}

@@ -1,0 +1,222 @@
+//! Simple locks that hold a value.
+//!
+//! Invariant: one guard of a lock at a time. A guard stays on the thread that took it.
+//! A panic under the lock does not poison it: the value is as the thread left it.
+//! Not here: how it waits (`underbar_lock`).
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// A value that one thread at a time may touch; eight bytes beside the value.
+///
+/// Uncontended, locking and unlocking are one compare-and-swap each. Threads that wait look for a short while, few at a
+/// time, then sleep; one that has waited for a millisecond has the lock reserved.
+#[derive(Default)]
+pub struct SimpleLock<T: ?Sized> {
+    raw: underbar_lock::SimpleLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock gives the value to one thread at a time, which may then move it away: so it must be Send; nobody has
+// two references at once, so it need not be Sync.
+unsafe impl<T: ?Sized + Send> Sync for SimpleLock<T> {}
+
+/// The right to touch the value of a [`SimpleLock`], until dropped.
+#[must_use = "the lock is given up at once if the guard is not kept"]
+pub struct Guard<'a, T: ?Sized> {
+    lock: &'a SimpleLock<T>,
+    /// It is given up by the thread that took it: accounts and the processor's number are that thread's.
+    here: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives shared references only.
+unsafe impl<T: ?Sized + Sync> Sync for Guard<'_, T> {}
+
+impl<T> SimpleLock<T> {
+    /// A free lock around a value.
+    #[must_use]
+    pub const fn new(value: T) -> Self {
+        Self { raw: underbar_lock::SimpleLock::new(), value: UnsafeCell::new(value) }
+    }
+
+    /// The value, when nobody else can have the lock any more.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> SimpleLock<T> {
+    /// Waits for the lock. A thread that holds it already waits for ever.
+    #[inline]
+    pub fn lock(&self) -> Guard<'_, T> {
+        self.raw.lock();
+        Guard { lock: self, here: PhantomData }
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.raw.try_lock().then(|| Guard { lock: self, here: PhantomData })
+    }
+
+    /// Waits for the lock, at most for so long.
+    pub fn try_lock_for(&self, time: Duration) -> Option<Guard<'_, T>> {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.raw.lock_for(time).then(|| Guard { lock: self, here: PhantomData })
+    }
+
+    /// The value, through a reference that nobody else has.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// Whether somebody holds it, at this moment.
+    pub fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+}
+
+impl<T: ?Sized> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard is the proof that this thread took the lock.
+        unsafe { self.lock.raw.unlock() };
+    }
+}
+
+impl<T: ?Sized> Deref for Guard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: one guard at a time.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for Guard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: one guard at a time, and `&mut self` excludes a second reference through it.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for SimpleLock<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("SimpleLock");
+        match self.try_lock() {
+            Some(guard) => out.field("value", &&*guard),
+            None => out.field("value", &format_args!("<locked>")),
+        };
+        out.finish()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Guard<'_, T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(out)
+    }
+}
+
+impl<T> From<T> for SimpleLock<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+/// The lock alone, as `lock_api` wants it.
+#[cfg(feature = "lock_api")]
+pub struct RawSimpleLock(underbar_lock::SimpleLock);
+
+// SAFETY: `lock` and `try_lock` succeed for one thread at a time, until `unlock`.
+#[cfg(feature = "lock_api")]
+unsafe impl lock_api::RawMutex for RawSimpleLock {
+    #[allow(clippy::declare_interior_mutable_const, reason = "lock_api makes each lock from it")]
+    const INIT: Self = Self(underbar_lock::SimpleLock::new());
+    type GuardMarker = lock_api::GuardNoSend;
+
+    #[inline]
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller took the lock.
+        unsafe { self.0.unlock() };
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    #[test]
+    fn one_guard_at_a_time_and_a_panic_leaves_the_lock_free() {
+        let lock = Arc::new(SimpleLock::new((0_u32, 0_u32)));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..10_000 {
+                        let mut pair = lock.lock();
+                        assert_eq!(pair.0, pair.1);
+                        pair.0 += 1;
+                        pair.1 += 1;
+                    }
+                });
+            }
+        });
+        let other = lock.clone();
+        let panicked = thread::spawn(move || {
+            let _guard = other.lock();
+            std::panic::resume_unwind(Box::new("on purpose"));
+        });
+        assert!(panicked.join().is_err());
+        assert_eq!(lock.try_lock().map(|pair| *pair), Some((40_000, 40_000)));
+    }
+
+    #[test]
+    fn a_held_lock_is_not_taken_and_says_so() {
+        let lock = SimpleLock::new("value".to_owned());
+        let guard = lock.lock();
+        assert!(lock.is_locked() && lock.try_lock().is_none());
+        assert!(lock.try_lock_for(Duration::from_millis(1)).is_none());
+        assert_eq!(format!("{lock:?}"), "SimpleLock { value: <locked> }");
+        drop(guard);
+        assert_eq!(format!("{lock:?}"), "SimpleLock { value: \"value\" }");
+        assert_eq!(lock.into_inner(), "value");
+    }
+
+    #[test]
+    fn eight_bytes_beside_the_value() {
+        assert_eq!(size_of::<SimpleLock<u64>>(), 16);
+        assert_eq!(size_of::<SimpleLock<()>>(), 8);
+    }
+
+    #[cfg(feature = "lock_api")]
+    #[test]
+    fn guards_of_other_crates_hold_it() {
+        let table = crate::Mutex::new(vec![1, 2, 3]);
+        {
+            let mut first = crate::MutexGuard::map(table.lock(), |table| &mut table[0]);
+            *first = 7;
+            assert!(table.try_lock().is_none());
+        }
+        assert_eq!(*table.lock(), [7, 2, 3]);
+    }
+}
