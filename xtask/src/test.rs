@@ -63,8 +63,12 @@ pub fn everything(flags: &Flags, sum: &mut Sum) {
 }
 
 /// Faults that the sources plant on request, by package; each test of a model must fail then, and says so by passing.
-const PLANTED: [(&str, &[&str]); 2] = [
+const PLANTED: [(&str, &[&str]); 3] = [
     ("underbar-sys", &["relaxed_unlock", "forgotten_sleeper"]),
+    (
+        "underbar-lock",
+        &["relaxed_release", "forgotten_sleeper", "reservation_dropped", "common_room", "kept_wake"],
+    ),
     ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave"]),
 ];
 
