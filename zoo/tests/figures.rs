@@ -253,7 +253,7 @@ fn a_killed_program_s_figures_keep_their_bound() {
         let sizes = if size == 0 { 33 } else { 1 };
         let lists = if size == 0 { sizes * 256 } else { 4096 / size.max(16) + 1 };
         between(&account, Key::HeapGets, gets.saturating_sub(1024 + lists)..=gets);
-        let slack = 64 * 1024 + 8192 * sizes;
+        let slack = (held / 64).max(64 * 1024) + 8192 * sizes;
         between(&account, Key::HeapUsed, held.saturating_sub(slack)..=held + slack);
         between(&account, Key::HeapUsedPeak, held.saturating_sub(slack)..=held + slack);
     }

@@ -30,7 +30,13 @@ pub struct Tally {
     /// Change of the bytes in use.
     pub bytes: i64,
     /// The most that `bytes` was since it was published, cells that wait in bins included.
-    pub most: i64,
+    most: i64,
+    /// Until something is published: the most bytes in use, exactly, when a look was taken; how many waited in bins then,
+    /// and how many do at the end. A program that has used little gave most of it back before it ends.
+    seen: i64,
+    waited: i64,
+    left: i64,
+    is_first: bool,
     /// Bytes to gather.
     due_bytes: i64,
     /// Requests and cells published since memory was last asked for.
@@ -40,7 +46,18 @@ pub struct Tally {
 impl Tally {
     /// Nothing counted.
     pub const fn new() -> Self {
-        Self { gets: 0, frees: 0, bytes: 0, most: 0, due_bytes: TALLY_BYTES, since_look: 0 }
+        Self {
+            gets: 0,
+            frees: 0,
+            bytes: 0,
+            most: 0,
+            seen: 0,
+            waited: 0,
+            left: 0,
+            is_first: true,
+            due_bytes: TALLY_BYTES,
+            since_look: 0,
+        }
     }
 
     /// Cells that went into a bin.
@@ -52,12 +69,23 @@ impl Tally {
         self.most = self.most.max(self.bytes);
     }
 
-    /// Takes back cells that were in a bin and were not got. Those that waited when most was in use are taken to be
-    /// the same: a program that gets its storage and then gives it back leaves just these.
+    /// Whether a look at the bins is worth it: nothing was published yet, and more is out than ever.
+    pub fn wants_look(&self) -> bool {
+        COUNTS && self.is_first && self.bytes == self.most
+    }
+
+    /// Takes note of what is in use exactly, when so many bytes wait in bins.
+    pub fn look(&mut self, waiting: i64) {
+        self.seen = self.seen.max(self.bytes - waiting);
+        self.waited = waiting;
+    }
+
+    /// Takes back cells that were in a bin and were not got.
     pub fn unhanded(&mut self, cells: u32, extent: &Extent) {
         let bytes = i64::from(cells) * i64::from(extent.cell_bytes);
         self.bytes -= bytes;
         self.most -= bytes;
+        self.left += bytes;
     }
 
     /// Counts what came back to an extent since it was last looked at.
@@ -103,12 +131,19 @@ impl Tally {
 
     /// What was in use at most comes first, then what is in use now.
     fn publish_bytes(&mut self) {
-        let above = (self.most - self.bytes).max(0);
+        // What waited at the last look and does not at the end was got after it, and may have been in use at one time with
+        // all the rest.
+        let most = if self.is_first && self.seen > 0 {
+            self.most.min(self.seen + (self.waited - self.left).max(0))
+        } else {
+            self.most
+        };
+        let above = (most - self.bytes).max(0);
         let mut used = ledger::use_bytes(self.bytes + above);
         if above > 0 {
             used = ledger::use_bytes(-above);
         }
         self.due_bytes = (used / TALLY_PART).max(TALLY_BYTES);
-        (self.bytes, self.most) = (0, 0);
+        (self.bytes, self.most, self.left, self.is_first) = (0, 0, 0, false);
     }
 }

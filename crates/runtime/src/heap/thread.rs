@@ -292,6 +292,9 @@ impl ThreadHeap {
                     (*extent).settled += count;
                     self.pools[class].handed = count;
                     self.tally.handed(count, &*extent);
+                    if self.tally.wants_look() {
+                        self.look(class, count);
+                    }
                     if self.tally.is_due() {
                         self.tally.publish_due();
                     }
@@ -301,6 +304,43 @@ impl ThreadHeap {
                 self.now_full(class, extent);
             }
         }
+    }
+
+    /// Counts what came back to the extents of a class.
+    unsafe fn settle_extents(&mut self, class: usize) {
+        let pool = self.pools[class];
+        // SAFETY: extents in our pools are live and ours.
+        unsafe {
+            if !pool.current.is_null() {
+                self.tally.settle(&mut *pool.current);
+            }
+            for head in [pool.partial, pool.full] {
+                let mut at = head;
+                while !at.is_null() {
+                    self.tally.settle(&mut *at);
+                    at = (*at).next;
+                }
+            }
+        }
+    }
+
+    /// Counts the cells that wait in bins, and those that came back. A list for the bin of this class was just handed out: all but one of its cells
+    /// wait.
+    #[cold]
+    #[inline(never)]
+    unsafe fn look(&mut self, filled: usize, count: u32) {
+        let mut waiting = i64::from(count - 1) * i64::from(CELL_BYTES[filled]);
+        for class in 1..CLASSES {
+            let mut cell = *self.bin(class);
+            while !cell.is_null() {
+                waiting += i64::from(CELL_BYTES[class]);
+                // SAFETY: cells in a bin are free, and ours.
+                cell = unsafe { (*cell).next.get() };
+            }
+            // SAFETY: the contract above.
+            unsafe { self.settle_extents(class) };
+        }
+        self.tally.look(waiting);
     }
 
     /// All cells that came back to an extent, or else new ones.
@@ -547,16 +587,7 @@ impl ThreadHeap {
                 let pool = &mut self.pools[class];
                 self.tally.gets += pool.handed - left;
                 pool.handed = 0;
-                if !extent.is_null() {
-                    self.tally.settle(&mut *extent);
-                }
-                for head in [pool.partial, pool.full] {
-                    let mut at = head;
-                    while !at.is_null() {
-                        self.tally.settle(&mut *at);
-                        at = (*at).next;
-                    }
-                }
+                self.settle_extents(class);
             }
         }
         self.tally.publish();
