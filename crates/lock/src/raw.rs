@@ -35,6 +35,8 @@ const S: u32 = 4;
 
 /// Whoever waits for longer than this has the lock reserved, in nanoseconds.
 const STARVED_NS: u64 = 1_000_000;
+/// In a hint: somebody wants to know, so the next holder says it.
+const ASKED: u32 = 1 << 30;
 /// In a hint: somebody has seen that the holder does not run.
 const OFF: u32 = 1 << 31;
 
@@ -57,8 +59,8 @@ pub struct SmallLock {
 #[repr(C)]
 pub struct SimpleLock {
     word: Word,
-    /// Processor of the holder and one, or 0; with [`OFF`]. Written by the holder, and marked by those who look;
-    /// relaxed: a hint that may be wrong.
+    /// Processor of the holder and one, or [`ASKED`]; with [`OFF`]. 0 until somebody wants to know: a lock that nobody
+    /// waits for need not say it. Written by the holder, and marked by those who look; relaxed: a hint that may be wrong.
     hint: AtomicU32,
 }
 
@@ -189,9 +191,8 @@ impl SimpleLock {
         self,
         Some(&self.hint),
         {
-            let processor = processor::this();
-            if processor != 0 {
-                self.hint.store(processor, Ordering::Relaxed);
+            if self.hint.load(Ordering::Relaxed) != 0 {
+                self.hint.store(processor::this(), Ordering::Relaxed);
             }
         },
         hint: AtomicU32::new(0)
@@ -306,6 +307,9 @@ impl Word {
                 let holder = hint.load(Ordering::Relaxed);
                 if holder & OFF != 0 {
                     break false;
+                }
+                if holder == 0 {
+                    let _ = hint.compare_exchange(0, ASKED, Ordering::Relaxed, Ordering::Relaxed);
                 }
                 if holder == this && seen & L != 0 {
                     // It took the lock on this processor, on which I run: so it does not. Whoever else looks may know.
