@@ -16,54 +16,50 @@ unsafe extern "C" {
     fn kill(process: i32, signal: i32) -> i32;
 }
 
-/// Two threads meet at a lock; whoever gets it last frees its memory at once. If giving it up touched it afterwards, the
-/// other thread would be killed.
+/// Two threads meet at a lock; whoever gets it last frees its memory there and then. If giving it up touched it
+/// afterwards, the other thread would be killed.
 #[test]
 fn its_memory_may_go_as_soon_as_the_next_holder_has_it() {
-    const ROUNDS: usize = 3_000;
+    const ROUNDS: u64 = 5_000;
     static PLACE: AtomicPtr<SimpleLock> = AtomicPtr::new(core::ptr::null_mut());
-    static DONE: AtomicU64 = AtomicU64::new(0);
+    /// Rounds that the second thread has ended.
+    static ENDED: AtomicU64 = AtomicU64::new(0);
     thread::scope(|scope| {
-        for which in 0..2_u64 {
-            scope.spawn(move || {
-                for round in 0..ROUNDS as u64 {
-                    let lock = loop {
-                        let lock = PLACE.load(Ordering::Acquire);
-                        if !lock.is_null() && DONE.load(Ordering::Acquire) >= 2 * round + 2 {
-                            break lock;
-                        }
-                        if which == 0 && DONE.load(Ordering::Acquire) == 4 * round {
-                            // The page of this round; zeros are a free lock.
-                            let page = syscall::map_anonymous(4096).expect("memory");
-                            PLACE.store(page.cast(), Ordering::Release);
-                            DONE.fetch_add(2, Ordering::AcqRel);
-                        }
-                        if !lock.is_null() && DONE.load(Ordering::Acquire) >= 4 * round + 2 {
-                            break PLACE.load(Ordering::Acquire);
-                        }
-                        thread::yield_now();
-                    };
-                    // SAFETY: the page is there until the second of the two has had the lock.
-                    let second = unsafe {
-                        (*lock).lock();
-                        let word = lock.cast::<u64>().add(1);
-                        *word += 1;
-                        let second = *word == 2;
-                        assert!((*lock).unlock());
-                        second
-                    };
-                    if second {
-                        // SAFETY: both have had it. The other one may still be on its way out of `unlock`.
-                        unsafe { syscall::munmap(lock.cast(), 4096) }.expect("unmapped");
-                        PLACE.store(core::ptr::null_mut(), Ordering::Release);
-                        DONE.fetch_add(2, Ordering::AcqRel);
-                    }
-                    while DONE.load(Ordering::Acquire) < 4 * (round + 1) {
+        scope.spawn(|| {
+            for round in 0..ROUNDS {
+                // Zeros are a free lock; this thread holds it before the other one knows of it.
+                let lock: *mut SimpleLock = syscall::map_anonymous(4096).expect("memory").cast();
+                // SAFETY: the page is there until the other thread has the lock, which is after this one gave it up.
+                unsafe {
+                    (*lock).lock();
+                    PLACE.store(lock, Ordering::Release);
+                    for _ in 0..round % 200 {
                         core::hint::spin_loop();
                     }
+                    assert!((*lock).unlock());
                 }
-            });
-        }
+                while ENDED.load(Ordering::Acquire) <= round {
+                    core::hint::spin_loop();
+                }
+            }
+        });
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                let lock = loop {
+                    let lock = PLACE.swap(core::ptr::null_mut(), Ordering::Acquire);
+                    if !lock.is_null() {
+                        break lock;
+                    }
+                    core::hint::spin_loop();
+                };
+                // SAFETY: the page is there until this thread, which has the lock, takes it away.
+                unsafe {
+                    (*lock).lock();
+                    syscall::munmap(lock.cast(), 4096).expect("unmapped");
+                }
+                ENDED.fetch_add(1, Ordering::Release);
+            }
+        });
     });
 }
 
