@@ -213,6 +213,27 @@ fn little_address_space_is_enough() {
 }
 
 #[test]
+fn few_descriptors_are_enough() {
+    // With 3 there is no loader that could open a library, ours included.
+    for limit in 4..=8 {
+        for way in WAYS {
+            let line = line(way, &[text(&program("exit3"))]).join(" ");
+            let result =
+                left(Command::new("/bin/sh").args(["-c", &format!("ulimit -n {limit}; exec {line}")]));
+            assert_eq!(
+                (code(result.status), result.output.as_str(), result.error.as_str()),
+                (3, "a line on standard output\n", "a line on standard error\n"),
+                "{way:?} with {limit}"
+            );
+        }
+        // What is not there is still said.
+        let line = line(Way::Wrapped, &["/no/such/program"]).join(" ");
+        let result = left(Command::new("/bin/sh").args(["-c", &format!("ulimit -n {limit}; exec {line}")]));
+        assert_eq!(code(result.status), 127, "{}", result.error);
+    }
+}
+
+#[test]
 fn exec_keeps_the_process() {
     let mut running = Running::start(&mut command(Way::Replaced, &[text(&program("signals"))]));
     assert_eq!(running.line(), format!("ready {}", running.child.id()));
