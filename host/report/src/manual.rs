@@ -14,7 +14,7 @@ use crate::steps::STEPS;
 pub fn exactness(exactness: Exactness) -> String {
     match exactness {
         Exactness::Exact => "exact".to_owned(),
-        Exactness::Within(bound) => format!("within {bound}"),
+        Exactness::Within(bound) => format!("within a bound: {bound}"),
         Exactness::Sampled => "sampled".to_owned(),
     }
 }
