@@ -61,7 +61,6 @@ type Create = unsafe extern "C" fn(*mut usize, *const Attributes, Start, *mut c_
 
 /// `pthread_attr_t` of glibc on x86-64.
 #[repr(C)]
-#[derive(Clone, Copy)]
 pub struct Attributes([u64; 7]);
 
 struct Stacks {
@@ -169,13 +168,11 @@ unsafe fn size_and_attributes(
         let get_stack: unsafe extern "C" fn(*const Attributes, *mut usize, *mut usize) -> c_int =
             core::mem::transmute(addresses[3]);
         let own = own.as_mut_ptr();
-        own.write(Attributes([0; 7]));
         let mut default = 0;
         if init(own) != 0 || get_size(own, &raw mut default) != 0 {
             return (0, given);
         }
         let mut size = default;
-        let mut is_set = false;
         if !given.is_null() {
             let (mut address, mut length) = (0_usize, 0_usize);
             if get_stack(given, &raw mut address, &raw mut length) != 0
@@ -184,25 +181,15 @@ unsafe fn size_and_attributes(
             {
                 return (0, given);
             }
-            let (unset, mut set) = (*own, *own);
-            set_size(&raw mut set, default);
-            is_set = has_a_size(&*given, &unset, &set);
             own.copy_from(given, 1);
         }
         let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
-        if wanted == 0 || size != default || is_set {
+        if wanted == 0 || size != default {
             return (size, given);
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
         if set_size(own, size) == 0 { (size, own) } else { (default, given) }
     }
-}
-
-/// Whether the program has set a size, and be it the default: then the attributes are not in that place what they are
-/// where nobody has. glibc has no question for it, so the place is where two of our own differ.
-fn has_a_size(given: &Attributes, unset: &Attributes, set: &Attributes) -> bool {
-    let places = given.0.iter().zip(&unset.0).zip(&set.0);
-    places.filter(|((_, unset), set)| unset != set).any(|((given, unset), _)| given != unset)
 }
 
 /// The least stack that is safe as far as is known: what the C library needs for itself and thread-local storage,

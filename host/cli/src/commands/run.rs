@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
-use underbar_report::model::file_name;
 use underbar_report::le;
+use underbar_report::model::file_name;
 
 use crate::runner::{Finished, Runner};
 use crate::say::Kind;
