@@ -41,11 +41,14 @@ fn dependencies(sum: &mut Sum) {
     budget::check(sum);
 }
 
-/// Known vulnerabilities. They can only be checked against RustSec's database, so where that cannot be had this is
-/// said in capitals; it is no skipped test, since a project must be testable without a network.
+/// Known vulnerabilities. They can only be checked against RustSec's database, so where cargo-deny or the database cannot
+/// be had this is said in capitals, here and in the last line; it is no skipped test, since a project must be testable
+/// without a network.
 fn advisories(sum: &mut Sum) {
     if on_path("cargo-deny").is_none() {
-        println!("NOT CHECKED: advisories of the RustSec database; cargo-deny is not installed");
+        sum.not_checked(
+            "advisories of the RustSec database; cargo-deny is not installed (cargo install cargo-deny)",
+        );
         println!("checked instead: the crates that deny.toml refuses, and the versions that are there twice");
         duplicates();
         return;
@@ -54,7 +57,7 @@ fn advisories(sum: &mut Sum) {
         let held = succeeds(&mut cargo(&["deny", "--workspace", "check", "--disable-fetch", "advisories"]));
         sum.check("cargo deny check advisories", held);
     } else {
-        println!("NOT CHECKED: advisories; the RustSec database could not be fetched");
+        sum.not_checked("advisories; cargo-deny is there, but the RustSec database could not be fetched");
         duplicates();
     }
 }

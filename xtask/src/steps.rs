@@ -1,6 +1,7 @@
 //! Steps: commands that are run one after another, named and with their durations, and the sum of what they found.
 //!
-//! Invariant: passed + failed + skipped == checks and tests that a run knows of. Skipping is never silent.
+//! Invariant: passed + failed + skipped + not checked == checks and tests that a run knows of. None of the last two is
+//! silent.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -18,6 +19,8 @@ pub struct Sum {
     pub skipped: Vec<String>,
     /// Names of failed steps, for the end of a long log.
     pub failures: Vec<String>,
+    /// What could not be checked for want of something outside of the project, and fails nobody for it.
+    pub unchecked: Vec<String>,
 }
 
 impl Sum {
@@ -37,16 +40,35 @@ impl Sum {
         self.skipped.push(reason);
     }
 
-    /// Prints what failed and what was skipped, then the one closing line; true when the run is green.
+    /// Says, now and once more at the end, what could not be checked here.
+    pub fn not_checked(&mut self, what: &str) {
+        println!("NOT CHECKED: {what}");
+        self.unchecked.push(what.to_owned());
+    }
+
+    /// Prints what failed, what was skipped and what could not be checked, then the one closing line; true when the run
+    /// is green.
     pub fn close(&self, require_all: bool) -> bool {
+        for what in &self.unchecked {
+            println!("NOT CHECKED: {what}");
+        }
         for name in &self.failures {
             println!("FAILED: {name}");
         }
         for reason in &self.skipped {
             println!("SKIPPED{}: {reason}", if require_all { " (and all are required)" } else { "" });
         }
-        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len());
+        println!("{}", self.closing_line());
         self.failed == 0 && (!require_all || self.skipped.is_empty())
+    }
+
+    fn closing_line(&self) -> String {
+        let mut line =
+            format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len());
+        if !self.unchecked.is_empty() {
+            line += &format!(", {} NOT CHECKED", self.unchecked.len());
+        }
+        line
     }
 }
 
@@ -155,6 +177,16 @@ mod tests {
         sum.check("three", false);
         assert!(!sum.close(false));
         assert_eq!((sum.passed, sum.failed, sum.skipped.len()), (1, 1, 1));
+    }
+
+    #[test]
+    fn what_could_not_be_checked_stands_in_the_last_line() {
+        let mut sum = Sum::default();
+        sum.check("one", true);
+        assert_eq!(sum.closing_line(), "1 passed, 0 failed, 0 skipped");
+        sum.not_checked("advisories");
+        assert_eq!(sum.closing_line(), "1 passed, 0 failed, 0 skipped, 1 NOT CHECKED");
+        assert!(sum.close(true));
     }
 
     #[test]

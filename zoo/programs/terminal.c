@@ -7,7 +7,8 @@
    alone:     the same by signals to the job's process alone: TSTP, CONT, TERM.
    hangup:    COMMAND is the leader of the terminal's session, as in a window of its own, and its output is a pipe;
               the terminal goes away, then TERM. The kernel tells the leader only, by HUP and CONT.
-   Nothing waits for time but for the 30 seconds after which a test that hangs fails. */
+   Nothing waits for time but for the 30 seconds after which a test that hangs fails. However this program ends, the
+   job ends with it: it listens for signals, and after a hangup nobody else would send one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -49,8 +51,10 @@ static void expect(int terminal, const char *text) {
 /* The shell: session leader with the terminal; the job gets a process group of its own. */
 static int shell(char **command, int tell_job, int go_on, int alone) {
     signal(SIGTTOU, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     pid_t job = fork();
     if (!job) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         setpgid(0, 0);
         tcsetpgrp(0, getpgrp());
         signal(SIGTTOU, SIG_DFL);
@@ -89,6 +93,7 @@ static int hangup(char **command) {
     pid_t job = forkpty(&terminal, 0, 0, 0);
     if (job < 0) return 91;
     if (!job) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(output[1], 1);
         close(output[0]);
         close(output[1]);

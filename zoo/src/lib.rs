@@ -18,7 +18,8 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
+use underbar_sys::signal::{Disposition, name, set_disposition};
 
 /// The folder of what tests build, in the target folder: on a file system that allows programs.
 ///
@@ -180,9 +181,21 @@ pub struct Left {
 /// The command without the variables that are for the tests themselves: a user has none of them, and some tests
 /// look for what is left of underbar in a program's environment.
 fn as_user(command: &mut Command) -> &mut Command {
+    as_in_the_foreground();
     ["UNDERBAR_BIN", "UNDERBAR_SKIPS", "UNDERBAR_REQUIRE_ALL"]
         .iter()
         .fold(command, |command, name| command.env_remove(name))
+}
+
+/// A shell without job control starts what runs in the background with INT and QUIT ignored, and what is ignored
+/// stays so in programs that are started: tests that wait for either would hang.
+fn as_in_the_foreground() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in [name::INT, name::QUIT] {
+            set_disposition(signal, Disposition::Default).expect("a signal that has a default");
+        }
+    });
 }
 
 /// Runs a command to its end.

@@ -123,6 +123,45 @@ fn the_report_comes_after_the_program_on_standard_error_only() {
 }
 
 #[test]
+fn the_report_goes_where_the_options_say() {
+    let folder = scratch("message-file");
+    let option = format!("MSGFILE({}/%e-%h-of-%p)", text(&folder));
+    let exit3 = program("exit3");
+    let bare = left(&mut command(Way::Bare, &[text(&exit3)]));
+    let run = |flags: &[&str]| {
+        left(Command::new(underbar()).arg("run").args(flags).args(["--opts", &option, "--"]).arg(&exit3))
+    };
+    let files = || {
+        let names = fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("a file").path());
+        let files: Vec<_> = names.collect();
+        let text = files.iter().map(|path| fs::read_to_string(path).expect("text")).collect::<String>();
+        files.iter().for_each(|path| fs::remove_file(path).expect("removed"));
+        (files, text)
+    };
+    assert_eq!(run(&[]), bare);
+    let (paths, report) = files();
+    assert!(paths.len() == 1 && text(&paths[0]).contains("/exit3-"), "{paths:?}");
+    assert!(report.contains("exit3: exit 3"), "{report}");
+    // What is asked for at the command itself is stronger.
+    let result = run(&["-q"]);
+    assert_eq!((result, files().0.len()), (bare.clone(), 0));
+    let other = scratch("message-file-not").join("other");
+    let result = run(&["-o", text(&other)]);
+    assert_eq!((result, files().0.len()), (bare.clone(), 0));
+    assert!(fs::read_to_string(&other).expect("the report").contains("exit3: exit 3"));
+    // Where it cannot be written, that is said, and the report is not lost.
+    let nowhere = ["run", "--opts", "MSGFILE(/no/such/folder/x)", "--"];
+    let result = left(Command::new(underbar()).args(nowhere).arg(&exit3));
+    assert_eq!(code(result.status), 3);
+    assert!(
+        result.error.contains("warning: the report could not be written to /no/such"),
+        "{}",
+        result.error
+    );
+    assert!(result.error.contains("exit3: exit 3"), "{}", result.error);
+}
+
+#[test]
 fn a_report_that_cannot_be_written_changes_no_exit_code() {
     let exit3 = program("exit3");
     let result = left(Command::new(underbar()).args(["run", "-o", "/no/such/folder/x", "--"]).arg(&exit3));
@@ -209,6 +248,27 @@ fn little_address_space_is_enough() {
             "{way:?}"
         );
         assert_eq!(result.error, "a line on standard error\n");
+    }
+}
+
+#[test]
+fn few_descriptors_are_enough() {
+    // With 3 there is no loader that could open a library, ours included.
+    for limit in 4..=8 {
+        for way in WAYS {
+            let line = line(way, &[text(&program("exit3"))]).join(" ");
+            let result =
+                left(Command::new("/bin/sh").args(["-c", &format!("ulimit -n {limit}; exec {line}")]));
+            assert_eq!(
+                (code(result.status), result.output.as_str(), result.error.as_str()),
+                (3, "a line on standard output\n", "a line on standard error\n"),
+                "{way:?} with {limit}"
+            );
+        }
+        // What is not there is still said.
+        let line = line(Way::Wrapped, &["/no/such/program"]).join(" ");
+        let result = left(Command::new("/bin/sh").args(["-c", &format!("ulimit -n {limit}; exec {line}")]));
+        assert_eq!(code(result.status), 127, "{}", result.error);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The library finds a place, or the program runs plain: folders absent, closed, or without the right to run
-//! code.
+//! Places in the file system. The library finds one, or the program runs plain: folders absent, closed, or without the
+//! right to run code. Options come from the files of the system, of the user, and beside the program, and from no other.
 
 use std::fs;
 use std::path::Path;
@@ -100,4 +100,95 @@ fn where_no_folder_allows_code_memory_does() {
         "{}",
         result.error
     );
+}
+
+/// `underbar options --json` or the like in a mount namespace in which this shell code has set files up; /etc is a copy
+/// on top of the machine's own.
+fn with_own_etc(setup: &str, line: &str) -> Option<underbar_zoo::Left> {
+    let what = "options of the whole system";
+    if !is_superuser_or_skips(what) {
+        return None;
+    }
+    let over = "mkdir /tmp/up /tmp/work && mount -t overlay -o lowerdir=/etc,upperdir=/tmp/up,workdir=/tmp/work none /etc";
+    // Without overlays, a folder with nothing but what programs need to start.
+    let copy = "cp -a /etc/ld.so.cache /etc/passwd /etc/group /tmp/ && mount -t tmpfs none /etc && \
+                cp -a /tmp/ld.so.cache /tmp/passwd /tmp/group /etc/";
+    let with = |line: &str| {
+        let mount = format!(
+            "mount -t tmpfs -o mode=1777 none /tmp && {{ {{ {over}; }} 2>/dev/null || {{ {copy}; }}; }}"
+        );
+        let script = format!(
+            "{mount} && {setup} && unset UNDERBAR_OPTS && export XDG_CONFIG_HOME=/tmp/config && {line}"
+        );
+        left(Command::new("unshare").args(["-m", "sh", "-c", &script]))
+    };
+    if code(with("true").status) != 0 {
+        skip(&format!("{what}: mounting is not allowed here"));
+        return None;
+    }
+    Some(with(line))
+}
+
+#[test]
+fn options_of_the_whole_system_are_the_weakest_layer() {
+    let program = program("loaded");
+    let setup = format!(
+        "mkdir -p /tmp/config/underbar /tmp/there /tmp/else && cp {} /tmp/there/loaded && \
+         echo 'HEAP(1M,2M),STACK(3M,1M),THREADSTACK(ON,5M,1M)' > /etc/underbar.opts && \
+         echo 'STACK(4M),[loaded]HEAP(,6M)' > /tmp/config/underbar/opts && \
+         echo 'THREADSTACK(ON,7M)' > /tmp/there/underbar.opts",
+        text(&program)
+    );
+    let run = format!("{} run --json -- ", text(underbar()));
+    let options = |line: &str| {
+        let result = with_own_etc(&setup, line)?;
+        assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
+        let report: serde_json::Value = serde_json::from_str(&result.error).expect("a report");
+        let in_force = report["options"]["in_force"].as_array().expect("options").clone();
+        Some(move |name: &str| {
+            let option = in_force
+                .iter()
+                .find(|option| option["option"].as_str().is_some_and(|text| text.starts_with(name)))
+                .expect("the option");
+            let text = |key: &str| option[key].as_str().expect("text").to_owned();
+            (text("option"), text("where_set"))
+        })
+    };
+    let Some(elsewhere) = options(&format!("cd /tmp/else && {run} /tmp/there/loaded")) else { return };
+    let (stack, thread) = (elsewhere("STACK("), elsewhere("THREADSTACK("));
+    assert!(stack.0.starts_with("STACK(4194304,1048576"), "{stack:?}");
+    assert!(thread.0.starts_with("THREADSTACK(ON,7340032,1048576"), "{thread:?}");
+    assert!(elsewhere("HEAP(").0.starts_with("HEAP(1048576,6291456"), "{:?}", elsewhere("HEAP("));
+    // What lies in the current directory is nobody's wish.
+    let here = options(&format!("cd /tmp/there && {run} ./loaded")).expect("as before");
+    let thread = here("THREADSTACK(");
+    assert_eq!(thread.1, "/etc/underbar.opts");
+    assert!(thread.0.starts_with("THREADSTACK(ON,5242880,1048576"), "{thread:?}");
+}
+
+#[test]
+fn options_of_the_whole_system_that_others_can_write_are_left_out() {
+    for (setup, reason) in [("chmod 666", "others can write it"), ("chown 1234", "others can write it")] {
+        let setup = format!("echo 'HEAP(1M)' > /etc/underbar.opts && {setup} /etc/underbar.opts");
+        let run = format!("{} run -- {}", text(underbar()), text(&program("loaded")));
+        let Some(result) = with_own_etc(&setup, &run) else { return };
+        assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
+        assert!(result.error.contains("options file /etc/underbar.opts was left out"), "{}", result.error);
+        assert!(result.error.contains(reason), "{}", result.error);
+        assert!(!result.error.contains("HEAP(1M"), "{}", result.error);
+    }
+}
+
+#[test]
+fn an_options_file_that_nobody_asked_for_and_that_is_no_file_keeps_no_program_waiting() {
+    // A pipe of that name would be read for ever.
+    let folder = scratch("pipe-for-options");
+    fs::create_dir(folder.join("underbar")).expect("a folder");
+    let made = Command::new("mkfifo").arg(folder.join("underbar/opts")).status().expect("mkfifo");
+    assert!(made.success());
+    let mut run = Command::new("timeout");
+    run.args(["-k", "1", "20"]).arg(underbar()).args(["run", "--"]).arg(program("loaded"));
+    let result = left(run.env("XDG_CONFIG_HOME", &folder).env_remove("LD_PRELOAD"));
+    assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
+    assert!(result.error.contains("underbar/opts was left out: it is no file"), "{}", result.error);
 }

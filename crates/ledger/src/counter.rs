@@ -14,6 +14,8 @@ pub struct Counter {
     pub label: &'static str,
     /// What the figure counts.
     pub unit: Unit,
+    /// Who writes it.
+    pub writer: Writer,
     /// How far the figure can be trusted while the process runs.
     pub live: Exactness,
     /// How far it can be trusted after the process was killed without a chance to settle it.
@@ -43,6 +45,44 @@ impl Unit {
             Unit::Bytes => "bytes",
             Unit::Count => "count",
             Unit::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
+/// Who writes a figure. Always a thread of the process that the slot belongs to, with relaxed atomics; others only read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The first thread, when the library is loaded, before the program's own code.
+    Start,
+    /// Each thread adds what it has gathered, from time to time and when it ends.
+    Gathered,
+    /// The thread whose request it is about, within that request.
+    Request,
+    /// The thread that holds the lock of the heap's space.
+    SpaceLock,
+    /// The thread that holds the lock of the list of stacks: at the start and end of threads, and of the process.
+    StacksLock,
+    /// The thread that looks at the process's memory, one at a time.
+    Look,
+    /// The thread that obeys a live change.
+    Obeyed,
+    /// The thread that starts a program, before it does.
+    Follow,
+}
+
+impl Writer {
+    /// The words for it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Writer::Start => "the first thread, at its start",
+            Writer::Gathered => "each thread, what it has gathered",
+            Writer::Request => "the thread that asks, at once",
+            Writer::SpaceLock => "the holder of the heap's lock",
+            Writer::StacksLock => "the holder of the stacks' lock",
+            Writer::Look => "the thread that looks",
+            Writer::Obeyed => "the thread that obeys",
+            Writer::Follow => "the thread that starts a program",
         }
     }
 }

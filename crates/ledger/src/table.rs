@@ -6,7 +6,7 @@
 use crate::counter::{
     Counter,
     Exactness::{self, Exact, Sampled, Within},
-    Fold, Unit,
+    Fold, Unit, Writer,
 };
 
 /// What may be missing from gets and frees while a process runs or after it was killed: a thread counts gets when
@@ -18,7 +18,7 @@ const BATCH: Exactness = Within(
 );
 
 macro_rules! counters {
-    ($($name:ident = $key:literal, $label:literal, $unit:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
+    ($($name:ident = $key:literal, $label:literal, $unit:ident, by $writer:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
         /// Names of the counters, in the order of their places in a slot.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(usize)]
@@ -28,7 +28,7 @@ macro_rules! counters {
         pub static TABLE: [Counter; COUNTERS] = TABLE_CONST;
 
         const TABLE_CONST: [Counter; COUNTERS] = [$(Counter {
-            key: $key, label: $label, unit: Unit::$unit, live: $live, killed: $killed,
+            key: $key, label: $label, unit: Unit::$unit, writer: Writer::$writer, live: $live, killed: $killed,
             fold: Fold::$fold, meaning: $meaning,
         }),*];
 
@@ -41,91 +41,91 @@ macro_rules! counters {
 }
 
 counters! {
-    HeapGets = "heap.gets", "Successful Get Heap requests", Count, live BATCH, killed BATCH, Sum,
+    HeapGets = "heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
         "Requests for heap storage that were served: malloc and its relatives, operator new, and a realloc that had to move.";
-    HeapFrees = "heap.frees", "Successful Free Heap requests", Count, live BATCH, killed BATCH, Sum,
+    HeapFrees = "heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
         "Elements and cells given back by the program.";
-    HeapUsed = "heap.used", "Heap storage in use", Bytes, live BATCH, killed BATCH, Sum,
+    HeapUsed = "heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum,
         "Bytes of cells and elements that the program holds now, rounded as the heap rounds them.";
-    HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, live BATCH, killed BATCH, Max,
+    HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, by Gathered, live BATCH, killed BATCH, Max,
         "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, but for packing.";
-    HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, live Exact, killed Exact, Sum,
+    HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments got from the kernel for the heap, the initial one included; each was a kernel call of its own.";
-    HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, live Exact, killed Exact, Sum,
+    HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments given back to the kernel while the program ran.";
-    HeapSegmentBytes = "heap.segment_bytes", "Storage in segments", Bytes, live Exact, killed Exact, Sum,
+    HeapSegmentBytes = "heap.segment_bytes", "Storage in segments", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes of address space in the heap's segments now.";
-    HeapSegmentBytesPeak = "heap.segment_bytes_peak", "Most storage in segments at one time", Bytes, live Exact, killed Exact, Max,
+    HeapSegmentBytesPeak = "heap.segment_bytes_peak", "Most storage in segments at one time", Bytes, by SpaceLock, live Exact, killed Exact, Max,
         "The most storage that backed segments at any time, which the documents' report could not say.";
-    HeapSegmentBytesTotal = "heap.segment_bytes_total", "Storage asked of the kernel", Bytes, live Exact, killed Exact, Sum,
+    HeapSegmentBytesTotal = "heap.segment_bytes_total", "Storage asked of the kernel", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes of all segments ever allocated: their number times their size.";
-    HeapInitialSize = "heap.initial_size", "Initial size", Bytes, live Exact, killed Exact, Max,
+    HeapInitialSize = "heap.initial_size", "Initial size", Bytes, by Start, live Exact, killed Exact, Max,
         "First sub-option of HEAP in force; 0 for AUTO.";
-    HeapIncrementSize = "heap.increment_size", "Increment size", Bytes, live Exact, killed Exact, Max,
+    HeapIncrementSize = "heap.increment_size", "Increment size", Bytes, by Start, live Exact, killed Exact, Max,
         "Second sub-option of HEAP in force; 0 for AUTO.";
-    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than HEAP says", Count, live Exact, killed Exact, Sum,
+    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments made larger than the initial size or the increment for one request that needed it.";
-    HeapLargestRequest = "heap.largest_request", "Largest request", Bytes, live Within("requests of up to 1 KiB are not looked at one by one"), killed Within("requests of up to 1 KiB are not looked at one by one"), Max,
+    HeapLargestRequest = "heap.largest_request", "Largest request", Bytes, by Request, live Within("requests of up to 1 KiB are not looked at one by one"), killed Within("requests of up to 1 KiB are not looked at one by one"), Max,
         "The largest single request for heap storage, in bytes as asked for.";
-    HeapPurges = "heap.purges", "Times unused pages were given back", Count, live Exact, killed Exact, Sum,
+    HeapPurges = "heap.purges", "Times unused pages were given back", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Kernel calls by which unused pages inside kept segments were given back.";
-    HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, live Exact, killed Exact, Sum,
+    HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes given back by those calls.";
-    HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, live Exact, killed Exact, Sum,
+    HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes of all segments ever allocated for which the kernel was asked for huge pages; whether it gave them is its own affair.";
-    HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, live BATCH, killed BATCH, Sum,
+    HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, by Gathered, live BATCH, killed BATCH, Sum,
         "Cells that a thread other than the one that got them gave back; they travel home in batches.";
-    HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, live Exact, killed Exact, Sum,
+    HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, by Request, live Exact, killed Exact, Sum,
         "Requests answered with ENOMEM.";
-    HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, live Exact, killed Exact, Sum,
+    HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, by Request, live Exact, killed Exact, Sum,
         "Pointers given to free or realloc that this heap did not hand out; they were left alone.";
-    HeapMapFallbacks = "heap.map_fallbacks", "Segments joined for the kernel's limit", Count, live Exact, killed Exact, Sum,
+    HeapMapFallbacks = "heap.map_fallbacks", "Segments joined for the kernel's limit", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Times that a segment was made larger than asked for because the kernel's limit on mappings was near.";
-    HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, live Exact, killed Exact, Sum,
+    HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum,
         "realloc calls on elements that were served without moving them.";
-    HeapMoved = "heap.moved", "Reallocations that moved", Count, live Exact, killed Exact, Sum,
+    HeapMoved = "heap.moved", "Reallocations that moved", Count, by Request, live Exact, killed Exact, Sum,
         "realloc calls that had to copy.";
-    HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, live Exact, killed Exact, Sum,
+    HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes got from the kernel for the heap's own tables, outside of the segments.";
-    ThreadsStarted = "thread.started", "Threads started", Count, live Exact, killed Exact, Sum,
+    ThreadsStarted = "thread.started", "Threads started", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads started with pthread_create, and the first one.";
-    ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, live Exact, killed Exact, Max,
+    ThreadsPeak = "thread.peak", "Largest number of threads concurrently active", Count, by StacksLock, live Exact, killed Exact, Max,
         "The most of these threads alive at one time.";
-    StackLargest = "stack.largest", "Largest used by any thread", Bytes, live Sampled, killed Sampled, Max,
+    StackLargest = "stack.largest", "Largest used by any thread", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that any one thread used, to the page.";
-    StackMain = "stack.main", "Largest used by the first thread", Bytes, live Sampled, killed Sampled, Max,
+    StackMain = "stack.main", "Largest used by the first thread", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that the first thread used, to the page, from where the kernel started the program.";
-    StackThread = "stack.thread", "Largest used by another thread", Bytes, live Sampled, killed Sampled, Max,
+    StackThread = "stack.thread", "Largest used by another thread", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that any one thread but the first used, to the page, from where its function began.";
-    StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, live Sampled, killed Sampled, Max,
+    StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that all threads alive at one time had used, to the page.";
-    CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, live Sampled, killed Sampled, Max,
+    CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
         "Resident anonymous memory of the process when it was last looked at.";
-    CoverageHeap = "coverage.heap", "of it in this heap", Bytes, live Sampled, killed Sampled, Max,
+    CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,
         "The part of it that lies in the segments of this heap.";
-    ControlObeyed = "control.obeyed", "Live changes obeyed", Count, live Exact, killed Exact, Sum,
+    ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
-    NotFollowedStatic = "follow.static", "not followed: statically linked", Count, live Exact, killed Exact, Sum,
+    NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that have no dynamic loader, so nothing can be loaded beside them.";
-    NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, live Exact, killed Exact, Sum,
+    NotFollowedSetUid = "follow.setuid", "not followed: set-user-ID or set-group-ID", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that take another user's or group's rights; the loader ignores a preload there.";
-    NotFollowedCapabilities = "follow.file_capabilities", "not followed: file capabilities", Count, live Exact, killed Exact, Sum,
+    NotFollowedCapabilities = "follow.file_capabilities", "not followed: file capabilities", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that gain capabilities from their file; the loader ignores a preload there.";
-    NotFollowedBits32 = "follow.bits32", "not followed: 32-bit", Count, live Exact, killed Exact, Sum,
+    NotFollowedBits32 = "follow.bits32", "not followed: 32-bit", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that are 32-bit.";
-    NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, live Exact, killed Exact, Sum,
+    NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose loader is not glibc's (musl, for example).";
-    NotFollowedOtherMachine = "follow.other_machine", "not followed: another processor", Count, live Exact, killed Exact, Sum,
+    NotFollowedOtherMachine = "follow.other_machine", "not followed: another processor", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that are for another processor.";
-    NotFollowedMalformed = "follow.malformed", "not followed: a file that makes no sense", Count, live Exact, killed Exact, Sum,
+    NotFollowedMalformed = "follow.malformed", "not followed: a file that makes no sense", Count, by Follow, live Exact, killed Exact, Sum,
         "Files started that are neither a program nor a script that can be understood.";
-    NotFollowedPreloadHidden = "follow.preload_hidden", "not followed: the preload library is not visible there", Count, live Exact, killed Exact, Sum,
+    NotFollowedPreloadHidden = "follow.preload_hidden", "not followed: the preload library is not visible there", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started in another root or mount namespace, where the preload library's path does not exist.";
-    NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment cleared", Count, live Exact, killed Exact, Sum,
+    NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment cleared", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started with an environment from which the preload had been removed.";
-    NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, live Exact, killed Exact, Sum,
+    NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose file could not be looked at.";
-    NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, live Exact, killed Exact, Sum,
+    NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started under --no-follow.";
 }
 

@@ -3,13 +3,14 @@
 //! ```text
 //! command ── fork ──> child: die with the parent, as given at exec (signals, mask, closed descriptors),
 //!    │                       try each path ── execve ──> the program
-//!    │<── pipe: reason and path, only where no path could be executed
+//!    │<── shared page: reason and path, only where no path could be executed
 //!    └── change: stopped, continued, ended (with what it used)
 //! ```
 //!
 //! Why fork, not vfork: a child that the terminal stops between vfork and exec would leave the parent
 //! asleep in vfork, out of reach of Ctrl-Z. And the kernel counts the memory of the process that calls
 //! exec as the program's first peak: after fork that is a few hundred KiB, after vfork all of ours.
+//! Why a page, not a pipe: a program runs also where no descriptor is left for us (`ulimit -n 4`).
 //!
 //! Invariant: between fork and exec the child makes system calls only, so it needs no lock that another
 //! thread held at the fork.
@@ -17,14 +18,16 @@
 
 use crate::file::{execve, getppid};
 use crate::inherited::Inherited;
+use crate::shared::SharedPage;
 use crate::signal::{Disposition, SignalSet, Taken, name, set_disposition, set_mask};
 use crate::syscall::{
-    Errno, O_CLOEXEC, O_NOCTTY, O_RDONLY, Result, close, exit_group, getpid, kill, number, open, prctl, read,
-    syscall3, syscall6, write,
+    Errno, O_CLOEXEC, O_NOCTTY, O_RDONLY, Result, close, exit_group, getpid, kill, number, open, prctl,
+    syscall3, syscall6,
 };
 use crate::transfers::{Account, Transfers};
 use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
+use core::sync::atomic::Ordering;
 
 /// An array of C strings as the kernel wants it: pointers, then a null pointer.
 ///
@@ -100,35 +103,30 @@ pub struct Refused {
 pub struct Child {
     /// Its process.
     pub pid: i32,
-    /// Where the child says why it could not execute anything; empty and closed once it has.
-    complaint: i32,
+    /// Where the child says why it could not execute anything: the reason, 0 for none, and the path.
+    complaint: SharedPage,
     /// The kernel's account of its reads and writes, where we may see it.
     account: Option<Account>,
 }
 
 /// Starts the program in a child process that dies (SIGKILL) when the calling thread does.
 pub fn start(start: &Start<'_>) -> Result<Child> {
-    let (complaint, complain) = pipe()?;
+    let complaint = SharedPage::with_children()?;
     let parent = getpid();
     // SAFETY: the child runs `become_program`, which makes system calls only and does not come back.
     match unsafe { syscall3(number::FORK, 0, 0, 0) } {
-        Ok(0) => become_program(start, parent, complain),
+        Ok(0) => become_program(start, parent, &complaint),
         Ok(pid) => {
-            let _ = close(complain);
             let pid = pid as i32;
             // Soon, since a program that takes other rights hides its account.
             Ok(Child { pid, complaint, account: Account::open(pid) })
         }
-        Err(reason) => {
-            let _ = close(complain);
-            let _ = close(complaint);
-            Err(reason)
-        }
+        Err(reason) => Err(reason),
     }
 }
 
 /// The child's way from fork to exec.
-fn become_program(start: &Start<'_>, parent: i32, complain: i32) -> ! {
+fn become_program(start: &Start<'_>, parent: i32, complaint: &SharedPage) -> ! {
     const PR_SET_PDEATHSIG: u32 = 1;
     // SAFETY: this operation takes a number only.
     let _ = unsafe { prctl(PR_SET_PDEATHSIG, name::KILL as usize, 0, 0, 0) };
@@ -138,11 +136,10 @@ fn become_program(start: &Start<'_>, parent: i32, complain: i32) -> ! {
     }
     let refused = replace(start);
     // If executing went well, we do not get here.
-    let words = [u64::from(refused.reason.0), refused.path as u64];
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&words[0].to_ne_bytes());
-    bytes[8..].copy_from_slice(&words[1].to_ne_bytes());
-    let _ = write(complain, &bytes);
+    let [reason, path, ..] = complaint.words();
+    // The parent reads it once it knows that this process has ended: the kernel has ordered the two.
+    path.store(refused.path as u64, Ordering::Relaxed);
+    reason.store(u64::from(refused.reason.0), Ordering::Relaxed);
     exit_group(CANNOT_EXECUTE)
 }
 
@@ -385,31 +382,17 @@ impl Child {
     /// Once the child has ended: did it end because nothing could be executed?
     #[must_use]
     pub fn refused(self) -> Option<Refused> {
-        let mut bytes = [0; 16];
-        // Only the child had the other end, and it is gone: the read does not wait.
-        let length = read(self.complaint, &mut bytes);
-        let _ = close(self.complaint);
         if let Some(account) = self.account {
             account.close();
         }
-        if length != Ok(16) {
-            return None;
+        let [reason, path, ..] = self.complaint.words();
+        match reason.load(Ordering::Relaxed) {
+            0 => None,
+            reason => {
+                Some(Refused { reason: Errno(reason as u16), path: path.load(Ordering::Relaxed) as usize })
+            }
         }
-        let (reason, path) = bytes.split_at(8);
-        Some(Refused {
-            reason: Errno(u64::from_ne_bytes(reason.try_into().ok()?) as u16),
-            path: u64::from_ne_bytes(path.try_into().ok()?) as usize,
-        })
     }
-}
-
-/// A pipe, closed on exec: first the end to read, then the end to write.
-fn pipe() -> Result<(i32, i32)> {
-    const PIPE2: usize = 293;
-    let mut ends = [0i32; 2];
-    // SAFETY: the kernel writes two i32.
-    unsafe { syscall3(PIPE2, ends.as_mut_ptr() as usize, O_CLOEXEC as usize, 0)? };
-    Ok((ends[0], ends[1]))
 }
 
 /// Is this process in the foreground of a terminal, so that a shell waits for it to end or stop?

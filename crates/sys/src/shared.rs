@@ -1,4 +1,4 @@
-//! A page of a file, mapped shared: what two processes see at once, as atomic words.
+//! A page that two processes see at once, as atomic words: of a file, or of no file, between a process and its child.
 //!
 //! Invariant: while a [`SharedPage`] lives, its words are mapped, and were in the file when it was made. The file must
 //! not be shortened meanwhile: then a touch is SIGBUS.
@@ -6,7 +6,7 @@
 
 use core::sync::atomic::AtomicU64;
 
-use crate::syscall::{Errno, MAP_SHARED, PROT_READ, PROT_WRITE, Result, mmap, munmap};
+use crate::syscall::{Errno, MAP_ANONYMOUS, MAP_SHARED, PROT_READ, PROT_WRITE, Result, mmap, munmap};
 
 /// Bytes of a page.
 pub const BYTES: usize = 4096;
@@ -29,6 +29,17 @@ impl SharedPage {
         let protection = PROT_READ | PROT_WRITE;
         // SAFETY: without MAP_FIXED a mapping replaces nothing.
         let page = unsafe { mmap(core::ptr::null_mut(), BYTES, protection, MAP_SHARED, fd, offset)? };
+        Ok(SharedPage(page.cast()))
+    }
+
+    /// A page of zeros that children made by fork share, until they execute something. It takes no descriptor.
+    ///
+    /// # Errors
+    /// The kernel's reason.
+    pub fn with_children() -> Result<SharedPage> {
+        let (protection, flags) = (PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
+        // SAFETY: without MAP_FIXED a mapping replaces nothing.
+        let page = unsafe { mmap(core::ptr::null_mut(), BYTES, protection, flags, -1, 0)? };
         Ok(SharedPage(page.cast()))
     }
 

@@ -230,6 +230,10 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     if !asked_for && (!trusted(status.uid()) || status.mode() & 0o022 != 0) {
         return Err(io::Error::other("others can write it; --opts-file reads it all the same"));
     }
+    // Asked for, it may be a pipe of the shell's: `--opts-file <(...)`. Unasked, one would keep the program waiting.
+    if !asked_for && !status.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
     let bytes = fs::read(path)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not text (UTF-8)"))
 }

@@ -4,10 +4,11 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use underbar_options::{Base, WhereSet};
+use underbar_options::{Base, Settings, WhereSet};
 
 use crate::layers::Layers;
 use crate::say::{Color, Kind, say};
@@ -27,7 +28,7 @@ pub struct Shared {
     #[arg(long, value_enum, value_name = "BASE", default_value_t = OptsBase::Underbar)]
     pub opts_base: OptsBase,
 
-    /// Write the report to FILE instead of standard error; %p, %e and %h are process, program and host
+    /// Write the report to FILE instead of standard error or MSGFILE; %p, %e and %h are process, program and host
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -84,26 +85,57 @@ impl Shared {
         layers
     }
 
-    /// Writes a report where it was asked for. One that cannot be written is a warning, never a changed exit
-    /// code; a reader that has gone away is none.
-    pub fn report(&self, text: &str, pid: i32, program: &OsStr) {
+    /// Where the report of a run goes: the file of -o, else that of MSGFILE, else standard error (None).
+    pub fn place(&self, options: &Settings, pid: i32, program: &OsStr) -> Option<PathBuf> {
+        match &self.output {
+            Some(name) => Some(expand(name, pid, program)),
+            None => message_file(options, pid, program),
+        }
+    }
+
+    /// Writes a report to its place. One that cannot be written is a warning, never a changed exit code; a reader that
+    /// has gone away is none.
+    pub fn report(&self, text: &str, place: Option<&Path>) {
         if self.quiet && self.output.is_none() {
             return;
         }
-        let (place, written) = match &self.output {
-            Some(name) => {
-                let path = expand(name, pid, program);
-                (path.display().to_string(), fs::write(&path, text))
-            }
-            None => ("standard error".to_owned(), io::stderr().write_all(text.as_bytes())),
-        };
-        match written {
+        let to_standard_error = |text: &str| match io::stderr().write_all(text.as_bytes()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                self.say(Kind::Warning, format_args!("the report could not be written to {place}: {error}"));
+                self.not_written("standard error", &error);
             }
             _ => {}
+        };
+        let Some(path) = place else { return to_standard_error(text) };
+        if let Err(error) = fs::write(path, text) {
+            self.not_written(&path.display().to_string(), &error);
+            // Who named a file at the command itself sees at once that it is not there; an option may be years old.
+            if self.output.is_none() {
+                to_standard_error(text);
+            }
         }
     }
+
+    fn not_written(&self, place: &str, error: &io::Error) {
+        self.say(Kind::Warning, format_args!("the report could not be written to {place}: {error}"));
+    }
+}
+
+/// The file of MSGFILE, where it names one.
+fn message_file(options: &Settings, pid: i32, program: &OsStr) -> Option<PathBuf> {
+    const LONGEST: usize = 4096;
+    let program = Path::new(program).file_name().unwrap_or(program);
+    let mut room = [0; LONGEST];
+    let name = options.message_file()?.fill_in(
+        pid.cast_unsigned(),
+        program.as_bytes(),
+        host_name().as_bytes(),
+        &mut room,
+    )?;
+    Some(OsStr::from_bytes(name).into())
+}
+
+fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
 /// The program's file, as the shell finds it.
@@ -125,10 +157,7 @@ pub fn expand(name: &Path, pid: i32, program: &OsStr) -> PathBuf {
         match (character, rest.clone().next()) {
             ('%', Some('p')) => result += &pid.to_string(),
             ('%', Some('e')) => result += &program,
-            ('%', Some('h')) => {
-                let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-                result += host.trim();
-            }
+            ('%', Some('h')) => result += &host_name(),
             ('%', Some('%')) => result.push('%'),
             _ => {
                 result.push(character);

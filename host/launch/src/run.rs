@@ -15,7 +15,9 @@
 //! was ignored when we were started stays ignored, for us and for the program. If we are killed, so is the
 //! program.
 //! Known limits: what another process sends to the whole group (`kill %1`) reaches the program twice, from the
-//! sender and from us; the kernel does not say that others were meant, too. A STOP sent to us stops us only.
+//! sender and from us; the kernel does not say that others were meant, too. A STOP sent to us stops us only. A program
+//! that takes other rights when it is executed (setuid, file capabilities) lives on where we are killed by SIGKILL: the
+//! kernel takes our wish that it die with us from it, and the exec cannot be told from any other beforehand.
 
 use crate::environment;
 use crate::program::{self, Failure, c_string};

@@ -14,7 +14,7 @@ use crate::steps::STEPS;
 pub fn exactness(exactness: Exactness) -> String {
     match exactness {
         Exactness::Exact => "exact".to_owned(),
-        Exactness::Within(bound) => format!("within {bound}"),
+        Exactness::Within(bound) => format!("within a bound: {bound}"),
         Exactness::Sampled => "sampled".to_owned(),
     }
 }
@@ -40,10 +40,11 @@ pub fn explain(key: &str) -> Option<String> {
     }
     let entry = TABLE.iter().find(|entry| entry.key == key)?;
     Some(format!(
-        "{}: {}\nUnit: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n",
+        "{}: {}\nUnit: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n",
         entry.key,
         entry.label,
         entry.unit.name(),
+        entry.writer.words(),
         exactness(entry.live),
         exactness(entry.killed),
         fold(entry.fold),
@@ -91,28 +92,36 @@ pub fn counters() -> String {
          Every figure of a report, by its key: what JSON, `underbar explain` and `underbar diff --fail-on` call it.\n\
          This page is made from the tables in `crates/ledger` and `host/report`; a test keeps it equal to them.\n\n\
          *Exact* means equal to an independent count. *Killed* says how far the figure can be trusted after the process\n\
-         was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n",
+         was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n\
+         *Written by* names a thread of the process itself: no process writes another's figures.\n",
     );
     text.push_str("\nBounds, by which a figure may be behind the truth:\n\n");
     for (at, bound) in bounds().iter().enumerate() {
         let _ = writeln!(text, "{}. {bound}", at + 1);
     }
+    text.push_str(
+        "\nA child that was made by fork begins with accounts of its own, and by the figures of bound 1 neither it nor its\n\
+         parent is in doubt. Where it was made while its thread held a signal back (a handler may have come into the\n\
+         middle of a request, where nothing can be settled), or by a clone that the C library knows nothing of, the child\n\
+         counts once more what its parent's thread had counted and not published: at most bound 1, ahead of the truth.\n",
+    );
     for area in areas() {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "\n## {area}\n");
         let entries = || TABLE.iter().filter(|entry| split(entry.key).0 == area);
         if entries().next().is_some() {
             text.push_str(
-                "| key | printed as | unit | live | killed | together |\n|---|---|---|---|---|---|\n",
+                "| key | printed as | unit | written by | live | killed | together |\n|---|---|---|---|---|---|---|\n",
             );
         }
         for entry in entries() {
             let _ = writeln!(
                 text,
-                "| `{}` | {} | {} | {} | {} | {} |",
+                "| `{}` | {} | {} | {} | {} | {} | {} |",
                 entry.key,
                 entry.label,
                 entry.unit.name(),
+                entry.writer.words(),
                 cell(entry.live),
                 cell(entry.killed),
                 fold(entry.fold)

@@ -1,6 +1,7 @@
 /* forks HOW SIZE: gets 1,000 blocks, and has a child that gets 500 more and gives all 1,500 back.
 
      fork     by fork, the child ends in good order
+     blocked  by fork while a signal is held back, the child ends in good order
      _exit    by fork, the child ends by _exit
      clone    by a clone that the C library knows nothing of
      vfork    by vfork; the child only ends
@@ -68,6 +69,12 @@ int main(int count, char **words) {
     get(0, MANY);
     if (!strcmp(how, "child")) return 0;
     if (!strcmp(how, "fork")) {
+        child_of_fork();
+    } else if (!strcmp(how, "blocked")) {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &one, NULL);
         child_of_fork();
     } else if (!strcmp(how, "_exit") || !strcmp(how, "clone")) {
         pid_t child = *how == 'c' ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();

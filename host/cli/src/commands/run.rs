@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
+use underbar_report::le;
 use underbar_report::model::file_name;
-use underbar_report::{Report, le};
 
 use crate::runner::{Finished, Runner};
 use crate::say::Kind;
@@ -121,14 +121,11 @@ impl Run {
             text.push('\n');
         }
         let form = self.report.unwrap_or(if settings.report_storage() { Form::Le } else { Form::Summary });
-        text += &self.rendered(&report, form);
-        self.shared.report(&text, ended.pid, &self.program[0]);
+        let place = self.shared.place(settings, ended.pid, &self.program[0]);
+        let colour = place.is_none() && self.shared.color.is_on();
+        text += &super::report::rendered(&report, form, self.shared.json, colour);
+        self.shared.report(&text, place.as_deref());
         ended.leave()
-    }
-
-    fn rendered(&self, report: &Report, form: Form) -> String {
-        let colour = self.shared.output.is_none() && self.shared.color.is_on();
-        super::report::rendered(report, form, self.shared.json, colour)
     }
 
     fn say_if_plain(&self, library: &Result<Library, LibraryError>) {
