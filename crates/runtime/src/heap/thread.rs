@@ -330,10 +330,10 @@ impl ThreadHeap {
     #[inline(never)]
     unsafe fn look(&mut self, filled: usize, count: u32) {
         let mut waiting = i64::from(count - 1) * i64::from(CELL_BYTES[filled]);
-        for class in 1..CLASSES {
+        for (class, cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
             let mut cell = *self.bin(class);
             while !cell.is_null() {
-                waiting += i64::from(CELL_BYTES[class]);
+                waiting += i64::from(*cell_bytes);
                 // SAFETY: cells in a bin are free, and ours.
                 cell = unsafe { (*cell).next.get() };
             }
