@@ -324,8 +324,8 @@ impl ThreadHeap {
         }
     }
 
-    /// Counts the cells that wait in bins, and those that came back. A list for the bin of this class was just handed out: all but one of its cells
-    /// wait.
+    /// Counts the cells that wait in bins, and those that came back. A list for the bin of this class was just handed
+    /// out: all but one of its cells wait.
     #[cold]
     #[inline(never)]
     unsafe fn look(&mut self, filled: usize, count: u32) {
