@@ -1,0 +1,75 @@
+//! A run for programs: every sample as CSV, and the summary as JSON.
+
+use super::table::{against, best, overall, to_best};
+use super::{CPU, FIGURES, PAIR, Run, TIME, UNCONTENDED, goals};
+use crate::statistics::median;
+use crate::table::interval;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Every sample, one a line; a figure that it does not have is empty.
+pub fn csv(run: &Run) -> String {
+    let names: BTreeSet<&str> =
+        run.records.iter().flat_map(|record| record.figures.all()).map(|(name, _)| name).collect();
+    let mut out = String::from("section,threads,round,place,lock");
+    names.iter().for_each(|name| {
+        let _ = write!(out, ",{name}");
+    });
+    out.push('\n');
+    for record in &run.records {
+        let (cell, lock) = (run.cells[record.cell], run.locks[record.lock].name);
+        let _ = write!(out, "{},{},{},{},{lock}", cell.section, cell.threads, record.round, record.place);
+        for name in &names {
+            let figure = record.figures.get(name).map_or_else(String::new, |figure| figure.to_string());
+            let _ = write!(out, ",{figure}");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The summary.
+pub fn json(run: &Run) -> String {
+    let cells: Vec<Value> = (0..run.cells.len()).map(|cell| one(run, cell)).collect();
+    let mean = |lock: usize, figure| overall(run, lock, figure).as_ref().map_or(Value::Null, interval);
+    let means: Vec<Value> = (0..run.locks.len())
+        .map(|lock| json!({ "lock": run.locks[lock].name, "cpu": mean(lock, &CPU), "time": mean(lock, &TIME) }))
+        .collect();
+    let goals: Vec<Value> = goals::all(run)
+        .into_iter()
+        .map(|goal| json!({ "wanted": goal.wanted, "held": goal.held, "found": goal.found }))
+        .collect();
+    let document = json!({
+        "schema": "underbar.bench.lock/1",
+        "host": run.host.json(),
+        "rounds": run.request.rounds, "milliseconds": run.request.milliseconds, "seed": run.request.seed,
+        "steps_per_millisecond": run.rate.0,
+        "cells": cells, "geometric_mean": means, "goals": goals,
+    });
+    format!("{document:#}\n")
+}
+
+fn one(run: &Run, cell: usize) -> Value {
+    let is_uncontended = run.cells[cell].section == UNCONTENDED;
+    let figures = if is_uncontended { &[&PAIR][..] } else { &FIGURES[..] };
+    let locks: Vec<Value> = (0..run.locks.len())
+        .map(|lock| {
+            let medians: serde_json::Map<String, Value> = figures
+                .iter()
+                .map(|figure| (figure.key.to_owned(), json!(median(&run.values(cell, lock, figure)))))
+                .collect();
+            let ratio = |figure| to_best(run, cell, lock, figure).as_ref().map_or(Value::Null, interval);
+            let ratios = if is_uncontended {
+                let std = run.lock("std").map(|std| against(run, cell, lock, std, &PAIR));
+                json!({ "pair_to_std": std.as_ref().map_or(Value::Null, interval) })
+            } else {
+                json!({ "cpu_to_best": ratio(&CPU), "time_to_best": ratio(&TIME) })
+            };
+            json!({ "lock": run.locks[lock].name, "medians": medians, "ratios": ratios })
+        })
+        .collect();
+    let name = |figure| best(run, cell, figure).map(|(peer, _)| run.locks[peer].name);
+    let best = if is_uncontended { json!(null) } else { json!({ "cpu": name(&CPU), "time": name(&TIME) }) };
+    json!({ "section": run.cells[cell].section, "threads": run.cells[cell].threads, "best_peer": best, "locks": locks })
+}

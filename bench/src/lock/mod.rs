@@ -1,0 +1,328 @@
+//! `bench lock`: locks under contention, in interleaved rounds.
+//!
+//! ```text
+//! for each cell (section x threads) and each round
+//!   for each lock, in an order drawn anew
+//!     one process: contend ──> figures on one line
+//! all figures ──> table (ratios to the best peer)   goals (held or missed)   csv, json
+//! ```
+//!
+//! Invariant: a sample is a process of its own, so that its CPU time is exactly what this lock under this cell took;
+//! and all processes are told the same length of work, found out once.
+//! Not here: the locks and their threads (`contention`).
+
+mod files;
+mod goals;
+mod table;
+
+use crate::host::Host;
+use crate::random::Random;
+use crate::{Error, heap};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use underbar_contention::contend::{self, CELLS, MOST_THREADS};
+use underbar_contention::locks::{self, Entry, Role};
+use underbar_contention::{Figures, work::Rate};
+
+/// The cell of one thread that nobody disturbs.
+pub const UNCONTENDED: &str = "uncontended";
+/// Threads of the other cells.
+const THREADS: [usize; 4] = [1, 2, 8, 32];
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Rounds of each cell, at least one.
+    pub rounds: usize,
+    /// Length of one run.
+    pub milliseconds: u64,
+    /// Sections to run; empty: all.
+    pub cells: Vec<String>,
+    /// Numbers of threads; empty: 1, 2, 8, 32.
+    pub threads: Vec<usize>,
+    /// Locks to run; empty: all.
+    pub locks: Vec<String>,
+    /// The first round's seed.
+    pub seed: u64,
+    /// Whether text, CSV and JSON are written below `bench/runs`.
+    pub record: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        let (cells, threads, locks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rounds: 15, milliseconds: 400, cells, threads, locks, seed: 1, record: true }
+    }
+}
+
+impl Request {
+    /// Three short rounds.
+    pub fn quick(&mut self) {
+        (self.rounds, self.milliseconds, self.record) = (3, 100, false);
+    }
+}
+
+/// A section under so many threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// The section's name, or [`UNCONTENDED`].
+    pub section: &'static str,
+    /// Threads that want the lock.
+    pub threads: usize,
+}
+
+/// One sample.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The round, from 0.
+    pub round: usize,
+    /// The place in the round's order, from 0.
+    pub place: usize,
+    /// The cell's place in [`Run::cells`].
+    pub cell: usize,
+    /// The lock's place in [`Run::locks`].
+    pub lock: usize,
+    /// What was measured.
+    pub figures: Figures,
+}
+
+/// A whole run.
+#[derive(Debug)]
+pub struct Run {
+    /// What it was made on.
+    pub host: Host,
+    /// What was asked for.
+    pub request: Request,
+    /// Steps of work in a millisecond.
+    pub rate: Rate,
+    /// The cells, in the order of the table.
+    pub cells: Vec<Cell>,
+    /// The locks, in the order of the table.
+    pub locks: Vec<&'static Entry>,
+    /// All samples, in the order in which they were taken.
+    pub records: Vec<Record>,
+}
+
+/// Runs the rounds, prints the tables and writes the files.
+///
+/// # Errors
+/// Everything in [`Error`].
+pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
+    let program = program()?;
+    let mut run = Run {
+        host: Host::here(),
+        rate: Rate::measure(),
+        cells: cells(&request)?,
+        locks: chosen_locks(&request)?,
+        request,
+        records: Vec::new(),
+    };
+    let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
+    for cell in 0..run.cells.len() {
+        rounds(&mut run, &program, cell, &mut order)?;
+    }
+    let text = format!("{}{}", table::text(&run), goals::text(&run));
+    print!("{text}");
+    if run.request.record {
+        let files = [("lock.txt", text), ("lock.csv", files::csv(&run)), ("lock.json", files::json(&run))];
+        heap::record(&run.host, &files, workspace)?;
+    }
+    Ok(())
+}
+
+/// All rounds of one cell.
+fn rounds(run: &mut Run, program: &Path, cell: usize, order: &mut Random) -> Result<(), Error> {
+    eprintln!("{:<12} {} threads", run.cells[cell].section, run.cells[cell].threads);
+    for round in 0..run.request.rounds {
+        let mut places: Vec<usize> = (0..run.locks.len()).collect();
+        order.shuffle(&mut places);
+        for (place, lock) in places.into_iter().enumerate() {
+            let words = words(run, cell, lock, round);
+            let figures = sample(program, &words)?;
+            run.records.push(Record { round, place, cell, lock, figures });
+        }
+    }
+    Ok(())
+}
+
+/// What one process is told.
+fn words(run: &Run, cell: usize, lock: usize, round: usize) -> Vec<String> {
+    let (cell, name) = (run.cells[cell], run.locks[lock].name.to_owned());
+    if cell.section == UNCONTENDED {
+        return vec![UNCONTENDED.to_owned(), name];
+    }
+    let Rate(rate) = run.rate;
+    let numbers = [cell.threads as u64, run.request.milliseconds, rate, run.request.seed + round as u64];
+    let mut words = vec!["contend".to_owned(), name, cell.section.to_owned()];
+    words.extend(numbers.map(|number| number.to_string()));
+    words
+}
+
+/// Runs one process.
+fn sample(program: &Path, words: &[String]) -> Result<Figures, Error> {
+    let done = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::system("starting a run", &error))?;
+    let wrong = |what: &str| Error::Workload(format!("{}: {what}", words.join(" ")));
+    if !done.status.success() {
+        return Err(wrong(String::from_utf8_lossy(&done.stderr).trim_end()));
+    }
+    Figures::parse(&String::from_utf8_lossy(&done.stdout)).ok_or_else(|| wrong("no figures"))
+}
+
+/// The program beside this one.
+fn program() -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
+    let path = own.with_file_name("underbar-bench-contend");
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Error::Missing("underbar-bench-contend: cargo build --release -p underbar-bench".to_owned()))
+}
+
+/// The cells that the request names.
+fn cells(request: &Request) -> Result<Vec<Cell>, Error> {
+    for name in &request.cells {
+        if name != UNCONTENDED && contend::find(name).is_none() {
+            let known: Vec<&str> = CELLS.iter().map(|cell| cell.name).chain([UNCONTENDED]).collect();
+            return Err(Error::Usage(format!("no cell {name}; there are {}", known.join(", "))));
+        }
+    }
+    if let Some(many) = request.threads.iter().find(|threads| **threads > MOST_THREADS) {
+        return Err(Error::Usage(format!("{many} threads; there may be {MOST_THREADS}")));
+    }
+    let wanted = |name: &str| request.cells.is_empty() || request.cells.iter().any(|one| one == name);
+    let threads = if request.threads.is_empty() { &THREADS[..] } else { &request.threads };
+    let mut cells: Vec<Cell> =
+        wanted(UNCONTENDED).then_some(Cell { section: UNCONTENDED, threads: 1 }).into_iter().collect();
+    for cell in CELLS.iter().filter(|cell| wanted(cell.name)) {
+        cells.extend(threads.iter().map(|threads| Cell { section: cell.name, threads: *threads }));
+    }
+    Ok(cells)
+}
+
+/// The locks that the request names; at least one of them a peer.
+fn chosen_locks(request: &Request) -> Result<Vec<&'static Entry>, Error> {
+    if request.locks.is_empty() {
+        return Ok(locks::TABLE.iter().collect());
+    }
+    let find = |name: &String| {
+        locks::find(name).ok_or_else(|| {
+            let known: Vec<&str> = locks::TABLE.iter().map(|entry| entry.name).collect();
+            Error::Usage(format!("no lock {name}; there are {}", known.join(", ")))
+        })
+    };
+    let chosen: Vec<&'static Entry> = request.locks.iter().map(find).collect::<Result<_, _>>()?;
+    if !chosen.iter().any(|entry| entry.role == Role::Peer) {
+        return Err(Error::Usage("no peer to compare with among the locks".to_owned()));
+    }
+    Ok(chosen)
+}
+
+impl Run {
+    /// One figure of one lock in one cell, round by round; empty where it was not measured.
+    #[must_use]
+    pub fn values(&self, cell: usize, lock: usize, figure: &Figure) -> Vec<f64> {
+        let mut records: Vec<&Record> =
+            self.records.iter().filter(|record| record.cell == cell && record.lock == lock).collect();
+        records.sort_by_key(|record| record.round);
+        records.iter().filter_map(|record| (figure.value)(&record.figures)).collect()
+    }
+
+    /// The place of the lock of that name.
+    #[must_use]
+    pub fn lock(&self, name: &str) -> Option<usize> {
+        self.locks.iter().position(|entry| entry.name == name)
+    }
+
+    /// Cells where threads contend.
+    pub fn contended(&self) -> impl Iterator<Item = usize> {
+        (0..self.cells.len()).filter(|cell| self.cells[*cell].section != UNCONTENDED)
+    }
+}
+
+/// A figure that is made of a sample.
+#[derive(Debug)]
+pub struct Figure {
+    /// Its name in JSON.
+    pub key: &'static str,
+    /// Its heading.
+    pub heading: &'static str,
+    /// How a sample yields it.
+    pub value: fn(&Figures) -> Option<f64>,
+}
+
+fn number(figures: &Figures, name: &str) -> Option<f64> {
+    figures.get(name).map(|figure| figure as f64)
+}
+
+/// `name` for each operation, at least one: a logarithm is taken.
+fn each(figures: &Figures, name: &str) -> Option<f64> {
+    Some((number(figures, name)? / number(figures, "operations")?.max(1.0)).max(1.0))
+}
+
+/// CPU time for each operation, in nanoseconds.
+pub const CPU: Figure =
+    Figure { key: "cpu_ns_per_operation", heading: "CPU ns/op", value: |figures| each(figures, "cpu_ns") };
+/// Elapsed time for each operation, in nanoseconds: the reciprocal of throughput, so that lower is better here too.
+pub const TIME: Figure = Figure {
+    key: "elapsed_ns_per_operation",
+    heading: "ns/op",
+    value: |figures| each(figures, "elapsed_ns"),
+};
+/// Operations in a second.
+pub const RATE: Figure = Figure {
+    key: "operations_per_second",
+    heading: "op/s",
+    value: |figures| Some(number(figures, "operations")? * 1e9 / number(figures, "elapsed_ns")?.max(1.0)),
+};
+/// The longest wait that was timed, in nanoseconds.
+pub const WORST: Figure = Figure {
+    key: "wait_worst_ns",
+    heading: "worst wait us",
+    value: |figures| Some(number(figures, "wait_worst_ns")?.max(1.0)),
+};
+/// What one wait in a thousand exceeds, in nanoseconds.
+pub const P999: Figure = Figure {
+    key: "wait_p999_ns",
+    heading: "p99.9 us",
+    value: |figures| Some(number(figures, "wait_p999_ns")?.max(1.0)),
+};
+/// Jain's index.
+pub const FAIRNESS: Figure = Figure {
+    key: "fairness",
+    heading: "Jain",
+    value: |figures| Some(number(figures, "fairness_ppm")? / 1e6),
+};
+/// Time from wanting the lock to having it, for each operation, in nanoseconds.
+pub const QUEUED: Figure = Figure {
+    key: "queued_ns_per_operation",
+    heading: "queued ns/op",
+    value: |figures| each(figures, "queued_ns"),
+};
+/// Time during which a thread could run and had no processor, for each operation, in nanoseconds.
+pub const RUNNABLE: Figure = Figure {
+    key: "runnable_ns_per_operation",
+    heading: "runnable ns/op",
+    value: |figures| each(figures, "runnable_ns"),
+};
+/// Sleeps for each thousand operations.
+pub const SLEPT: Figure = Figure {
+    key: "sleeps_per_1000_operations",
+    heading: "sleeps/1000",
+    value: |figures| Some(number(figures, "slept")? * 1e3 / number(figures, "operations")?.max(1.0)),
+};
+/// The fewest operations of a thread.
+pub const FEWEST: Figure =
+    Figure { key: "fewest", heading: "min", value: |figures| number(figures, "fewest") };
+/// The most operations of a thread.
+pub const MOST: Figure = Figure { key: "most", heading: "max", value: |figures| number(figures, "most") };
+/// One lock and unlock of an uncontended lock, in nanoseconds.
+pub const PAIR: Figure =
+    Figure { key: "pair_ns", heading: "ns/pair", value: |figures| Some(number(figures, "pair_ps")? / 1e3) };
+
+/// All figures of a contended cell, in the order of the table.
+pub const FIGURES: [&Figure; 10] =
+    [&RATE, &CPU, &WORST, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST];
