@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The queue in turn has room for as many.
-pub const MOST_THREADS: usize = 63;
+pub const MOST_THREADS: usize = 127;
 
 /// What happens inside and outside.
 #[derive(Debug, PartialEq, Eq)]

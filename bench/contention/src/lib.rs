@@ -19,14 +19,18 @@ pub mod contend;
 pub mod figures;
 pub mod histogram;
 pub mod locks;
+pub mod open;
 pub mod threads;
 pub mod uncontended;
 pub mod work;
 
 pub use figures::Figures;
 
-/// The program that measures one lock: `contend LOCK CELL THREADS MILLISECONDS RATE SEED` or
-/// `uncontended LOCK`, and prints its figures on one line.
+/// What the program understands.
+pub const USAGE: &str = "contend LOCK CELL THREADS MILLISECONDS RATE SEED | uncontended LOCK | \
+                         open LOCK TASKS PER_SECOND MILLISECONDS SEED";
+
+/// The program that measures one lock, by its words: see [`USAGE`].
 ///
 /// # Errors
 /// What is wrong with the words.
@@ -51,6 +55,15 @@ pub fn program(words: &[&str]) -> Result<Figures, String> {
             Ok((lock(name)?.contend)(&asked))
         }
         ["uncontended", name] => Ok((lock(name)?.uncontended)()),
-        _ => Err("contend LOCK CELL THREADS MILLISECONDS RATE SEED | uncontended LOCK".to_owned()),
+        ["open", name, tasks, per_second, milliseconds, seed] => {
+            let asked = open::Asked {
+                tasks: number(tasks)?.clamp(1, contend::MOST_THREADS as u64),
+                per_second: number(per_second)?.clamp(1, 1_000_000),
+                milliseconds: number(milliseconds)?,
+                seed: number(seed)?,
+            };
+            Ok((lock(name)?.open)(&asked))
+        }
+        _ => Err(USAGE.to_owned()),
     }
 }

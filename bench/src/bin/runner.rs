@@ -23,9 +23,10 @@ cargo xtask bench lock      locks under contention: throughput, CPU per operatio
 Of bench lock:
   --quick               three short rounds; nothing is recorded
   --rounds N            rounds of each cell (15)
-  --cells A,B           only these sections: short, long, blocking, uncontended
+  --cells A,B           only these sections: short, long, blocking, uncontended, open
   --threads A,B         only with so many threads (1,2,8,32)
   --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo
+  --through NAME=WORDS  pthread once more, started through a command (underbar run ... --)
   --ms N                length of one run in milliseconds (400)
   --seed N, --no-record as above";
 
@@ -114,6 +115,13 @@ fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
             "--ms" => request.milliseconds = number(flag, value()?)? as u64,
             "--cells" => request.cells = list(value()?),
             "--locks" => request.locks = list(value()?),
+            "--through" => {
+                let (name, command) = value()?
+                    .split_once('=')
+                    .ok_or_else(|| Error::Usage("--through wants NAME=WORDS".to_owned()))?;
+                let words = command.split_whitespace().map(str::to_owned).collect();
+                request.through.push((name.to_owned(), words));
+            }
             "--threads" => {
                 request.threads =
                     list(value()?).iter().map(|text| number(flag, text)).collect::<Result<_, _>>()?;

@@ -1,7 +1,7 @@
 //! A run for programs: every sample as CSV, and the summary as JSON.
 
 use super::table::{against, best, overall, to_best};
-use super::{CPU, FIGURES, PAIR, Run, TIME, UNCONTENDED, goals};
+use super::{CPU, OPEN, PAIR, Run, TIME, UNCONTENDED, figures, goals};
 use crate::statistics::median;
 use crate::table::interval;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub fn csv(run: &Run) -> String {
     });
     out.push('\n');
     for record in &run.records {
-        let (cell, lock) = (run.cells[record.cell], run.locks[record.lock].name);
+        let (cell, lock) = (run.cells[record.cell], &run.locks[record.lock].name);
         let _ = write!(out, "{},{},{},{},{lock}", cell.section, cell.threads, record.round, record.place);
         for name in &names {
             let figure = record.figures.get(name).map_or_else(String::new, |figure| figure.to_string());
@@ -51,25 +51,33 @@ pub fn json(run: &Run) -> String {
 }
 
 fn one(run: &Run, cell: usize) -> Value {
-    let is_uncontended = run.cells[cell].section == UNCONTENDED;
-    let figures = if is_uncontended { &[&PAIR][..] } else { &FIGURES[..] };
+    let section = run.cells[cell].section;
+    let ratios = |lock: usize| match section {
+        UNCONTENDED => {
+            let std = run.lock("std").map(|std| against(run, cell, lock, std, &PAIR));
+            json!({ "pair_to_std": std.as_ref().map_or(Value::Null, interval) })
+        }
+        OPEN => json!({}),
+        _ => {
+            let ratio = |figure| to_best(run, cell, lock, figure).as_ref().map_or(Value::Null, interval);
+            json!({ "cpu_to_best": ratio(&CPU), "time_to_best": ratio(&TIME) })
+        }
+    };
+    let measured = |lock: &usize| !run.values(cell, *lock, figures(section)[0]).is_empty();
     let locks: Vec<Value> = (0..run.locks.len())
+        .filter(measured)
         .map(|lock| {
-            let medians: serde_json::Map<String, Value> = figures
+            let medians: serde_json::Map<String, Value> = figures(section)
                 .iter()
                 .map(|figure| (figure.key.to_owned(), json!(median(&run.values(cell, lock, figure)))))
                 .collect();
-            let ratio = |figure| to_best(run, cell, lock, figure).as_ref().map_or(Value::Null, interval);
-            let ratios = if is_uncontended {
-                let std = run.lock("std").map(|std| against(run, cell, lock, std, &PAIR));
-                json!({ "pair_to_std": std.as_ref().map_or(Value::Null, interval) })
-            } else {
-                json!({ "cpu_to_best": ratio(&CPU), "time_to_best": ratio(&TIME) })
-            };
-            json!({ "lock": run.locks[lock].name, "medians": medians, "ratios": ratios })
+            json!({ "lock": run.locks[lock].name, "medians": medians, "ratios": ratios(lock) })
         })
         .collect();
-    let name = |figure| best(run, cell, figure).map(|(peer, _)| run.locks[peer].name);
-    let best = if is_uncontended { json!(null) } else { json!({ "cpu": name(&CPU), "time": name(&TIME) }) };
-    json!({ "section": run.cells[cell].section, "threads": run.cells[cell].threads, "best_peer": best, "locks": locks })
+    let name = |figure| best(run, cell, figure).map(|(peer, _)| &run.locks[peer].name);
+    let best = match section {
+        UNCONTENDED | OPEN => Value::Null,
+        _ => json!({ "cpu": name(&CPU), "time": name(&TIME) }),
+    };
+    json!({ "section": section, "threads": run.cells[cell].threads, "best_peer": best, "locks": locks })
 }

@@ -18,6 +18,7 @@ mod table;
 use crate::host::Host;
 use crate::random::Random;
 use crate::{Error, heap};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use underbar_contention::contend::{self, CELLS, MOST_THREADS};
@@ -26,6 +27,14 @@ use underbar_contention::{Figures, work::Rate};
 
 /// The cell of one thread that nobody disturbs.
 pub const UNCONTENDED: &str = "uncontended";
+/// The cell of tasks that log, so many records a second each.
+pub const OPEN: &str = "open";
+/// Tasks of that cell, their records in a second, and how much longer its runs are: records come slowly.
+const TASKS: usize = 100;
+const PER_SECOND: u64 = 10;
+const OPEN_LONGER: u64 = 5;
+/// Who is compared there: before, after, and what programs have anyway.
+const OPEN_LOCKS: [&str; 3] = ["naive", "std", "simple"];
 /// Threads of the other cells.
 const THREADS: [usize; 4] = [1, 2, 8, 32];
 
@@ -42,6 +51,8 @@ pub struct Request {
     pub threads: Vec<usize>,
     /// Locks to run; empty: all.
     pub locks: Vec<String>,
+    /// glibc's normal mutex once more, started through a command: a name, and the command's words.
+    pub through: Vec<(String, Vec<String>)>,
     /// The first round's seed.
     pub seed: u64,
     /// Whether text, CSV and JSON are written below `bench/runs`.
@@ -50,8 +61,16 @@ pub struct Request {
 
 impl Default for Request {
     fn default() -> Self {
-        let (cells, threads, locks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { rounds: 15, milliseconds: 400, cells, threads, locks, seed: 1, record: true }
+        Self {
+            rounds: 15,
+            milliseconds: 400,
+            cells: Vec::new(),
+            threads: Vec::new(),
+            locks: Vec::new(),
+            through: Vec::new(),
+            seed: 1,
+            record: true,
+        }
     }
 }
 
@@ -62,10 +81,23 @@ impl Request {
     }
 }
 
+/// A lock of this run.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// What the tables print.
+    pub name: String,
+    /// Which lock it is.
+    pub entry: &'static Entry,
+    /// What it is to the comparison.
+    pub role: Role,
+    /// What its processes are started through; empty: nothing.
+    pub before: Vec<String>,
+}
+
 /// A section under so many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// The section's name, or [`UNCONTENDED`].
+    /// The section's name, [`UNCONTENDED`], or [`OPEN`].
     pub section: &'static str,
     /// Threads that want the lock.
     pub threads: usize,
@@ -98,7 +130,7 @@ pub struct Run {
     /// The cells, in the order of the table.
     pub cells: Vec<Cell>,
     /// The locks, in the order of the table.
-    pub locks: Vec<&'static Entry>,
+    pub locks: Vec<Arm>,
     /// All samples, in the order in which they were taken.
     pub records: Vec<Record>,
 }
@@ -134,11 +166,13 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
 fn rounds(run: &mut Run, program: &Path, cell: usize, order: &mut Random) -> Result<(), Error> {
     eprintln!("{:<12} {} threads", run.cells[cell].section, run.cells[cell].threads);
     for round in 0..run.request.rounds {
-        let mut places: Vec<usize> = (0..run.locks.len()).collect();
+        let takes_part = |lock: &usize| {
+            run.cells[cell].section != OPEN || OPEN_LOCKS.contains(&run.locks[*lock].name.as_str())
+        };
+        let mut places: Vec<usize> = (0..run.locks.len()).filter(takes_part).collect();
         order.shuffle(&mut places);
         for (place, lock) in places.into_iter().enumerate() {
-            let words = words(run, cell, lock, round);
-            let figures = sample(program, &words)?;
+            let figures = sample(program, &run.locks[lock].before, &words(run, cell, lock, round))?;
             run.records.push(Record { round, place, cell, lock, figures });
         }
     }
@@ -147,20 +181,24 @@ fn rounds(run: &mut Run, program: &Path, cell: usize, order: &mut Random) -> Res
 
 /// What one process is told.
 fn words(run: &Run, cell: usize, lock: usize, round: usize) -> Vec<String> {
-    let (cell, name) = (run.cells[cell], run.locks[lock].name.to_owned());
-    if cell.section == UNCONTENDED {
-        return vec![UNCONTENDED.to_owned(), name];
-    }
+    let (cell, name) = (run.cells[cell], run.locks[lock].entry.name);
     let Rate(rate) = run.rate;
-    let numbers = [cell.threads as u64, run.request.milliseconds, rate, run.request.seed + round as u64];
-    let mut words = vec!["contend".to_owned(), name, cell.section.to_owned()];
-    words.extend(numbers.map(|number| number.to_string()));
-    words
+    let (threads, milliseconds) = (cell.threads as u64, run.request.milliseconds);
+    let seed = run.request.seed + round as u64;
+    let (words, numbers) = match cell.section {
+        UNCONTENDED => (vec![UNCONTENDED, name], vec![]),
+        OPEN => (vec![OPEN, name], vec![threads, PER_SECOND, milliseconds * OPEN_LONGER, seed]),
+        section => (vec!["contend", name, section], vec![threads, milliseconds, rate, seed]),
+    };
+    words.into_iter().map(str::to_owned).chain(numbers.iter().map(u64::to_string)).collect()
 }
 
 /// Runs one process.
-fn sample(program: &Path, words: &[String]) -> Result<Figures, Error> {
-    let done = Command::new(program)
+fn sample(program: &Path, before: &[String], words: &[String]) -> Result<Figures, Error> {
+    let mut all = before.iter().map(OsStr::new).chain([program.as_os_str()]);
+    let first = all.next().unwrap_or(program.as_os_str());
+    let done = Command::new(first)
+        .args(all)
         .args(words)
         .stdin(Stdio::null())
         .output()
@@ -185,8 +223,8 @@ fn program() -> Result<PathBuf, Error> {
 /// The cells that the request names.
 fn cells(request: &Request) -> Result<Vec<Cell>, Error> {
     for name in &request.cells {
-        if name != UNCONTENDED && contend::find(name).is_none() {
-            let known: Vec<&str> = CELLS.iter().map(|cell| cell.name).chain([UNCONTENDED]).collect();
+        if ![UNCONTENDED, OPEN].contains(&name.as_str()) && contend::find(name).is_none() {
+            let known: Vec<&str> = CELLS.iter().map(|cell| cell.name).chain([UNCONTENDED, OPEN]).collect();
             return Err(Error::Usage(format!("no cell {name}; there are {}", known.join(", "))));
         }
     }
@@ -200,25 +238,36 @@ fn cells(request: &Request) -> Result<Vec<Cell>, Error> {
     for cell in CELLS.iter().filter(|cell| wanted(cell.name)) {
         cells.extend(threads.iter().map(|threads| Cell { section: cell.name, threads: *threads }));
     }
+    cells.extend(wanted(OPEN).then_some(Cell { section: OPEN, threads: TASKS }));
     Ok(cells)
 }
 
 /// The locks that the request names; at least one of them a peer.
-fn chosen_locks(request: &Request) -> Result<Vec<&'static Entry>, Error> {
-    if request.locks.is_empty() {
-        return Ok(locks::TABLE.iter().collect());
-    }
-    let find = |name: &String| {
-        locks::find(name).ok_or_else(|| {
+fn chosen_locks(request: &Request) -> Result<Vec<Arm>, Error> {
+    for name in &request.locks {
+        if locks::find(name).is_none() {
             let known: Vec<&str> = locks::TABLE.iter().map(|entry| entry.name).collect();
-            Error::Usage(format!("no lock {name}; there are {}", known.join(", ")))
-        })
+            return Err(Error::Usage(format!("no lock {name}; there are {}", known.join(", "))));
+        }
+    }
+    let wanted = |name: &str| request.locks.is_empty() || request.locks.iter().any(|one| one == name);
+    let itself = |entry: &'static Entry| {
+        let (name, role, before) = (entry.name.to_owned(), entry.role, Vec::new());
+        Arm { name, entry, role, before }
     };
-    let chosen: Vec<&'static Entry> = request.locks.iter().map(find).collect::<Result<_, _>>()?;
-    if !chosen.iter().any(|entry| entry.role == Role::Peer) {
+    let mut arms: Vec<Arm> = locks::TABLE.iter().filter(|entry| wanted(entry.name)).map(itself).collect();
+    if !arms.iter().any(|arm| arm.role == Role::Peer) {
         return Err(Error::Usage("no peer to compare with among the locks".to_owned()));
     }
-    Ok(chosen)
+    if let Some(pthread) = locks::find("pthread") {
+        arms.extend(request.through.iter().map(|(name, before)| Arm {
+            name: name.clone(),
+            entry: pthread,
+            role: Role::Ours,
+            before: before.clone(),
+        }));
+    }
+    Ok(arms)
 }
 
 impl Run {
@@ -234,12 +283,12 @@ impl Run {
     /// The place of the lock of that name.
     #[must_use]
     pub fn lock(&self, name: &str) -> Option<usize> {
-        self.locks.iter().position(|entry| entry.name == name)
+        self.locks.iter().position(|arm| arm.name == name)
     }
 
     /// Cells where threads contend.
     pub fn contended(&self) -> impl Iterator<Item = usize> {
-        (0..self.cells.len()).filter(|cell| self.cells[*cell].section != UNCONTENDED)
+        (0..self.cells.len()).filter(|cell| ![UNCONTENDED, OPEN].contains(&self.cells[*cell].section))
     }
 }
 
@@ -265,7 +314,7 @@ fn each(figures: &Figures, name: &str) -> Option<f64> {
 
 /// CPU time for each operation, in nanoseconds.
 pub const CPU: Figure =
-    Figure { key: "cpu_ns_per_operation", heading: "CPU ns/op", value: |figures| each(figures, "cpu_ns") };
+    Figure { key: "cpu_ns_per_operation", heading: "CPU ns", value: |figures| each(figures, "cpu_ns") };
 /// Elapsed time for each operation, in nanoseconds: the reciprocal of throughput, so that lower is better here too.
 pub const TIME: Figure = Figure {
     key: "elapsed_ns_per_operation",
@@ -281,7 +330,7 @@ pub const RATE: Figure = Figure {
 /// The longest wait that was timed, in nanoseconds.
 pub const WORST: Figure = Figure {
     key: "wait_worst_ns",
-    heading: "worst wait us",
+    heading: "worst us",
     value: |figures| Some(number(figures, "wait_worst_ns")?.max(1.0)),
 };
 /// What one wait in a thousand exceeds, in nanoseconds.
@@ -299,19 +348,19 @@ pub const FAIRNESS: Figure = Figure {
 /// Time from wanting the lock to having it, for each operation, in nanoseconds.
 pub const QUEUED: Figure = Figure {
     key: "queued_ns_per_operation",
-    heading: "queued ns/op",
+    heading: "queued ns",
     value: |figures| each(figures, "queued_ns"),
 };
 /// Time during which a thread could run and had no processor, for each operation, in nanoseconds.
 pub const RUNNABLE: Figure = Figure {
     key: "runnable_ns_per_operation",
-    heading: "runnable ns/op",
+    heading: "runnable ns",
     value: |figures| each(figures, "runnable_ns"),
 };
 /// Sleeps for each thousand operations.
 pub const SLEPT: Figure = Figure {
     key: "sleeps_per_1000_operations",
-    heading: "sleeps/1000",
+    heading: "sleeps/k",
     value: |figures| Some(number(figures, "slept")? * 1e3 / number(figures, "operations")?.max(1.0)),
 };
 /// The fewest operations of a thread.
@@ -323,6 +372,37 @@ pub const MOST: Figure = Figure { key: "most", heading: "max", value: |figures| 
 pub const PAIR: Figure =
     Figure { key: "pair_ns", heading: "ns/pair", value: |figures| Some(number(figures, "pair_ps")? / 1e3) };
 
-/// All figures of a contended cell, in the order of the table.
-pub const FIGURES: [&Figure; 10] =
-    [&RATE, &CPU, &WORST, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST];
+/// Records appended in a second.
+pub const RECORDS: Figure = Figure {
+    key: "records_per_second",
+    heading: "records/s",
+    value: |figures| Some(number(figures, "records")? * 1e9 / number(figures, "elapsed_ns")?.max(1.0)),
+};
+/// Processors' time in percent of one: the reader knows how many there are.
+pub const BUSY: Figure = Figure {
+    key: "cpu_percent_of_one_processor",
+    heading: "CPU %",
+    value: |figures| Some(number(figures, "cpu_ns")? * 100.0 / number(figures, "elapsed_ns")?.max(1.0)),
+};
+/// CPU time for each record, in nanoseconds.
+pub const RECORD_CPU: Figure = Figure {
+    key: "cpu_ns_per_record",
+    heading: "CPU us/record",
+    value: |figures| Some(number(figures, "cpu_ns")? / number(figures, "records")?.max(1.0)),
+};
+/// How late a record is appended, the middle one, in nanoseconds.
+pub const LATE: Figure =
+    Figure { key: "late_p50_ns", heading: "late p50 us", value: |figures| number(figures, "late_p50_ns") };
+/// The latest record, in nanoseconds.
+pub const LATEST: Figure =
+    Figure { key: "late_worst_ns", heading: "latest us", value: |figures| number(figures, "late_worst_ns") };
+
+/// The figures of a section, in the order of the table.
+#[must_use]
+pub fn figures(section: &str) -> &'static [&'static Figure] {
+    match section {
+        UNCONTENDED => &[&PAIR],
+        OPEN => &[&RECORDS, &BUSY, &RECORD_CPU, &LATE, &LATEST],
+        _ => &[&RATE, &CPU, &WORST, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST],
+    }
+}

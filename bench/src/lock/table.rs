@@ -3,7 +3,7 @@
 //! The best peer of a cell is the one with the lowest median; ours never counts as the best. Losses are printed in the
 //! same words as gains.
 
-use super::{CPU, Cell, FIGURES, Figure, PAIR, Run, TIME, UNCONTENDED};
+use super::{CPU, Cell, Figure, OPEN, PAIR, Run, TIME, UNCONTENDED, figures};
 use crate::statistics::{LogMean, Ratio, geometric_mean, median, paired};
 use std::fmt::Write as _;
 use underbar_contention::contend;
@@ -43,75 +43,101 @@ pub fn text(run: &Run) -> String {
         "underbar bench lock: {} rounds of {} ms, {}",
         run.request.rounds, run.request.milliseconds, run.host
     );
-    let _ =
-        writeln!(out, "medians; x best: to the cell's best peer, 95 % interval; queued and runnable overlap");
-    for cell in 0..run.cells.len() {
-        if run.cells[cell].section == UNCONTENDED {
-            uncontended(&mut out, run, cell);
-        } else {
-            contended(&mut out, run, cell);
-        }
+    let _ = writeln!(
+        out,
+        "Medians. For each operation: CPU, queued (from wanting the lock to having it), runnable (could run, and had\n\
+         no processor; part of it may be queued too). sleeps/k: for a thousand operations. min, max: of the threads."
+    );
+    for arm in run.locks.iter().filter(|arm| !arm.before.is_empty()) {
+        let _ = writeln!(out, "{}: {} through {}", arm.name, arm.entry.name, arm.before.join(" "));
     }
-    if run.contended().next().is_some() {
-        let _ = writeln!(
-            out,
-            "\nGeometric mean over the contended cells, ratio to the best peer of each, 95 % interval"
-        );
-        for (lock, entry) in run.locks.iter().enumerate() {
-            let of =
-                |figure| overall(run, lock, figure).map_or_else(String::new, |mean| interval(mean.ratio()));
-            let _ = writeln!(out, "  {:<17} CPU {}   time {}", entry.name, of(&CPU), of(&TIME));
-        }
+    for cell in 0..run.cells.len() {
+        grid(&mut out, run, cell);
+    }
+    if run.contended().next().is_none() {
+        return out;
+    }
+    for (lock, arm) in run.locks.iter().enumerate().filter(|(_, arm)| arm.role == Role::Ours) {
+        detail(&mut out, run, lock, &arm.name);
+    }
+    let _ = writeln!(
+        out,
+        "\nGeometric mean over the contended cells, ratio to the best peer of each, 95 % interval"
+    );
+    for (lock, arm) in run.locks.iter().enumerate() {
+        let of = |figure| overall(run, lock, figure).map_or_else(String::new, |mean| interval(mean.ratio()));
+        let _ = writeln!(out, "  {:<17} CPU {}   time {}", arm.name, of(&CPU), of(&TIME));
     }
     out
 }
 
-fn uncontended(out: &mut String, run: &Run, cell: usize) {
-    let _ = writeln!(out, "\nuncontended: one thread, in a process that has another");
-    let std = run.lock("std");
-    for (lock, entry) in run.locks.iter().enumerate() {
-        let ratio = std.map(|std| against(run, cell, lock, std, &PAIR).ratio());
-        let words = ratio.map_or_else(String::new, |ratio| format!("   x std {}", interval(ratio)));
-        let _ = writeln!(
-            out,
-            "  {:<17}{:>9.2} ns/pair{words}",
-            entry.name,
-            median(&run.values(cell, lock, &PAIR))
-        );
+/// One cell: locks down, figures across.
+fn grid(out: &mut String, run: &Run, cell: usize) {
+    let Cell { section, threads } = run.cells[cell];
+    let about = match section {
+        UNCONTENDED => "one thread, in a process that has another",
+        OPEN => "tasks, 10 records a second each, one in eight waits 2 ms for a device",
+        _ => contend::find(section).map_or("", |cell| cell.about),
+    };
+    let _ = write!(out, "\n{section} {threads}: {about}\n  {:<16}", "");
+    let figures = figures(section);
+    let width = |figure: &Figure| figure.heading.len().max(8) + 1;
+    for figure in figures {
+        let _ = write!(out, "{:>1$}", figure.heading, width(figure));
+    }
+    let is_uncontended = section == UNCONTENDED;
+    let _ = writeln!(out, "{}", if is_uncontended { "   to std, 95 % interval" } else { "" });
+    for (lock, arm) in run.locks.iter().enumerate() {
+        if run.values(cell, lock, figures[0]).is_empty() {
+            continue;
+        }
+        let _ = write!(out, "  {:<16}", arm.name);
+        for figure in figures {
+            let value = median(&run.values(cell, lock, figure));
+            let _ = write!(out, "{:>1$}", shown(figure, value), width(figure));
+        }
+        if let Some(std) = run.lock("std").filter(|_| is_uncontended) {
+            let _ = write!(out, "   {}", interval(against(run, cell, lock, std, &PAIR).ratio()));
+        }
+        out.push('\n');
     }
 }
 
-fn contended(out: &mut String, run: &Run, cell: usize) {
-    let Cell { section, threads } = run.cells[cell];
-    let about = contend::find(section).map_or("", |cell| cell.about);
-    let _ = writeln!(out, "\n{section}, {threads} threads: {about}");
-    let _ = write!(out, "  {:<17}", "");
-    for figure in FIGURES {
-        let _ = write!(out, "{:>15}", figure.heading);
-    }
-    let _ = writeln!(out, "  {:<24}x best time", "x best CPU");
-    for (lock, entry) in run.locks.iter().enumerate() {
-        let _ = write!(out, "  {:<17}", entry.name);
-        for figure in FIGURES {
-            let _ = write!(out, "{:>15}", shown(figure, median(&run.values(cell, lock, figure))));
+/// One of ours, cell by cell, gains and losses alike.
+fn detail(out: &mut String, run: &Run, lock: usize, name: &str) {
+    let _ = writeln!(out, "\n{name}, cell by cell, ratio to the best peer (lower is better), 95 % interval");
+    for cell in run.contended() {
+        let label = format!("{} {}", run.cells[cell].section, run.cells[cell].threads);
+        let _ = write!(out, "  {label:<12}");
+        for figure in [&CPU, &TIME] {
+            let Some((peer, _)) = best(run, cell, figure) else { continue };
+            let ratio = against(run, cell, lock, peer, figure).ratio();
+            let word = match () {
+                () if ratio.high < 1.0 => "gain",
+                () if ratio.low > 1.0 => "loss",
+                () => "no difference",
+            };
+            let rival = &run.locks[peer].name;
+            let heading = if figure.key == CPU.key { "CPU" } else { "time" };
+            let _ = write!(out, "  {heading} {} {word:<13} vs {rival:<16}", interval(ratio));
         }
-        let of =
-            |figure| to_best(run, cell, lock, figure).map_or_else(String::new, |mean| interval(mean.ratio()));
-        let _ = writeln!(out, "  {:<24}{}", of(&CPU), of(&TIME));
+        out.truncate(out.trim_end().len());
+        out.push('\n');
     }
 }
 
 /// A figure in the unit of its heading.
 fn shown(figure: &Figure, value: f64) -> String {
     match figure.heading {
-        heading if heading.ends_with(" us") => format!("{:.1}", value / 1e3),
+        heading if heading.contains(" us") => format!("{:.1}", value / 1e3),
         "Jain" => format!("{value:.3}"),
-        "sleeps/1000" => format!("{value:.1}"),
+        "sleeps/k" | "CPU %" => format!("{value:.1}"),
+        "ns/pair" => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     }
 }
 
-/// `1.03 [1.01, 1.05]`.
+/// `1.030 [1.010, 1.050]`.
 pub fn interval(ratio: Ratio) -> String {
     format!("{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)
 }

@@ -1,20 +1,20 @@
 //! Tickets, and everybody sleeps for its own: strict order, nobody looks twice.
 //!
 //! ```text
-//! lock    ticket = next++          sleep while turns[ticket mod 64] is not the ticket
-//! unlock  turns[(ticket + 1) mod 64] = ticket + 1; if somebody has drawn that ticket, wake it
+//! lock    ticket = next++          sleep while turns[ticket mod 128] is not the ticket
+//! unlock  turns[(ticket + 1) mod 128] = ticket + 1; if somebody has drawn that ticket, wake it
 //! ```
 //!
 //! The floor for how long waiting in a row takes where each is served in turn: no lock that lets threads sleep can be
 //! fairer. It pays with a sleep and a wake for each acquisition that met another.
 //!
-//! Invariant: at most 64 threads, so that no two wait for one place.
+//! Invariant: fewer than 128 threads, so that no two wait for one place.
 
 use super::Lock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall;
 
-const PLACES: u32 = 64;
+const PLACES: u32 = 128;
 const _: () = assert!(crate::contend::MOST_THREADS < PLACES as usize);
 
 /// A place of its own line, so that sleepers disturb nobody.

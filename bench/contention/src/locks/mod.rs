@@ -17,7 +17,7 @@ mod naive;
 mod pthread;
 mod simple;
 
-use crate::{Figures, contend, uncontended};
+use crate::{Figures, contend, open, uncontended};
 
 pub use fifo::Fifo;
 pub use naive::Naive;
@@ -53,10 +53,12 @@ pub struct Entry {
     pub contend: fn(&contend::Asked) -> Figures,
     /// One thread.
     pub uncontended: fn() -> Figures,
+    /// Tasks that log.
+    pub open: fn(&open::Asked) -> Figures,
 }
 
 const fn entry<L: Lock>(name: &'static str, role: Role) -> Entry {
-    Entry { name, role, contend: contend::run::<L>, uncontended: uncontended::run::<L> }
+    Entry { name, role, contend: contend::run::<L>, uncontended: uncontended::run::<L>, open: open::run::<L> }
 }
 
 /// All of them, in the order of the tables.
