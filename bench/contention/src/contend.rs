@@ -138,7 +138,7 @@ pub fn run<L: Lock>(asked: &Asked) -> Figures {
     });
     let acquisitions: u64 = did.iter().map(|did| did.acquisitions).sum();
     assert_eq!(shared.number.0.load(Ordering::Relaxed), acquisitions, "the lock let in two at once");
-    figures(&did, elapsed, cpu)
+    figures(&did, elapsed, cpu).with("protected", shared.number.0.load(Ordering::Relaxed))
 }
 
 /// One thread.

@@ -12,7 +12,7 @@ use underbar_report::units::{bytes, count, nanoseconds};
 use underbar_verdict::interval::{Interval, TooFewPairs};
 
 use super::Asked;
-use super::document::{Row, SOURCE};
+use super::document::Row;
 use super::measure::Figured;
 use crate::runner::host;
 
@@ -255,8 +255,8 @@ impl Table {
             let remark = self.remarks.iter().find(|(of, _)| remarks && of == name);
             *text += &line(name, cells, remark.map_or("", |(_, remark)| remark));
         }
-        if theirs_known {
-            let _ = writeln!(text, "  {SOURCE}");
+        if let Some(row) = self.document.first().filter(|_| theirs_known) {
+            let _ = writeln!(text, "  {}", row.source);
             for (name, cells) in &theirs {
                 *text += &line(name, cells, "");
             }
