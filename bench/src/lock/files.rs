@@ -44,7 +44,7 @@ pub fn json(run: &Run) -> String {
         "schema": "underbar.bench.lock/1",
         "host": run.host.json(),
         "rounds": run.request.rounds, "milliseconds": run.request.milliseconds, "seed": run.request.seed,
-        "steps_per_millisecond": run.rate.0,
+        "steps_per_millisecond": run.rate.0, "others_used": run.others,
         "cells": cells, "geometric_mean": means, "goals": goals,
     });
     format!("{document:#}\n")
@@ -80,4 +80,22 @@ fn one(run: &Run, cell: usize) -> Value {
         _ => json!({ "cpu": name(&CPU), "time": name(&TIME) }),
     };
     json!({ "section": section, "threads": run.cells[cell].threads, "best_peer": best, "locks": locks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{csv, json};
+    use crate::lock::tests::run;
+
+    #[test]
+    fn every_sample_is_in_the_csv_and_the_json_is_whole() {
+        let run = run([[300, 200, 100, 50]; 2]);
+        let lines: Vec<String> = csv(&run).lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 1 + run.records.len());
+        assert!(lines.iter().all(|line| line.matches(',').count() == lines[0].matches(',').count()));
+        let document: serde_json::Value = serde_json::from_str(&json(&run)).expect("valid JSON");
+        let ratio = &document["cells"][0]["locks"][2]["ratios"]["cpu_to_best"]["value"];
+        assert!((ratio.as_f64().expect("a number") - 0.5).abs() < 1e-9, "{document}");
+        assert_eq!(document["cells"][0]["best_peer"]["cpu"], "naive");
+    }
 }

@@ -155,3 +155,29 @@ fn naive(run: &Run, ours: usize, threads: usize, times: f64) -> Option<Goal> {
         found: vec![format!("{:.1} [{:.1}, {:.1}] times", ratio.value, ratio.low, ratio.high)],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+    use crate::lock::tests::run;
+
+    fn held(run: &crate::lock::Run, word: &str) -> bool {
+        all(run).iter().find(|goal| goal.wanted.contains(word)).expect("the goal").held
+    }
+
+    #[test]
+    fn who_takes_less_holds_what_who_takes_more_misses() {
+        let (better, worse) = (run([[300, 200, 100, 50]; 2]), run([[300, 200, 400, 50]; 2]));
+        for word in ["throughput", "geometric mean", "upper bound", "worst wait"] {
+            assert!(held(&better, word) && !held(&worse, word), "{word}");
+        }
+        let lost =
+            all(&worse).into_iter().find(|goal| goal.wanted.contains("upper bound")).expect("the goal");
+        assert_eq!(lost.found, ["long  8: 2.000 [2.000, 2.000] of naive"]);
+    }
+
+    #[test]
+    fn a_goal_whose_cells_were_not_run_is_not_printed() {
+        assert!(all(&run([[1; 4]; 2])).iter().all(|goal| !goal.wanted.contains("blocking")));
+    }
+}

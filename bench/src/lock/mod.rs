@@ -11,16 +11,19 @@
 //! and all processes are told the same length of work, found out once.
 //! Not here: the locks and their threads (`contention`).
 
+mod busy;
 mod files;
 mod goals;
 mod table;
 
+use self::busy::Busy;
 use crate::host::Host;
 use crate::random::Random;
 use crate::{Error, heap};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 use underbar_contention::contend::{self, CELLS, MOST_THREADS};
 use underbar_contention::locks::{self, Entry, Role};
 use underbar_contention::{Figures, work::Rate};
@@ -133,6 +136,8 @@ pub struct Run {
     pub locks: Vec<Arm>,
     /// All samples, in the order in which they were taken.
     pub records: Vec<Record>,
+    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    pub others: f64,
 }
 
 /// Runs the rounds, prints the tables and writes the files.
@@ -148,11 +153,14 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
         locks: chosen_locks(&request)?,
         request,
         records: Vec::new(),
+        others: 0.0,
     };
     let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
+    let (began, before) = (Instant::now(), Busy::now());
     for cell in 0..run.cells.len() {
         rounds(&mut run, &program, cell, &mut order)?;
     }
+    run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
     let text = format!("{}{}", table::text(&run), goals::text(&run));
     print!("{text}");
     if run.request.record {
@@ -404,5 +412,77 @@ pub fn figures(section: &str) -> &'static [&'static Figure] {
         UNCONTENDED => &[&PAIR],
         OPEN => &[&RECORDS, &BUSY, &RECORD_CPU, &LATE, &LATEST],
         _ => &[&RATE, &CPU, &WORST, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST],
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::{Cell, OPEN, Record, Request, Run, UNCONTENDED, cells, chosen_locks, words};
+    use crate::host::Host;
+    use underbar_contention::{Figures, work::Rate};
+
+    /// std, naive, simple and fifo under `long` with eight threads; given is the CPU time for an operation, in ns, and
+    /// everything else follows from it.
+    pub fn run(times: [[u64; 4]; 2]) -> Run {
+        let locks = ["std", "naive", "simple", "fifo"].map(str::to_owned).to_vec();
+        let request = Request { rounds: 2, locks, ..Request::default() };
+        let mut records = Vec::new();
+        for (round, row) in times.iter().enumerate() {
+            for (lock, time) in row.iter().enumerate() {
+                let figures = Figures::default()
+                    .with("operations", 1_000)
+                    .with("cpu_ns", time * 1_000)
+                    .with("elapsed_ns", time * 500)
+                    .with("wait_worst_ns", time * 10)
+                    .with("wait_p999_ns", time * 5)
+                    .with("fairness_ppm", 990_000)
+                    .with("queued_ns", 7)
+                    .with("runnable_ns", 7)
+                    .with("slept", 7)
+                    .with("fewest", 1)
+                    .with("most", 2);
+                records.push(Record { round, place: lock, cell: 0, lock, figures });
+            }
+        }
+        Run {
+            host: Host { processors: 2, ..Host::here() },
+            rate: Rate(1),
+            cells: vec![Cell { section: "long", threads: 8 }],
+            locks: chosen_locks(&request).expect("locks"),
+            request,
+            records,
+            others: 0.25,
+        }
+    }
+
+    #[test]
+    fn a_request_names_what_there_is() {
+        let request = |cells: &[&str], locks: &[&str]| Request {
+            cells: cells.iter().map(ToString::to_string).collect(),
+            locks: locks.iter().map(ToString::to_string).collect(),
+            ..Request::default()
+        };
+        let all = cells(&request(&[], &[])).expect("cells");
+        assert_eq!((all.len(), all[0].section, all[13].section), (14, UNCONTENDED, OPEN));
+        assert!(cells(&request(&["none"], &[])).is_err());
+        assert!(chosen_locks(&request(&[], &["none"])).is_err());
+        assert!(chosen_locks(&request(&[], &["simple"])).is_err(), "nobody to compare with");
+        let through = vec![("counted".to_owned(), vec!["env".to_owned()])];
+        let arms = chosen_locks(&Request { through, ..request(&[], &["std"]) }).expect("locks");
+        assert_eq!(
+            (arms[1].name.as_str(), arms[1].entry.name, arms[1].before.len()),
+            ("counted", "pthread", 1)
+        );
+    }
+
+    #[test]
+    fn every_process_is_told_the_same_work() {
+        let run = run([[1; 4]; 2]);
+        assert_eq!(words(&run, 0, 2, 5), ["contend", "simple", "long", "8", "400", "1", "6"]);
+        // Words of one program are words of the other.
+        let words = words(&run, 0, 2, 5);
+        let words: Vec<&str> =
+            words.iter().map(String::as_str).map(|word| if word == "400" { "1" } else { word }).collect();
+        assert!(underbar_contention::program(&words).is_ok());
     }
 }

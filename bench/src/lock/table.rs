@@ -48,6 +48,7 @@ pub fn text(run: &Run) -> String {
         "Medians. For each operation: CPU, queued (from wanting the lock to having it), runnable (could run, and had\n\
          no processor; part of it may be queued too). sleeps/k: for a thousand operations. min, max: of the threads."
     );
+    let _ = writeln!(out, "Others used {:.0} % of the processors meanwhile.", run.others * 100.0);
     for arm in run.locks.iter().filter(|arm| !arm.before.is_empty()) {
         let _ = writeln!(out, "{}: {} through {}", arm.name, arm.entry.name, arm.before.join(" "));
     }
@@ -140,4 +141,24 @@ fn shown(figure: &Figure, value: f64) -> String {
 /// `1.030 [1.010, 1.050]`.
 pub fn interval(ratio: Ratio) -> String {
     format!("{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+    use crate::lock::tests::run;
+
+    #[test]
+    fn the_best_is_the_best_peer_never_ours_nor_the_floor() {
+        // CPU per operation of std, naive, simple, fifo over two rounds.
+        let text = text(&run([[300, 200, 100, 50], [600, 400, 200, 100]]));
+        assert!(text.contains("long 8        CPU 0.500 [0.500, 0.500] gain          vs naive"), "{text}");
+        assert!(text.contains("naive             CPU 1.000 [1.000, 1.000]"), "{text}");
+    }
+
+    #[test]
+    fn a_loss_is_printed_like_a_gain() {
+        let text = text(&run([[300, 200, 400, 50], [600, 400, 800, 100]]));
+        assert!(text.contains("long 8        CPU 2.000 [2.000, 2.000] loss          vs naive"), "{text}");
+    }
 }

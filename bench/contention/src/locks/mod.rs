@@ -68,7 +68,7 @@ pub static TABLE: [Entry; 8] = [
     entry::<Normal>("pthread", Role::Peer),
     entry::<Adaptive>("pthread-adaptive", Role::Peer),
     entry::<Naive>("naive", Role::Peer),
-    entry::<underbar_lock::SimpleLock>("simple", Role::Ours),
+    entry::<underbar::SimpleLock<()>>("simple", Role::Ours),
     entry::<underbar_lock::SmallLock>("small", Role::Ours),
     entry::<Fifo>("fifo", Role::Floor),
 ];
@@ -137,7 +137,7 @@ mod tests {
         one_at_a_time::<Fifo>();
         one_at_a_time::<super::Normal>();
         one_at_a_time::<super::Adaptive>();
-        one_at_a_time::<underbar_lock::SimpleLock>();
+        one_at_a_time::<underbar::SimpleLock<()>>();
         one_at_a_time::<underbar_lock::SmallLock>();
     }
 }
