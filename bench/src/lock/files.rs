@@ -1,7 +1,8 @@
 //! A run for programs: every sample as CSV, and the summary as JSON.
 
+use super::figure::{CPU, PAIR, TIME, figures};
 use super::table::{against, best, overall, to_best};
-use super::{CPU, OPEN, PAIR, Run, TIME, UNCONTENDED, figures, goals};
+use super::{OPEN, Run, UNCONTENDED, goals};
 use crate::statistics::median;
 use crate::table::interval;
 use serde_json::{Value, json};

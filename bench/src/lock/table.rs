@@ -3,7 +3,8 @@
 //! The best peer of a cell is the one with the lowest median; ours never counts as the best. Losses are printed in the
 //! same words as gains.
 
-use super::{CPU, Cell, Figure, OPEN, PAIR, Run, TIME, UNCONTENDED, figures};
+use super::figure::{CPU, Figure, PAIR, TIME, figures};
+use super::{Cell, OPEN, Run, UNCONTENDED};
 use crate::statistics::{LogMean, Ratio, geometric_mean, median, paired};
 use std::fmt::Write as _;
 use underbar_contention::contend;

@@ -167,7 +167,7 @@ pub const LOCK: [Row; 2] = [
     },
 ];
 
-/// One line of the document's profiles of `slockc.goff`: where in it, which instruction, how many samples.
+/// One line of a profile: where, which instruction, how many samples.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sampled {
     /// Displacement in the program.
@@ -182,11 +182,15 @@ const fn sampled(displacement: u32, instruction: &'static str, count: u64) -> Sa
     Sampled { displacement, instruction, count }
 }
 
-/// One of the document's profiles.
+/// An instruction profile of the lock's own program.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Profile {
+    /// Which document, and what it ran on.
+    pub source: &'static str,
     /// Before or after.
     pub name: &'static str,
+    /// The program.
+    pub program: &'static str,
     /// CPU time in percent of all processors.
     pub cpu_percent: u64,
     /// Its lines.
@@ -196,7 +200,9 @@ pub struct Profile {
 /// The same workload before and after.
 pub const PROFILES: [Profile; 2] = [
     Profile {
+        source: LOCK_SOURCE,
         name: "before PJ46800",
+        program: "slockc.goff",
         cpu_percent: 99,
         samples: &[
             sampled(0x09c, "CSG", 208),
@@ -208,7 +214,9 @@ pub const PROFILES: [Profile; 2] = [
         ],
     },
     Profile {
+        source: LOCK_SOURCE,
         name: "with PJ46800",
+        program: "slockc.goff",
         cpu_percent: 8,
         samples: &[
             sampled(0x090, "ICMH", 4),

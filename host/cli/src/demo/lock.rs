@@ -41,6 +41,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let contended = machine.rounds(arms("contended", asked.seed, rate), runs, &mut order, &mut progress)?;
 
     output.pages.push(profiles());
+    output.profiles = &PROFILES;
     output.tables = vec![
         Table {
             title: format!(
@@ -51,7 +52,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
             requested_peak_bytes: None,
             arms: logging.figured(),
             document: LOCK.to_vec(),
-            blocks: vec![vec![RECORDS, SHARE, CPU_EACH_RECORD, LATE, LATEST]],
+            blocks: vec![vec![RECORDS, SHARE, CPU_EACH, LATE, LATEST]],
             remarks: Vec::new(),
         },
         Table {
@@ -140,7 +141,6 @@ const SHARE: Column = Column::new(
 );
 const CPU_EACH: Column =
     Column::new("CPU each", |_, arm| cpu_each(&arm.said).map(|time| nanoseconds(time as u64)), |_| None);
-const CPU_EACH_RECORD: Column = CPU_EACH;
 const LATE: Column = Column::new("late, median", |_, arm| time(arm, "late_p50_ns"), |_| None);
 const LATEST: Column = Column::new("latest", |_, arm| time(arm, "late_worst_ns"), |_| None);
 const WORST: Column = Column::new("worst wait", |_, arm| time(arm, "wait_worst_ns"), |_| None);
@@ -152,7 +152,7 @@ const FAIRNESS: Column = Column::new(
 const FEWEST: Column = Column::new("fewest", |_, arm| arm.said.get("fewest").copied().map(count), |_| None);
 const MOST: Column = Column::new("most", |_, arm| arm.said.get("most").copied().map(count), |_| None);
 
-/// The document's two profiles.
+/// The document's two profiles, as it prints them.
 fn profiles() -> String {
     let mut text = "The document's profiles of the lock's own program, for the same workload\n".to_owned();
     for profile in PROFILES {
@@ -163,7 +163,8 @@ fn profiles() -> String {
         for sampled in profile.samples {
             let _ = writeln!(
                 text,
-                "  slockc.goff  {:03X}   {:<6}  {:>8}  {:>5.1}",
+                "  {:<11}  {:03X}   {:<6}  {:>8}  {:>5.1}",
+                profile.program,
                 sampled.displacement,
                 sampled.instruction,
                 count(sampled.count),

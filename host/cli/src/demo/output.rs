@@ -12,7 +12,7 @@ use underbar_report::units::{bytes, count, nanoseconds};
 use underbar_verdict::interval::{Interval, TooFewPairs};
 
 use super::Asked;
-use super::document::Row;
+use super::document::{Profile, Row};
 use super::measure::Figured;
 use crate::runner::host;
 
@@ -33,6 +33,9 @@ pub struct Output {
     pub pages: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
+    /// Instruction profiles of the document.
+    #[serde(skip_serializing_if = "<[Profile]>::is_empty")]
+    pub profiles: &'static [Profile],
     /// What was checked.
     pub checks: Vec<Check>,
     /// Sentences.
@@ -157,6 +160,7 @@ impl Output {
             host: host(),
             pages: Vec::new(),
             tables: Vec::new(),
+            profiles: &[],
             checks: Vec::new(),
             notes: Vec::new(),
         }
