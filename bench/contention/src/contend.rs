@@ -151,7 +151,7 @@ fn one<L: Lock>(shared: &Shared<L>, asked: &Asked, which: usize) -> Did {
     let (mut acquisitions, mut lot) = (0, value);
     shared.ready.wait();
     let before = Account::now();
-    while !shared.stop.0.load(Ordering::Relaxed) {
+    loop {
         lot = work(lot, 1);
         let began = ((lot >> 32) % cell.timed_one_in == 0).then(Instant::now);
         let (waited, after) = shared.lock.0.with(|| {
@@ -169,6 +169,10 @@ fn one<L: Lock>(shared: &Shared<L>, asked: &Asked, which: usize) -> Did {
             waits.add(waited.as_nanos() as u64);
         }
         value = work(after, outside / 2 + (lot >> 40) % outside.max(1));
+        // Asked last: who came to run only now has one acquisition all the same.
+        if shared.stop.0.load(Ordering::Relaxed) {
+            break;
+        }
     }
     Did { acquisitions, waits, account: Account::now().since(before) }
 }
