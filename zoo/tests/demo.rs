@@ -168,10 +168,30 @@ fn dsa_runs_the_same_program_under_every_fill() {
 }
 
 #[test]
+fn lock_loses_nothing_under_any_lock() {
+    let json = demo(&["lock", "--runs", "1"]);
+    passed(&json, "nothing_is_lost");
+    for table in 0..2 {
+        let arms = json["tables"][table]["arms"].as_array().expect("rows");
+        let names: Vec<_> = arms.iter().map(|arm| arm["name"].as_str().expect("a name")).collect();
+        assert_eq!(names, ["naive", "simple", "std", "parking_lot", "pthread"]);
+        let done = if table == 0 { "records" } else { "operations" };
+        for arm in arms {
+            assert!(arm["said"][done].as_u64().expect("a count") > 0, "{arm}");
+            // All of the load is in its own account; the kernel's of the whole process has its start besides.
+            let (own, whole) = (arm["said"]["cpu_ns"].as_u64(), arm["cpu_ns"].as_u64());
+            assert!(own.expect("a time") <= whole.expect("a time") + 10_000_000, "{arm}");
+        }
+    }
+    assert_eq!(json["profiles"][0]["samples"][3]["count"], 7_943);
+    assert_eq!(json["tables"][0]["document"][0]["records_per_second"], 200);
+}
+
+#[test]
 fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
     let list = left(Command::new(underbar()).arg("demo"));
     assert_eq!(code(list.status), 0);
-    for name in ["simple", "getfree", "keepfree", "dsa"] {
+    for name in ["simple", "getfree", "keepfree", "dsa", "lock"] {
         assert!(list.output.lines().any(|line| line.starts_with(name)), "{}", list.output);
     }
     let wrong = left(Command::new(underbar()).args(["demo", "getfre"]));

@@ -1,14 +1,15 @@
-//! `underbar-bench heap|accounts [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|lock [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, heap};
+use underbar_bench::{Error, accounts, heap, lock};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
 cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU time, with and without them
+cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
 
   --quick               three rounds of a tenth of the work; nothing is recorded
   --rounds N            rounds of each workload (10)
@@ -17,7 +18,17 @@ cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU 
   --library NAME=PATH   one more allocator, by the path of its shared library
   --seed N              the first round's seed (1)
   --require-all         a missing allocator is an error
-  --no-record           write nothing below bench/runs";
+  --no-record           write nothing below bench/runs
+
+Of bench lock:
+  --quick               three short rounds; nothing is recorded
+  --rounds N            rounds of each cell (15)
+  --cells A,B           only these sections: short, long, blocking, uncontended, open
+  --threads A,B         only with so many threads (1,2,8,32)
+  --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo
+  --through NAME=WORDS  pthread once more, started through a command (underbar run ... --)
+  --ms N                length of one run in milliseconds (400)
+  --seed N, --no-record as above";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -33,6 +44,9 @@ fn main() -> ExitCode {
 /// Takes the words apart and runs what they name.
 fn command(words: &[String]) -> Result<(), Error> {
     let Some((what, flags)) = words.split_first() else { return Err(Error::Usage(USAGE.to_owned())) };
+    if what == "lock" {
+        return lock::run(parse_lock(flags)?, &workspace()?);
+    }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
     let target = target(&workspace)?;
@@ -82,6 +96,38 @@ fn parse(flags: &[String]) -> Result<Request, Error> {
     }
     if request.rounds == 0 {
         request.rounds = if request.quick { 3 } else { 10 };
+    }
+    Ok(request)
+}
+
+/// Flags of `lock` into a request.
+fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
+    let mut request = lock::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        let list = |text: &String| text.split(',').map(str::to_owned).collect::<Vec<String>>();
+        match flag.as_str() {
+            "--quick" => request.quick(),
+            "--no-record" => request.record = false,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
+            "--ms" => request.milliseconds = number(flag, value()?)? as u64,
+            "--cells" => request.cells = list(value()?),
+            "--locks" => request.locks = list(value()?),
+            "--through" => {
+                let (name, command) = value()?
+                    .split_once('=')
+                    .ok_or_else(|| Error::Usage("--through wants NAME=WORDS".to_owned()))?;
+                let words = command.split_whitespace().map(str::to_owned).collect();
+                request.through.push((name.to_owned(), words));
+            }
+            "--threads" => {
+                request.threads =
+                    list(value()?).iter().map(|text| number(flag, text)).collect::<Result<_, _>>()?;
+            }
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
     }
     Ok(request)
 }

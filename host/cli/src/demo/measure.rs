@@ -246,6 +246,30 @@ impl Rounds {
         Interval::of(&logs, CONFIDENCE)
     }
 
+    /// The ratio of a figure that programs say of themselves, from the rounds in which both said it.
+    pub fn said_ratio(
+        &self,
+        arm: usize,
+        to: usize,
+        figure: fn(&BTreeMap<String, u64>) -> Option<f64>,
+    ) -> Result<Interval, TooFewPairs> {
+        let logs: Vec<f64> = self.runs[arm]
+            .iter()
+            .zip(&self.runs[to])
+            .filter_map(|(this, that)| {
+                Some((figure(&said(&this.output))? / figure(&said(&that.output))?).ln())
+            })
+            .filter(|log| log.is_finite())
+            .collect();
+        Interval::of(&logs, CONFIDENCE)
+    }
+
+    /// In how many runs of all arms what the program said of itself is so, and how many runs there were.
+    pub fn said_is(&self, so: fn(&BTreeMap<String, u64>) -> bool) -> (usize, usize) {
+        let all = || self.runs.iter().flatten();
+        (all().filter(|once| so(&said(&once.output))).count(), all().count())
+    }
+
     /// The place of an arm by its name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm.name == name)

@@ -4,7 +4,7 @@
 //! demo ── measure   arms in turns, medians, ratios       peers     allocators installed here
 //!      ├─ output    tables, checks, JSON                 progress  on standard error
 //!      ├─ document  the figures that the documents print
-//!      └─ getfree, keepfree, simple, dsa
+//!      └─ getfree, keepfree, simple, dsa, lock
 //! ```
 //!
 //! Invariant: every figure printed was measured in this run or stands in the document, and the page says
@@ -16,6 +16,7 @@ mod document;
 mod dsa;
 mod getfree;
 mod keepfree;
+mod lock;
 mod measure;
 mod output;
 mod peers;
@@ -49,7 +50,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 4] = [
+pub static DEMOS: [Entry; 5] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -66,6 +67,11 @@ pub static DEMOS: [Entry; 4] = [
         run: keepfree::run,
     },
     Entry { name: "dsa", about: "what it costs to give storage an initial value", run: dsa::run },
+    Entry {
+        name: "lock",
+        about: "many tasks under one lock: naive, simple, std, parking_lot, pthread",
+        run: lock::run,
+    },
 ];
 
 /// An arm under underbar, with these options over its defaults.

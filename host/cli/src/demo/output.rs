@@ -12,7 +12,7 @@ use underbar_report::units::{bytes, count, nanoseconds};
 use underbar_verdict::interval::{Interval, TooFewPairs};
 
 use super::Asked;
-use super::document::{Row, SOURCE};
+use super::document::{Profile, Row};
 use super::measure::Figured;
 use crate::runner::host;
 
@@ -33,6 +33,9 @@ pub struct Output {
     pub pages: Vec<String>,
     /// Tables.
     pub tables: Vec<Table>,
+    /// Instruction profiles of the document.
+    #[serde(skip_serializing_if = "<[Profile]>::is_empty")]
+    pub profiles: &'static [Profile],
     /// What was checked.
     pub checks: Vec<Check>,
     /// Sentences.
@@ -157,6 +160,7 @@ impl Output {
             host: host(),
             pages: Vec::new(),
             tables: Vec::new(),
+            profiles: &[],
             checks: Vec::new(),
             notes: Vec::new(),
         }
@@ -255,8 +259,8 @@ impl Table {
             let remark = self.remarks.iter().find(|(of, _)| remarks && of == name);
             *text += &line(name, cells, remark.map_or("", |(_, remark)| remark));
         }
-        if theirs_known {
-            let _ = writeln!(text, "  {SOURCE}");
+        if let Some(row) = self.document.first().filter(|_| theirs_known) {
+            let _ = writeln!(text, "  {}", row.source);
             for (name, cells) in &theirs {
                 *text += &line(name, cells, "");
             }

@@ -1,7 +1,7 @@
 //! Demo programs: hidden sub-commands of this binary, so that a demo needs no compiler.
 //!
 //! ```text
-//! underbar __program NAME [--seed N] [--write first|all] [--wait]
+//! underbar __program NAME [--seed N] [--write first|all] [--wait] [--lock NAME] [--rate N]
 //! ```
 //!
 //! A demo starts them as child processes under each set of options. What they get comes from the C library's
@@ -13,6 +13,7 @@
 //! Not here: how they are run and what is printed of them (`demo`).
 
 pub mod calls;
+pub mod lock;
 mod remote;
 mod simple;
 mod stacks;
@@ -36,7 +37,7 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 12] = [
+const PROGRAMS: [Program; 14] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
@@ -49,6 +50,8 @@ const PROGRAMS: [Program; 12] = [
     Program { name: "threads-deep", run: stacks::deep_threads },
     Program { name: "last-cell", run: remote::same_thread },
     Program { name: "last-cell-elsewhere", run: remote::another_thread },
+    Program { name: "contended", run: lock::contended },
+    Program { name: "logging", run: lock::logging },
 ];
 
 /// What a program is told.
@@ -60,6 +63,10 @@ pub struct Parameters {
     write_all: bool,
     /// Does the program say where it is, and wait for a byte on its standard input before it goes on?
     wait: bool,
+    /// The name of a lock that threads contend for.
+    lock: &'static str,
+    /// Steps of work that a millisecond holds on this machine, found out by whoever starts the program.
+    rate: u64,
 }
 
 /// Runs the program that the command line asks for. None: it asks for none.
@@ -86,7 +93,8 @@ pub fn run_if_asked() -> Option<ExitCode> {
 fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
     let (name, mut rest) = words.split_first()?;
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
-    let mut parameters = Parameters { seed: 1, write_all: false, wait: false };
+    let mut parameters =
+        Parameters { seed: 1, write_all: false, wait: false, lock: "naive", rate: 1_000_000 };
     while let Some((word, after)) = rest.split_first() {
         rest = after;
         if word == "--wait" {
@@ -97,6 +105,8 @@ fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
         rest = after;
         match (word.as_str(), value.as_str()) {
             ("--seed", seed) => parameters.seed = seed.parse().ok()?,
+            ("--rate", rate) => parameters.rate = rate.parse().ok()?,
+            ("--lock", lock) => parameters.lock = underbar_contention::locks::find(lock)?.name,
             ("--write", "all") => parameters.write_all = true,
             ("--write", "first") => parameters.write_all = false,
             _ => return None,
@@ -170,13 +180,20 @@ mod tests {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
             find(&words).map(|(program, parameters)| (program.name, parameters))
         };
-        let plain = Parameters { seed: 1, write_all: false, wait: false };
+        let plain = Parameters { seed: 1, write_all: false, wait: false, lock: "naive", rate: 1_000_000 };
         assert_eq!(find(&["getfree"]), Some(("getfree", plain)));
-        let all = Parameters { seed: 7, write_all: true, wait: true };
+        let all = Parameters { seed: 7, write_all: true, wait: true, ..plain };
+        let locked = Parameters { lock: "simple", rate: 5, ..plain };
+        assert_eq!(find(&["contended", "--lock", "simple", "--rate", "5"]), Some(("contended", locked)));
         assert_eq!(find(&["keepfree", "--seed", "7", "--wait", "--write", "all"]), Some(("keepfree", all)));
-        for wrong in
-            [&["none"][..], &[], &["getfree", "--seed"], &["getfree", "--seed", "x"], &["simple", "y"]]
-        {
+        for wrong in [
+            &["none"][..],
+            &[],
+            &["getfree", "--seed"],
+            &["getfree", "--seed", "x"],
+            &["simple", "y"],
+            &["contended", "--lock", "none"],
+        ] {
             assert_eq!(find(wrong), None, "{wrong:?}");
         }
         for (at, program) in PROGRAMS.iter().enumerate() {

@@ -1,0 +1,74 @@
+//! What the kernel's scheduler knows of the calling thread, and of the whole process.
+
+use std::fs::read_to_string;
+use underbar_sys::syscall;
+
+/// CPU time of a process, all its threads together (CLOCK_PROCESS_CPUTIME_ID): exact, where ticks are not.
+const PROCESS_CPU: u32 = 2;
+
+/// CPU time of this process so far, in nanoseconds.
+#[must_use]
+pub fn process_cpu() -> u64 {
+    syscall::clock_nanoseconds(PROCESS_CPU)
+}
+
+/// A thread's own account; all of it since the thread began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Nanoseconds during which it could run, and another did.
+    pub runnable_ns: u64,
+    /// How often it gave up its processor, mostly to sleep.
+    pub slept: u64,
+    /// How often its processor was taken away.
+    pub preempted: u64,
+}
+
+impl Account {
+    /// The calling thread's; zeros where the kernel keeps none.
+    #[must_use]
+    pub fn now() -> Self {
+        let read = |path| read_to_string(path).unwrap_or_default();
+        Self::parse(&read("/proc/thread-self/schedstat"), &read("/proc/thread-self/status"))
+    }
+
+    fn parse(schedstat: &str, status: &str) -> Self {
+        let number = |label: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(label));
+            line.and_then(|figure| figure.trim().parse().ok()).unwrap_or(0)
+        };
+        Self {
+            // Time on a processor, time waiting for one, number of turns.
+            runnable_ns: schedstat
+                .split_ascii_whitespace()
+                .nth(1)
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(0),
+            slept: number("voluntary_ctxt_switches:"),
+            preempted: number("nonvoluntary_ctxt_switches:"),
+        }
+    }
+
+    /// What came in between.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            runnable_ns: self.runnable_ns.saturating_sub(before.runnable_ns),
+            slept: self.slept.saturating_sub(before.slept),
+            preempted: self.preempted.saturating_sub(before.preempted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Account;
+
+    #[test]
+    fn the_kernels_text_is_read() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
+        let account = Account::parse("100 20 3\n", status);
+        assert_eq!(account, Account { runnable_ns: 20, slept: 150, preempted: 545 });
+        assert_eq!(account.since(Account { runnable_ns: 5, slept: 50, preempted: 45 }).preempted, 500);
+        assert_eq!(Account::parse("", ""), Account::default());
+    }
+}

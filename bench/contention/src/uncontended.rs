@@ -1,0 +1,37 @@
+//! Nobody else wants it: pairs of lock and unlock of one thread, in a process that has another.
+//!
+//! The other thread sleeps. It must exist: glibc does without atomic operations in a process of one thread.
+
+use crate::Figures;
+use crate::locks::Lock;
+use std::hint::black_box;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+const PAIRS: u64 = 200_000;
+const TRIALS: u64 = 25;
+
+/// Times pairs; the fastest of many short trials, since whatever disturbs makes them slower.
+#[must_use]
+pub fn run<L: Lock>() -> Figures {
+    let lock = L::new();
+    let (end, wait) = mpsc::channel::<()>();
+    let other = thread::spawn(move || wait.recv());
+    let trial = |_| {
+        let mut number = 0_u64;
+        let began = Instant::now();
+        for _ in 0..PAIRS {
+            black_box(&lock).with(|| number = black_box(number + 1));
+        }
+        let elapsed = began.elapsed().as_nanos() as u64;
+        assert_eq!(number, PAIRS);
+        elapsed
+    };
+    let best = (0..TRIALS).map(trial).min().unwrap_or(0);
+    drop(end);
+    // It ends because nobody can send any more: an error that is expected.
+    let _ = other.join();
+    // Thousandths of a nanosecond: a pair takes few.
+    Figures::default().with("pair_ps", best * 1_000 / PAIRS)
+}

@@ -1,0 +1,199 @@
+//! Whether the goals were held: each printed as held or missed, with the cells that were lost.
+//!
+//! A goal whose cells were not run is not printed. None of them fails a build: a machine that others use too proves
+//! nothing by one run.
+
+use super::figure::{CPU, FAIRNESS, P999, PAIR, TIME, WORST};
+use super::table::{against, best, interval, overall, to_best};
+use super::{Run, UNCONTENDED};
+use crate::statistics::median;
+use std::fmt::Write as _;
+
+/// The lock that is judged.
+const OURS: &str = "simple";
+
+/// What became of a goal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// What was wanted.
+    pub wanted: String,
+    /// Whether it is so.
+    pub held: bool,
+    /// What was found; of several cells one line each, the lost ones.
+    pub found: Vec<String>,
+}
+
+/// All goals that the run can judge.
+pub fn all(run: &Run) -> Vec<Goal> {
+    let Some(ours) = run.lock(OURS) else { return Vec::new() };
+    [
+        uncontended(run, ours),
+        throughput(run, ours),
+        cpu_overall(run, ours),
+        cpu_cells(run, ours),
+        fairness(run, ours),
+        worst_wait(run, ours),
+    ]
+    .into_iter()
+    .chain([(2, 4.0), (8, 10.0), (32, 10.0)].map(|(threads, times)| naive(run, ours, threads, times)))
+    .chain((0..run.locks.len()).map(|lock| through(run, lock)))
+    .flatten()
+    .collect()
+}
+
+/// The goals as lines.
+pub fn text(run: &Run) -> String {
+    let goals = all(run);
+    let mut out = tail(run);
+    if !goals.is_empty() {
+        let _ = writeln!(out, "\nGoals of {OURS}");
+    }
+    for goal in goals {
+        let _ = writeln!(out, "  {:<7} {}", if goal.held { "held" } else { "MISSED" }, goal.wanted);
+        for line in goal.found {
+            let _ = writeln!(out, "            {line}");
+        }
+    }
+    out
+}
+
+fn name(run: &Run, cell: usize) -> String {
+    format!("{} {:>2}", run.cells[cell].section, run.cells[cell].threads)
+}
+
+fn uncontended(run: &Run, ours: usize) -> Option<Goal> {
+    let cell = run.cells.iter().position(|cell| cell.section == UNCONTENDED)?;
+    let ratio = against(run, cell, ours, run.lock("std")?, &PAIR).ratio();
+    Some(Goal {
+        wanted:
+            "uncontended not slower than std: the interval includes 1 or lies below, its end at most 1.03"
+                .to_owned(),
+        held: ratio.low <= 1.0 && ratio.high <= 1.03,
+        found: vec![interval(ratio)],
+    })
+}
+
+/// A goal on every contended cell: `lost` says what is wrong with one, if anything.
+fn cells(run: &Run, wanted: &str, lost: impl Fn(usize) -> Option<String>) -> Option<Goal> {
+    run.contended().next()?;
+    let found: Vec<String> = run.contended().filter_map(lost).collect();
+    Some(Goal { wanted: wanted.to_owned(), held: found.is_empty(), found })
+}
+
+fn throughput(run: &Run, ours: usize) -> Option<Goal> {
+    cells(run, "throughput at least 0.9 of the best peer in every cell", |cell| {
+        let (peer, _) = best(run, cell, &TIME)?;
+        let time = against(run, cell, ours, peer, &TIME).ratio();
+        let lost = || {
+            format!(
+                "{}: {:.3} [{:.3}, {:.3}] of {}",
+                name(run, cell),
+                1.0 / time.value,
+                1.0 / time.high,
+                1.0 / time.low,
+                run.locks[peer].name
+            )
+        };
+        (1.0 / time.value < 0.9).then(lost)
+    })
+}
+
+fn cpu_overall(run: &Run, ours: usize) -> Option<Goal> {
+    let ratio = overall(run, ours, &CPU)?.ratio();
+    Some(Goal {
+        wanted: "CPU per operation: geometric mean over the cells at most 1.0 of the best peers".to_owned(),
+        held: ratio.value <= 1.0,
+        found: vec![interval(ratio)],
+    })
+}
+
+fn cpu_cells(run: &Run, ours: usize) -> Option<Goal> {
+    cells(run, "CPU per operation: upper bound at most 1.15 of the best peer in every cell", |cell| {
+        let (peer, _) = best(run, cell, &CPU)?;
+        let ratio = to_best(run, cell, ours, &CPU)?.ratio();
+        (ratio.high > 1.15)
+            .then(|| format!("{}: {} of {}", name(run, cell), interval(ratio), run.locks[peer].name))
+    })
+}
+
+fn fairness(run: &Run, ours: usize) -> Option<Goal> {
+    cells(run, "Jain's index at least 0.95 wherever threads outnumber processors", |cell| {
+        let value = median(&run.values(cell, ours, &FAIRNESS));
+        let lost = run.cells[cell].threads > run.host.processors && value < 0.95;
+        lost.then(|| format!("{}: {value:.3}", name(run, cell)))
+    })
+}
+
+fn worst_wait(run: &Run, ours: usize) -> Option<Goal> {
+    let std = run.lock("std")?;
+    cells(run, "worst wait at most half of std's at 8 and 32 threads", |cell| {
+        if ![8, 32].contains(&run.cells[cell].threads) {
+            return None;
+        }
+        let ratio = against(run, cell, ours, std, &WORST).ratio();
+        (ratio.value > 0.5).then(|| format!("{}: {}", name(run, cell), interval(ratio)))
+    })
+}
+
+/// Not a goal: both are to be seen beside each other.
+fn tail(run: &Run) -> String {
+    let (Some(ours), Some(floor)) = (run.lock(OURS), run.lock("fifo")) else { return String::new() };
+    let us = |cell, lock| median(&run.values(cell, lock, &P999)) / 1e3;
+    let mut out = String::new();
+    for cell in run.contended() {
+        let (mine, queue) = (us(cell, ours), us(cell, floor));
+        let _ = writeln!(out, "  {:<12}{mine:>10.1} us   in the queue {queue:>10.1} us", name(run, cell));
+    }
+    if out.is_empty() { out } else { format!("\np99.9 of {OURS}, beside a queue that never spins\n{out}") }
+}
+
+/// Something that glibc's mutex is started through: it must not be felt where nobody contends.
+fn through(run: &Run, lock: usize) -> Option<Goal> {
+    let cell = run.cells.iter().position(|cell| cell.section == UNCONTENDED)?;
+    let pthread = run.lock("pthread").filter(|_| !run.locks[lock].before.is_empty())?;
+    let ratio = against(run, cell, lock, pthread, &PAIR).ratio();
+    Some(Goal {
+        wanted: format!("{}: uncontended equal to pthread within 5 %", run.locks[lock].name),
+        held: ratio.high <= 1.05,
+        found: vec![interval(ratio)],
+    })
+}
+
+fn naive(run: &Run, ours: usize, threads: usize, times: f64) -> Option<Goal> {
+    let naive = run.lock("naive")?;
+    let cell = run.cells.iter().position(|cell| cell.section == "blocking" && cell.threads == threads)?;
+    let ratio = against(run, cell, naive, ours, &CPU).ratio();
+    Some(Goal {
+        wanted: format!(
+            "at {threads} threads and a blocking holder at least {times} times less CPU than the naive lock"
+        ),
+        held: ratio.value >= times,
+        found: vec![format!("{:.1} [{:.1}, {:.1}] times", ratio.value, ratio.low, ratio.high)],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+    use crate::lock::tests::run;
+
+    fn held(run: &crate::lock::Run, word: &str) -> bool {
+        all(run).iter().find(|goal| goal.wanted.contains(word)).expect("the goal").held
+    }
+
+    #[test]
+    fn who_takes_less_holds_what_who_takes_more_misses() {
+        let (better, worse) = (run([[300, 200, 100, 50]; 2]), run([[300, 200, 400, 50]; 2]));
+        for word in ["throughput", "geometric mean", "upper bound", "worst wait"] {
+            assert!(held(&better, word) && !held(&worse, word), "{word}");
+        }
+        let lost =
+            all(&worse).into_iter().find(|goal| goal.wanted.contains("upper bound")).expect("the goal");
+        assert_eq!(lost.found, ["long  8: 2.000 [2.000, 2.000] of naive"]);
+    }
+
+    #[test]
+    fn a_goal_whose_cells_were_not_run_is_not_printed() {
+        assert!(all(&run([[1; 4]; 2])).iter().all(|goal| !goal.wanted.contains("blocking")));
+    }
+}

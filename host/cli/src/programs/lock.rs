@@ -1,0 +1,42 @@
+//! Many threads on one lock, which the command line names: the locks, threads and figures are those of the benchmark.
+
+use underbar_contention::contend::{self, CELLS};
+use underbar_contention::locks::Entry;
+use underbar_contention::work::Rate;
+use underbar_contention::{Figures, open};
+
+use super::{Parameters, say};
+
+/// Threads that contend for a lock whose holder blocks.
+pub const THREADS: usize = 8;
+/// Tasks that log, and records of each in a second: the document's.
+pub const TASKS: u64 = 100;
+pub const PER_SECOND: u64 = 10;
+const CONTENDED_MS: u64 = 500;
+const LOGGING_MS: u64 = 2_000;
+
+/// Threads that want the lock again as soon as they can; its holder sleeps now and then.
+pub fn contended(parameters: &Parameters) {
+    let rate = Rate(parameters.rate.max(1));
+    run(parameters, |lock| {
+        let cell = CELLS.iter().find(|cell| cell.sleep_ns > 0)?;
+        let (threads, milliseconds, seed) = (THREADS, CONTENDED_MS, parameters.seed);
+        Some((lock.contend)(&contend::Asked { cell, threads, milliseconds, rate, seed }))
+    });
+}
+
+/// Tasks that append records to a log.
+pub fn logging(parameters: &Parameters) {
+    run(parameters, |lock| {
+        let (tasks, per_second, milliseconds, seed) = (TASKS, PER_SECOND, LOGGING_MS, parameters.seed);
+        Some((lock.open)(&open::Asked { tasks, per_second, milliseconds, seed }))
+    });
+}
+
+/// Runs it with the lock that was asked for, and says its figures.
+fn run(parameters: &Parameters, program: impl FnOnce(&Entry) -> Option<Figures>) {
+    let figures = underbar_contention::locks::find(parameters.lock).and_then(program);
+    if let Some(figures) = figures {
+        say(format_args!("{figures}\n"));
+    }
+}
