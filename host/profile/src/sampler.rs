@@ -36,6 +36,12 @@ pub enum Refused {
          start the container with a profile that allows it, or profile outside of it"
     )]
     Filtered,
+    /// The user, or another profile of his: rings are memory that stays in place.
+    #[error(
+        "no ring could be mapped: the memory that may be locked is used up, perhaps by another profile \
+         (kernel.perf_event_mlock_kb, ulimit -l), or a security module forbids it"
+    )]
+    Locked,
     /// The kernel.
     #[error("this kernel has no performance events (perf_event_open: {0})")]
     Absent(Errno),
@@ -131,8 +137,10 @@ fn refused(reason: Errno) -> Refused {
         Errno::EACCES | Errno::EPERM => match paranoid() {
             Some(level) if level > 2 => Refused::Paranoid(level),
             _ if filtered() => Refused::Filtered,
+            _ if reason == Errno::EPERM => Refused::Locked,
             _ => Refused::Kernel(reason),
         },
+        Errno::ENOMEM => Refused::Locked,
         Errno::ENOSYS if filtered() => Refused::Filtered,
         Errno::ENOSYS | Errno::ENOENT => Refused::Absent(reason),
         Errno::ENODEV => Refused::Processors,
