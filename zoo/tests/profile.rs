@@ -103,7 +103,8 @@ fn samples_are_cpu_time() {
     let profile = profile(&[], &[&hot(), "threads", COUNT]);
     let sampled = number(&profile["samples"]) as f64 / number(&profile["rate_hz"]) as f64;
     let used = number(&profile["user_ns"]) as f64 / 1e9;
-    assert!((0.85..1.15).contains(&(sampled / used)), "{sampled} s of {used} s");
+    // Fewer where the processor itself was taken away (a virtual machine's): the clock then ticks once for several periods.
+    assert!((0.5..1.1).contains(&(sampled / used)), "{sampled} s of {used} s");
     // The first thread may have been met as well, or not.
     assert!((4..=5).contains(&number(&profile["threads"])), "{profile}");
 }
