@@ -101,7 +101,7 @@ impl Launch<'_> {
     }
 
     /// As [`Launch::run`], with something to be done now and then while the program runs: at least every
-    /// 200 milliseconds, and once when it has ended. As long as it takes, signals wait.
+    /// 200 milliseconds. As long as that takes, signals wait.
     ///
     /// # Errors
     /// Those of `run`.
