@@ -1,7 +1,8 @@
 /* hot WHAT COUNT: spends its time where a profile is to find it, and says so on its output.
    lock     COUNT times one locked instruction in a loop of three
    divide   the same with a division
-   two      half of COUNT locked instructions in `first`, a quarter in `second`
+   two      half of COUNT locked instructions in `first`, a quarter in `second`, in turns, so that what else the machine
+            does meets both
    threads  lock, in four threads
    tree     lock, in a child and in a program executed by another */
 #include <pthread.h>
@@ -61,7 +62,8 @@ int main(int words, char **word) {
     long count = atol(word[2]);
     if (!strcmp(word[1], "lock")) locked(count);
     if (!strcmp(word[1], "divide")) divided(count);
-    if (!strcmp(word[1], "two")) first(count / 2), second(count / 4);
+    if (!strcmp(word[1], "two")) 
+        for (int turn = 0; turn < 40; turn++) first(count / 80), second(count / 160);
     if (!strcmp(word[1], "threads")) threads(count);
     if (!strcmp(word[1], "tree")) tree(word[0], word[2]);
     puts(word[1]);
