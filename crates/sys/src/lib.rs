@@ -16,6 +16,8 @@ pub mod lock;
 #[cfg(feature = "launch")]
 pub mod mapping;
 #[cfg(feature = "launch")]
+pub mod perf;
+#[cfg(feature = "launch")]
 pub mod process;
 #[cfg(feature = "launch")]
 pub mod shared;

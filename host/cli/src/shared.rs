@@ -99,25 +99,28 @@ impl Shared {
         if self.quiet && self.output.is_none() {
             return;
         }
-        let to_standard_error = |text: &str| match io::stderr().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                self.not_written("standard error", &error);
-            }
-            _ => {}
-        };
-        let Some(path) = place else { return to_standard_error(text) };
-        if let Err(error) = fs::write(path, text) {
-            self.not_written(&path.display().to_string(), &error);
-            // Who named a file at the command itself sees at once that it is not there; an option may be years old.
-            if self.output.is_none() {
-                to_standard_error(text);
-            }
+        let is_written = write_report(text, place, self.color);
+        // Who named a file at the command itself sees at once that it is not there; an option may be years old.
+        if !is_written && place.is_some() && self.output.is_none() {
+            write_report(text, None, self.color);
         }
     }
+}
 
-    fn not_written(&self, place: &str, error: &io::Error) {
-        self.say(Kind::Warning, format_args!("the report could not be written to {place}: {error}"));
+/// Writes a report to a file, or to standard error (None). Says whether it went there; a warning says why it did not.
+pub fn write_report(text: &str, place: Option<&Path>, color: Color) -> bool {
+    let (place, written) = match place {
+        Some(path) => (path.display().to_string(), fs::write(path, text)),
+        None => match io::stderr().write_all(text.as_bytes()) {
+            // A reader that has gone away.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return true,
+            written => ("standard error".to_owned(), written),
+        },
+    };
+    if let Err(error) = &written {
+        say(color, Kind::Warning, format_args!("the report could not be written to {place}: {error}"));
     }
+    written.is_ok()
 }
 
 /// The file of MSGFILE, where it names one.

@@ -83,7 +83,15 @@ fn completions_are_scripts_that_bash_reads() {
 
 #[test]
 fn wrong_usage_is_125_where_a_program_would_run_and_2_elsewhere() {
-    for arguments in [&["run"][..], &["run", "--nonsense", "--", "true"], &["nonsense"], &["--nonsense"]] {
+    for arguments in [
+        &["run"][..],
+        &["run", "--nonsense", "--", "true"],
+        &["profile"],
+        &["profile", "--rate", "0", "--", "true"],
+        &["profile", "--rate", "20001", "--", "true"],
+        &["nonsense"],
+        &["--nonsense"],
+    ] {
         assert!(bad(125, arguments).starts_with("error: "), "{arguments:?}");
     }
     for arguments in [

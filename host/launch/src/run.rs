@@ -97,6 +97,15 @@ impl Launch<'_> {
     /// Runs the program to its end. In a process with several threads, the others should hold back all signals:
     /// what is sent to the process goes to any thread that does not. The end of the program is seen all the same.
     pub fn run(&self) -> Result<Ended, Failure> {
+        self.run_watched(&mut || {})
+    }
+
+    /// As [`Launch::run`], with something to be done now and then while the program runs: at least every
+    /// 200 milliseconds. As long as that takes, signals wait.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    pub fn run_watched(&self, look: &mut dyn FnMut()) -> Result<Ended, Failure> {
         let not_carried = self.not_carried();
         let prepared = Prepared::new(self, not_carried)?;
         let taken = (1..=64)
@@ -108,7 +117,7 @@ impl Launch<'_> {
             let _ = signal::set_disposition(name::CHLD, Disposition::Default);
         }
         let mask = signal::block(taken).map_err(Failure::NoProcess)?;
-        let ended = run_or_interpret(&prepared, mask, taken, not_carried);
+        let ended = run_or_interpret(&prepared, mask, taken, not_carried, look);
         // What has come for a program that has ended is not for us.
         while let Ok(Some(_)) = signal::wait_for(taken, Duration::ZERO) {}
         let _ = signal::set_mask(mask);
@@ -151,10 +160,11 @@ fn run_or_interpret(
     mask: SignalSet,
     taken: SignalSet,
     not_carried: Option<Reason>,
+    look: &mut dyn FnMut(),
 ) -> Result<Ended, Stop> {
-    match run_once(prepared, mask, taken, not_carried) {
+    match run_once(prepared, mask, taken, not_carried, look) {
         Err(Stop::Refused(refused)) => match prepared.by_shell(refused) {
-            Some(by_shell) => run_once(&by_shell, mask, taken, not_carried),
+            Some(by_shell) => run_once(&by_shell, mask, taken, not_carried, look),
             None => Err(Stop::Refused(refused)),
         },
         result => result,
@@ -166,11 +176,12 @@ fn run_once(
     mask: SignalSet,
     taken: SignalSet,
     not_carried: Option<Reason>,
+    look: &mut dyn FnMut(),
 ) -> Result<Ended, Stop> {
     let begin = Instant::now();
     let child = prepared.with(mask, start).map_err(Stop::NoProcess)?;
     let pid = child.pid;
-    let (how, usage) = attend(&child, taken).map_err(Stop::NoProcess)?;
+    let (how, usage) = attend(&child, taken, look).map_err(Stop::NoProcess)?;
     let elapsed = begin.elapsed();
     match child.refused() {
         Some(refused) => Err(Stop::Refused(refused)),
@@ -183,10 +194,11 @@ fn run_once(
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Stays with the child until it ends.
-fn attend(child: &Child, taken: SignalSet) -> Result<(How, Usage), Errno> {
+fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(How, Usage), Errno> {
     let mut is_stopped = false;
     loop {
         let signal = signal::wait_for(taken, LOOK_AGAIN)?;
+        look();
         while let Some((change, usage)) = child.change()? {
             match change {
                 Change::Exited(code) => return Ok((How::Exited(code), usage)),

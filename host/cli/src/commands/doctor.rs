@@ -20,6 +20,7 @@ use clap::Args;
 use serde_json::json;
 use underbar_launch::{Launch, LedgerFile, Library};
 use underbar_options::Base;
+use underbar_profile::{DEFAULT_RATE, Sampler};
 
 use crate::carried;
 use crate::costs::{self, Measured};
@@ -147,6 +148,7 @@ fn machine(library: &Result<Library, underbar_launch::LibraryError>) -> Vec<Chec
         address_space(),
         seccomp(),
         tracing(),
+        samples(),
     ]);
     checks.extend(other_preload());
     checks
@@ -307,6 +309,17 @@ fn tracing() -> Check {
         Some(tracer) => {
             Check::new(NAME, State::Ok, format!("not needed; this process is traced by {tracer}; {scope}"))
         }
+    }
+}
+
+/// Can `underbar profile` see where time goes? Nothing else here needs it, so it is no reason for exit status 1.
+fn samples() -> Check {
+    const NAME: &str = "samples";
+    let level = underbar_profile::sampler::paranoid()
+        .map_or(String::new(), |level| format!("; kernel.perf_event_paranoid is {level}"));
+    match Sampler::begin(DEFAULT_RATE) {
+        Ok(_) => Check::new(NAME, State::Ok, format!("`underbar profile` works, in user mode{level}")),
+        Err(refused) => Check::new(NAME, State::Limited, format!("no `underbar profile`: {refused}")),
     }
 }
 

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod explain;
 pub mod man;
 pub mod options;
+pub mod profile;
 pub mod report;
 pub mod run;
 pub mod tune;
@@ -25,6 +26,8 @@ use crate::printing::NO_ANSWER;
 pub enum Command {
     /// Run a program and report on it when it has ended
     Run(run::Run),
+    /// Run a program, and say at which of its instructions the time went
+    Profile(profile::Profile),
     /// Measure a program, follow the suggestions, and say by paired reruns whether they help
     Tune(Box<tune::Tune>),
     /// The same program under two or more sets of options, alternating, with intervals
@@ -74,6 +77,7 @@ impl Command {
     pub fn run(self) -> ExitCode {
         match self {
             Command::Run(run) => run.run(),
+            Command::Profile(profile) => profile.run(),
             Command::Tune(tune) => tune.run(),
             Command::Compare(compare) => compare.run(),
             Command::Demo(demo) => demo.run(),

@@ -1,0 +1,25 @@
+//! Any bytes as what the kernel left in a ring: no panic, and as many samples counted as were read.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use underbar_profile::record::{Reader, Record};
+use underbar_profile::{Facts, Tally, profile, text};
+use underbar_symbols::Symbols;
+
+fuzz_target!(|bytes: &[u8]| {
+    let (mut reader, mut tally, mut samples) = (Reader::default(), Tally::default(), 0);
+    // In two pieces, the second of which begins anywhere.
+    let (first, second) = bytes.split_at(bytes.len() / 3);
+    for piece in [first, second] {
+        reader.read(piece, |(_, record)| {
+            samples += u64::from(matches!(record, Record::Sample { .. }));
+            // Names of files would be opened.
+            if !matches!(record, Record::Mapped { .. }) {
+                tally.add(record);
+            }
+        });
+    }
+    let profile = profile(&tally, &Symbols::new(), Facts::default());
+    assert_eq!(profile.instructions.iter().map(|row| row.count).sum::<u64>(), samples);
+    let _ = text::render(&profile, 10);
+});

@@ -1,0 +1,119 @@
+//! The JSON schema of a profile. It is shipped as `share/schema/underbar.profile.1.json`; a test keeps that file equal to
+//! this, and another holds profiles against it.
+//!
+//! Readers must pass over keys that they do not know: within one version of the schema keys are only added.
+
+use serde_json::{Value, json};
+
+use crate::model::SCHEMA;
+
+/// The schema, in JSON Schema's 2020-12 form.
+#[must_use]
+pub fn schema() -> Value {
+    let text = |what: &str| json!({"type": "string", "description": what});
+    let maybe = |what: &str| json!({"type": ["string", "null"], "description": what});
+    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    let row = object(
+        "An instruction and how often it was met.",
+        json!({
+            "program": text("The file that it is in, or what the kernel calls it."),
+            "function": maybe("The function, or the section in brackets; null where there are no symbols."),
+            "displacement": number("Bytes from the start of the function; where there is none, the address."),
+            "address": number("Its address in the file; where nothing is known of the file, as it was in memory."),
+            "instruction": maybe("The instruction; null where its bytes are not known."),
+            "count": number("Samples."),
+            "charged": number("How many of them were taken at the instruction behind it, which waited for this one."),
+            "percent": {"type": "number", "description": "Its part of all samples."},
+        }),
+    );
+    let mut schema = object(
+        "An instruction profile of underbar. `samples` is the sum of all counts.",
+        json!({
+            "schema": {"const": SCHEMA},
+            "underbar": text("The version that made it."),
+            "event": text("The clock that samples: task-clock, CPU time of each thread."),
+            "mode": text("What is sampled: user, not the kernel."),
+            "program": text("The program that was started."),
+            "arguments": {"type": "array", "items": text("An argument.")},
+            "rate_hz": number("Samples in a second of CPU time that were asked for."),
+            "raw": {"type": "boolean", "description": "Were samples left where they were taken?"},
+            "elapsed_ns": number("From start to end."),
+            "user_ns": number("CPU time in user mode, as the kernel accounts it."),
+            "system_ns": number("CPU time in the kernel, which is not sampled."),
+            "samples": number("All samples."),
+            "lost": number("Records that found no room."),
+            "throttled": number("How often the kernel held back."),
+            "processes": number("Processes that were met."),
+            "threads": number("Threads that were met."),
+            "instructions": {"type": "array", "items": row},
+        }),
+    );
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["$id"] = json!("underbar.profile.1.json");
+    schema
+}
+
+/// An object all of whose properties are always there.
+fn object(description: &str, properties: Value) -> Value {
+    let required: Vec<&String> = properties.as_object().map(|map| map.keys().collect()).unwrap_or_default();
+    json!({"type": "object", "description": description, "required": required, "properties": properties})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tests::example;
+
+    /// Holds a value against the parts of JSON Schema that are used here.
+    fn conforms(value: &Value, schema: &Value, at: &str) {
+        if let Some(expected) = schema.get("const") {
+            assert_eq!(value, expected, "{at}");
+        }
+        let is = |name: &Value| match name.as_str().expect("a type") {
+            "string" => value.is_string(),
+            "null" => value.is_null(),
+            "integer" => value.is_u64(),
+            "number" => value.is_number(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("{other}"),
+        };
+        match schema.get("type") {
+            Some(Value::Array(names)) => assert!(names.iter().any(is), "{at}: {value}"),
+            Some(name) => assert!(is(name), "{at}: {value}"),
+            None => {}
+        }
+        for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            assert!(value.get(name.as_str().expect("a name")).is_some(), "{at}: {name}");
+        }
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let property =
+                schema["properties"].get(key).unwrap_or_else(|| panic!("{at}: {key} is not described"));
+            conforms(value, property, &format!("{at}.{key}"));
+        }
+        for value in value.as_array().into_iter().flatten() {
+            conforms(value, &schema["items"], &format!("{at}[]"));
+        }
+    }
+
+    #[test]
+    fn profiles_conform() {
+        let value: Value = serde_json::from_str(&example().to_json()).expect("JSON");
+        conforms(&value, &schema(), "profile");
+        let counts = value["instructions"].as_array().expect("rows").iter().map(|row| row["count"].as_u64());
+        assert_eq!(counts.sum::<Option<u64>>(), value["samples"].as_u64());
+    }
+
+    #[test]
+    fn the_shipped_schema_is_this_one() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../share/schema/underbar.profile.1.json");
+        let text = format!("{:#}\n", schema());
+        if std::env::var_os("UNDERBAR_BLESS").is_some() {
+            std::fs::write(&path, &text).expect("the file can be written");
+        }
+        let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(shipped == text, "UNDERBAR_BLESS=1 cargo test -p underbar-profile writes {}", path.display());
+    }
+}

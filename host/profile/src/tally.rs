@@ -1,0 +1,151 @@
+//! How often each place was sampled: a module and an offset in its file.
+//!
+//! Invariant: the counts together are `samples`. What is kept grows with the places that were met, not with time.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use crate::record::Record;
+use crate::space::{Module, Spaces};
+
+/// A file that samples lie in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Its path, or what the kernel calls it.
+    pub path: PathBuf,
+    /// Its build-id as it was mapped; empty where the kernel does not say.
+    pub build_id: Vec<u8>,
+}
+
+/// Counts of places.
+#[derive(Debug, Default)]
+pub struct Tally {
+    sources: Vec<Source>,
+    known: HashMap<Source, Module>,
+    spaces: Spaces,
+    counts: HashMap<(Option<Module>, u64), u64>,
+    processes: HashSet<u32>,
+    threads: HashSet<u32>,
+    /// All samples.
+    pub samples: u64,
+    /// Records that found no room in a ring.
+    pub lost: u64,
+    /// How often the kernel held back.
+    pub throttled: u64,
+}
+
+impl Tally {
+    /// One thing happened; in the order of time.
+    pub fn add(&mut self, record: Record) {
+        match record {
+            Record::Sample { address, process, thread } => {
+                self.samples += 1;
+                self.processes.insert(process);
+                self.threads.insert(thread);
+                let place = match self.spaces.find(process, address) {
+                    Some((module, offset)) => (Some(module), offset),
+                    None => (None, address),
+                };
+                *self.counts.entry(place).or_default() += 1;
+            }
+            Record::Mapped { process, start, length, offset, name, build_id } => {
+                // What is no file has no offsets of its own: those of the kernel's library begin at 0, those of code
+                // made at run time are addresses.
+                let offset = match name.as_encoded_bytes() {
+                    [b'[', ..] => 0,
+                    [b'/', b'/', ..] => start,
+                    _ => offset,
+                };
+                let module = self.module(Source { path: name.into(), build_id });
+                self.spaces.map(process, start, length, module, offset);
+            }
+            Record::Executed { process } => self.spaces.clear(process),
+            Record::Forked { process, parent } => self.spaces.fork(process, parent),
+            Record::Lost(count) => self.lost = self.lost.saturating_add(count),
+            Record::Throttled => self.throttled += 1,
+        }
+    }
+
+    fn module(&mut self, source: Source) -> Module {
+        let next = Module::try_from(self.sources.len()).unwrap_or(Module::MAX);
+        *self.known.entry(source).or_insert_with_key(|source| {
+            self.sources.push(source.clone());
+            next
+        })
+    }
+
+    /// Every place and its count; the file is None where nothing was known to be mapped, and the offset then the
+    /// address.
+    pub fn places(&self) -> impl Iterator<Item = (Option<&Source>, u64, u64)> {
+        let source = |module: Module| self.sources.get(usize::try_from(module).unwrap_or(usize::MAX));
+        self.counts.iter().map(move |((module, offset), count)| (module.and_then(source), *offset, *count))
+    }
+
+    /// Processes in which samples were taken.
+    #[must_use]
+    pub fn processes(&self) -> u64 {
+        self.processes.len() as u64
+    }
+
+    /// Threads in which samples were taken.
+    #[must_use]
+    pub fn threads(&self) -> u64 {
+        self.threads.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapped(process: u32, start: u64, name: &str) -> Record {
+        let name = name.into();
+        Record::Mapped { process, start, length: 0x1000, offset: 0x200, name, build_id: Vec::new() }
+    }
+
+    #[test]
+    fn samples_are_counted_where_they_lie() {
+        let mut tally = Tally::default();
+        let sample = |address, process| Record::Sample { address, process, thread: process + 10 };
+        let records = [
+            mapped(1, 0x1000, "/bin/a"),
+            mapped(1, 0x3000, "[vdso]"),
+            mapped(1, 0x5000, "//anon"),
+            sample(0x1010, 1),
+            sample(0x3010, 1),
+            sample(0x5010, 1),
+            sample(0x9000, 1),
+            Record::Forked { process: 2, parent: 1 },
+            sample(0x1010, 2),
+            Record::Executed { process: 2 },
+            sample(0x1010, 2),
+            mapped(2, 0x1000, "/bin/a"),
+            sample(0x1010, 2),
+            Record::Lost(3),
+            Record::Throttled,
+        ];
+        for record in records {
+            tally.add(record);
+        }
+        let mut places: Vec<_> = tally
+            .places()
+            .map(|(source, offset, count)| {
+                (source.map_or(String::new(), |source| source.path.display().to_string()), offset, count)
+            })
+            .collect();
+        places.sort();
+        let place = |name: &str, offset, count| (name.to_owned(), offset, count);
+        assert_eq!(
+            places,
+            [
+                place("", 0x1010, 1),
+                place("", 0x9000, 1),
+                place("//anon", 0x5010, 1),
+                place("/bin/a", 0x210, 3),
+                place("[vdso]", 0x10, 1)
+            ]
+        );
+        assert_eq!((tally.samples, tally.lost, tally.throttled), (7, 3, 1));
+        assert_eq!((tally.processes(), tally.threads()), (2, 2));
+    }
+}

@@ -1,0 +1,304 @@
+//! One file: its tables of functions, variables and sections, and where its parts are mapped.
+//!
+//! ```text
+//! file ── segments  offset in the file <-> address
+//!      ├─ symbols   .symtab, else .dynsym; those of /usr/lib/debug/.build-id where that file has none
+//!      ├─ unwind    starts of functions where there are no symbols at all
+//!      └─ sections  the last resort
+//! ```
+//!
+//! Invariant: everything that names something is read when the file is first opened, in one go; only code is read later,
+//! from the same open file. So a program that is replaced meanwhile does no harm.
+
+use std::fs::{File, OpenOptions};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use object::read::{ReadCache, ReadRef};
+use object::{
+    Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SectionKind, SymbolFlags,
+    SymbolKind, elf,
+};
+
+use crate::table::{Entry, Rank, Table};
+use crate::{Place, spelled, unwind};
+
+/// Whose instructions a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// x86 with 64 bits.
+    X86_64,
+    /// x86 with 32 bits.
+    X86,
+    /// ARM with 64 bits.
+    Arm64,
+    /// Another.
+    Other,
+}
+
+/// The tables of a file.
+pub struct Image {
+    content: Content,
+    machine: Machine,
+    segments: Vec<Segment>,
+    sections: Vec<Section>,
+    functions: Table,
+    variables: Table,
+    starts: Vec<u64>,
+    build_id: Option<Vec<u8>>,
+}
+
+enum Content {
+    File(File),
+    Bytes(Vec<u8>),
+}
+
+struct Segment {
+    address: u64,
+    offset: u64,
+    length: u64,
+}
+
+struct Section {
+    name: String,
+    range: Range<u64>,
+}
+
+/// More sections than real programs have; beyond, they are passed over.
+const MOST_SECTIONS: usize = 1 << 16;
+/// More bytes than a function has that is looked at.
+const MOST_CODE: u64 = 16 << 20;
+
+impl Image {
+    /// Reads a file's tables; None where it is no ELF file, or cannot be read.
+    #[must_use]
+    pub fn open(path: &Path) -> Option<Image> {
+        // Not to wait for the writer of a FIFO.
+        const NONBLOCK: i32 = 0o4000;
+        let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let cache = ReadCache::new(file.try_clone().ok()?);
+        Image::read(&cache, Content::File(file), true)
+    }
+
+    /// Reads the tables of a file's bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: Vec<u8>) -> Option<Image> {
+        let image = Image::read(bytes.as_slice(), Content::Bytes(Vec::new()), false)?;
+        Some(Image { content: Content::Bytes(bytes), ..image })
+    }
+
+    fn read<'a>(data: impl ReadRef<'a>, content: Content, has_debug_file: bool) -> Option<Image> {
+        let file = object::File::parse(data).ok()?;
+        let machine = match file.architecture() {
+            Architecture::X86_64 => Machine::X86_64,
+            Architecture::I386 => Machine::X86,
+            Architecture::Aarch64 => Machine::Arm64,
+            _ => Machine::Other,
+        };
+        let segments = file
+            .segments()
+            .map(|segment| {
+                let (offset, length) = segment.file_range();
+                Segment { address: segment.address(), offset, length }
+            })
+            .collect();
+        let sections = sections(&file);
+        let build_id = file.build_id().ok().flatten().map(<[u8]>::to_vec);
+        let mut names = names(&file);
+        if names.is_none()
+            && has_debug_file
+            && let Some(path) = build_id.as_deref().and_then(debug_file)
+            && let Ok(debug) = File::open(path)
+        {
+            let cache = ReadCache::new(debug);
+            names = object::File::parse(&cache).ok().as_ref().and_then(self::names);
+        }
+        let (functions, variables) = names.or_else(|| exported(&file)).unwrap_or_default();
+        let starts = file
+            .section_by_name(".eh_frame_hdr")
+            .and_then(|section| Some(unwind::starts(section.data().ok()?, section.address())))
+            .unwrap_or_default();
+        let ranges: Vec<Range<u64>> = sections.iter().map(|section| section.range.clone()).collect();
+        let (functions, variables) = (Table::new(functions, &ranges), Table::new(variables, &ranges));
+        Some(Image { content, machine, segments, sections, functions, variables, starts, build_id })
+    }
+
+    /// Whose instructions it has.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// Its build-id, where it has one.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.build_id.as_deref()
+    }
+
+    /// Has it a table of symbols, so that a place without a name says something?
+    #[must_use]
+    pub fn has_symbols(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
+    /// The function that the address lies in.
+    #[must_use]
+    pub fn code(&self, address: u64) -> Option<Place> {
+        place(&self.functions, address)
+    }
+
+    /// The variable that the address lies in.
+    #[must_use]
+    pub fn data(&self, address: u64) -> Option<Place> {
+        place(&self.variables, address)
+    }
+
+    /// The section that the address lies in.
+    #[must_use]
+    pub fn section(&self, address: u64) -> Option<Place> {
+        let section = self.section_of(address)?;
+        Some(Place { symbol: section.name.clone(), displacement: address - section.range.start })
+    }
+
+    /// The address of what lies at an offset in the file, as far as it is mapped.
+    #[must_use]
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        let holds =
+            |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|into| into < segment.length);
+        let segment = self.segments.iter().find(holds)?;
+        segment.address.checked_add(offset - segment.offset)
+    }
+
+    /// From where to where the code around the address reaches: a symbol, else what the unwind table says.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<Range<u64>> {
+        if let Some(entry) = self.functions.find(address) {
+            return Some(entry.start..entry.start.saturating_add(entry.size));
+        }
+        unwind::around(&self.starts, address, self.section_of(address)?.range.clone())
+    }
+
+    /// The bytes of a range of addresses, fewer where the file has fewer, or where more than a function's worth is asked
+    /// for.
+    #[must_use]
+    pub fn bytes(&self, addresses: Range<u64>) -> Vec<u8> {
+        self.read_bytes(addresses).unwrap_or_default()
+    }
+
+    fn read_bytes(&self, addresses: Range<u64>) -> Option<Vec<u8>> {
+        let start = addresses.start;
+        let holds =
+            |segment: &&Segment| start.checked_sub(segment.address).is_some_and(|into| into < segment.length);
+        let segment = self.segments.iter().find(holds)?;
+        let into = start - segment.address;
+        let length = addresses.end.saturating_sub(start).min(segment.length - into).min(MOST_CODE);
+        let (offset, length) = (segment.offset.checked_add(into)?, usize::try_from(length).ok()?);
+        match &self.content {
+            Content::Bytes(bytes) => {
+                let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+                Some(rest[..length.min(rest.len())].to_vec())
+            }
+            Content::File(file) => {
+                let length = length.min(usize::try_from(file.metadata().ok()?.len()).ok()?);
+                let mut bytes = vec![0; length];
+                let mut read = 0;
+                while read < length {
+                    match file.read_at(&mut bytes[read..], offset.checked_add(read as u64)?).ok()? {
+                        0 => break,
+                        more => read += more,
+                    }
+                }
+                bytes.truncate(read);
+                Some(bytes)
+            }
+        }
+    }
+
+    fn section_of(&self, address: u64) -> Option<&Section> {
+        self.sections.iter().find(|section| section.range.contains(&address))
+    }
+}
+
+fn place(table: &Table, address: u64) -> Option<Place> {
+    let entry = table.find(address)?;
+    Some(Place { symbol: spelled(&entry.name), displacement: address - entry.start })
+}
+
+/// Sections that are mapped.
+fn sections<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Vec<Section> {
+    let is_mapped =
+        |flags| matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_ALLOC));
+    file.sections()
+        .take(MOST_SECTIONS)
+        .filter(|section| is_mapped(section.flags()) && section.kind() != SectionKind::UninitializedTls)
+        .map(|section| Section {
+            name: section.name().unwrap_or_default().replace(char::is_control, "?"),
+            range: section.address()..section.address().saturating_add(section.size()),
+        })
+        .collect()
+}
+
+type Names = (Vec<Entry>, Vec<Entry>);
+
+/// Functions and variables of the full table of symbols; None where it is not there.
+fn names<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<Names> {
+    sorted(file, file.symbols())
+}
+
+/// Those of the table for the dynamic linker.
+fn exported<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<Names> {
+    sorted(file, file.dynamic_symbols())
+}
+
+fn sorted<'a>(
+    file: &object::File<'a, impl ReadRef<'a>>,
+    symbols: impl Iterator<Item = impl ObjectSymbol<'a>>,
+) -> Option<Names> {
+    let (mut functions, mut variables) = (Vec::new(), Vec::new());
+    for symbol in symbols.filter(|symbol| symbol.is_definition() || is_label(symbol)) {
+        let is_code = match symbol.kind() {
+            SymbolKind::Text => true,
+            SymbolKind::Data => false,
+            // Labels of assembly: by the section that they are in.
+            SymbolKind::Unknown | SymbolKind::Label => {
+                let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+                match section.map(|section| section.kind()) {
+                    Some(SectionKind::Text) => true,
+                    Some(SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData) => {
+                        false
+                    }
+                    _ => continue,
+                }
+            }
+            _ => continue,
+        };
+        let Ok(name) = symbol.name() else { continue };
+        // `$x` and the like tell code from data on arm64.
+        if name.is_empty() || name.starts_with('$') {
+            continue;
+        }
+        let is_weak = symbol.is_weak();
+        let rank = Rank(if symbol.is_local() { 2 } else { u8::from(is_weak) });
+        let entry = Entry { start: symbol.address(), size: symbol.size(), rank, name: name.to_owned() };
+        if is_code { functions.push(entry) } else { variables.push(entry) }
+    }
+    (!functions.is_empty() || !variables.is_empty()).then_some((functions, variables))
+}
+
+/// A symbol of no kind and no size in a section: a label.
+fn is_label<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
+    matches!(symbol.flags(), SymbolFlags::Elf { .. })
+        && symbol.section_index().is_some()
+        && symbol.kind() == SymbolKind::Unknown
+}
+
+/// Where distributions put what they stripped off.
+fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_first()?;
+    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug")))
+}

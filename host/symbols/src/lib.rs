@@ -1,0 +1,115 @@
+//! Names of code and data in program files: which function, variable or section an address lies in.
+//!
+//! ```text
+//! Symbols ── code, data, section   (file, address) -> Place { symbol, displacement }
+//!         ── address               offset in the file, as the kernel maps it -> address
+//!         ── function, bytes       where its code begins and ends, and its bytes
+//!   image     one file: its tables in order of addresses, read once
+//!   table     addresses that are in order, found by bisection
+//!   unwind    functions of stripped files, from the table that exceptions are thrown by
+//!   vdso      the kernel's own, which is no file     spelling  names as people write them
+//! ```
+//!
+//! An *address* here is one of the file's own, as `nm` shows it; where a file is mapped elsewhere, its caller takes the
+//! difference away. Files are looked at when they are first asked about, and remembered.
+//!
+//! Invariant: a file that is missing, no program, or made to harm gives no names; nothing here panics, and the work is
+//! bounded by the length of the file.
+//! Not here: source lines (they would bring three more crates), names in other processes' file systems.
+#![forbid(unsafe_code)]
+
+mod image;
+mod spelling;
+mod table;
+mod unwind;
+mod vdso;
+
+pub use image::{Image, Machine};
+pub use spelling::spelled;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Where an address lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The function, variable or section, as people write it.
+    pub symbol: String,
+    /// Bytes from its start.
+    pub displacement: u64,
+}
+
+/// The names of any number of files.
+#[derive(Default)]
+pub struct Symbols {
+    images: RefCell<HashMap<PathBuf, Option<Rc<Image>>>>,
+}
+
+impl Symbols {
+    /// Knows no file yet.
+    #[must_use]
+    pub fn new() -> Symbols {
+        Symbols::default()
+    }
+
+    /// The tables of a file, or of the kernel's `[vdso]`; None where it is no ELF file or cannot be read.
+    #[must_use]
+    pub fn image(&self, path: &Path) -> Option<Rc<Image>> {
+        if let Some(known) = self.images.borrow().get(path) {
+            return known.clone();
+        }
+        let image = if path.as_os_str() == vdso::NAME {
+            vdso::bytes().and_then(Image::from_bytes)
+        } else {
+            Image::open(path)
+        };
+        let image = image.map(Rc::new);
+        self.images.borrow_mut().insert(path.to_owned(), image.clone());
+        image
+    }
+
+    /// The function that the address lies in.
+    #[must_use]
+    pub fn code(&self, path: &Path, address: u64) -> Option<Place> {
+        self.image(path)?.code(address)
+    }
+
+    /// The variable that the address lies in.
+    #[must_use]
+    pub fn data(&self, path: &Path, address: u64) -> Option<Place> {
+        self.image(path)?.data(address)
+    }
+
+    /// The section that the address lies in: what is left where no symbol is.
+    #[must_use]
+    pub fn section(&self, path: &Path, address: u64) -> Option<Place> {
+        self.image(path)?.section(address)
+    }
+
+    /// The address of what lies at an offset in the file.
+    #[must_use]
+    pub fn address(&self, path: &Path, offset: u64) -> Option<u64> {
+        self.image(path)?.address(offset)
+    }
+
+    /// From where to where the code around the address reaches, also in stripped files.
+    #[must_use]
+    pub fn function(&self, path: &Path, address: u64) -> Option<Range<u64>> {
+        self.image(path)?.function(address)
+    }
+
+    /// The bytes of a range of addresses, as far as the file has them.
+    #[must_use]
+    pub fn bytes(&self, path: &Path, addresses: Range<u64>) -> Vec<u8> {
+        self.image(path).map(|image| image.bytes(addresses)).unwrap_or_default()
+    }
+
+    /// The build-id of a file; None where it has none.
+    #[must_use]
+    pub fn build_id(&self, path: &Path) -> Option<Vec<u8>> {
+        self.image(path)?.build_id().map(<[u8]>::to_vec)
+    }
+}

@@ -1,0 +1,63 @@
+//! Names as people write them: those of Rust and C++ without what the compiler made of them.
+//!
+//! Invariant: a name that is neither comes back as it is, and none is longer than [`LONGEST`].
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+/// Longer names are cut: those of templates may be as long as a book.
+const LONGEST: usize = 400;
+
+/// The name as people write it.
+#[must_use]
+pub fn spelled(name: &str) -> String {
+    // Versions of the dynamic linker: memcpy@@GLIBC_2.14.
+    let bare = name.split_once('@').map_or(name, |(bare, _)| bare);
+    let text = if let Ok(rust) = rustc_demangle::try_demangle(bare) {
+        // Without the hash.
+        format!("{rust:#}")
+    } else if bare.starts_with("_Z") && bare.len() <= 8 * LONGEST {
+        cpp(bare).unwrap_or_else(|| bare.to_owned())
+    } else {
+        bare.to_owned()
+    };
+    shortened(text.replace(char::is_control, "?"))
+}
+
+fn cpp(name: &str) -> Option<String> {
+    let options = DemangleOptions::new().no_return_type().recursion_limit(64);
+    Symbol::new(name.as_bytes()).ok()?.demangle_with_options(&options).ok()
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        let check = |name: &str, expect: &str| assert_eq!(spelled(name), expect);
+        check("main", "main");
+        check("memcpy@@GLIBC_2.14", "memcpy");
+        check("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
+        check("_RNvC6_123foo3bar", "123foo::bar");
+        check("_ZN9Something4lockEv", "Something::lock()");
+        check("_Znonsense", "_Znonsense");
+        check("a\tb\u{1b}[1m", "a?b?[1m");
+    }
+
+    #[test]
+    fn names_have_an_end() {
+        assert!(spelled(&"x".repeat(100_000)).chars().count() <= LONGEST + 1);
+        assert!(spelled(&"ä".repeat(100_000)).chars().count() <= LONGEST + 1);
+        let deep = format!("_ZN{}E", "1a".repeat(5_000));
+        assert!(spelled(&deep).chars().count() <= LONGEST + 1);
+    }
+}
