@@ -183,6 +183,16 @@ fn lock_loses_nothing_under_any_lock() {
             assert!(own.expect("a time") <= whole.expect("a time") + 10_000_000, "{arm}");
         }
     }
+    // Where the kernel lets samples be taken, those of the naive lock fall on its loop.
+    if let Some(naive) = json["profiled"].get(0) {
+        let rows = naive["instructions"].as_array().expect("rows");
+        let of =
+            |row: &&Value| row["function"].as_str().is_some_and(|name| name.contains("take_from_others"));
+        let in_loop: u64 = rows.iter().filter(of).map(|row| row["count"].as_u64().expect("a count")).sum();
+        assert!(in_loop * 2 > naive["samples"].as_u64().expect("a count"), "{naive}");
+    } else {
+        assert!(json["notes"][0].as_str().expect("a note").starts_with("No profile"), "{json}");
+    }
     assert_eq!(json["profiles"][0]["samples"][3]["count"], 7_943);
     assert_eq!(json["tables"][0]["document"][0]["records_per_second"], 200);
 }

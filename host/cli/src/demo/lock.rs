@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::thread::available_parallelism;
 
 use underbar_contention::work::Rate;
+use underbar_profile::text;
 use underbar_report::units::{count, nanoseconds};
 
 use super::document::{LOCK, PROFILES};
@@ -24,6 +25,10 @@ use crate::programs::lock::{PER_SECOND, TASKS, THREADS};
 const RUNS: usize = 6;
 const NAIVE: &str = "naive";
 const SIMPLE: &str = "simple";
+/// The first two are profiled: before and after.
+const PROFILED: usize = 2;
+/// Instructions of a profile that are shown.
+const TOP: usize = 8;
 const LOCKS: [&str; 5] = [NAIVE, SIMPLE, "std", "parking_lot", "pthread"];
 /// What the simple lock may take of the naive one's CPU time for each operation.
 const LIMIT: f64 = 0.10;
@@ -42,6 +47,19 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
 
     output.pages.push(profiles());
     output.profiles = &PROFILES;
+    for arm in arms("contended", asked.seed, rate).into_iter().take(PROFILED) {
+        match machine.profiled(&arm)? {
+            Ok(profile) => {
+                output.pages.push(format!(
+                    "Here, under the lock {}\n{}",
+                    arm.name,
+                    text::render(&profile, TOP)
+                ));
+                output.profiled.push(profile);
+            }
+            Err(refused) => output.notes.push(format!("No profile of {} here: {refused}", arm.name)),
+        }
+    }
     output.tables = vec![
         Table {
             title: format!(
@@ -66,11 +84,11 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
         },
     ];
     output.checks = checks(&logging, &contended);
-    output.notes = vec![
+    output.notes.push(
         "CPU is in percent of all processors, as in the document; on a machine that others use too, a lock that burns \
          whatever it gets gets less, and shows less. Fairness is Jain's index: 1 where all threads got the same."
             .to_owned(),
-    ];
+    );
     Ok(output)
 }
 

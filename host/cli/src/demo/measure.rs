@@ -21,9 +21,12 @@ use underbar_launch::{Ended, Failure, How, Launch, Library, LibraryError};
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 use underbar_options::{Base, WhereSet};
+use underbar_profile::sampler::Refused;
+use underbar_profile::{DEFAULT_RATE, Facts, Profile, Sampler, profile};
 use underbar_report::figures::Figures;
 use underbar_report::model::Report;
 use underbar_report::steps::Steps;
+use underbar_symbols::Symbols;
 use underbar_verdict::interval::{Interval, TooFewPairs};
 use underbar_verdict::random::Random;
 
@@ -157,11 +160,7 @@ impl Machine {
         let (mut reader, writer) = io::pipe()?;
         let (input, output) = (File::open("/dev/null")?, File::from(OwnedFd::from(writer)));
         let streams = [Some(&input), Some(&output), None];
-        let arguments: Vec<OsString> = [programs::WORD]
-            .into_iter()
-            .chain(arm.program.iter().map(String::as_str))
-            .map(Into::into)
-            .collect();
+        let arguments = arguments(arm);
         let (ended, report) = match &arm.server {
             Server::Underbar(text) => {
                 let mut layers = Layers::new(Base::Underbar);
@@ -182,13 +181,34 @@ impl Machine {
         drop(output);
         let mut text = String::new();
         reader.read_to_string(&mut text)?;
-        match ended.how {
-            How::Exited(0) => Ok(Once { steps: steps(&ended), report, output: text }),
-            How::Exited(code) => Err(Problem::Died(format!("({}) ended with exit code {code}", arm.name))),
-            How::Killed(signal) => {
-                Err(Problem::Died(format!("({}) was killed by signal {signal}", arm.name)))
-            }
-        }
+        died_otherwise(&arm.name, &ended)?;
+        Ok(Once { steps: steps(&ended), report, output: text })
+    }
+
+    /// Runs an arm once, without a preload, and samples its instructions; the kernel may refuse that.
+    pub fn profiled(&self, arm: &Arm) -> Result<Result<Profile, Refused>, Problem> {
+        let mut sampler = match Sampler::begin(DEFAULT_RATE) {
+            Ok(sampler) => sampler,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        let streams = [Some(&nothing), Some(&nothing), None];
+        let arguments = arguments(arm);
+        let (program, variables) = (self.this.clone(), Vec::new());
+        let launch = Launch { program, arguments, library: None, variables, follow: true, streams };
+        let ended = launch.run_watched(&mut || sampler.look()).map_err(Problem::NotStarted)?;
+        let steps = steps(&ended);
+        let facts = Facts {
+            program: shown(Path::new(&self.this)),
+            arguments: arm.program.clone(),
+            rate_hz: u64::from(DEFAULT_RATE),
+            raw: false,
+            elapsed_ns: steps.elapsed_ns,
+            user_ns: steps.user_ns,
+            system_ns: steps.system_ns,
+        };
+        died_otherwise(&arm.name, &ended)?;
+        Ok(Ok(profile(&sampler.end(), &Symbols::new(), facts)))
     }
 
     fn launch(
@@ -221,6 +241,20 @@ impl Machine {
             }
         }
         Ok(Rounds { arms, runs })
+    }
+}
+
+/// The hidden program's words.
+fn arguments(arm: &Arm) -> Vec<OsString> {
+    [programs::WORD].into_iter().chain(arm.program.iter().map(String::as_str)).map(Into::into).collect()
+}
+
+/// Fails where the program did not end by itself, and well.
+fn died_otherwise(name: &str, ended: &Ended) -> Result<(), Problem> {
+    match ended.how {
+        How::Exited(0) => Ok(()),
+        How::Exited(code) => Err(Problem::Died(format!("({name}) ended with exit code {code}"))),
+        How::Killed(signal) => Err(Problem::Died(format!("({name}) was killed by signal {signal}"))),
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Output {
     /// Instruction profiles of the document.
     #[serde(skip_serializing_if = "<[Profile]>::is_empty")]
     pub profiles: &'static [Profile],
+    /// Those that were taken here, in the form of `underbar profile --json`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profiled: Vec<underbar_profile::Profile>,
     /// What was checked.
     pub checks: Vec<Check>,
     /// Sentences.
@@ -161,6 +164,7 @@ impl Output {
             pages: Vec::new(),
             tables: Vec::new(),
             profiles: &[],
+            profiled: Vec::new(),
             checks: Vec::new(),
             notes: Vec::new(),
         }
