@@ -1,18 +1,15 @@
 //! Mutexes of POSIX, to know who waits for whom, and to wait better.
 //!
-//! Each name is two instructions: where it was called from becomes one more argument, and the jump leads to the runtime,
-//! or past it to the C library, which does not look at that argument.
+//! Each name is two instructions: where it was called from becomes one more argument, and the jump leads to the runtime.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use underbar_lock::Observer;
-use underbar_runtime::lock::{
-    ENTRY_CLOCKLOCK, ENTRY_LOCK, ENTRY_TIMEDLOCK, ENTRY_TRYLOCK, ENTRY_UNLOCK, Mutex, OBSERVER,
-};
+use underbar_runtime::lock::{self, Mutex, OBSERVER};
 use underbar_sys::syscall::Timespec;
 
 /// Defines C functions: the register that takes the return address, and the word that says where to go on.
 macro_rules! symbols {
-    ($($name:ident($($type:ty),*) $register:literal => $entry:ident;)*) => { $(
+    ($($name:ident($($type:ty),*) $register:literal => $function:ident;)*) => { $(
         #[doc = concat!("C's `", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -23,20 +20,20 @@ macro_rules! symbols {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 concat!("mov ", $register, ", qword ptr [rsp]"),
-                "jmp qword ptr [rip + {entry}]",
+                "jmp {function}",
                 ".cfi_endproc",
-                entry = sym $entry,
+                function = sym lock::$function,
             )
         }
     )* };
 }
 
 symbols! {
-    pthread_mutex_lock(*const Mutex) "rsi" => ENTRY_LOCK;
-    pthread_mutex_unlock(*const Mutex) "rsi" => ENTRY_UNLOCK;
-    pthread_mutex_trylock(*const Mutex) "rsi" => ENTRY_TRYLOCK;
-    pthread_mutex_timedlock(*const Mutex, *const Timespec) "rdx" => ENTRY_TIMEDLOCK;
-    pthread_mutex_clocklock(*const Mutex, i32, *const Timespec) "rcx" => ENTRY_CLOCKLOCK;
+    pthread_mutex_lock(*const Mutex) "rsi" => lock;
+    pthread_mutex_unlock(*const Mutex) "rsi" => unlock;
+    pthread_mutex_trylock(*const Mutex) "rsi" => trylock;
+    pthread_mutex_timedlock(*const Mutex, *const Timespec) "rdx" => timedlock;
+    pthread_mutex_clocklock(*const Mutex, i32, *const Timespec) "rcx" => clocklock;
 }
 
 /// Found by simple locks that a program carries in itself.

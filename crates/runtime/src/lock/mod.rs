@@ -35,7 +35,7 @@ mod simple;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-pub use mutex::{ENTRY_CLOCKLOCK, ENTRY_LOCK, ENTRY_TIMEDLOCK, ENTRY_TRYLOCK, ENTRY_UNLOCK, Mutex};
+pub use mutex::{Mutex, clocklock, lock, timedlock, trylock, unlock};
 pub use observer::OBSERVER;
 
 /// What LOCK says.
@@ -64,11 +64,12 @@ fn mode() -> Mode {
 /// Obeys LOCK.
 pub fn configure(mode: Mode) {
     MODE.store(mode as u32, Ordering::Relaxed);
+    mutex::leave_all(mode == Mode::Off);
 }
 
 /// When the C library is up: finds its functions, while nobody waits yet.
 pub fn at_start() {
-    mutex::find_the_real_ones(mode() == Mode::Off);
+    mutex::find_the_real_ones();
 }
 
 /// In a forked child, whose thread has another number than its parent had.

@@ -16,7 +16,6 @@
 //! call. Not here: how to wait (`simple`), what is recorded (`record`).
 
 use core::arch::{asm, global_asm};
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use underbar_ledger::Key;
@@ -56,13 +55,26 @@ const NO_ELISION: u32 = 0x200;
 const NORMAL: u32 = 0;
 const ADAPTIVE: u32 = 3;
 
+/// The usual kind; under LOCK(OFF) one that no mutex has, so that all go the way of kinds that are not ours. Written
+/// before there are other threads; relaxed.
+static NORMAL_NOW: AtomicU32 = AtomicU32::new(NORMAL);
+
+/// Whether all goes to the C library from now on.
+pub(super) fn leave_all(all: bool) {
+    NORMAL_NOW.store(if all { u32::MAX } else { NORMAL }, Ordering::Relaxed);
+}
+
 impl Mutex {
     #[inline(always)]
     fn is_normal(&self) -> bool {
-        self.kind.load(Ordering::Relaxed) & !NO_ELISION == NORMAL
+        self.kind.load(Ordering::Relaxed) & !NO_ELISION == NORMAL_NOW.load(Ordering::Relaxed)
     }
 
+    /// None for those that are not ours.
     fn sort(&self) -> Option<Sort> {
+        if NORMAL_NOW.load(Ordering::Relaxed) != NORMAL {
+            return None;
+        }
         match self.kind.load(Ordering::Relaxed) & !NO_ELISION {
             NORMAL => Some(Sort::MutexNormal),
             ADAPTIVE => Some(Sort::MutexAdaptive),
@@ -194,36 +206,15 @@ static REAL_TRYLOCK: Next = Next::new(c"pthread_mutex_trylock");
 static REAL_TIMEDLOCK: Next = Next::new(c"pthread_mutex_timedlock");
 static REAL_CLOCKLOCK: Next = Next::new(c"pthread_mutex_clocklock");
 
-/// Where the C names lead: to us, or past us. Written before there are other threads; relaxed.
-pub static ENTRY_LOCK: AtomicPtr<c_void> = AtomicPtr::new(lock as *mut c_void);
-/// See [`ENTRY_LOCK`].
-pub static ENTRY_UNLOCK: AtomicPtr<c_void> = AtomicPtr::new(unlock as *mut c_void);
-/// See [`ENTRY_LOCK`].
-pub static ENTRY_TRYLOCK: AtomicPtr<c_void> = AtomicPtr::new(trylock as *mut c_void);
-/// See [`ENTRY_LOCK`].
-pub static ENTRY_TIMEDLOCK: AtomicPtr<c_void> = AtomicPtr::new(timedlock as *mut c_void);
-/// See [`ENTRY_LOCK`].
-pub static ENTRY_CLOCKLOCK: AtomicPtr<c_void> = AtomicPtr::new(clocklock as *mut c_void);
-
-/// Finds the functions behind us, and leads the names there at once where nothing is to be done.
-pub(super) fn find_the_real_ones(lead_there: bool) {
+/// Finds the functions behind us.
+pub(super) fn find_the_real_ones() {
     let before = start::errno();
     let single = address_of_single_threaded();
     if single != 0 {
         SINGLE_THREADED.store(single as *mut AtomicU8, Ordering::Relaxed);
     }
-    for (next, entry) in [
-        (&REAL_LOCK, &ENTRY_LOCK),
-        (&REAL_UNLOCK, &ENTRY_UNLOCK),
-        (&REAL_TRYLOCK, &ENTRY_TRYLOCK),
-        (&REAL_TIMEDLOCK, &ENTRY_TIMEDLOCK),
-        (&REAL_CLOCKLOCK, &ENTRY_CLOCKLOCK),
-    ] {
-        if let Some(address) = next.get()
-            && lead_there
-        {
-            entry.store(address as *mut c_void, Ordering::Relaxed);
-        }
+    for next in [&REAL_LOCK, &REAL_UNLOCK, &REAL_TRYLOCK, &REAL_TIMEDLOCK, &REAL_CLOCKLOCK] {
+        let _ = next.get();
     }
     start::set_errno(before);
 }
@@ -245,7 +236,7 @@ macro_rules! real {
 ///
 /// # Safety
 /// As C's.
-unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
+pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     if it.is_normal() && it.take_if_free() {
@@ -306,7 +297,7 @@ fn is_simple(wait: &Wait) -> bool {
 ///
 /// # Safety
 /// As C's.
-unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
+pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     if it.is_normal() {
@@ -330,7 +321,7 @@ fn unlock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
 ///
 /// # Safety
 /// As C's.
-unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
+pub unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     if it.sort().is_none() {
@@ -348,7 +339,7 @@ unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
 ///
 /// # Safety
 /// As C's.
-unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, caller: usize) -> i32 {
+pub unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, caller: usize) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     if it.sort().is_some() && it.take_if_free() {
@@ -362,7 +353,7 @@ unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, call
 ///
 /// # Safety
 /// As C's.
-unsafe extern "C" fn clocklock(
+pub unsafe extern "C" fn clocklock(
     mutex: *const Mutex,
     clock: i32,
     until: *const Timespec,
