@@ -96,6 +96,8 @@ pub struct Wait {
     spin_ns: u64,
     runnable_ns: u64,
     parked: u64,
+    /// Whether it is ours, not the C library's, which does not say what it does.
+    is_ours: bool,
 }
 
 impl Wait {
@@ -105,12 +107,17 @@ impl Wait {
         if let Some(found) = found {
             one_more_waits(found, began);
         }
-        Wait { lock, sort, caller, began, found, spin_ns: 0, runnable_ns: 0, parked: 0 }
+        Wait { lock, sort, caller, began, found, spin_ns: 0, runnable_ns: 0, parked: 0, is_ours: false }
     }
 
     /// How the host wants this lock to be waited for.
     pub fn policy(&self) -> u32 {
         self.found.map_or(POLICY_AS_OPTION, |found| found.record.policy.load(Ordering::Relaxed))
+    }
+
+    /// We wait ourselves.
+    pub fn is_ours(&mut self) {
+        self.is_ours = true;
     }
 
     /// It is going to sleep.
@@ -154,7 +161,7 @@ impl Wait {
         let found = self.found.or_else(|| waited(self.lock, self.sort, self.caller));
         let sums =
             Sums { ns, spin_ns: self.spin_ns, runnable_ns: self.runnable_ns, parked: self.parked, got };
-        add(found, self.caller, &sums, self.parked == 0 && self.spin_ns != 0);
+        add(found, self.caller, &sums, self.is_ours && self.parked == 0);
     }
 }
 

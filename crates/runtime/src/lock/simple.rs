@@ -21,6 +21,7 @@ type Moment<'a> = (bool, &'a Timespec);
 /// Waits until this thread has the mutex, or until the time is up: 0 or ETIMEDOUT.
 pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
     let place = place(&raw const mutex.word as usize);
+    wait.is_ours();
     let may_look = wait.policy() != POLICY_SLEEP;
     if may_look && look(mutex, place, wait, 1) {
         return 0;
@@ -28,6 +29,7 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
     wait.parks();
     let long = wait.is_long_at();
     let mut is_first = until.is_none();
+    let mut slept_long = false;
     while mutex.word.swap(2, Ordering::Acquire) != 0 {
         let sleeps_at = now();
         let (is_wall_clock, deadline) = match until {
@@ -40,8 +42,9 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
                 wait.slept(0);
                 return ETIMEDOUT;
             }
-            // Still asleep, as far as the record is concerned.
+            // It goes on, as far as the record is concerned.
             is_first = false;
+            slept_long = true;
             wait.is_long(mutex.owner.load(Ordering::Relaxed));
             continue;
         }
@@ -50,9 +53,13 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
         }
         let woken = place.woken_at.load(Ordering::Relaxed);
         wait.slept(if woken > sleeps_at { now().saturating_sub(woken) } else { 0 });
+        slept_long = false;
         if may_look && look(mutex, place, wait, 2) {
             return 0;
         }
+    }
+    if slept_long {
+        wait.slept(0);
     }
     0
 }
