@@ -8,10 +8,12 @@
 //! ```
 
 use std::fs;
+use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use underbar_ledger::locks::{Area, Call, EDGES, Edge, LOCKS, LockRecord, MODULES, Module, Site, Sort};
 use underbar_zoo::{Left, Way, code, command, compiled, folder, left, scratch, skip, underbar};
 
 const MODES: [&str; 3] = ["OFF", "COUNT", "SIMPLE"];
@@ -180,4 +182,113 @@ fn memcached_under_load() {
         output.contains("stored 160000, 8 connections got all\n") && output.ends_with("done\n"),
         "{output}"
     );
+}
+
+// ---- the area ----------------------------------------------------------------------------------------------------
+
+/// A lock area as a program left it, beside a ledger of its own.
+struct Recorded {
+    bytes: Vec<u8>,
+    output: String,
+}
+
+impl Recorded {
+    fn of(mode: &str, case: &str) -> Recorded {
+        let folder = scratch(&format!("area-{mode}-{case}"));
+        let ledger = folder.join("ledger");
+        let program = compiled("locks/seen", "locks-seen", &["-pthread"]);
+        let mut run = Command::new(&program);
+        run.arg(case).env("LD_PRELOAD", underbar_zoo::heap::preload());
+        run.env("UNDERBAR_OPTS", format!("MSGFILE('{}'),LOCK({mode})", text(&ledger)));
+        let left = left(&mut run);
+        assert_eq!((code(left.status), left.error.as_str()), (0, ""), "{mode} {case}");
+        let areas: Vec<_> = fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| path.extension().is_some_and(|end| end == "locks"))
+            .collect();
+        assert_eq!(areas.len(), 1, "{mode} {case}: {areas:?}");
+        let bytes = fs::read(&areas[0]).expect("an area");
+        assert_eq!(bytes.len(), size_of::<Area>());
+        fs::remove_dir_all(folder).expect("removed");
+        Recorded { bytes, output: left.output }
+    }
+
+    fn wide(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    fn half(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    /// The address behind this word in what the program said.
+    fn said(&self, word: &str) -> u64 {
+        let mut words = self.output.split_whitespace().skip_while(|other| *other != word);
+        let address = words.nth(1).and_then(|address| address.strip_prefix("0x")).expect("an address");
+        u64::from_str_radix(address, 16).expect("an address")
+    }
+
+    /// Number of the record of the lock at this address, and where it lies.
+    fn record(&self, address: u64) -> (usize, usize) {
+        let place = |number: usize| offset_of!(Area, locks) + number * size_of::<LockRecord>();
+        let is_it = |number: &usize| self.wide(place(*number) + offset_of!(LockRecord, address)) == address;
+        let number = (0..LOCKS).find(is_it).unwrap_or_else(|| panic!("no record of {address:x}"));
+        (number, place(number))
+    }
+
+    /// Is this address in a module that is the program itself?
+    fn is_in_the_program(&self, address: u64) -> bool {
+        (0..MODULES).map(|number| offset_of!(Area, modules) + number * size_of::<Module>()).any(|at| {
+            let (start, end) =
+                (self.wide(at + offset_of!(Module, start)), self.wide(at + offset_of!(Module, end)));
+            (start..end).contains(&address) && self.bytes[at + offset_of!(Module, path)] == 0
+        })
+    }
+}
+
+#[test]
+fn a_holder_that_reads_while_others_wait_is_seen_there() {
+    for mode in ["COUNT", "SIMPLE"] {
+        let area = Recorded::of(mode, "blocked");
+        let hot = area.said("hot");
+        let (_, at) = area.record(hot);
+        assert_eq!(area.half(at + offset_of!(LockRecord, sort)), Sort::MutexNormal as u32);
+        assert_eq!(area.wide(at + offset_of!(LockRecord, contended)), 1, "{mode}");
+        assert_eq!(area.half(at + offset_of!(LockRecord, waiting)), 0, "{mode}");
+        let wait = area.wide(at + offset_of!(LockRecord, wait_ns));
+        assert!(wait >= 1_000_000, "{mode}: {wait}");
+        assert_eq!(wait, area.wide(at + offset_of!(LockRecord, wait_max_ns)));
+        let waiters = at + offset_of!(LockRecord, waiters);
+        let site = area.wide(waiters + offset_of!(Site, address));
+        assert_eq!(site, area.wide(at + offset_of!(LockRecord, first_site)));
+        assert!(area.is_in_the_program(site) && area.is_in_the_program(hot), "{mode}: {site:x}");
+        assert_eq!(area.wide(waiters + offset_of!(Site, ns)), wait);
+        // The holder is to blame for most of it, from another place.
+        let holders = at + offset_of!(LockRecord, holders);
+        let blamed = area.wide(holders + offset_of!(Site, ns));
+        assert!(blamed >= 1_000_000 && blamed <= wait, "{mode}: {blamed} of {wait}");
+        let holder = area.wide(holders + offset_of!(Site, address));
+        assert!(area.is_in_the_program(holder) && holder != site);
+        let blocked = at + offset_of!(LockRecord, blocked);
+        assert_eq!(area.half(blocked + offset_of!(Call, number)), 1, "{mode}: read, and one");
+        assert!(area.half(blocked + offset_of!(Call, count)) > 0);
+        let intervals = at + offset_of!(LockRecord, histogram);
+        assert_eq!(area.half(intervals + 4 * wait.ilog2() as usize), 1);
+    }
+}
+
+#[test]
+fn locks_that_two_threads_take_in_different_orders_are_seen() {
+    for mode in ["COUNT", "SIMPLE"] {
+        let area = Recorded::of(mode, "crossed");
+        let (first, second) = (area.record(area.said("first")).0, area.record(area.said("second")).0);
+        let pairs: Vec<_> = (0..EDGES)
+            .filter_map(|n| Edge::locks_of(area.wide(offset_of!(Area, edges) + n * size_of::<Edge>())))
+            .collect();
+        for edge in [(first, second), (second, first)] {
+            assert!(pairs.contains(&edge), "{mode}: {edge:?} in {pairs:?}");
+        }
+        assert_eq!(pairs.len(), 2, "{mode}");
+    }
 }

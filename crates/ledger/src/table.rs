@@ -121,7 +121,7 @@ counters! {
     LockLocks = "lock.locks", "Locks that somebody waited for", Count, by Waits, live Exact, killed Exact, Sum,
         "Different locks, by their addresses, that somebody waited for, as far as there was room to record them.";
     LockPassedThrough = "lock.passed_through", "Kinds of mutex left to the C library", Count, by Waits, live Exact, killed Exact, Max,
-        "How many kinds of mutex that LOCK does not govern were locked: shared, robust, with priority inheritance, with priority protection, with elision, recursive, error-checking, others. Each kind counts once in a process; a mutex of several kinds is of the first.";
+        "How many kinds of mutex that LOCK does not govern were locked: robust, shared, with priority inheritance, with priority protection, with elision, recursive, error-checking, others. Each kind counts once in a process; a mutex of several kinds is of the first.";
     LockUnrecorded = "lock.unrecorded", "Waits without a record of their lock", Count, by Waits, live Exact, killed Exact, Sum,
         "Acquisitions that had to wait and are counted here, but in no lock's record: there was no room, no ledger, or the record was being made.";
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,

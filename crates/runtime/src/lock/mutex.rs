@@ -408,7 +408,8 @@ fn lock_until(
 fn passes(mutex: &Mutex) {
     /// Kinds seen in this process. Any thread adds; relaxed.
     static SEEN: AtomicU32 = AtomicU32::new(0);
-    const MARKS: [u32; 5] = [0x80, 0x10, 0x20, 0x40, 0x100];
+    // The C library marks robust mutexes as shared, too.
+    const MARKS: [u32; 5] = [0x10, 0x80, 0x20, 0x40, 0x100];
     if mode() == Mode::Off {
         return;
     }
