@@ -2,7 +2,8 @@
 //!
 //! As root on Debian what is missing is installed; elsewhere it is named, with the tests that will not run.
 //! The table has no `redis-server`: installing that package starts a server. `redis-tools` carries the same
-//! program under another name, which the test links.
+//! program under another name, which the test links. That of memcached starts one on loopback, where the machine starts
+//! services at all.
 
 use crate::steps::{Sum, command, on_path, succeeds};
 use std::path::Path;
@@ -28,6 +29,8 @@ const TABLE: &[Package] = &[
     Package { name: "git", shows: "git", needed_by: "zoo: git; ci: paths" },
     Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
     Package { name: "redis-tools", shows: "redis-benchmark", needed_by: "zoo: redis" },
+    Package { name: "pbzip2", shows: "pbzip2", needed_by: "zoo: locks" },
+    Package { name: "memcached", shows: "memcached", needed_by: "zoo: locks" },
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
     Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },

@@ -68,6 +68,8 @@ pub enum Writer {
     Obeyed,
     /// The thread that starts a program, before it does.
     Follow,
+    /// The thread that waited for a lock, when it has it; or that locks a mutex that is not ours.
+    Waits,
 }
 
 impl Writer {
@@ -75,6 +77,7 @@ impl Writer {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
+            Writer::Waits => "the thread that locks",
             Writer::Start => "the first thread, at its start",
             Writer::Gathered => "each thread, what it has gathered",
             Writer::Request => "the thread that asks, at once",

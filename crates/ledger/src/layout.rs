@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::table::{COUNTERS, FINGERPRINT, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 2;
+pub const LAYOUT_VERSION: u32 = 3;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
@@ -62,6 +62,8 @@ pub struct Header {
     pub keep: AtomicU32,
     /// State and process number of each slot.
     pub directory: Directory,
+    /// Lock areas that were made beside the ledger ([`crate::locks`]). Any process adds; relaxed.
+    pub lock_areas: AtomicU32,
 }
 
 /// State and process number of every slot, one word each.

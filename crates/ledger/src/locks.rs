@@ -40,6 +40,14 @@ pub const CALLS: usize = 4;
 pub const INTERVALS: usize = 40;
 /// Room for a module's path; a longer one is cut at its beginning.
 pub const PATH_ROOM: usize = 232;
+/// `policy` of a lock: as LOCK says.
+pub const POLICY_AS_OPTION: u32 = 0;
+/// The C library waits.
+pub const POLICY_COUNT: u32 = 1;
+/// Few look for a moment, the rest sleep.
+pub const POLICY_SIMPLE: u32 = 2;
+/// Nobody looks: all sleep at once.
+pub const POLICY_SLEEP: u32 = 3;
 /// `state` of a record that is set up.
 pub const READY: u32 = 2;
 /// `state` of a record that a thread is setting up.
@@ -128,7 +136,7 @@ pub struct LockRecord {
     pub same_holder: AtomicU64,
     /// Times that it was given up while others waited.
     pub given_up: AtomicU64,
-    /// Policy of waiting in force, changed by the host: 0 as LOCK says.
+    /// Policy of waiting in force, changed by the host: one of `POLICY_*`; for mutexes only.
     pub policy: AtomicU32,
     /// Nothing.
     pub spare: AtomicU32,

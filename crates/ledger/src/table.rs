@@ -17,6 +17,9 @@ const BATCH: Exactness = Within(
      each extent (64 KiB), and what others gave back since it last needed cells",
 );
 
+/// What may be missing from sums of times: those who wait now are added when their wait ends.
+const ENDED: Exactness = Within("the waits that have not ended");
+
 macro_rules! counters {
     ($($name:ident = $key:literal, $label:literal, $unit:ident, by $writer:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
         /// Names of the counters, in the order of their places in a slot.
@@ -103,6 +106,24 @@ counters! {
         "Resident anonymous memory of the process when it was last looked at.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,
         "The part of it that lies in the segments of this heap.";
+    LockContended = "lock.contended", "Acquisitions that had to wait", Count, by Waits, live Exact, killed Exact, Sum,
+        "Acquisitions of locks that another thread held at the first try: mutexes that LOCK governs, and simple locks. Not those whose time was up before they got it.";
+    LockSpun = "lock.spun", "of them got by looking again, without sleep", Count, by Waits, live Exact, killed Exact, Sum,
+        "Of these, those that got the lock without sleeping. Under LOCK(COUNT) the C library waits, and this stays 0 for mutexes.";
+    LockParked = "lock.parked", "Times that a thread slept for a lock", Count, by Waits, live Exact, killed Exact, Sum,
+        "Times that a thread went to sleep for a lock. Under LOCK(COUNT) the C library waits, and this stays 0 for mutexes.";
+    LockWait = "lock.wait_ns", "Time that threads waited for locks", Nanoseconds, by Waits, live ENDED, killed ENDED, Sum,
+        "From the first try to the acquisition, summed over those that had to wait.";
+    LockWaitMax = "lock.wait_max_ns", "The longest wait for a lock", Nanoseconds, by Waits, live ENDED, killed ENDED, Max,
+        "The longest of these waits.";
+    LockSpin = "lock.spin_ns", "Time spent looking again", Nanoseconds, by Waits, live ENDED, killed ENDED, Sum,
+        "Of these waits, what was spent looking at the lock again and again. Under LOCK(COUNT) this stays 0 for mutexes.";
+    LockLocks = "lock.locks", "Locks that somebody waited for", Count, by Waits, live Exact, killed Exact, Sum,
+        "Different locks, by their addresses, that somebody waited for, as far as there was room to record them.";
+    LockPassedThrough = "lock.passed_through", "Kinds of mutex left to the C library", Count, by Waits, live Exact, killed Exact, Max,
+        "How many kinds of mutex that LOCK does not govern were locked: robust, shared, with priority inheritance, with priority protection, with elision, recursive, error-checking, others. Each kind counts once in a process; a mutex of several kinds is of the first.";
+    LockUnrecorded = "lock.unrecorded", "Waits without a record of their lock", Count, by Waits, live Exact, killed Exact, Sum,
+        "Acquisitions that had to wait and are counted here, but in no lock's record: there was no room, no ledger, or the record was being made.";
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";
     NotFollowedStatic = "follow.static", "not followed: statically linked", Count, by Follow, live Exact, killed Exact, Sum,

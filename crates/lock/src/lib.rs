@@ -39,3 +39,10 @@ mod spin;
 
 pub use observer::{OBSERVER_VERSION, Observer, Waited};
 pub use raw::{SimpleLock, SmallLock};
+
+/// How to wait, for the runtime, which waits for the C library's mutexes in the same way.
+#[doc(hidden)]
+pub mod waiting {
+    pub use crate::processor::{known, now};
+    pub use crate::spin::{Looker, Place, place};
+}

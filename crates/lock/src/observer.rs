@@ -49,8 +49,9 @@ mod real {
     #[unsafe(naked)]
     extern "C" fn address() -> *const Observer {
         core::arch::naked_asm!(
-            ".weak underbar_lock_observer",
-            "mov rax, qword ptr [rip + underbar_lock_observer@GOTPCREL]",
+            // Weak where nobody in this file defines it, as the preload library does.
+            ".weakref underbar_lock_observer_or_none, underbar_lock_observer",
+            "mov rax, qword ptr [rip + underbar_lock_observer_or_none@GOTPCREL]",
             "ret"
         )
     }

@@ -98,6 +98,17 @@ pub enum HugePages {
     Auto,
 }
 
+/// How threads wait for a mutex that another one holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locks {
+    /// As the C library does, unseen.
+    Off,
+    /// As the C library does, recorded.
+    Count,
+    /// As simple locks do, recorded.
+    Simple,
+}
+
 /// What HEAP sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heap {
@@ -286,6 +297,16 @@ impl Settings {
         }
     }
 
+    /// LOCK: how threads wait for mutexes.
+    pub fn locks(&self) -> Locks {
+        const HOW: usize = slot_named("LOCK", "OFF|COUNT|SIMPLE");
+        match self.values[HOW] {
+            Value::Word(0) => Locks::Off,
+            Value::Word(2) => Locks::Simple,
+            _ => Locks::Count,
+        }
+    }
+
     /// MSGFILE: where reports go; none for AUTO.
     pub fn message_file(&self) -> Option<FileName<'_>> {
         const FILE: usize = slot_named("MSGFILE", "file");
@@ -410,6 +431,7 @@ mod tests {
                 && settings.huge_pages() == HugePages::Auto
         );
         assert!(settings.message_file().is_none());
+        assert_eq!(settings.locks(), Locks::Count);
     }
 
     #[test]

@@ -33,6 +33,7 @@ const fn word(name: &'static str) -> Keyword {
 
 const OFF_ON: Kind = Kind::Words(&[word("OFF"), word("ON")]);
 const OFF_ON_AUTO: Kind = Kind::Words(&[word("OFF"), word("ON"), word("AUTO")]);
+const OFF_COUNT_SIMPLE: Kind = Kind::Words(&[word("OFF"), word("COUNT"), word("SIMPLE")]);
 const OFF_ON_ALIGN: Kind = Kind::Words(&[word("OFF"), word("ON"), word("ALIGN")]);
 const LOCATION: Kind = Kind::Words(&[Keyword { name: "ANYWHERE", least: 3 }, word("BELOW")]);
 const KEEP_FREE: Kind = Kind::Words(&[word("KEEP"), word("FREE")]);
@@ -63,6 +64,7 @@ const KEEP: Value = Word(0);
 const FREE: Value = Word(1);
 const KEEP_OR_FREE_AUTO: Value = Word(2);
 const OFF_OR_ON_AUTO: Value = Word(2);
+const LOCKS_COUNT: Value = Word(1);
 const ABEND: Value = Word(0);
 const FBA: Value = Word(3);
 const NOENQ: Value = Word(1);
@@ -383,6 +385,19 @@ page, timed against small ones, is not dear on this machine at this moment.",
         meaning: "The library's stack below the 16M line.",
         explanation: "On z/OS taken on first use by library routines that need a stack below the line.",
         effect: AcceptedNoEffect("the run-time library uses the program's own stack"),
+    },
+    Entry {
+        name: "LOCK",
+        least: 3,
+        alias: "",
+        sub_options: &[sub("OFF|COUNT|SIMPLE", OFF_COUNT_SIMPLE, LOCKS_COUNT, Unset, "how threads wait for mutexes")],
+        meaning: "How threads wait for a mutex that another one holds, and whether it is recorded. underbar's own.",
+        explanation: "\
+It concerns mutexes of the C library that are private and of the usual or the adaptive kind; all others are served as
+ever. What nobody waits for costs the same under all three. COUNT, underbar's default, lets the C library do the waiting
+and records who waits for whom, how long, and where. SIMPLE also replaces the waiting: few look, only reading, for a
+moment; the rest sleep. OFF leaves all to the C library and records nothing.",
+        effect: Honoured,
     },
     Entry {
         name: "MSGFILE",

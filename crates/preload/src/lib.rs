@@ -12,6 +12,7 @@ mod frames;
 mod info;
 mod malloc;
 mod map;
+mod mutex;
 mod new;
 mod sandbox;
 mod start;

@@ -3,7 +3,7 @@
 //! Everything here runs inside the user's process, possibly before its constructors, in a signal handler or
 //! between fork and exec. So: no allocation, no formatting, no panic, no thread.
 //!
-//! May use: `ledger`, `options`, `sys`, and a handful of C library functions, each named where it is declared.
+//! May use: `ledger`, `options`, `sys`, `lock`, and a handful of C library functions, each named where it is declared.
 #![no_std]
 
 #[cfg(test)]
@@ -17,6 +17,8 @@ pub mod follow;
 pub mod heap;
 #[cfg(not(loom))]
 pub mod ledger;
+#[cfg(not(loom))]
+pub mod lock;
 #[cfg(not(loom))]
 mod next;
 #[cfg(not(loom))]

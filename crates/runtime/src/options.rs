@@ -19,7 +19,7 @@ use underbar_sys::{file, syscall};
 use crate::follow::build_id::{LONGEST, build_id};
 use crate::follow::environment::{Environment, LEDGER};
 use crate::ledger::attach;
-use crate::{follow, heap, ledger, stack};
+use crate::{follow, heap, ledger, lock, stack};
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
@@ -49,6 +49,11 @@ pub fn obey() {
             errors += u64::from(diagnostic.severity() == Severity::Warning);
         });
         set_up_heap(&settings);
+        lock::configure(match settings.locks() {
+            underbar_options::Locks::Off => lock::Mode::Off,
+            underbar_options::Locks::Count => lock::Mode::Count,
+            underbar_options::Locks::Simple => lock::Mode::Simple,
+        });
         if follow::is_wanted(environment) {
             find_ledger(environment, &settings, text, program.name);
         }

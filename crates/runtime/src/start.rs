@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall::{number, syscall6};
 
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, heap, ledger, options, stack};
+use crate::{coverage, heap, ledger, lock, options, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -45,6 +45,7 @@ pub fn ensure() {
 /// put the environment: just above the first thread's stack.
 pub fn constructor(environment: usize) {
     ensure();
+    lock::at_start();
     stack::at_start(environment);
     // SAFETY: functions of ours, which stay loaded: the preload is never closed.
     unsafe {
@@ -104,6 +105,7 @@ extern "C" fn after_fork() {
 }
 
 extern "C" fn after_fork_in_child() {
+    lock::after_fork_in_child();
     // SAFETY: as above; in the child that thread is the only one.
     unsafe {
         heap::after_fork();

@@ -122,7 +122,9 @@ pub mod number {
     pub const EXECVE: usize = 59;
     pub const KILL: usize = 62;
     pub const FTRUNCATE: usize = 77;
+    pub const UNLINK: usize = 87;
     pub const READLINK: usize = 89;
+    pub const GETRLIMIT: usize = 97;
     pub const GETUID: usize = 102;
     pub const GETEUID: usize = 107;
     pub const GETPPID: usize = 110;
@@ -137,6 +139,7 @@ pub mod number {
     pub const OPENAT: usize = 257;
     pub const NEWFSTATAT: usize = 262;
     pub const FALLOCATE: usize = 285;
+    pub const PROCESS_VM_READV: usize = 310;
     pub const GETRANDOM: usize = 318;
     pub const MEMFD_CREATE: usize = 319;
     pub const EXECVEAT: usize = 322;
@@ -454,6 +457,54 @@ pub fn fallocate(fd: i32, mode: u32, offset: u64, length: u64) -> Result<()> {
     Ok(())
 }
 
+/// Removes a name; the file goes with its last user.
+#[inline]
+pub fn unlink(path: &CStr) -> Result<()> {
+    // SAFETY: `path` is a C string for the whole call; the kernel only reads it.
+    unsafe { syscall3(number::UNLINK, path.as_ptr() as usize, 0, 0)? };
+    Ok(())
+}
+
+/// How long a file this process may write; beyond it the kernel sends a signal that ends most programs.
+#[inline]
+#[must_use]
+pub fn longest_file() -> u64 {
+    const RLIMIT_FSIZE: usize = 1;
+    let mut limits = [0_u64; 2];
+    // SAFETY: the kernel writes two words.
+    let done = unsafe { syscall3(number::GETRLIMIT, RLIMIT_FSIZE, limits.as_mut_ptr() as usize, 0) };
+    if done.is_ok() { limits[0] } else { 0 }
+}
+
+/// A piece of memory as the kernel's vectors of pieces have it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Piece {
+    /// Where it begins.
+    pub address: usize,
+    /// Its bytes.
+    pub length: usize,
+}
+
+/// Reads pieces of this process's memory (`process` is its number), some of which may not be there, into `words`, one
+/// word of four bytes for each piece. Says how many came before the first that is not there.
+pub fn read_words(process: i32, pieces: &[Piece], words: &mut [u32]) -> Result<usize> {
+    let to = Piece { address: words.as_mut_ptr() as usize, length: size_of_val(words) };
+    // SAFETY: the kernel writes within `words`, which is exclusively borrowed, and finds out itself what may be read.
+    let bytes = unsafe {
+        syscall6(
+            number::PROCESS_VM_READV,
+            process as usize,
+            &raw const to as usize,
+            1,
+            pieces.as_ptr() as usize,
+            pieces.len(),
+            0,
+        )?
+    };
+    Ok(bytes / 4)
+}
+
 /// Sets the length of a file. Whoever maps what is cut off meets SIGBUS there.
 #[inline]
 pub fn ftruncate(fd: i32, length: u64) -> Result<()> {
@@ -566,6 +617,33 @@ pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, 
             pointer as usize,
             0,
             rooms as usize,
+        )?
+    };
+    Ok(())
+}
+
+/// As [`futex_wait_until`] for everybody's room, with a moment of the wall clock where `is_wall_clock`. The kernel refuses
+/// a time whose nanoseconds are not 0 to 999,999,999 ([`Errno::EINVAL`]).
+#[inline]
+pub fn futex_wait_by(
+    word: &AtomicU32,
+    expected: u32,
+    deadline: Option<&Timespec>,
+    is_wall_clock: bool,
+) -> Result<()> {
+    const FUTEX_CLOCK_REALTIME: usize = 256;
+    let clock = if is_wall_clock { FUTEX_CLOCK_REALTIME } else { 0 };
+    let pointer = deadline.map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: the kernel reads the word, which outlives the call, and the time, which is borrowed.
+    unsafe {
+        syscall6(
+            number::FUTEX,
+            core::ptr::from_ref(word) as usize,
+            FUTEX_WAIT_BITSET_PRIVATE | clock,
+            expected as usize,
+            pointer as usize,
+            0,
+            u32::MAX as usize,
         )?
     };
     Ok(())

@@ -161,6 +161,23 @@ fn header(fd: i32) -> Option<&'static Header> {
     Some(unsafe { &*header })
 }
 
+/// The header of the ledger, where this process has a slot in it.
+pub(crate) fn mapped_header() -> Option<&'static Header> {
+    if core::ptr::eq(super::slot(), private()) {
+        return None;
+    }
+    // SAFETY: null, or mapped for ever.
+    unsafe { HEADER.load(Ordering::Relaxed).as_ref() }
+}
+
+/// Writes the ledger's path to `room`; says how many bytes, without a zero at its end. None where it does not fit.
+pub(crate) fn path(room: &mut [u8]) -> Option<usize> {
+    for (bytes, word) in room.get_mut(..PATH_BYTES)?.chunks_mut(8).zip(&PATH) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    room.iter().position(|&byte| byte == 0)
+}
+
 /// Maps a part of the file, shared.
 fn map(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
     map_as(syscall::PROT_READ | syscall::PROT_WRITE, fd, offset, bytes)

@@ -1,0 +1,271 @@
+//! The file in which the records lie: made when this process first waits for a lock, mapped for ever.
+//!
+//! ```text
+//! <ledger>.<process>-<nanoseconds since boot, hexadecimal>.locks
+//! ```
+//!
+//! An area belongs to one slot of the ledger. A forked child has another slot (or none), even where the C library did not
+//! know of the fork, and so finds that its parent's area is not its own.
+//!
+//! Invariant: all of the file is allocated before it is mapped, so a full file system means no area, never SIGBUS. No
+//! descriptor stays open. Nobody waits for the thread that makes it: those who come meanwhile do without.
+//! Known limit: modules are named from glibc 2.35 on, whose loader can be asked without a lock.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use underbar_ledger::Slot;
+use underbar_ledger::locks::{AREAS, Area, MAGIC, Module, PATH_ROOM, VERSION};
+use underbar_sys::syscall;
+
+use super::mode;
+use crate::ledger::{self, attach};
+use crate::next::weak;
+use crate::sandbox;
+
+const CLOCK_BOOTTIME: u32 = 7;
+/// Longest path of an area.
+const PATH_BYTES: usize = 600;
+
+/// The area, null where there is none to be had, and the slot for which that was found out: written after it, with
+/// Release. `MAKING`: the slot whose area is being made.
+static AREA: AtomicPtr<Area> = AtomicPtr::new(null_mut());
+static SLOT: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
+static MAKING: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
+/// 1 while a thread adds a module.
+static ADDING: AtomicU32 = AtomicU32::new(0);
+
+/// This process's area, made where there is none yet.
+pub fn get() -> Option<&'static Area> {
+    let slot = core::ptr::from_ref(ledger::slot()).cast_mut();
+    if SLOT.load(Ordering::Acquire) == slot {
+        // SAFETY: null, or mapped for ever and made of atomics.
+        return unsafe { AREA.load(Ordering::Relaxed).as_ref() };
+    }
+    make(slot)
+}
+
+/// The area, if there is one already.
+pub fn existing() -> Option<&'static Area> {
+    let slot = core::ptr::from_ref(ledger::slot()).cast_mut();
+    if SLOT.load(Ordering::Acquire) != slot {
+        return None;
+    }
+    // SAFETY: as above.
+    unsafe { AREA.load(Ordering::Relaxed).as_ref() }
+}
+
+/// In a forked child: a thread of the parent's that was at it does not exist here.
+pub fn in_child() {
+    MAKING.store(null_mut(), Ordering::Relaxed);
+    ADDING.store(0, Ordering::Relaxed);
+}
+
+#[cold]
+#[inline(never)]
+fn make(slot: *mut Slot) -> Option<&'static Area> {
+    let before = MAKING.load(Ordering::Relaxed);
+    if sandbox::is_closed()
+        || before == slot
+        || MAKING.compare_exchange(before, slot, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
+        return None;
+    }
+    let area = map().unwrap_or(null_mut());
+    // SAFETY: null, or just mapped, all zeros, and never unmapped.
+    let made = unsafe { area.as_ref() };
+    if let Some(area) = made {
+        area.header.version.store(VERSION, Ordering::Relaxed);
+        area.header.process.store(syscall::getpid() as u32, Ordering::Relaxed);
+        area.header.started_ns.store(ledger::slot().started_ns.load(Ordering::Relaxed), Ordering::Relaxed);
+        area.header.mode.store(mode() as u32, Ordering::Relaxed);
+        area.header.magic.store(MAGIC, Ordering::Release);
+    }
+    AREA.store(area, Ordering::Relaxed);
+    SLOT.store(slot, Ordering::Release);
+    made
+}
+
+/// Makes the file and maps it.
+fn map() -> Option<*mut Area> {
+    const BYTES: usize = size_of::<Area>();
+    let header = attach::mapped_header()?;
+    if syscall::longest_file() < BYTES as u64 || header.lock_areas.fetch_add(1, Ordering::Relaxed) >= AREAS {
+        return None;
+    }
+    let mut room = [0_u8; PATH_BYTES];
+    let path = path(&mut room)?;
+    let flags =
+        syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
+    let fd = syscall::open(path, flags, 0o600).ok()?;
+    let mapped = syscall::fallocate(fd, 0, 0, BYTES as u64).and_then(|()| {
+        let protection = syscall::PROT_READ | syscall::PROT_WRITE;
+        // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
+        unsafe { syscall::mmap(null_mut(), BYTES, protection, syscall::MAP_SHARED, fd, 0) }
+    });
+    let _ = syscall::close(fd);
+    if mapped.is_err() {
+        let _ = syscall::unlink(path);
+    }
+    mapped.ok().map(<*mut u8>::cast)
+}
+
+fn path(room: &mut [u8; PATH_BYTES]) -> Option<&CStr> {
+    let mut length = attach::path(room)?;
+    let (mut decimals, mut hexadecimals) = ([0; 10], [0; 16]);
+    let process = decimal(syscall::getpid() as u32, &mut decimals);
+    let moment = hexadecimal(syscall::clock_nanoseconds(CLOCK_BOOTTIME), &mut hexadecimals);
+    for part in [b".".as_slice(), process, b"-", moment, b".locks\0"] {
+        room.get_mut(length..length + part.len())?.copy_from_slice(part);
+        length += part.len();
+    }
+    CStr::from_bytes_until_nul(room).ok()
+}
+
+/// A number in digits.
+pub fn decimal(mut number: u32, room: &mut [u8; 10]) -> &[u8] {
+    let mut at = room.len();
+    loop {
+        at -= 1;
+        room[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &room[at..];
+        }
+    }
+}
+
+fn hexadecimal(mut number: u64, room: &mut [u8; 16]) -> &[u8] {
+    let mut at = room.len();
+    loop {
+        at -= 1;
+        room[at] = b"0123456789abcdef"[(number & 15) as usize];
+        number >>= 4;
+        if number == 0 {
+            return &room[at..];
+        }
+    }
+}
+
+// ---- modules ------------------------------------------------------------------------------------------------------
+
+/// What glibc's `_dl_find_object` tells.
+#[repr(C)]
+struct ObjectFound {
+    flags: u64,
+    start: usize,
+    end: usize,
+    map: *const LinkMap,
+    frames: *const c_void,
+    rest: [u64; 8],
+}
+
+/// The beginning of the loader's list entry, which debuggers rely on.
+#[repr(C)]
+struct LinkMap {
+    base: usize,
+    name: *const c_char,
+}
+
+weak! { address_of_find_object = "_dl_find_object"; }
+
+/// Sees to it that the file that is loaded at this address stands among the modules.
+pub fn module_of(area: &'static Area, address: usize) {
+    if is_known(area, address) {
+        return;
+    }
+    let function = address_of_find_object();
+    if function == 0 || ADDING.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        // The place has a module that another thread adds at this moment, most likely; the next place tries again.
+        return;
+    }
+    if !is_known(area, address) {
+        let mut found = ObjectFound {
+            flags: 0,
+            start: 0,
+            end: 0,
+            map: core::ptr::null(),
+            frames: core::ptr::null(),
+            rest: [0; 8],
+        };
+        // SAFETY: the C library's function of that name, which takes no lock and writes its structure, for which there
+        // is more than enough room.
+        let failed = unsafe {
+            core::mem::transmute::<usize, unsafe extern "C" fn(usize, *mut ObjectFound) -> i32>(function)(
+                address,
+                &raw mut found,
+            )
+        };
+        // SAFETY: null, or the loader's entry of a file that is loaded.
+        let map = unsafe { found.map.as_ref() };
+        if failed == 0
+            && let Some(map) = map
+            && let Some(free) = area.modules.iter().find(|module| module.end.load(Ordering::Relaxed) == 0)
+        {
+            fill_in(free, &found, map);
+        }
+    }
+    ADDING.store(0, Ordering::Release);
+}
+
+fn is_known(area: &Area, address: usize) -> bool {
+    let within = |module: &Module| {
+        let (end, start) = (module.end.load(Ordering::Acquire), module.start.load(Ordering::Relaxed));
+        (start..end).contains(&(address as u64))
+    };
+    area.modules.iter().take_while(|module| module.end.load(Ordering::Relaxed) != 0).any(within)
+}
+
+fn fill_in(module: &Module, found: &ObjectFound, map: &LinkMap) {
+    // SAFETY: the loader's name of the file: a C string.
+    let name = if map.name.is_null() { b"" } else { unsafe { CStr::from_ptr(map.name) }.to_bytes() };
+    let name = &name[name.len().saturating_sub(PATH_ROOM - 1)..];
+    module.base.store(u64::MAX, Ordering::Relaxed);
+    for (room, byte) in module.path.iter().zip(name) {
+        room.store(*byte, Ordering::Relaxed);
+    }
+    module.start.store(found.start as u64, Ordering::Relaxed);
+    module.base.store(map.base as u64, Ordering::Relaxed);
+    module.end.store(found.end as u64, Ordering::Release);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::String;
+
+    #[test]
+    fn numbers_are_written() {
+        for number in [0, 7, 4_194_304, u32::MAX] {
+            assert_eq!(decimal(number, &mut [0; 10]), std::format!("{number}").as_bytes());
+            let wide = u64::from(number) << 20 | 5;
+            assert_eq!(hexadecimal(wide, &mut [0; 16]), std::format!("{wide:x}").as_bytes());
+        }
+        assert_eq!(hexadecimal(u64::MAX, &mut [0; 16]), b"ffffffffffffffff");
+    }
+
+    #[test]
+    fn an_address_leads_to_its_file() {
+        // SAFETY: zeros are an empty area; it stays for ever.
+        let area: &'static Area = unsafe {
+            let layout = std::alloc::Layout::new::<Area>();
+            &*std::alloc::alloc_zeroed(layout).cast()
+        };
+        let own = an_address_leads_to_its_file as *const () as usize;
+        module_of(area, own);
+        module_of(area, own + 1);
+        module_of(area, 1);
+        let known: std::vec::Vec<_> =
+            area.modules.iter().filter(|m| m.end.load(Ordering::Relaxed) != 0).collect();
+        assert_eq!(known.len(), 1, "one file, and nothing for an address without any");
+        let path: String = known[0]
+            .path
+            .iter()
+            .map(|b| b.load(Ordering::Relaxed) as char)
+            .take_while(|c| *c != '\0')
+            .collect();
+        assert_eq!(path, "", "the program itself has no name");
+        assert!(known[0].start.load(Ordering::Relaxed) <= own as u64);
+    }
+}

@@ -1,0 +1,79 @@
+//! Locks: mutexes of the C library, waited for in our way or in its own, and the record of who waits for whom.
+//!
+//! ```text
+//! pthread_mutex_lock ─> free? one compare-and-swap, nothing else ─────────────────────────────> held
+//!                         │ not free                              no: a kind that is not ours ─> C library
+//!                         v
+//!                       record: waits begins ─> COUNT: the C library waits │ SIMPLE: look, then sleep
+//!                         │                        after a millisecond: what does the holder do? what do I hold?
+//!                         v
+//!                       record: waits ends
+//! pthread_mutex_unlock ─> exchange; somebody may sleep? wake one, blame this place for their wait
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | `mutex` | the C library's mutex, by its own protocol |
+//! | `simple` | waiting for its word as simple locks do |
+//! | `record` | what one lock has seen |
+//! | `area` | the file in which the records lie |
+//! | `order` | which locks a thread holds while it waits for another |
+//! | `holder` | what the holder does meanwhile |
+//! | `observer` | what simple locks tell |
+//!
+//! Invariant: nothing here allocates, prints, or takes a lock, and errno stays as it was. What is recorded is recorded
+//! by those who wait or wake; who finds a lock free pays nothing.
+//! Not here: the C names (`preload`), simple locks (`underbar_lock`), and what follows from the records (the host).
+
+mod area;
+mod holder;
+mod mutex;
+mod observer;
+mod order;
+mod record;
+mod simple;
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+pub use mutex::{Mutex, clocklock, lock, timedlock, trylock, unlock};
+pub use observer::OBSERVER;
+
+/// What LOCK says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// The C library does all.
+    Off = 0,
+    /// It waits, and we record.
+    Count = 1,
+    /// We wait, and record.
+    Simple = 2,
+}
+
+/// Until the options are read: nobody is recorded, and whoever waits does so in the C library. Written once; relaxed.
+static MODE: AtomicU32 = AtomicU32::new(Mode::Off as u32);
+
+fn mode() -> Mode {
+    match MODE.load(Ordering::Relaxed) {
+        1 => Mode::Count,
+        2 => Mode::Simple,
+        _ => Mode::Off,
+    }
+}
+
+/// Obeys LOCK.
+pub fn configure(mode: Mode) {
+    MODE.store(mode as u32, Ordering::Relaxed);
+    mutex::leave_all(mode == Mode::Off);
+}
+
+/// When the C library is up: finds its functions, while nobody waits yet.
+pub fn at_start() {
+    mutex::find_the_real_ones();
+}
+
+/// In a forked child, whose thread has another number than its parent had.
+pub fn after_fork_in_child() {
+    mutex::forget_thread();
+    area::in_child();
+}

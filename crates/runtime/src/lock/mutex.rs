@@ -1,0 +1,530 @@
+//! The C library's mutex, by its own protocol, so that its code and ours may work on one mutex at the same time:
+//! condition variables, C11's `mtx_t` and whatever calls the C library from inside never pass here.
+//!
+//! ```text
+//! word   0 free, 1 held, 2 held and somebody may sleep
+//! lock   0 -> 1; else exchange for 2, and sleep while it is 2, until it was 0; then owner = thread, users + 1
+//! unlock owner = 0, users - 1; exchange for 0, and wake one if it was 2
+//! ```
+//!
+//! Ours are mutexes private to the process, of the usual and the adaptive kind; the rest go to the next library, which
+//! knows about owners that ask twice, die, or inherit priorities.
+//!
+//! While there is a single thread no bus is locked, as in the C library, which tells us so in `__libc_single_threaded`.
+//!
+//! Invariant: after the exchange that gives a mutex up its memory is not touched. Nothing must be set up before the first
+//! call. Not here: how to wait (`simple`), what is recorded (`record`).
+
+use core::arch::{asm, global_asm};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering};
+
+use underbar_ledger::Key;
+use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
+use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
+
+use super::record::{self, Wait};
+use super::{Mode, mode, simple};
+use crate::next::{Next, weak};
+use crate::{ledger, start};
+
+const EBUSY: i32 = 16;
+const EINVAL: i32 = 22;
+pub(super) const ETIMEDOUT: i32 = 110;
+
+/// `pthread_mutex_t` of glibc on x86-64. All of it is written by the C library, too.
+#[repr(C)]
+pub struct Mutex {
+    /// See the head of this file. The place of the others in memory is fixed by static initialisers.
+    pub(super) word: AtomicU32,
+    count: AtomicU32,
+    /// Thread that holds it. Written by the holder; relaxed: others take it as a hint.
+    pub(super) owner: AtomicU32,
+    /// Holders, and waiters of condition variables. Written by the holder.
+    users: AtomicU32,
+    /// Kind and marks. Does not change while the mutex is used, but for marks of elision.
+    kind: AtomicU32,
+    spins: AtomicU16,
+    elision: AtomicU16,
+    list: [usize; 2],
+}
+
+const _: () = assert!(size_of::<Mutex>() == 40 && core::mem::offset_of!(Mutex, kind) == 16);
+
+/// The mark "without elision", which `pthread_mutexattr_settype` sets for an ordinary mutex.
+const NO_ELISION: u32 = 0x200;
+const NORMAL: u32 = 0;
+const ADAPTIVE: u32 = 3;
+
+/// The usual kind; under LOCK(OFF) one that no mutex has, so that all go the way of kinds that are not ours. Written
+/// before there are other threads; relaxed.
+static NORMAL_NOW: AtomicU32 = AtomicU32::new(NORMAL);
+
+/// Whether all goes to the C library from now on.
+pub(super) fn leave_all(all: bool) {
+    NORMAL_NOW.store(if all { u32::MAX } else { NORMAL }, Ordering::Relaxed);
+}
+
+impl Mutex {
+    #[inline(always)]
+    fn is_normal(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) & !NO_ELISION == NORMAL_NOW.load(Ordering::Relaxed)
+    }
+
+    /// None for those that are not ours.
+    fn sort(&self) -> Option<Sort> {
+        if NORMAL_NOW.load(Ordering::Relaxed) != NORMAL {
+            return None;
+        }
+        match self.kind.load(Ordering::Relaxed) & !NO_ELISION {
+            NORMAL => Some(Sort::MutexNormal),
+            ADAPTIVE => Some(Sort::MutexAdaptive),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn take_if_free(&self) -> bool {
+        if is_single_threaded() && self.word.load(Ordering::Relaxed) == 0 {
+            self.word.store(1, Ordering::Relaxed);
+            return true;
+        }
+        self.word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// By the thread that has just got it.
+    #[inline(always)]
+    pub(super) fn taken(&self) {
+        self.owner.store(thread(), Ordering::Relaxed);
+        self.users.store(self.users.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn give_up(&self, caller: usize) {
+        self.owner.store(0, Ordering::Relaxed);
+        self.users.store(self.users.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
+        if is_single_threaded() {
+            self.word.store(0, Ordering::Relaxed);
+        } else {
+            let address = &raw const self.word;
+            if self.word.swap(0, Ordering::Release) > 1 {
+                wake(address, caller);
+            }
+        }
+    }
+}
+
+/// Wakes one sleeper. The memory at the address may be gone.
+#[cold]
+#[inline(never)]
+fn wake(word: *const AtomicU32, caller: usize) {
+    simple::note_wake(word as usize);
+    let woken = syscall::futex_wake_at(word, 1, u32::MAX).unwrap_or(0);
+    record::given_up(word as usize, caller, thread(), woken != 0);
+}
+
+// ---- what the C library tells -------------------------------------------------------------------------------------
+
+static SEVERAL: AtomicU8 = AtomicU8::new(0);
+/// Points to the C library's `__libc_single_threaded`; until it is found, and where there is none, to [`SEVERAL`].
+/// Written once; relaxed.
+static SINGLE_THREADED: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const SEVERAL).cast_mut());
+
+weak! { address_of_single_threaded = "__libc_single_threaded"; }
+
+#[inline(always)]
+fn is_single_threaded() -> bool {
+    // SAFETY: a static of ours, or a variable of the C library, which is never unloaded; it writes it only while there is
+    // one thread, or by that thread.
+    unsafe { &*SINGLE_THREADED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) != 0
+}
+
+// The number of this thread; 0: not asked for yet. Four bytes of the loader's reserve, as `heap::slot`.
+global_asm!(
+    ".section .tbss.underbar_thread_number,\"awT\",@nobits",
+    ".p2align 2",
+    ".hidden underbar_thread_number",
+    ".globl underbar_thread_number",
+    ".type underbar_thread_number,@object",
+    ".size underbar_thread_number,4",
+    "underbar_thread_number:",
+    ".zero 4",
+    ".text",
+);
+
+/// This thread, as the kernel numbers it.
+#[inline(always)]
+pub(super) fn thread() -> u32 {
+    let number: u32;
+    // SAFETY: reads the slot.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + underbar_thread_number@GOTTPOFF]",
+            "mov {number:e}, dword ptr fs:[{offset}]",
+            offset = out(reg) _,
+            number = lateout(reg) number,
+            options(readonly, nostack, preserves_flags)
+        );
+    }
+    if number != 0 { number } else { ask_thread() }
+}
+
+#[cold]
+#[inline(never)]
+fn ask_thread() -> u32 {
+    let number = syscall::gettid() as u32;
+    set_thread(number);
+    number
+}
+
+fn set_thread(number: u32) {
+    // SAFETY: writes the slot.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + underbar_thread_number@GOTTPOFF]",
+            "mov dword ptr fs:[{offset}], {number:e}",
+            offset = out(reg) _,
+            number = in(reg) number,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// The thread that goes on in a forked child has another number.
+pub(super) fn forget_thread() {
+    set_thread(0);
+}
+
+// ---- the next library ---------------------------------------------------------------------------------------------
+
+type Lock = unsafe extern "C" fn(*const Mutex) -> i32;
+type TimedLock = unsafe extern "C" fn(*const Mutex, *const Timespec) -> i32;
+type ClockLock = unsafe extern "C" fn(*const Mutex, i32, *const Timespec) -> i32;
+
+static REAL_LOCK: Next = Next::new(c"pthread_mutex_lock");
+static REAL_UNLOCK: Next = Next::new(c"pthread_mutex_unlock");
+static REAL_TRYLOCK: Next = Next::new(c"pthread_mutex_trylock");
+static REAL_TIMEDLOCK: Next = Next::new(c"pthread_mutex_timedlock");
+static REAL_CLOCKLOCK: Next = Next::new(c"pthread_mutex_clocklock");
+
+/// Finds the functions behind us.
+pub(super) fn find_the_real_ones() {
+    let before = start::errno();
+    let single = address_of_single_threaded();
+    if single != 0 {
+        SINGLE_THREADED.store(single as *mut AtomicU8, Ordering::Relaxed);
+    }
+    for next in [&REAL_LOCK, &REAL_UNLOCK, &REAL_TRYLOCK, &REAL_TIMEDLOCK, &REAL_CLOCKLOCK] {
+        let _ = next.get();
+    }
+    start::set_errno(before);
+}
+
+/// Calls a function behind us; EINVAL where there is none, which no C library at hand is.
+macro_rules! real {
+    ($next:ident as $type:ty, $($argument:expr),*) => {
+        match $next.get() {
+            // SAFETY: the C library's function of that name, whose signature this is; the caller's promise is passed on.
+            Some(address) => unsafe { core::mem::transmute::<usize, $type>(address)($($argument),*) },
+            None => EINVAL,
+        }
+    };
+}
+
+// ---- the functions ------------------------------------------------------------------------------------------------
+
+/// pthread_mutex_lock, called from `caller`.
+///
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    let it = unsafe { &*mutex };
+    if it.is_normal() && it.take_if_free() {
+        it.taken();
+        return 0;
+    }
+    lock_otherwise(it, caller)
+}
+
+#[cold]
+#[inline(never)]
+fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
+    let Some(sort) = mutex.sort() else {
+        passes(mutex);
+        return real!(REAL_LOCK as Lock, mutex);
+    };
+    if sort == Sort::MutexAdaptive && mutex.take_if_free() {
+        mutex.taken();
+        return 0;
+    }
+    if mode() == Mode::Off {
+        return real!(REAL_LOCK as Lock, mutex);
+    }
+    let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
+    if is_simple(&wait) {
+        let _ = simple::wait(mutex, &mut wait, None);
+        mutex.taken();
+        wait.end(true);
+        return 0;
+    }
+    let failure = wait_in_the_c_library(mutex, &mut wait);
+    wait.end(failure == 0);
+    failure
+}
+
+/// In two pieces, where it can: after the first it is time to see what the holder does.
+fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
+    wait.parks();
+    if REAL_CLOCKLOCK.get().is_some() {
+        let long = wait.is_long_at();
+        let failure = real!(REAL_CLOCKLOCK as ClockLock, mutex, CLOCK_MONOTONIC as i32, &raw const long);
+        if failure == 0 {
+            return 0;
+        }
+        wait.is_long(mutex.owner.load(Ordering::Relaxed));
+    }
+    real!(REAL_LOCK as Lock, mutex)
+}
+
+fn is_simple(wait: &Wait) -> bool {
+    match wait.policy() {
+        POLICY_AS_OPTION => mode() == Mode::Simple,
+        policy => policy != POLICY_COUNT,
+    }
+}
+
+/// pthread_mutex_unlock, called from `caller`.
+///
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    let it = unsafe { &*mutex };
+    if it.is_normal() {
+        it.give_up(caller);
+        return 0;
+    }
+    unlock_otherwise(it, caller)
+}
+
+#[cold]
+#[inline(never)]
+fn unlock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
+    if mutex.sort().is_some() {
+        mutex.give_up(caller);
+        return 0;
+    }
+    real!(REAL_UNLOCK as Lock, mutex)
+}
+
+/// pthread_mutex_trylock.
+///
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
+    // SAFETY: the caller's promise.
+    let it = unsafe { &*mutex };
+    if it.sort().is_none() {
+        passes(it);
+        return real!(REAL_TRYLOCK as Lock, mutex);
+    }
+    if !it.take_if_free() {
+        return EBUSY;
+    }
+    it.taken();
+    0
+}
+
+/// pthread_mutex_timedlock, called from `caller`.
+///
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, caller: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    let it = unsafe { &*mutex };
+    if it.sort().is_some() && it.take_if_free() {
+        it.taken();
+        return 0;
+    }
+    lock_until(it, CLOCK_REALTIME, until, caller, || real!(REAL_TIMEDLOCK as TimedLock, mutex, until))
+}
+
+/// pthread_mutex_clocklock, called from `caller`.
+///
+/// # Safety
+/// As C's.
+pub unsafe extern "C" fn clocklock(
+    mutex: *const Mutex,
+    clock: i32,
+    until: *const Timespec,
+    caller: usize,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let it = unsafe { &*mutex };
+    let is_clock_known = matches!(clock.cast_unsigned(), CLOCK_REALTIME | CLOCK_MONOTONIC);
+    if is_clock_known && it.sort().is_some() && it.take_if_free() {
+        it.taken();
+        return 0;
+    }
+    let real = || real!(REAL_CLOCKLOCK as ClockLock, mutex, clock, until);
+    if is_clock_known { lock_until(it, clock.cast_unsigned(), until, caller, real) } else { real() }
+}
+
+#[cold]
+fn lock_until(
+    mutex: &Mutex,
+    clock: u32,
+    until: *const Timespec,
+    caller: usize,
+    real: impl Fn() -> i32,
+) -> i32 {
+    let Some(sort) = mutex.sort() else {
+        passes(mutex);
+        return real();
+    };
+    // SAFETY: the caller's promise.
+    let until = unsafe { &*until };
+    // What is wrong with a time, or over, the C library says best.
+    let is_a_time = until.seconds >= 0 && (0..1_000_000_000).contains(&until.nanoseconds);
+    if mode() == Mode::Off || !is_a_time {
+        return real();
+    }
+    let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
+    let failure = if is_simple(&wait) {
+        let failure = simple::wait(mutex, &mut wait, Some((clock == CLOCK_REALTIME, until)));
+        if failure == 0 {
+            mutex.taken();
+        }
+        failure
+    } else {
+        wait.parks();
+        real()
+    };
+    wait.end(failure == 0);
+    failure
+}
+
+/// Counts the kinds of mutex that are not ours, each once.
+fn passes(mutex: &Mutex) {
+    /// Kinds seen in this process. Any thread adds; relaxed.
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    // The C library marks robust mutexes as shared, too.
+    const MARKS: [u32; 5] = [0x10, 0x80, 0x20, 0x40, 0x100];
+    if mode() == Mode::Off {
+        return;
+    }
+    let kind = mutex.kind.load(Ordering::Relaxed);
+    let place = match MARKS.iter().position(|mark| kind & mark != 0) {
+        Some(place) => place as u32,
+        None => 8 + (kind & 3),
+    };
+    let bit = 1 << place;
+    if SEEN.load(Ordering::Relaxed) & bit == 0 && SEEN.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        ledger::add(Key::LockPassedThrough, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::configure;
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+    use std::vec::Vec;
+
+    fn new(kind: u32) -> Mutex {
+        // SAFETY: made of integers.
+        let mutex: Mutex = unsafe { core::mem::zeroed() };
+        mutex.kind.store(kind, Ordering::Relaxed);
+        mutex
+    }
+
+    fn take(mutex: &Mutex, which: usize) -> i32 {
+        let soon = Timespec { seconds: 0, nanoseconds: 1 };
+        match which {
+            // SAFETY: a mutex.
+            0 | 1 => unsafe { lock(mutex, 1) },
+            2 | 3 => real!(REAL_LOCK as Lock, mutex),
+            // SAFETY: as above, and a time.
+            4 => unsafe { clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const soon, 1) },
+            // SAFETY: as above.
+            _ => unsafe { trylock(mutex) },
+        }
+    }
+
+    fn release(mutex: &Mutex, which: usize) -> i32 {
+        if which % 2 == 1 {
+            return real!(REAL_UNLOCK as Lock, mutex);
+        }
+        // SAFETY: this thread holds it.
+        unsafe { unlock(mutex, 1) }
+    }
+
+    /// Threads add to two numbers that must always be equal; some lock by the C library's own functions, some give up.
+    fn shared_with_the_c_library(mode: Mode, kind: u32) {
+        configure(mode);
+        let (mutex, first, second) = (new(kind), AtomicUsize::new(0), AtomicUsize::new(0));
+        let got = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let _: Vec<_> = (0..6)
+                .map(|which| {
+                    let (mutex, first, second, got) = (&mutex, &first, &second, &got);
+                    scope.spawn(move || {
+                        for _ in 0..4_000 {
+                            let failure = take(mutex, which);
+                            if failure != 0 {
+                                assert_eq!(failure, if which == 4 { ETIMEDOUT } else { EBUSY });
+                                continue;
+                            }
+                            let value = first.load(Ordering::Relaxed);
+                            assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                            assert_eq!(mutex.owner.load(Ordering::Relaxed), syscall::gettid() as u32);
+                            first.store(value + 1, Ordering::Relaxed);
+                            core::hint::spin_loop();
+                            second.store(value + 1, Ordering::Relaxed);
+                            got.fetch_add(1, Ordering::Relaxed);
+                            let failure = release(mutex, which);
+                            assert_eq!(failure, 0);
+                        }
+                    })
+                })
+                .collect();
+        });
+        assert_eq!(first.load(Ordering::Relaxed), got.load(Ordering::Relaxed));
+        assert!(got.load(Ordering::Relaxed) >= 4 * 4_000);
+        let left = (&mutex.word, &mutex.owner, &mutex.users);
+        for word in [left.0, left.1, left.2] {
+            assert_eq!(word.load(Ordering::Relaxed), 0, "as the C library leaves it");
+        }
+    }
+
+    #[test]
+    fn one_holder_at_a_time_whoever_locks() {
+        for mode in [Mode::Off, Mode::Count, Mode::Simple] {
+            for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE] {
+                shared_with_the_c_library(mode, kind);
+            }
+        }
+        configure(Mode::Off);
+    }
+
+    #[test]
+    fn other_kinds_are_the_c_library_s() {
+        let recursive = new(1);
+        // SAFETY: a mutex.
+        unsafe {
+            assert_eq!((lock(&raw const recursive, 1), lock(&raw const recursive, 1)), (0, 0));
+            assert_eq!(recursive.count.load(Ordering::Relaxed), 2);
+            assert_eq!((unlock(&raw const recursive, 1), unlock(&raw const recursive, 1)), (0, 0));
+            let checking = new(2);
+            assert_eq!((lock(&raw const checking, 1), lock(&raw const checking, 1)), (0, 35));
+            assert_eq!(trylock(&raw const checking), EBUSY);
+            assert_eq!((unlock(&raw const checking, 1), unlock(&raw const checking, 1)), (0, 1));
+            let never = Timespec { seconds: 0, nanoseconds: 1_000_000_000 };
+            let held = new(NORMAL);
+            assert_eq!(lock(&raw const held, 1), 0);
+            assert_eq!(timedlock(&raw const held, &raw const never, 1), EINVAL);
+            assert_eq!(clocklock(&raw const held, 77, &raw const never, 1), EINVAL);
+            assert_eq!(trylock(&raw const held), EBUSY);
+        }
+    }
+}

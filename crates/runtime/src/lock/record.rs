@@ -1,0 +1,293 @@
+//! What one lock has seen, and how a thread that waits or wakes adds to it.
+//!
+//! ```text
+//! locks[]:  hash of the address, then the next, at most 64 of them
+//!           FREE --compare-and-swap--> CLAIMED --address, sort, first site--> READY, for ever
+//! ```
+//!
+//! Sums that only the holder of the lock adds to are loaded and stored; no two hold it at once. What others add to as
+//! well is added to by read-modify-write operations.
+//!
+//! Invariant: for one address there is one record in an area. Nothing waits for more than a moment.
+//! Known limit: what is recorded of a wait that was cut short by the end of its process is where it began.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use underbar_ledger::Key;
+use underbar_ledger::locks::{
+    Area, CLAIMED, INTERVALS, LOCKS, LockRecord, POLICY_AS_OPTION, READY, Site, Sort,
+};
+use underbar_lock::waiting::now;
+use underbar_sys::syscall::Timespec;
+
+use super::{area, holder, order};
+use crate::ledger;
+
+/// After that long a wait is worth a look at what the holder does.
+const LONG_NS: u64 = 1_000_000;
+/// Records that are looked at for one address.
+const PROBES: usize = 64;
+
+/// When each lock was given up last while others waited, or when the first of those began to wait; by the places of
+/// their records. A forked child begins with its parent's, which are of the past.
+static SINCE: [AtomicU64; LOCKS] = [const { AtomicU64::new(0) }; LOCKS];
+
+/// A lock's record, and its place.
+#[derive(Clone, Copy)]
+pub struct Found {
+    pub record: &'static LockRecord,
+    pub place: usize,
+    pub area: &'static Area,
+}
+
+/// The record of a lock, made where there is none. None without an area, or where it is full.
+pub fn waited(lock: usize, sort: Sort, caller: usize) -> Option<Found> {
+    let area = area::get()?;
+    find(area, lock, Some((sort, caller)))
+}
+
+fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option<Found> {
+    let start = ((lock >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> 56) % LOCKS;
+    for probe in 0..PROBES {
+        let place = (start + probe) % LOCKS;
+        let record = &area.locks[place];
+        let mut state = record.state.load(Ordering::Acquire);
+        if state == 0 {
+            let (sort, caller) = make?;
+            match record.state.compare_exchange(0, CLAIMED, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {
+                    record.sort.store(sort as u32, Ordering::Relaxed);
+                    record.address.store(lock as u64, Ordering::Relaxed);
+                    record.first_site.store(caller as u64, Ordering::Relaxed);
+                    record.state.store(READY, Ordering::Release);
+                    area::module_of(area, lock);
+                    area::module_of(area, caller);
+                    ledger::add(Key::LockLocks, 1);
+                    return Some(Found { record, place, area });
+                }
+                Err(now) => state = now,
+            }
+        }
+        // Somebody sets it up: three stores. If that is this thread, which a signal interrupted, it never ends.
+        for _ in 0..1_000 {
+            if state == READY {
+                break;
+            }
+            core::hint::spin_loop();
+            state = record.state.load(Ordering::Acquire);
+        }
+        if state != READY {
+            return None;
+        }
+        if record.address.load(Ordering::Relaxed) == lock as u64 {
+            return Some(Found { record, place, area });
+        }
+    }
+    None
+}
+
+/// One thread's wait for one lock.
+pub struct Wait {
+    lock: usize,
+    sort: Sort,
+    caller: usize,
+    began: u64,
+    found: Option<Found>,
+    spin_ns: u64,
+    runnable_ns: u64,
+    parked: u64,
+    /// Whether it is ours, not the C library's, which does not say what it does.
+    is_ours: bool,
+}
+
+impl Wait {
+    pub fn begin(lock: usize, sort: Sort, caller: usize) -> Wait {
+        let found = waited(lock, sort, caller);
+        let began = now();
+        if let Some(found) = found {
+            one_more_waits(found, began);
+        }
+        Wait { lock, sort, caller, began, found, spin_ns: 0, runnable_ns: 0, parked: 0, is_ours: false }
+    }
+
+    /// How the host wants this lock to be waited for.
+    pub fn policy(&self) -> u32 {
+        self.found.map_or(POLICY_AS_OPTION, |found| found.record.policy.load(Ordering::Relaxed))
+    }
+
+    /// We wait ourselves.
+    pub fn is_ours(&mut self) {
+        self.is_ours = true;
+    }
+
+    /// It is going to sleep.
+    pub fn parks(&self) {
+        if let Some(found) = self.found {
+            order::look(found, self.caller, false);
+        }
+    }
+
+    /// When the wait is long, by the monotonic clock.
+    pub fn is_long_at(&self) -> Timespec {
+        let at = self.began + LONG_NS;
+        Timespec { seconds: (at / 1_000_000_000) as i64, nanoseconds: (at % 1_000_000_000) as i64 }
+    }
+
+    /// It is.
+    pub fn is_long(&self, owner: u32) {
+        if let Some(found) = self.found {
+            holder::look(found, owner);
+            order::look(found, self.caller, true);
+        }
+    }
+
+    /// It looked for that long.
+    pub fn spun(&mut self, ns: u64) {
+        self.spin_ns += ns;
+    }
+
+    /// It slept, and did not run for so long after it was woken.
+    pub fn slept(&mut self, runnable_ns: u64) {
+        self.parked += 1;
+        self.runnable_ns += runnable_ns;
+    }
+
+    /// It is over; `got`: by this thread's having the lock.
+    pub fn end(self, got: bool) {
+        let ns = now().saturating_sub(self.began);
+        if let Some(found) = self.found {
+            found.record.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        let found = self.found.or_else(|| waited(self.lock, self.sort, self.caller));
+        let sums =
+            Sums { ns, spin_ns: self.spin_ns, runnable_ns: self.runnable_ns, parked: self.parked, got };
+        add(found, self.caller, &sums, self.is_ours && self.parked == 0);
+    }
+}
+
+fn one_more_waits(found: Found, began: u64) {
+    if found.record.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+        SINCE[found.place].store(began, Ordering::Relaxed);
+    }
+}
+
+/// What one wait adds.
+pub struct Sums {
+    pub ns: u64,
+    pub spin_ns: u64,
+    pub runnable_ns: u64,
+    pub parked: u64,
+    pub got: bool,
+}
+
+/// Adds a wait that is over. Where the lock was got, by its holder.
+pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
+    if sums.parked != 0 {
+        ledger::add(Key::LockParked, sums.parked);
+    }
+    if sums.spin_ns != 0 {
+        ledger::add(Key::LockSpin, sums.spin_ns);
+    }
+    if sums.got {
+        ledger::add(Key::LockContended, 1);
+        ledger::add(Key::LockWait, sums.ns);
+        ledger::raise(Key::LockWaitMax, sums.ns);
+        if spun {
+            ledger::add(Key::LockSpun, 1);
+        }
+        if found.is_none() {
+            ledger::add(Key::LockUnrecorded, 1);
+            if let Some(area) = area::existing() {
+                area.header.unrecorded.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+    let Some(found) = found else { return };
+    let record = found.record;
+    if !sums.got {
+        record.parked.fetch_add(sums.parked, Ordering::Relaxed);
+        record.spin_ns.fetch_add(sums.spin_ns, Ordering::Relaxed);
+        return;
+    }
+    grow(&record.contended, 1);
+    grow(&record.wait_ns, sums.ns);
+    grow(&record.parked, sums.parked);
+    grow(&record.spin_ns, sums.spin_ns);
+    grow(&record.runnable_ns, sums.runnable_ns);
+    grow(&record.spun, u64::from(spun));
+    if record.wait_max_ns.load(Ordering::Relaxed) < sums.ns {
+        record.wait_max_ns.store(sums.ns, Ordering::Relaxed);
+    }
+    let interval = (sums.ns.max(1).ilog2() as usize).min(INTERVALS - 1);
+    let count = &record.histogram[interval];
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    at_site(found.area, &record.waiters, caller, sums.ns);
+}
+
+/// Adds to a sum that only the lock's holder adds to.
+fn grow(sum: &AtomicU64, amount: u64) {
+    if amount != 0 {
+        sum.store(sum.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+    }
+}
+
+/// Adds to a place's sums; where there is no room for the place, to none.
+fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) {
+    for site in sites {
+        let mut address = site.address.load(Ordering::Relaxed);
+        if address == 0 {
+            match site.address.compare_exchange(0, caller as u64, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    area::module_of(area, caller);
+                    address = caller as u64;
+                }
+                Err(now) => address = now,
+            }
+        }
+        if address == caller as u64 {
+            site.count.fetch_add(1, Ordering::Relaxed);
+            site.ns.fetch_add(ns, Ordering::Relaxed);
+            return;
+        }
+    }
+}
+
+/// A thread begins to wait for a simple lock in its sleep.
+pub fn sleeps(lock: usize, sort: Sort, caller: usize) -> bool {
+    let Some(found) = waited(lock, sort, caller) else { return false };
+    one_more_waits(found, now());
+    order::look(found, caller, false);
+    true
+}
+
+/// And has woken.
+pub fn sleeps_no_more(found: Found) {
+    found.record.waiting.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A thread gave the lock at this address up while others waited, and woke one of them or none. The lock's memory may be
+/// gone. The place is to blame for what those who wait have waited since it was given up last.
+pub fn given_up(lock: usize, caller: usize, thread: u32, has_woken: bool) {
+    let Some(found) = area::existing().and_then(|area| find(area, lock, None)) else { return };
+    let Found { record, place, area } = found;
+    if has_woken {
+        record.woken.fetch_add(1, Ordering::Relaxed);
+    }
+    let waiting = record.waiting.load(Ordering::Relaxed);
+    if waiting == 0 {
+        return;
+    }
+    record.given_up.fetch_add(1, Ordering::Relaxed);
+    if swap(&record.last_holder, thread) == thread {
+        record.same_holder.fetch_add(1, Ordering::Relaxed);
+    }
+    let time = now();
+    let since = SINCE[place].swap(time, Ordering::Relaxed);
+    // Threads that came to wait between two looks at the clock may make this large; nobody has waited for an hour.
+    let waited = if since == 0 { 0 } else { time.saturating_sub(since).min(3_600_000_000_000) };
+    at_site(area, &record.holders, caller, waited * u64::from(waiting));
+}
+
+fn swap(word: &AtomicU32, value: u32) -> u32 {
+    word.swap(value, Ordering::Relaxed)
+}
