@@ -122,6 +122,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
     ));
     lines.push(coverage(leading));
     lines.extend(trouble(leading));
+    lines.extend(crate::lock::lines::lines(report));
     for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
         let head = advice.option.as_deref().unwrap_or(advice.verdict);
         lines.push(labelled("why", format!("{head}: {}", clean(&advice.reason))));
