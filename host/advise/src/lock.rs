@@ -68,8 +68,9 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Finding> {
         let seen = lock.blocked.iter().fold(0_u64, |sum, call| sum.saturating_add(call.count));
         let long = lock.histogram.iter().skip(LOOKED_AT).fold(0_u64, |sum, waits| sum.saturating_add(*waits));
         let in_long = at_least_in(&lock.histogram, LOOKED_AT, lock.wait_ns);
-        // Of the long waits, the part in which the holder was found in a call.
-        let part = u128::from(in_long) * u128::from(seen.min(long)) / u128::from(long.max(1));
+        // Of the looks, those that found the holder in a call; who does not count looks takes one for each long wait.
+        let looks = lock.looked.filter(|&looked| looked >= seen).unwrap_or(long.max(seen));
+        let part = u128::from(in_long) * u128::from(seen) / u128::from(looks.max(1));
         (percent(u64::try_from(part).unwrap_or(u64::MAX), lock.wait_ns), seen, locks, lock)
     });
     let (share, seen, locks, lock) = shares.max_by_key(|(share, _, _, lock)| (*share, lock.wait_ns))?;
@@ -335,6 +336,14 @@ mod tests {
         let said = check("lock-holder-blocks", 2, &[lock.clone()]).expect("fires");
         assert_eq!((said.kind, said.option), (Kind::Change, None));
         assert!(said.reason.contains("while holding it: about 94 % of the wait"), "{}", said.reason);
+        (lock.blocked, lock.looked) = (vec![(1, 9)], 10);
+        let of_looks = check("lock-holder-blocks", 2, &[lock.clone()]).expect("fires");
+        assert!(
+            of_looks.reason.contains("about 90 % of the wait"),
+            "few looks are enough: {}",
+            of_looks.reason
+        );
+        lock.looked = 0;
         lock.blocked = vec![(1, 240)];
         assert_eq!(
             check("lock-holder-blocks", 2, &[lock.clone()]).map(|said| said.kind),

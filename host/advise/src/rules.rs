@@ -147,8 +147,8 @@ pub static RULES: [Rule; 12] = [
         source: "Own: waiters look what the holder does; blame by who gives the lock up, as in Go's mutex profile",
         condition: "Threads waited for a lock 10 ms or longer together, and a hundredth of the run; its holder was found in \
                     system calls three times or more; and that accounts for a quarter of the wait or more.",
-        formula: "Share of the wait: the time in waits of a millisecond or longer, times the part of these in which the \
-                  holder was found in a call. Nothing is set; the call and the holder's place are named: copy under the \
+        formula: "Share of the wait: the time in waits of a millisecond or longer, times the part of the looks that found the \
+                  holder in a call. Nothing is set; the call and the holder's place are named: copy under the \
                   lock, and make the call after giving it up.",
         stop: "Less than a quarter of the wait: no change.",
         risk: "Work that is moved out of the lock is no longer ordered by it.",

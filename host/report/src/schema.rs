@@ -209,7 +209,7 @@ fn lock() -> Value {
     };
     for column in columns::of_each() {
         let field = split(column.key).1;
-        if field != "blocked" {
+        if !matches!(field, "blocked") {
             add(field, figure(column.unit, column.meaning, None));
         }
     }

@@ -107,6 +107,8 @@ pub struct Record {
     pub given_up: u64,
     /// Policy of waiting.
     pub policy: u32,
+    /// Looks at what its holder does.
+    pub looked: u32,
     /// Waits by their length; interval `n` is 2^n to 2^(n+1) nanoseconds.
     pub histogram: Vec<u64>,
     /// Where threads waited.
@@ -270,6 +272,7 @@ fn record(at: At<'_>) -> Record {
         same_holder: at.word(offset_of!(LockRecord, same_holder)),
         given_up: at.word(offset_of!(LockRecord, given_up)),
         policy: at.half(offset_of!(LockRecord, policy)),
+        looked: at.half(offset_of!(LockRecord, looked)),
         histogram,
         waiters: sites(offset_of!(LockRecord, waiters)),
         holders: sites(offset_of!(LockRecord, holders)),

@@ -174,7 +174,7 @@ fn one(text: &mut String, group: &Group<'_>) {
     sites(&mut line, "waiters", &lock.waiters);
     sites(&mut line, "holders", &lock.holders);
     if !lock.blocked.is_empty() {
-        line("holder in", &calls(&lock.blocked));
+        line("holder in", &calls(&lock.blocked, lock.looked.unwrap_or(0)));
     }
     if lock.given_up > 0 {
         line(
@@ -190,7 +190,7 @@ fn one(text: &mut String, group: &Group<'_>) {
         line("now", &counted(lock.waiting, "thread waits", "threads wait"));
     }
     if lock.policy > 0 {
-        line("policy", &format!("{} (changed while it ran)", lock.policy));
+        line("policy", &policy(lock.policy));
     }
 }
 
@@ -214,12 +214,24 @@ fn place(place: &super::model::Place) -> String {
     clean(&format!("{}{line}", place.words()))
 }
 
-fn calls(calls: &[Call]) -> String {
+fn calls(calls: &[Call], looked: u64) -> String {
     let words: Vec<String> = calls
         .iter()
         .map(|call| format!("{} {}", clean(&call.name), counted(call.count, "time", "times")))
         .collect();
-    format!("{} when looked at after a millisecond", words.join(", "))
+    let of = if looked == 0 { String::new() } else { format!(" of {}", counted(looked, "look", "looks")) };
+    format!("{}{of} by who had waited for a millisecond", words.join(", "))
+}
+
+/// How a lock is waited for, where that is not as LOCK says.
+fn policy(number: u64) -> String {
+    let words = match number {
+        1 => "the C library waits",
+        2 => "few look for a moment, the rest sleep",
+        3 => "all sleep at once",
+        _ => return format!("{number}, unknown"),
+    };
+    format!("{words}; set while it ran")
 }
 
 /// Millionths in percent, with what matters behind the point.
@@ -273,7 +285,7 @@ fn missing(text: &mut String, locks: &Locks) {
         let _ = writeln!(text, "\n  Not known: {}:\n    {}", labels.join(", "), clean(&missing.why));
     }
     if locks.mode == Mode::Off {
-        text.push_str("\n  Under LOCK(OFF) mutexes of the C library are not seen.\n");
+        text.push_str("\n  Under LOCK(OFF) no lock is looked at.\n");
     }
 }
 
@@ -305,7 +317,7 @@ mod tests {
             "under LOCK(COUNT)",
             "7 waits of locks for which there was no record",
             "2 pairs of locks had no room",
-            "Not known: of them without sleeping, Sleeps, Wakes, CPU burnt waiting",
+            "Not known: of them without sleeping, Sleeps, CPU burnt waiting, Runnable, not running:",
             "LOCK(SIMPLE) would fill it",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -44,9 +44,12 @@ enum Seen {
     Always,
     /// Only where we wait ourselves: simple locks, and mutexes under LOCK(SIMPLE).
     Waiting,
+    /// Only for locks that say who holds them: mutexes.
+    Owned,
 }
 
 const INSIDE: &str = "threads wait inside the C library, which does not tell; LOCK(SIMPLE) would fill it";
+const NO_OWNER: &str = "a simple lock does not say who holds it";
 /// What no LOCK fills, and why.
 pub const NEVER: &str = "Acquisitions that did not wait, and hold times, are not counted under any LOCK: that would\n\
                          cost each of them more than it takes.";
@@ -71,7 +74,7 @@ columns! {
         "Contended acquisitions that were got by looking again, without sleeping.";
     "parked", "Sleeps", Count, Each(|lock| lock.parked, Sum), Waiting, true,
         "Times that a thread slept for the lock.";
-    "woken", "Wakes", Count, Each(|lock| lock.woken, Sum), Waiting, false,
+    "woken", "Wakes", Count, Each(|lock| lock.woken, Sum), Always, false,
         "Times that whoever gave the lock up woke a thread.";
     "wait_ns", "Waited", Nanoseconds, Each(|lock| Some(lock.wait_ns), Sum), Always, true,
         "From the first try to the acquisition, summed over the contended ones.";
@@ -87,8 +90,10 @@ columns! {
     "same_holder", "by the same thread again", Count, Each(|lock| Some(lock.same_holder), Sum), Always, false,
         "Of these: by the thread that had also given it up the time before.";
     "blocked", "Holder seen in a system call", Count,
-        Each(|lock| Some(lock.blocked.iter().fold(0, |sum, call| sum.saturating_add(call.count))), Sum), Waiting, false,
+        Each(|lock| Some(lock.blocked.iter().fold(0, |sum, call| sum.saturating_add(call.count))), Sum), Owned, false,
         "Times that a thread that had waited for a millisecond or longer found the holder in a system call.";
+    "looked", "Looks at what the holder does", Count, Each(|lock| lock.looked, Sum), Owned, false,
+        "Times that a thread that had waited for a millisecond or longer looked what the holder does, in a call or not.";
     "wait_p99_ns", "99 of 100 waits are at most", Nanoseconds, All(p99), Always, false,
         "The upper bound of the interval in which the 99th percentile of all waits lies.";
     "circles", "Circles in the order of locks", Count, All(circles), Always, false,
@@ -133,7 +138,11 @@ impl Column {
     /// Why locks of this sort do not have it under this LOCK; None where they do.
     #[must_use]
     pub fn missing(&self, mode: Mode, sort: LockSort) -> Option<&'static str> {
-        (self.seen == Seen::Waiting && sort.is_mutex() && mode != Mode::Simple).then_some(INSIDE)
+        match self.seen {
+            Seen::Waiting if sort.is_mutex() && mode != Mode::Simple => Some(INSIDE),
+            Seen::Owned if !sort.is_mutex() => Some(NO_OWNER),
+            _ => None,
+        }
     }
 }
 
@@ -214,19 +223,12 @@ mod tests {
         for sort in [MutexNormal, MutexAdaptive] {
             assert_eq!(
                 keys(Mode::Count, sort),
-                [
-                    "locks.spun",
-                    "locks.parked",
-                    "locks.woken",
-                    "locks.spin_ns",
-                    "locks.runnable_ns",
-                    "locks.blocked"
-                ]
+                ["locks.spun", "locks.parked", "locks.spin_ns", "locks.runnable_ns"]
             );
             assert_eq!(keys(Mode::Simple, sort), [""; 0]);
         }
-        for mode in [Mode::Off, Mode::Count, Mode::Simple] {
-            assert_eq!(keys(mode, Simple), [""; 0]);
+        for mode in [Mode::Count, Mode::Simple] {
+            assert_eq!(keys(mode, Simple), ["locks.blocked", "locks.looked"]);
         }
     }
 }

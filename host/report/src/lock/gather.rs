@@ -100,8 +100,10 @@ impl Maker<'_> {
             Some(Sort::SimpleSmall) => LockSort::SimpleSmall,
             None => LockSort::Unknown,
         };
+        // A lock may have a policy of its own, whatever LOCK says.
+        let mode = if record.policy > 1 { Mode::Simple } else { self.mode };
         let filled = |key: &str, figure: u64| {
-            let missing = columns::find(key).and_then(|column| column.missing(self.mode, sort));
+            let missing = columns::find(key).and_then(|column| column.missing(mode, sort));
             (figure != 0 || missing.is_none()).then_some(figure)
         };
         let spin_ns = filled("locks.spin_ns", record.spin_ns);
@@ -139,6 +141,7 @@ impl Maker<'_> {
             waiters: self.sites(&record.waiters),
             holders: self.sites(&record.holders),
             blocked,
+            looked: filled("locks.looked", u64::from(record.looked)),
         }
     }
 
@@ -201,7 +204,12 @@ mod tests {
             (heap.place.file.as_deref(), heap.name()),
             (None, "lock of libaudit.so.1+0x2040".to_owned())
         );
-        assert_eq!((locks.circles.len(), locks.missing.len()), (1, 0));
+        let missing: Vec<&str> = locks.missing.iter().map(|missing| missing.key.as_str()).collect();
+        assert_eq!(
+            (locks.circles.len(), missing),
+            (1, vec!["locks.blocked", "locks.looked"]),
+            "of the simple lock"
+        );
         let held: Vec<_> = locks.edges.iter().map(|edge| (edge.held, edge.wanted)).collect();
         assert_eq!(held, [(0, 1), (1, 0)]);
     }

@@ -68,6 +68,7 @@ fn together(locks: &[&Lock]) -> Lock {
             (&mut sum.spin_ns, lock.spin_ns),
             (&mut sum.spin_share_millionths, lock.spin_share_millionths),
             (&mut sum.runnable_ns, lock.runnable_ns),
+            (&mut sum.looked, lock.looked),
         ] {
             add(mine, theirs);
         }

@@ -159,6 +159,8 @@ pub struct Lock {
     pub holders: Vec<Site>,
     /// System calls in which its holder was seen while somebody waited long, the most frequent first.
     pub blocked: Vec<Call>,
+    /// How often somebody looked, whether the holder was in a call or not; 0 with calls where that was not counted.
+    pub looked: Option<u64>,
 }
 
 /// A place in a file of the process, or an address of it.

@@ -76,6 +76,7 @@ impl Bytes {
             (offset_of!(LockRecord, sort), record.sort),
             (offset_of!(LockRecord, waiting), record.waiting),
             (offset_of!(LockRecord, policy), record.policy),
+            (offset_of!(LockRecord, looked), record.looked),
         ] {
             self.half(at + offset, value);
         }
@@ -160,7 +161,7 @@ pub fn driver() -> Bytes {
             lock.histogram = waits(&[(10, 300), (20, 500), (21, 400)]);
             lock.waiters = vec![site(0x40_1120, 900, 1_900_000_000), site(0x40_1240, 300, 410_000_000)];
             lock.holders = vec![site(0x40_1188, 940, 2_200_000_000), site(0x40_1288, 60, 110_000_000)];
-            lock.blocked = vec![(1, 412)];
+            (lock.blocked, lock.looked) = (vec![(1, 412)], 440);
         })
         .lock(1, |lock| {
             lock.sort = 3;
