@@ -89,9 +89,13 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Finding> {
     }
     let place =
         lock.holders.first().map_or(String::new(), |site| format!(", given up at {}", site.place.words()));
+    // Who sleeps in futex waits for another thread, as a rule for another lock.
+    let (what, instead) = match call.name.as_str() {
+        "futex" => ("waits for another thread", "Do so before taking the lock, or after giving it up."),
+        _ => ("blocks", "Make the call after giving the lock up."),
+    };
     let reason = format!(
-        "the holder of {} blocks in {} while holding it: about {share} % of the wait{place}. Make the call after giving \
-         the lock up.",
+        "the holder of {} {what} in {} while holding it: about {share} % of the wait{place}. {instead}",
         lock.name(),
         call.name
     );
@@ -118,7 +122,7 @@ pub fn same_line(case: &Case<'_>) -> Option<Finding> {
         let evidence =
             vec![evidence("locks.contended", first.contended), evidence("locks.wait_ns", first.wait_ns)];
         let reason = format!(
-            "{} that are waited for lie in lines of their own.",
+            "{} that threads waited for lie in lines of their own.",
             counted(worth.len() as u64, "lock", "locks")
         );
         return found(Kind::NoChange, None, locks.mode, evidence, reason);
@@ -161,8 +165,7 @@ pub fn starves(case: &Case<'_>) -> Option<Finding> {
         return found(Kind::NoChange, None, locks.mode, evidence, reason);
     }
     let reason = format!(
-        "one thread takes {} again and again ({share} % of {}), and others wait up to {longest}.",
-        lock.name(),
+        "one thread takes it again and again ({share} % of {}), and others wait up to {longest}.",
         gives(lock)
     );
     if locks.mode == Mode::Count && lock.sort.is_mutex() {
@@ -173,7 +176,7 @@ pub fn starves(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn gives(lock: &Lock) -> String {
-    format!("{} it was given up to waiters", counted(lock.given_up, "time", "times"))
+    format!("{} that {} was given up to waiters", counted(lock.given_up, "time", "times"), lock.name())
 }
 
 /// Rule `lock-spin-pays`.

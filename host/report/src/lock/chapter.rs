@@ -11,7 +11,7 @@
 //! Not known: ...
 //! ```
 //!
-//! Invariant: no line is wider than [`COLUMNS`], but for reasons and advice; nothing that comes from the program reaches the
+//! Invariant: no line is wider than [`COLUMNS`]; nothing that comes from the program reaches the
 //! terminal unchecked.
 //! Not here: JSON, which has everything.
 
@@ -47,13 +47,35 @@ pub fn render(report: &Report, advice: &[Advice]) -> String {
     if shown == 0 {
         text.push_str("\nNobody waited for a lock that underbar sees.\n");
     }
-    for advice in advice.iter().filter(|advice| advice.area == "LOCK") {
-        let head = advice.option.as_deref().unwrap_or(advice.verdict);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "\nAdvice for {}: {head}: {}", clean(&advice.program), clean(&advice.reason));
+    let spoken = |advice: &&Advice| {
+        advice.area == "LOCK" && (advice.option.is_some() || advice.verdict != "no change")
+    };
+    for advice in advice.iter().filter(spoken) {
+        let head = advice.option.as_ref().map_or(String::new(), |option| format!("{option}: "));
+        let words = format!("Advice for {}: {head}{}", clean(&advice.program), clean(&advice.reason));
+        text.push('\n');
+        wrapped(&mut text, &words);
     }
     let _ = writeln!(text, "\n{NEVER}");
     text
+}
+
+/// A sentence on lines of [`COLUMNS`]; all but the first are indented.
+fn wrapped(text: &mut String, words: &str) {
+    let mut room = COLUMNS;
+    for word in words.split(' ') {
+        let width = word.chars().count() + 1;
+        if room == COLUMNS {
+            text.push_str(word);
+        } else if width <= room {
+            let _ = write!(text, " {word}");
+        } else {
+            let _ = write!(text, "\n  {word}");
+            room = COLUMNS - 2;
+        }
+        room = room.saturating_sub(width);
+    }
+    text.push('\n');
 }
 
 /// The locks that there are, with the program and process they are of, the longest wait first.
@@ -120,6 +142,7 @@ fn section(text: &mut String, program: &str, locks: &Locks) {
 fn one(text: &mut String, group: &Group<'_>) {
     let lock = &group.together;
     let sort = match lock.sort {
+        _ if group.locks.len() > 1 => "all of one sort",
         LockSort::MutexNormal => "a mutex of the C library",
         LockSort::MutexAdaptive => "an adaptive mutex of the C library",
         LockSort::Simple => "a simple lock",
@@ -337,6 +360,24 @@ mod tests {
         }
         let text = render(&sample::report_of(locks), &[]);
         assert!(text.contains("42 more locks, waited for 63.0 ms; --json has all"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn advice_is_wrapped_and_what_needs_none_is_left_out() {
+        let advice = |verdict, reason: &str| Advice {
+            program: "driver".to_owned(),
+            area: "LOCK",
+            option: None,
+            verdict,
+            reason: reason.to_owned(),
+        };
+        let long = "word ".repeat(60);
+        let text =
+            render(&sample::report(), &[advice("change", long.trim_end()), advice("no change", "nothing")]);
+        assert!(text.contains("\nAdvice for driver: word word"), "{text}");
+        assert!(!text.contains("nothing"), "{text}");
+        assert_eq!(text.matches("word").count(), 60);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
     }
 

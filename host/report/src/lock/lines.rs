@@ -6,6 +6,14 @@ use crate::model::Report;
 use crate::page::{Line, clean, clip, labelled, warning};
 use crate::units::{count, counted, nanoseconds, percent};
 
+/// Is there more to be said of locks than of storage? Where a deadlock is possible, or threads waited for a tenth of the
+/// run together.
+pub(crate) fn have_a_say(report: &Report) -> bool {
+    let elapsed = report.steps.as_ref().map_or(0, |steps| steps.elapsed_ns);
+    let waited = report.locks().fold(0_u64, |sum, locks| sum.saturating_add(locks.wait_ns()));
+    report.locks().any(|locks| !locks.circles.is_empty()) || waited > (elapsed / 10).max(1_000_000)
+}
+
 /// The lines; at most two.
 pub(crate) fn lines(report: &Report) -> Vec<Line> {
     let sections: Vec<&Locks> = report.locks().filter(|locks| !locks.locks.is_empty()).collect();
@@ -50,7 +58,6 @@ pub(crate) fn lines(report: &Report) -> Vec<Line> {
         if let Some(call) = lock.blocked.first() {
             text += &format!(" in {}", clean(&call.name));
         }
-        text.push_str("; --report lock says more");
         lines.push(labelled("", text));
     }
     lines
@@ -81,8 +88,28 @@ mod tests {
         check(
             &report,
             "  locks     possible deadlock; 2 locks, 1,500 waits of 2.31 s, longest 5.01 ms, CPU burnt 13.0 ms\n            \
-             99 % audit_lock (driver), held by append+0x88 (driver) in write; --report lock says more\n",
+             99 % audit_lock (driver), held by append+0x88 (driver) in write\n",
         );
+    }
+
+    #[test]
+    fn the_summary_leads_to_the_lock_report() {
+        let mut report = sample::report();
+        let last = |report: &Report| {
+            let text = crate::summary::render(report, &[], false);
+            text.lines().last().map(str::to_owned)
+        };
+        let to_locks =
+            Some("Who waits for whom: underbar run --report lock -- ./driver --threads 8".to_owned());
+        assert_eq!(last(&report), to_locks);
+        if let Some(locks) = &mut report.processes[0].locks {
+            locks.circles.clear();
+        }
+        assert_eq!(last(&report), to_locks, "2.31 s of waits in 2 s");
+        if let Some(locks) = &mut report.processes[0].locks {
+            locks.locks.remove(0);
+        }
+        assert!(last(&report).is_some_and(|line| line.starts_with("Nothing to change.")), "1.5 ms of waits");
     }
 
     #[test]
