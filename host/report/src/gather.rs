@@ -127,6 +127,13 @@ fn place_areas(ledger: &LedgerView<'_>, processes: &mut [Process], facts: &Facts
         })
         .collect();
     let cpu_ns = facts.steps.as_ref().map(|steps| steps.user_ns.saturating_add(steps.system_ns));
+    // Who has no section was folded: where one program was, it is that one.
+    let mut folded =
+        processes.iter().filter(|process| process.state == State::Folded).map(|process| &process.program);
+    let folded = match (folded.next(), folded.next()) {
+        (Some(program), None) => program.clone(),
+        _ => "the program".to_owned(),
+    };
     let mut other = Vec::new();
     for area in facts.areas.iter().filter(|area| area.started_ns >= ledger.made_ns()) {
         let around = |program| Around { program, began_ns: ledger.made_ns(), cpu_ns };
@@ -134,7 +141,7 @@ fn place_areas(ledger: &LedgerView<'_>, processes: &mut [Process], facts: &Facts
             Some(process) if process.locks.is_none() => {
                 process.locks = Some(Locks::of_area(area, around(&process.program)));
             }
-            _ => other.push(Locks::of_area(area, around("the program"))),
+            _ => other.push(Locks::of_area(area, around(&folded))),
         }
     }
     other
@@ -242,6 +249,7 @@ pub(crate) mod tests {
         assert_eq!(found, [(12, None), (11, name("b")), (10, name("a"))]);
         assert_eq!(report.tree.other_locks.len(), 1);
         assert_eq!((report.tree.other_locks[0].process, report.locks().count()), (12, 3));
+        assert_eq!(report.tree.other_locks[0].locks[0].name(), "c+0x800", "one program was folded");
     }
 
     #[test]

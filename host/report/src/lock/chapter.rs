@@ -30,6 +30,8 @@ use crate::units::{count, counted, nanoseconds, percent};
 
 /// Lines of the overview for a process; JSON has all.
 pub const MOST: usize = 20;
+/// Processes that are shown; those that waited longest.
+pub const PROCESSES: usize = 8;
 /// Of these, locks that are shown in full.
 pub const IN_FULL: usize = 8;
 
@@ -39,13 +41,19 @@ pub fn render(report: &Report, advice: &[Advice]) -> String {
     let command = std::iter::once(&report.run.program).chain(&report.run.arguments);
     let command = command.map(|word| clean(word)).collect::<Vec<_>>().join(" ");
     let mut text = format!("underbar: {}: {}\n", clip(&command, 70), timing::end(report.run.end));
-    let mut shown = 0;
-    for (program, locks) in sections(report) {
-        section(&mut text, &program, locks);
-        shown += 1;
+    let sections = sections(report);
+    for (program, locks) in sections.iter().take(PROCESSES) {
+        section(&mut text, program, locks);
     }
-    if shown == 0 {
+    if sections.is_empty() {
         text.push_str("\nNobody waited for a lock that underbar sees.\n");
+    }
+    if let Some(rest) = sections.get(PROCESSES..).filter(|rest| !rest.is_empty()) {
+        let waited = rest.iter().fold(0_u64, |sum, (_, locks)| sum.saturating_add(locks.wait_ns()));
+        let number = counted(rest.len() as u64, "more process", "more processes");
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(text, "\n{number} waited for locks, {} together; --json has all", nanoseconds(waited));
     }
     let spoken = |advice: &&Advice| {
         advice.area == "LOCK" && (advice.option.is_some() || advice.verdict != "no change")
@@ -260,7 +268,9 @@ fn policy(number: u64) -> String {
 /// Millionths in percent, with what matters behind the point.
 fn share_words(millionths: u64) -> String {
     match millionths {
-        0..10_000 => format!("{}.{:02} %", millionths / 10_000, millionths / 100 % 100),
+        0 => "0 %".to_owned(),
+        1..100 => "less than 0.01 %".to_owned(),
+        100..10_000 => format!("{}.{:02} %", millionths / 10_000, millionths / 100 % 100),
         _ => format!("{}.{} %", millionths / 10_000, millionths / 1_000 % 10),
     }
 }
@@ -382,6 +392,28 @@ mod tests {
     }
 
     #[test]
+    fn many_processes_do_not_drown_the_reader() {
+        let mut report = sample::report();
+        report.tree.other_locks = (0..PROCESSES as u64 + 2)
+            .map(|number| {
+                let mut locks = sample::locks();
+                locks.process = 100 + u32::try_from(number).expect("few");
+                locks.locks[0].wait_ns = number * 1_000_000;
+                locks
+            })
+            .collect();
+        let text = render(&report, &[]);
+        assert_eq!(text.matches("\nLocks of").count(), PROCESSES);
+        assert!(
+            text.starts_with("underbar: ./driver --threads 8: exit 0\n\nLocks of driver (process 4711)"),
+            "{text}"
+        );
+        assert!(text.contains("\nLocks of process 109, whose accounts were folded with others"), "{text}");
+        // 0, 1 and 2 ms, and the 1.5 ms that each has besides.
+        assert!(text.contains("\n3 more processes waited for locks, 7.50 ms together"), "{text}");
+    }
+
+    #[test]
     fn nobody_waited() {
         let text = render(&crate::sample::getfree(), &[]);
         assert!(text.contains("Nobody waited for a lock that underbar sees."), "{text}");
@@ -389,7 +421,7 @@ mod tests {
 
     #[test]
     fn shares_keep_what_matters() {
-        assert_eq!([0, 99, 12_300, 999_999].map(share_words), ["0.00 %", "0.00 %", "1.2 %", "99.9 %"]);
+        assert_eq!([0, 99, 12_300, 999_999].map(share_words), ["0 %", "less than 0.01 %", "1.2 %", "99.9 %"]);
         assert_eq!(share_words(9_900), "0.99 %");
     }
 }
