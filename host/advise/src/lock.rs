@@ -5,26 +5,25 @@
 //! [`WORTH_NS`] or longer together, and a hundredth of the run's time; what is less is not worth a change.
 //!
 //! Invariant: a rule that lacks its figures (LOCK could not fill them) says nothing, rather than "no change".
-//! Not here: where the figures come from (`underbar_report::lock`).
+//! Not here: whether looking again pays ([`crate::spin`]; its tests are here), where the figures come from
+//! (`underbar_report::lock`).
 
 use underbar_report::lock::spread::at_least_in;
 use underbar_report::lock::{Lock, Locks, Mode};
-use underbar_report::units::{count, counted, nanoseconds, percent};
+use underbar_report::units::{counted, nanoseconds, percent};
 
 use crate::rules::{Case, Finding};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Waits of a lock that are worth a change, together.
 pub const WORTH_NS: u64 = 10_000_000;
-/// A sleep and a wake take about this long: a wait below it is cheaper to look out.
-pub const SLEEP_AND_WAKE_NS: u64 = 4_096;
 /// Interval of the histogram from which on a waiter looks what the holder does: a millisecond, about.
 const LOOKED_AT: usize = 20;
 /// Bytes that travel between processors together.
 const LINE: u64 = 64;
 
 /// The locks of the program that matter, of all its processes, each with those of its process.
-fn worth<'a>(case: &Case<'a>) -> Vec<(&'a Locks, &'a Lock)> {
+pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<(&'a Locks, &'a Lock)> {
     let elapsed = case.report.steps.as_ref().map_or(0, |steps| steps.elapsed_ns);
     let least = WORTH_NS.max(elapsed / 100);
     let mut worth: Vec<_> = sections(case)
@@ -41,11 +40,11 @@ fn sections<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Locks> {
     processes.filter_map(|process| process.locks.as_ref())
 }
 
-fn evidence(key: &'static str, figure: u64) -> Evidence {
+pub(crate) fn evidence(key: &'static str, figure: u64) -> Evidence {
     Evidence { key, figure }
 }
 
-fn found(
+pub(crate) fn found(
     kind: Kind,
     option: Option<&str>,
     mode: Mode,
@@ -177,91 +176,6 @@ pub fn starves(case: &Case<'_>) -> Option<Finding> {
 
 fn gives(lock: &Lock) -> String {
     format!("{} that {} was given up to waiters", counted(lock.given_up, "time", "times"), lock.name())
-}
-
-/// Rule `lock-spin-pays`.
-pub fn spin_pays(case: &Case<'_>) -> Option<Finding> {
-    let short = |lock: &Lock| lock.p50_ns.is_some_and(|p50| p50.at_most < SLEEP_AND_WAKE_NS);
-    let worth = worth(case);
-    let (locks, lock) = worth.iter().copied().find(|(_, lock)| short(lock))?;
-    let mut evidence = vec![
-        evidence("locks.contended", lock.contended),
-        evidence("locks.wait_ns", lock.wait_ns),
-        evidence("locks.wait_max_ns", lock.wait_max_ns),
-    ];
-    let half = lock.p50_ns.map_or(0, |p50| p50.at_most);
-    if locks.mode == Mode::Count && lock.sort.is_mutex() {
-        let reason = format!(
-            "half of the waits for {} are at most {}, less than a sleep and a wake take: looking again would pay.",
-            lock.name(),
-            nanoseconds(half)
-        );
-        return found(Kind::Change, Some("SIMPLE"), locks.mode, evidence, reason);
-    }
-    let spun = lock.spun?;
-    evidence.push(Evidence { key: "locks.spun", figure: spun });
-    let reason = format!(
-        "{} % of {} for {} were got without sleeping: spinning pays.",
-        percent(spun.min(lock.contended), lock.contended),
-        counted(lock.contended, "wait", "waits"),
-        lock.name()
-    );
-    found(Kind::NoChange, None, locks.mode, evidence, reason)
-}
-
-/// Rule `lock-spin-does-not-pay`.
-pub fn spin_does_not_pay(case: &Case<'_>) -> Option<Finding> {
-    let long = |lock: &Lock| lock.p50_ns.is_some_and(|p50| p50.at_least >= SLEEP_AND_WAKE_NS);
-    let worth = worth(case);
-    let (locks, lock) = worth
-        .iter()
-        .copied()
-        .filter(|(_, lock)| long(lock))
-        .max_by_key(|(_, lock)| (lock.spin_ns.unwrap_or(0), lock.wait_ns))?;
-    let half = lock.p50_ns.map_or(0, |p50| p50.at_least);
-    let mut evidence =
-        vec![evidence("locks.contended", lock.contended), evidence("locks.wait_ns", lock.wait_ns)];
-    let (Some(spun), Some(spin_ns)) = (lock.spun, lock.spin_ns) else {
-        if locks.mode != Mode::Count || lock.sort != underbar_report::lock::LockSort::MutexAdaptive {
-            return None;
-        }
-        let reason = format!(
-            "half of the waits for {} are {} or longer, and the C library looks again before each: LOCK(SIMPLE) stops \
-             looking once the holder is known not to run.",
-            lock.name(),
-            nanoseconds(half)
-        );
-        return found(Kind::Change, Some("SIMPLE"), locks.mode, evidence, reason);
-    };
-    evidence.extend([
-        Evidence { key: "locks.spun", figure: spun },
-        Evidence { key: "locks.spin_ns", figure: spin_ns },
-    ]);
-    let rarely = spun < lock.contended / 10;
-    let dear = lock.spin_share_millionths.is_some_and(|share| share >= 10_000);
-    if rarely && dear {
-        let reason = format!(
-            "{} of processor time to get {} of {} without sleeping: spinning does not pay for {}.",
-            nanoseconds(spin_ns),
-            count(spun),
-            counted(lock.contended, "wait", "waits"),
-            lock.name()
-        );
-        let option = (locks.mode == Mode::Simple && lock.sort.is_mutex()).then_some("COUNT");
-        return found(
-            if option.is_some() { Kind::Lower } else { Kind::Change },
-            option,
-            locks.mode,
-            evidence,
-            reason,
-        );
-    }
-    let reason = format!(
-        "waits for {} are long, and looking again took {} in all.",
-        lock.name(),
-        nanoseconds(spin_ns)
-    );
-    found(Kind::NoChange, None, locks.mode, evidence, reason)
 }
 
 /// Rule `lock-order`.

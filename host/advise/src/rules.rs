@@ -7,7 +7,7 @@
 use underbar_report::{Program, Report};
 
 use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
-use crate::{heap, keep, lock, pages, stack};
+use crate::{heap, keep, lock, pages, spin, stack};
 
 /// One rule.
 pub struct Rule {
@@ -188,7 +188,7 @@ pub static RULES: [Rule; 12] = [
         formula: "LOCK(SIMPLE): look again before sleeping.",
         stop: "We wait in the C library's place already: no change.",
         risk: "Looking again takes processor time that others could use.",
-        apply: lock::spin_pays,
+        apply: spin::spin_pays,
     },
     Rule {
         id: "lock-spin-does-not-pay",
@@ -201,7 +201,7 @@ pub static RULES: [Rule; 12] = [
                   holder is known not to run.",
         stop: "Looking again takes less than a hundredth, or gets one in ten: no change.",
         risk: "A sleep and a wake for each wait.",
-        apply: lock::spin_does_not_pay,
+        apply: spin::spin_does_not_pay,
     },
     Rule {
         id: "lock-order",
