@@ -138,8 +138,8 @@ pub struct LockRecord {
     pub given_up: AtomicU64,
     /// Policy of waiting in force, changed by the host: one of `POLICY_*`; for mutexes only.
     pub policy: AtomicU32,
-    /// Nothing.
-    pub spare: AtomicU32,
+    /// Times that somebody who had waited long looked what its holder does, whether it was in a system call or not.
+    pub looked: AtomicU32,
     /// Waits by their length.
     pub histogram: [AtomicU32; INTERVALS],
     /// Where threads waited: return addresses of the calls that lock.

@@ -2,6 +2,7 @@
 
 use underbar_report::diff::keys;
 use underbar_report::gate::nearest;
+use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
 use crate::rules::RULES;
@@ -25,7 +26,8 @@ impl std::error::Error for Unknown {}
 
 /// All names that can be explained here: rules, then figures.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|rule| rule.id).chain(keys())
+    let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
+    RULES.iter().map(|rule| rule.id).chain(keys()).chain(locks)
 }
 
 /// Explains a rule by its id, or a figure by its key.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`suggestion`] | what a suggestion says |
 //! | [`rules`] | the one table of rules |
-//! | [`heap`], [`keep`], [`stack`], [`pages`] | the functions of the rules |
+//! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`] | the functions of the rules |
 //! | [`lines`](mod@lines) | several suggestions as one option line, as a file, for the summary |
 //! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
 //!
@@ -22,8 +22,10 @@ pub mod explain;
 pub mod heap;
 pub mod keep;
 pub mod lines;
+pub mod lock;
 pub mod pages;
 pub mod rules;
+pub mod spin;
 pub mod stack;
 pub mod suggestion;
 

@@ -7,7 +7,7 @@
 use underbar_report::{Program, Report};
 
 use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
-use crate::{heap, keep, pages, stack};
+use crate::{heap, keep, lock, pages, spin, stack};
 
 /// One rule.
 pub struct Rule {
@@ -15,7 +15,7 @@ pub struct Rule {
     pub id: &'static str,
     /// What it is about.
     pub title: &'static str,
-    /// The area of the report that it belongs to: `HEAP` or `STACK`.
+    /// The area of the report that it belongs to: `HEAP`, `STACK` or `LOCK`.
     pub area: &'static str,
     /// Where the rule comes from.
     pub source: &'static str,
@@ -56,7 +56,7 @@ pub struct Finding {
 }
 
 /// All rules, in the order in which they are applied.
-pub static RULES: [Rule; 6] = [
+pub static RULES: [Rule; 12] = [
     Rule {
         id: "coverage",
         title: "Whether this heap is worth tuning",
@@ -140,6 +140,80 @@ pub static RULES: [Rule; 6] = [
                done only on request.",
         apply: stack::threads,
     },
+    Rule {
+        id: "lock-holder-blocks",
+        title: "A lock is held over a call that blocks",
+        area: "LOCK",
+        source: "Own: waiters look what the holder does; blame by who gives the lock up, as in Go's mutex profile",
+        condition: "Threads waited for a lock 10 ms or longer together, and a hundredth of the run; its holder was found in \
+                    system calls three times or more; and that accounts for a quarter of the wait or more.",
+        formula: "Share of the wait: the time in waits of a millisecond or longer, times the part of the looks that found the \
+                  holder in a call. Nothing is set; the call and the holder's place are named: copy under the \
+                  lock, and make the call after giving it up.",
+        stop: "Less than a quarter of the wait: no change.",
+        risk: "Work that is moved out of the lock is no longer ordered by it.",
+        apply: lock::holder_blocks,
+    },
+    Rule {
+        id: "lock-same-line",
+        title: "Two hot locks in one cache line",
+        area: "LOCK",
+        source: "Own: addresses of locks",
+        condition: "Two locks of one process that are worth a change (10 ms of waits and a hundredth of the run each) lie \
+                    in the same 64 bytes.",
+        formula: "Nothing is set; both are named: align each to 64 bytes.",
+        stop: "Each lock that is waited for has a line of its own: no change.",
+        risk: "Each lock takes 64 bytes.",
+        apply: lock::same_line,
+    },
+    Rule {
+        id: "lock-starves",
+        title: "One thread takes a lock again and again",
+        area: "LOCK",
+        source: "Own measurement: under the C library's mutex a thread waited 414 ms, and 2.7 ms with waiting of our own",
+        condition: "A lock was given up to waiters 100 times or more, 80 % of these by the thread that did so the time \
+                    before, and the longest wait is a millisecond or longer and eight times the median.",
+        formula: "LOCK(SIMPLE) for mutexes under LOCK(COUNT), which serves who starves; otherwise nothing is set: take \
+                  the lock once for several operations.",
+        stop: "Less than 80 %, or no wait that stands out: no change.",
+        risk: "Who is served in turn runs on a cold cache: throughput may fall.",
+        apply: lock::starves,
+    },
+    Rule {
+        id: "lock-spin-pays",
+        title: "Waits that are shorter than a sleep",
+        area: "LOCK",
+        source: "Own measurement: a sleep and a wake take about 4 us",
+        condition: "Half of the waits for a mutex that is worth a change are shorter than 4,096 ns, under LOCK(COUNT).",
+        formula: "LOCK(SIMPLE): look again before sleeping.",
+        stop: "We wait in the C library's place already: no change.",
+        risk: "Looking again takes processor time that others could use.",
+        apply: spin::spin_pays,
+    },
+    Rule {
+        id: "lock-spin-does-not-pay",
+        title: "Processor time burnt on waits that are long",
+        area: "LOCK",
+        source: "z/TPF simple locks: 99 % of the processor before, 8 % after waiters gave up control",
+        condition: "Half of the waits are 4,096 ns or longer; and either looking again took a hundredth of the run's \
+                    processor time and got less than one acquisition in ten, or an adaptive mutex waits under LOCK(COUNT).",
+        formula: "LOCK(COUNT) in the first case, for a mutex; LOCK(SIMPLE) in the second, which stops looking once the \
+                  holder is known not to run.",
+        stop: "Looking again takes less than a hundredth, or gets one in ten: no change.",
+        risk: "A sleep and a wake for each wait.",
+        apply: spin::spin_does_not_pay,
+    },
+    Rule {
+        id: "lock-order",
+        title: "Locks taken in a circle",
+        area: "LOCK",
+        source: "Own: pairs of a lock that was held and one that was waited for",
+        condition: "The pairs make a circle: A was held while B was waited for, and B, directly or by others, while A was.",
+        formula: "Nothing is set; locks and places are named: take them in one order everywhere.",
+        stop: "Pairs that make no circle: no change. Pairs are seen only where a thread had to wait for the second lock.",
+        risk: "None: nothing is set.",
+        apply: lock::order,
+    },
 ];
 
 /// All suggestions for a report: for each program, the one with the largest heap first, what each
@@ -193,7 +267,7 @@ mod tests {
     fn rules_have_unique_ids_and_full_words() {
         for (at, rule) in RULES.iter().enumerate() {
             assert!(RULES[..at].iter().all(|other| other.id != rule.id));
-            assert!(matches!(rule.area, "HEAP" | "STACK"));
+            assert!(matches!(rule.area, "HEAP" | "STACK" | "LOCK"));
             for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
                 assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
             }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use underbar_ledger::Key;
+use underbar_report::lock::columns;
 use underbar_report::steps::STEPS;
 use underbar_report::units;
 
@@ -102,7 +103,8 @@ impl std::fmt::Display for Evidence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let unit = Key::find(self.key)
             .map(|key| key.entry().unit)
-            .or_else(|| STEPS.iter().find(|step| step.key == self.key).map(|step| step.unit));
+            .or_else(|| STEPS.iter().find(|step| step.key == self.key).map(|step| step.unit))
+            .or_else(|| columns::find(self.key).map(|column| column.unit));
         let figure = unit.map_or(self.figure.to_string(), |unit| units::figure(unit, self.figure));
         write!(f, "{} {figure}", self.key)
     }
@@ -115,7 +117,7 @@ pub struct Suggestion {
     pub rule: &'static str,
     /// The program that it is for, by file name.
     pub program: String,
-    /// The area of the report that it is about: `HEAP` or `STACK`.
+    /// The area of the report that it is about: `HEAP`, `STACK` or `LOCK`.
     pub area: &'static str,
     /// Which way it goes.
     pub kind: Kind,

@@ -15,6 +15,7 @@ use underbar_launch::ledger::is_alive;
 use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, counter_of};
 use underbar_ledger::LedgerView;
 use underbar_report::gather::Facts;
+use underbar_report::lock::Area;
 use underbar_report::model::{End, Host, Options, Report, Run};
 use underbar_report::steps::Steps;
 
@@ -70,8 +71,9 @@ impl Runner<'_> {
         });
         let started_unix_ns = now();
         let ended = by(&self.launch(program, arguments, ledger.as_ref()))?;
-        let mut bytes = Vec::new();
+        let (mut bytes, mut areas) = (Vec::new(), Vec::new());
         if let Some(ledger) = &ledger {
+            areas = lock_areas(ledger.areas());
             match ledger.read() {
                 Ok(read) => bytes = read,
                 Err(error) => no_accounts = Some(format!("the ledger could not be read: {error}")),
@@ -96,6 +98,7 @@ impl Runner<'_> {
                 Options::default()
             },
             not_followed: ended.not_carried.map(counter_of).into_iter().collect(),
+            areas,
         };
         let report = match LedgerView::new(&bytes) {
             Ok(view) => Report::from_ledger(&view, facts, is_alive),
@@ -143,6 +146,11 @@ impl Runner<'_> {
             streams: self.streams,
         }
     }
+}
+
+/// Lock areas, as far as their bytes are some: what is none was made by somebody else, or by a process that died over it.
+pub fn lock_areas(files: Vec<Vec<u8>>) -> Vec<Area> {
+    files.iter().filter_map(|bytes| Area::read(bytes).ok()).collect()
 }
 
 fn now() -> u64 {

@@ -6,6 +6,7 @@
 //!       ── anything else ────────> an error that says what it is, as far as that can be seen
 //! ```
 //!
+//! Lock areas that lie beside a ledger are read with it.
 //! A ledger is what `run --exec -o FILE` and a bare preload with MSGFILE leave behind. It knows no step timings
 //! and no exit status (nobody waited), and not which machine it is from: it is taken to be from this one.
 //! Invariant: any bytes give a report or an error, and a bounded amount of work.
@@ -23,11 +24,12 @@ use underbar_ledger::view::LedgerError;
 use underbar_ledger::{LedgerView, SlotView};
 use underbar_options::{Base, WhereSet};
 use underbar_report::gather::Facts;
+use underbar_report::lock::Area;
 use underbar_report::model::Run;
 use underbar_report::{ReadError, Report};
 
 use crate::layers::Layers;
-use crate::runner::host;
+use crate::runner::{host, lock_areas};
 
 /// No report is longer: one with all slots in use has 4 MiB.
 const MOST_BYTES: u64 = 256 << 20;
@@ -98,13 +100,13 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     let named = |fault| SavedError { path: path.to_owned(), fault };
     if path == Path::new("-") {
         let bytes = all(io::stdin().lock()).map_err(named)?;
-        return report(&bytes, None).map_err(named);
+        return report(&bytes, None, Vec::new()).map_err(named);
     }
     let open = || -> Result<Report, Fault> {
         let mut file = File::open(path).map_err(Fault::Unreadable)?;
         let status = file.metadata().map_err(Fault::Unreadable)?;
         let bytes = all(&mut file)?;
-        report(&bytes, Some(&status))
+        report(&bytes, Some(&status), lock_areas(ledger::areas(path)))
     };
     open().map_err(named)
 }
@@ -115,7 +117,7 @@ fn all(reader: impl Read) -> Result<Vec<u8>, Fault> {
     if bytes.len() as u64 > MOST_BYTES { Err(Fault::TooLong) } else { Ok(bytes) }
 }
 
-fn report(bytes: &[u8], status: Option<&Metadata>) -> Result<Report, Fault> {
+fn report(bytes: &[u8], status: Option<&Metadata>, areas: Vec<Area>) -> Result<Report, Fault> {
     let start = bytes.trim_ascii_start();
     if start.is_empty() {
         Err(Fault::Empty)
@@ -124,7 +126,7 @@ fn report(bytes: &[u8], status: Option<&Metadata>) -> Result<Report, Fault> {
             return Err(Fault::LedgerCut(bytes.len()));
         }
         let view = LedgerView::new(bytes).map_err(Fault::Ledger)?;
-        Ok(of_ledger(&view, status))
+        Ok(of_ledger(&view, status, areas))
     } else if start[0] == b'{' {
         Report::from_json(bytes).map_err(Fault::Report)
     } else if is_printed(start) {
@@ -143,7 +145,7 @@ fn is_printed(start: &[u8]) -> bool {
 
 /// The report of a ledger: what the launcher would add is taken from the ledger and its file, as far as it is
 /// there.
-fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>) -> Report {
+fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>) -> Report {
     let first = view.slots().min_by_key(SlotView::started_ns);
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let program = first.as_ref().map_or(String::new(), |slot| words(slot.program()));
@@ -165,6 +167,7 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>) -> Report {
             end: None,
         },
         options: layers.for_report(OsStr::new(&program)),
+        areas,
         ..Facts::default()
     };
     Report::from_ledger(view, facts, ledger::is_alive)
@@ -176,7 +179,7 @@ mod tests {
 
     /// The message for a file with these bytes.
     fn check(bytes: &[u8], expect: &str) {
-        let fault = report(bytes, None).expect_err(expect);
+        let fault = report(bytes, None, Vec::new()).expect_err(expect);
         let error = SavedError { path: "r".into(), fault };
         assert_eq!(error.to_string(), format!("r: {expect}"));
     }

@@ -8,23 +8,27 @@
 //!
 //! Invariant: the file and its folder are the user's alone. It is removed when the run is reported, unless it
 //! is to be kept; a run that was killed leaves it, and the next one sweeps it away once no process of it lives.
+//! Lock areas lie beside it, `NAME.PROCESS-MOMENT.locks`, and share its fate.
 //! Not here: its layout (the `ledger` crate), and what is made of it.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use underbar_ledger::layout::{FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
+use underbar_ledger::locks::{AREAS, Area};
 use underbar_ledger::{LedgerView, SlotState, make};
 use underbar_runtime::follow::environment::LEDGER;
 use underbar_sys::syscall::{Errno, clock_nanoseconds, getuid, kill};
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
+const AREA_ENDING: &str = "locks";
 
 /// A ledger file; removed when dropped, unless kept.
 #[derive(Debug)]
@@ -64,6 +68,8 @@ impl LedgerFile {
     pub fn create_at(path: &Path, options: &[u8], keep: bool) -> io::Result<LedgerFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         let ledger = LedgerFile { path: path.to_owned(), file, keep };
+        // The name was free, so what lies beside it is of a ledger that is gone.
+        remove_areas(path);
         let written = ledger.write(options, keep);
         if written.is_err() && keep {
             let _ = fs::remove_file(path);
@@ -107,13 +113,67 @@ impl LedgerFile {
     pub fn read(&self) -> io::Result<Vec<u8>> {
         read(&self.file)
     }
+
+    /// The bytes of the lock areas beside it; see [`areas`].
+    #[must_use]
+    pub fn areas(&self) -> Vec<Vec<u8>> {
+        areas(&self.path)
+    }
 }
 
 impl Drop for LedgerFile {
     fn drop(&mut self) {
         if !self.keep {
             let _ = fs::remove_file(&self.path);
+            remove_areas(&self.path);
         }
+    }
+}
+
+/// The bytes of the lock areas beside that ledger, in the order of their names. What cannot be read is left out: a
+/// report without it is better than none.
+#[must_use]
+pub fn areas(ledger: &Path) -> Vec<Vec<u8>> {
+    area_paths(ledger).iter().filter_map(|path| area(path)).collect()
+}
+
+/// One area, if it is a file and no longer than one.
+fn area(path: &Path) -> Option<Vec<u8>> {
+    let flags = nofollow() | underbar_sys::syscall::O_NONBLOCK as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(size_of::<Area>() as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Where the lock areas of a ledger lie.
+fn area_paths(ledger: &Path) -> Vec<PathBuf> {
+    let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Some(name), Ok(entries)) = (ledger.file_name(), fs::read_dir(folder)) else { return Vec::new() };
+    let of_it = entries.flatten().map(|entry| entry.path()).filter(|path| {
+        path.file_name().and_then(|name| area_of(name)).is_some_and(|(ledger, _)| ledger == name)
+    });
+    let mut paths: Vec<PathBuf> = of_it.collect();
+    paths.sort();
+    paths.truncate(AREAS as usize);
+    paths
+}
+
+/// The ledger's name and the process of an area of that name; None if it is no name of an area.
+fn area_of(name: &OsStr) -> Option<(&OsStr, u32)> {
+    let rest = name.as_bytes().strip_suffix(AREA_ENDING.as_bytes())?.strip_suffix(b".")?;
+    let dot = rest.iter().rposition(|&byte| byte == b'.')?;
+    let (process, moment) = str::from_utf8(&rest[dot + 1..]).ok()?.split_once('-')?;
+    u64::from_str_radix(moment, 16).ok()?;
+    Some((OsStr::from_bytes(&rest[..dot]), process.parse().ok()?))
+}
+
+fn remove_areas(ledger: &Path) {
+    for path in area_paths(ledger) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -192,7 +252,13 @@ fn sweep(folder: &Path) {
     for entry in entries.flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|ending| ending == ENDING) && is_dead(&path) {
-            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(&path);
+            remove_areas(&path);
+        }
+        // A process that outlives its run may begin an area when the ledger is gone.
+        let left = |(ledger, process): (&OsStr, u32)| !folder.join(ledger).exists() && !is_alive(process);
+        if path.file_name().and_then(area_of).is_some_and(left) {
+            let _ = fs::remove_file(&path);
         }
     }
 }
@@ -266,6 +332,45 @@ mod tests {
             [&paths[0], &paths[1], &paths[2], &noise].map(|path| path.exists()),
             [false, true, true, false]
         );
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn lock_areas_are_read_and_removed_with_their_ledger() {
+        let folder = folder("ledger-areas");
+        let dead = 4_194_400;
+        let path = folder.join("1-1.ledger");
+        let beside = |name: &str| folder.join(name);
+        let stale = beside("1-1.ledger.9-9.locks");
+        fs::write(&stale, b"old").expect("written");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        assert!(!stale.exists(), "left by a ledger of the same name");
+
+        let own = [beside("1-1.ledger.7-a0.locks"), beside("1-1.ledger.8-ff.locks")];
+        fs::write(&own[0], vec![7; size_of::<Area>() + 9]).expect("written");
+        fs::write(&own[1], b"8").expect("written");
+        let others =
+            ["1-1.ledger.locks", "1-1.ledger.x-1.locks", "1-1.ledger.1-g.locks", "1-2.ledger.7-1.locks"]
+                .map(beside);
+        others.iter().for_each(|path| fs::write(path, b"other").expect("written"));
+        // Neither a link nor a pipe is an area, and neither is waited for.
+        std::os::unix::fs::symlink(&others[0], beside("1-1.ledger.9-1.locks")).expect("linked");
+        let pipe = beside("1-1.ledger.9-2.locks");
+        assert!(process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        let read = ledger.areas();
+        assert_eq!(read.iter().map(Vec::len).collect::<Vec<_>>(), [size_of::<Area>(), 1]);
+        drop(ledger);
+        assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
+
+        // The sweep: with a dead ledger, or left alone by a dead process; not those of who lives.
+        std::mem::forget(
+            LedgerFile::create_at(&beside(&format!("{dead}-1.ledger")), b"", false).expect("a ledger"),
+        );
+        let swept = [format!("{dead}-1.ledger.{dead}-1.locks"), format!("{dead}-2.ledger.{dead}-1.locks")];
+        let stays = format!("{dead}-2.ledger.{}-1.locks", process::id());
+        swept.iter().chain([&stays]).for_each(|name| fs::write(beside(name), b"x").expect("written"));
+        sweep(&folder);
+        assert!(swept.iter().all(|name| !beside(name).exists()) && beside(&stays).exists());
         fs::remove_dir_all(folder).expect("removed");
     }
 

@@ -11,6 +11,7 @@ use underbar_ledger::table::KEYS;
 use underbar_ledger::{TABLE, Unit};
 
 use crate::gate::{Gate, Outcome};
+use crate::lock::columns::sums;
 use crate::model::Report;
 use crate::steps::STEPS;
 use crate::units::figure as in_units;
@@ -35,9 +36,10 @@ pub struct Figure {
     pub value: Option<u64>,
 }
 
-/// All key paths that can be compared: step timings, then counters.
+/// All key paths that can be compared: step timings, then counters, then figures of all locks together.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    STEPS.iter().map(|step| step.key).chain(TABLE.iter().map(|entry| entry.key))
+    let counters = TABLE.iter().map(|entry| entry.key);
+    STEPS.iter().map(|step| step.key).chain(counters).chain(sums().map(|sum| sum.key))
 }
 
 /// All figures of a report, in the order of [`keys`].
@@ -58,7 +60,13 @@ pub fn of_report(report: &Report) -> Vec<Figure> {
             value: report.tree.counters.known(key),
         }
     });
-    steps.chain(counters).collect()
+    let locks = sums().map(|sum| Figure {
+        key: sum.key,
+        label: sum.label,
+        unit: sum.unit,
+        value: sum.of_report(report),
+    });
+    steps.chain(counters).chain(locks).collect()
 }
 
 /// One figure in two reports.

@@ -5,6 +5,8 @@
 use underbar_ledger::{Key, LedgerView, SlotState, SlotView};
 
 use crate::figures::Figures;
+use crate::lock::gather::{Around, find};
+use crate::lock::{Area, Locks};
 use crate::model::{Host, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
 use crate::steps::Steps;
 
@@ -21,6 +23,8 @@ pub struct Facts {
     pub options: Options,
     /// Programs that the launcher itself saw it could not follow: the counter of each reason.
     pub not_followed: Vec<Key>,
+    /// Lock areas found beside the ledger.
+    pub areas: Vec<Area>,
 }
 
 impl Report {
@@ -30,11 +34,14 @@ impl Report {
     pub fn from_ledger(ledger: &LedgerView<'_>, mut facts: Facts, alive: impl Fn(u32) -> bool) -> Report {
         let mut processes: Vec<Process> =
             ledger.slots().map(|slot| section(&slot, ledger.made_ns(), &alive)).collect();
+        let other_locks = place_areas(ledger, &mut processes, &facts);
         processes.sort_by_key(|process| (process.started_ns, process.process));
         if facts.options.text.is_empty() {
             facts.options.text = String::from_utf8_lossy(ledger.options().0).into_owned();
         }
-        assemble(processes, ledger.unrecorded(), facts)
+        let mut report = assemble(processes, ledger.unrecorded(), facts);
+        report.tree.other_locks = other_locks;
+        report
     }
 
     /// The report of a run that kept no accounts.
@@ -59,6 +66,7 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         programs: 0,
         unrecorded,
         counters,
+        other_locks: Vec::new(),
     };
     let mut report = Report {
         schema: SCHEMA.to_owned(),
@@ -102,7 +110,41 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(u32) -> bool) -> 
             .owners()
             .map(|(name, bytes, peak_bytes)| Owner { name: words(name), bytes, peak_bytes })
             .collect(),
+        locks: None,
     }
+}
+
+/// Puts each lock area into the section that it belongs to; gives back those of processes that have none.
+///
+/// An area that is older than the ledger was left by another one of the same name.
+fn place_areas(ledger: &LedgerView<'_>, processes: &mut [Process], facts: &Facts) -> Vec<Locks> {
+    let places: Vec<(u32, u64)> = ledger
+        .slots()
+        .map(|slot| match slot.state {
+            // Its number and moment are those of one of many.
+            SlotState::Aggregate => (0, 0),
+            _ => (slot.process, slot.started_ns()),
+        })
+        .collect();
+    let cpu_ns = facts.steps.as_ref().map(|steps| steps.user_ns.saturating_add(steps.system_ns));
+    // Who has no section was folded: where one program was, it is that one.
+    let mut folded =
+        processes.iter().filter(|process| process.state == State::Folded).map(|process| &process.program);
+    let folded = match (folded.next(), folded.next()) {
+        (Some(program), None) => program.clone(),
+        _ => "the program".to_owned(),
+    };
+    let mut other = Vec::new();
+    for area in facts.areas.iter().filter(|area| area.started_ns >= ledger.made_ns()) {
+        let around = |program| Around { program, began_ns: ledger.made_ns(), cpu_ns };
+        match find(area, &places).and_then(|place| processes.get_mut(place)) {
+            Some(process) if process.locks.is_none() => {
+                process.locks = Some(Locks::of_area(area, around(&process.program)));
+            }
+            _ => other.push(Locks::of_area(area, around(&folded))),
+        }
+    }
+    other
 }
 
 fn words(bytes: &[u8]) -> String {
@@ -179,6 +221,35 @@ pub(crate) mod tests {
         assert_eq!(tree.counters.get(Key::HeapGets), 30);
         assert_eq!(tree.counters.get(Key::NotFollowedStatic), 4, "three seen inside, one by the launcher");
         assert_eq!(report.options.text, "HEAP(1M)");
+    }
+
+    #[test]
+    fn lock_areas_come_into_the_sections_they_belong_to() {
+        use crate::lock::sample::Bytes;
+        let bytes = ledger(&[
+            (SlotState::Ended, 10, "/bin/a", 9_000),
+            (SlotState::Live, 11, "/bin/b", 0),
+            (SlotState::Aggregate, 12, "/bin/c", 7_000),
+        ]);
+        let view = LedgerView::new(&bytes).expect("a good ledger");
+        let area = |process, started_ns| {
+            let mut bytes = Bytes::new(process, started_ns, 2);
+            bytes.module(0, 0x1000, 0x1000, "").lock(0, |lock| lock.address = 0x1800);
+            Area::read(&bytes.bytes()).expect("an area")
+        };
+        // In the order in which a folder may give them: the last one is an old one's.
+        let areas = vec![area(12, 2_998), area(11, 2_999), area(10, 3_000), area(10, 999)];
+        let report = Report::from_ledger(&view, Facts { areas, ..Facts::default() }, |_| true);
+        let found: Vec<_> = report
+            .processes
+            .iter()
+            .map(|process| (process.process, process.locks.as_ref().map(|locks| locks.locks[0].name())))
+            .collect();
+        let name = |file: &str| Some(format!("{file}+0x800"));
+        assert_eq!(found, [(12, None), (11, name("b")), (10, name("a"))]);
+        assert_eq!(report.tree.other_locks.len(), 1);
+        assert_eq!((report.tree.other_locks[0].process, report.locks().count()), (12, 3));
+        assert_eq!(report.tree.other_locks[0].locks[0].name(), "c+0x800", "one program was folded");
     }
 
     #[test]

@@ -21,6 +21,7 @@
 //! | [`summary`] | the default text |
 //! | [`page`] | its lines: width and colours |
 //! | [`le`] | the Language Environment layout |
+//! | [`lock`] | locks: who waited for which, and because of whom |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
 //! | [`manual`] | the manual's list of counters |
 //!
@@ -34,6 +35,7 @@ pub mod figures;
 pub mod gate;
 pub mod gather;
 pub mod le;
+pub mod lock;
 pub mod manual;
 pub mod model;
 pub mod page;

@@ -7,6 +7,7 @@ use underbar_ledger::counter::Exactness;
 
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
+use crate::lock::columns::{self, COLUMNS};
 use crate::steps::STEPS;
 
 /// How far a figure can be trusted, in words.
@@ -29,6 +30,15 @@ pub fn explain(key: &str) -> Option<String> {
             step.label,
             step.unit.name(),
             step.meaning
+        ));
+    }
+    if let Some(column) = columns::find(key) {
+        return Some(format!(
+            "{}: {}\nUnit: {}\nOf each lock, and of all together\n\n{}\n",
+            column.key,
+            column.label,
+            column.unit.name(),
+            column.meaning
         ));
     }
     if let Some(absent) = absent::find(key) {
@@ -83,6 +93,10 @@ fn cell(exact: Exactness) -> String {
         other => exactness(other),
     }
 }
+
+/// What the figures of locks are good for beside the counters of the same thing.
+const WHERE: &str = "`docs/lock-report.md` explains the report of them. `underbar diff` and its gates know those that no \
+                     counter of `lock` has.";
 
 /// `docs/counters.md`.
 #[must_use]
@@ -147,6 +161,18 @@ pub fn counters() -> String {
     text.push('\n');
     for step in &STEPS {
         let _ = writeln!(text, "- `{}`: {}", step.key, step.meaning);
+    }
+    let _ = write!(
+        text,
+        "\n## locks\n\nFigures of each lock that somebody waited for, and of all of them together; {WHERE}\n\n\
+         | key | printed as | unit |\n|---|---|---|\n"
+    );
+    for column in &COLUMNS {
+        let _ = writeln!(text, "| `{}` | {} | {} |", column.key, column.label, column.unit.name());
+    }
+    text.push('\n');
+    for column in &COLUMNS {
+        let _ = writeln!(text, "- `{}`: {}", column.key, column.meaning);
     }
     text
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use underbar_ledger::Key;
 
 use crate::figures::Figures;
+use crate::lock::Locks;
 use crate::steps::Steps;
 
 /// Name and version of the form that a report has in JSON.
@@ -127,6 +128,9 @@ pub struct Tree {
     pub unrecorded: u64,
     /// Their counters, each folded by its rule: sums, and the largest of peaks.
     pub counters: Figures,
+    /// Locks of processes that have no section of their own, since they were folded with others.
+    #[serde(default)]
+    pub other_locks: Vec<Locks>,
 }
 
 /// What became of a process.
@@ -171,6 +175,9 @@ pub struct Process {
     /// Who else holds anonymous memory in it.
     #[serde(default)]
     pub owners: Vec<Owner>,
+    /// Its locks; null where none was waited for, and where several processes are folded.
+    #[serde(default)]
+    pub locks: Option<Locks>,
 }
 
 /// A library or program that mapped anonymous memory past the heap.
@@ -271,6 +278,11 @@ impl Report {
         };
         programs.sort_by_key(|program| std::cmp::Reverse(weight(program)));
         programs
+    }
+
+    /// The locks of all processes.
+    pub fn locks(&self) -> impl Iterator<Item = &Locks> {
+        self.processes.iter().filter_map(|process| process.locks.as_ref()).chain(&self.tree.other_locks)
     }
 
     /// The sub-options in force of an option, such as `HEAP`, as they were printed; an omitted

@@ -11,6 +11,7 @@ use underbar_ledger::{Key, Unit};
 
 use crate::absent::ABSENT;
 use crate::figures::{areas, split};
+use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
 
@@ -21,7 +22,7 @@ pub fn schema() -> Value {
     let texts = || json!({"type": "array", "items": {"type": "string"}});
     let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
     let maybe = |what: &str| json!({"type": ["integer", "null"], "minimum": 0, "description": what});
-    let process = object(
+    let mut process = object(
         "One process, or several ended processes of one program.",
         json!({
             "program": text(),
@@ -42,8 +43,27 @@ pub fn schema() -> Value {
                     "peak_bytes": number("Most bytes mapped at one time."),
                 }),
             )},
+            "locks": {
+                "anyOf": [{"$ref": "#/$defs/locks"}, {"type": "null"}],
+                "description": "Its locks; null where none was waited for, and where several processes are folded.",
+            },
         }),
     );
+    not_required(&mut process, "locks");
+    let mut tree = object(
+        "All processes together.",
+        json!({
+            "processes": number("Processes that kept accounts."),
+            "programs": number("Different programs among them."),
+            "unrecorded": number("Processes for which the ledger had no room."),
+            "counters": {"$ref": "#/$defs/counters"},
+            "other_locks": {
+                "type": "array", "items": {"$ref": "#/$defs/locks"},
+                "description": "Locks of processes that were folded with others.",
+            },
+        }),
+    );
+    not_required(&mut tree, "other_locks");
     let mut schema = object(
         "A report of underbar: what a run was, what it took, and the accounts of its processes. \
          Integers are bytes and nanoseconds.",
@@ -79,17 +99,14 @@ pub fn schema() -> Value {
                 "without_effect": texts(),
                 "errors": texts(),
             })),
-            "tree": object("All processes together.", json!({
-                "processes": number("Processes that kept accounts."),
-                "programs": number("Different programs among them."),
-                "unrecorded": number("Processes for which the ledger had no room."),
-                "counters": {"$ref": "#/$defs/counters"},
-            })),
+            "tree": tree,
             "processes": {"type": "array", "items": process},
         }),
     );
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["$defs"] = json!({"counters": counters()});
+    schema["$defs"] = json!({
+        "counters": counters(), "locks": locks(), "lock": lock(), "place": place(), "spread": spread(),
+    });
     schema["title"] = json!(SCHEMA);
     schema
 }
@@ -105,6 +122,122 @@ fn object(what: &str, properties: Value) -> Value {
     let keys: Vec<Value> =
         properties.as_object().into_iter().flat_map(Map::keys).map(|key| json!(key)).collect();
     json!({"type": "object", "description": what, "properties": properties, "required": keys})
+}
+
+/// Takes a key from those that must be there: reports of an older underbar lack it.
+fn not_required(object: &mut Value, key: &str) {
+    if let Some(keys) = object["required"].as_array_mut() {
+        keys.retain(|required| required != key);
+    }
+}
+
+fn locks() -> Value {
+    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    object(
+        "The locks of one process that somebody waited for.",
+        json!({
+            "process": number("The process's number."),
+            "started_ns": number("Nanoseconds after the run began."),
+            "mode": {"enum": ["off", "count", "simple", "unknown"], "description": "What LOCK said."},
+            "unrecorded": number("Contended acquisitions of locks for which there was no record."),
+            "edges_lost": number("Pairs of a held and a wanted lock for which there was no room."),
+            "locks": {"type": "array", "items": {"$ref": "#/$defs/lock"}, "description": "The longest wait first."},
+            "edges": {"type": "array", "items": object(
+                "One lock was held while another was waited for.",
+                json!({
+                    "held": number("Place in `locks` of the one that was held."),
+                    "wanted": number("Place in `locks` of the one that was waited for."),
+                    "site": {"$ref": "#/$defs/place"},
+                    "count": number("How often."),
+                }),
+            )},
+            "circles": {
+                "type": "array",
+                "items": {"type": "array", "items": number("A place in `edges`.")},
+                "description": "Circles among the edges: possible deadlocks.",
+            },
+            "missing": {"type": "array", "items": object(
+                "A figure that nothing under this LOCK could fill.",
+                json!({"key": {"type": "string"}, "why": {"type": "string"}}),
+            )},
+        }),
+    )
+}
+
+fn lock() -> Value {
+    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    let maybe = |what: &str| json!({"type": ["integer", "null"], "minimum": 0, "description": what});
+    let place = || json!({"$ref": "#/$defs/place"});
+    let percentile =
+        |what: &str| json!({"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}], "description": what});
+    let sites = |what: &str| {
+        let site = object(
+            "A call that locks or unlocks.",
+            json!({"place": place(), "count": number("How often."), "ns": number("How long, together.")}),
+        );
+        json!({"type": "array", "items": site, "description": what})
+    };
+    let mut lock = object(
+        "One lock.",
+        json!({
+            "place": place(),
+            "address": number("Its address in the process."),
+            "sort": {"enum": ["mutex_normal", "mutex_adaptive", "simple", "simple_small", "unknown"]},
+            "first_site": place(),
+            "p50_ns": percentile("Half of the waits were at most about this long; null without waits."),
+            "p99_ns": percentile("All but one of a hundred were; null without waits."),
+            "spin_share_millionths": maybe("spin_ns in millionths of the processor time of the whole run."),
+            "waiting": number("Threads that waited for it when the report was made."),
+            "policy": number("Policy of waiting in force; 0 as LOCK says."),
+            "histogram": {
+                "type": "array", "items": number("Waits."),
+                "description": "Waits by their length: entry n counts those of 2^n to 2^(n+1) nanoseconds.",
+            },
+            "waiters": sites("Where threads waited, the longest first."),
+            "holders": sites("Where it was given up while others waited; time is that of all who waited then."),
+            "blocked": {"type": "array", "items": object(
+                "A system call in which its holder was seen while somebody waited for a millisecond or longer.",
+                json!({"name": {"type": "string"}, "number": number("Its number."), "count": number("How often.")}),
+            )},
+        }),
+    );
+    let mut add = |field: &str, described: Value| {
+        lock["properties"][field] = described;
+        if let Some(keys) = lock["required"].as_array_mut() {
+            keys.push(json!(field));
+        }
+    };
+    for column in columns::of_each() {
+        let field = split(column.key).1;
+        if !matches!(field, "blocked") {
+            add(field, figure(column.unit, column.meaning, None));
+        }
+    }
+    lock
+}
+
+fn place() -> Value {
+    object(
+        "A place in a file of the process, or an address of it.",
+        json!({
+            "file": {"type": ["string", "null"], "description": "Path; null where the address lies in no file."},
+            "offset": {"type": "integer", "minimum": 0, "description":
+                "Address in the file, as its symbols have it; without a file, the address in the process."},
+            "symbol": {"type": ["string", "null"], "description": "The function or variable there, where known."},
+            "displacement": {"type": "integer", "minimum": 0, "description": "How far behind its beginning."},
+            "line": {"type": ["string", "null"], "description": "Source file and line, where known."},
+        }),
+    )
+}
+
+fn spread() -> Value {
+    object(
+        "Between which times a percentile lies, in nanoseconds.",
+        json!({
+            "at_least": {"type": "integer", "minimum": 0, "description": "It is no less."},
+            "at_most": {"type": "integer", "minimum": 0, "description": "It is no more."},
+        }),
+    )
 }
 
 /// An object whose keys grow in number from version to version.
@@ -160,6 +293,17 @@ mod tests {
             let target =
                 root.pointer(reference.trim_start_matches('#')).expect("a reference leads somewhere");
             return validate(value, target, root, path, errors);
+        }
+        if let Some(ways) = schema["anyOf"].as_array() {
+            let right = ways.iter().any(|way| {
+                let mut errors = Vec::new();
+                validate(value, way, root, path, &mut errors);
+                errors.is_empty()
+            });
+            if !right {
+                errors.push(format!("{path} is none of what it may be: {value}"));
+            }
+            return;
         }
         if schema.get("const").is_some_and(|fixed| fixed != value) {
             errors.push(format!("{path} is {value}"));
@@ -220,7 +364,11 @@ mod tests {
         let mut all_options = sample::getfree();
         all_options.options.errors = vec!["x".to_owned()];
         all_options.options.without_effect = vec!["x".to_owned()];
-        for report in [sample::getfree(), sample::tree(), sample::low_coverage(), without_steps, all_options]
+        let mut locks = crate::lock::sample::report();
+        locks.name_locks(&mut crate::lock::sample::Symbols);
+        locks.tree.other_locks = vec![crate::lock::sample::locks()];
+        for report in
+            [sample::getfree(), sample::tree(), sample::low_coverage(), without_steps, all_options, locks]
         {
             assert_eq!(errors(&json_of(&report)), [""; 0]);
         }

@@ -20,6 +20,7 @@ use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 
 use crate::figures::split;
+use crate::lock;
 use crate::model::{Program, Report};
 use crate::page::{COLUMNS, Line, Tone, clean, clip, labelled, paint, quoted, warning};
 use crate::timing;
@@ -122,6 +123,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
     ));
     lines.push(coverage(leading));
     lines.extend(trouble(leading));
+    lines.extend(lock::lines::lines(report));
     for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
         let head = advice.option.as_deref().unwrap_or(advice.verdict);
         lines.push(labelled("why", format!("{head}: {}", clean(&advice.reason))));
@@ -262,6 +264,9 @@ fn next(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
         None => ("What can be done here:".to_owned(), "underbar doctor"),
         _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), "underbar tune"),
         _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), "underbar tune"),
+        _ if lock::lines::have_a_say(report) => {
+            ("Who waits for whom:".to_owned(), "underbar run --report lock")
+        }
         Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), "underbar doctor"),
         _ => ("Nothing to change. Every figure:".to_owned(), "underbar run --report le"),
     };

@@ -13,6 +13,7 @@ use underbar_ledger::TABLE;
 use underbar_options::{OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
+use underbar_report::lock::columns::COLUMNS;
 use underbar_report::steps::STEPS;
 
 use crate::say::{Color, Kind, say};
@@ -114,6 +115,7 @@ fn topics() -> String {
         .iter()
         .map(|step| (step.key, step.label))
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
+        .chain(COLUMNS.iter().map(|column| (column.key, column.label)))
     {
         let _ = writeln!(text, "  {key:<34} {label}");
     }

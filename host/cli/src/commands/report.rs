@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use std::fmt::Write as _;
 use underbar_options::{OPTIONS, ReleaseLine};
+use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::{Report as Accounts, le, summary};
 
@@ -23,6 +24,7 @@ Examples:
   underbar run --json -o report.json -- ./prog
   underbar report report.json
   underbar report --report le report.json
+  underbar report --report lock report.json
   underbar report --json accounts.ledger    a ledger left by `run --exec -o FILE`, or by MSGFILE
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
@@ -70,11 +72,14 @@ pub fn rendered(report: &Accounts, form: Form, json: bool, colour: bool) -> Stri
     }
     match form {
         Form::Le => le::render(report),
-        Form::Summary => {
-            let suggestions = underbar_advise::advise(report);
-            summary::render(report, &underbar_advise::lines::for_summary(&suggestions), colour)
-        }
+        Form::Lock => chapter::render(report, &advice(report)),
+        Form::Summary => summary::render(report, &advice(report), colour),
     }
+}
+
+/// What the rules say, in the few words that a report has room for.
+fn advice(report: &Accounts) -> Vec<summary::Advice> {
+    underbar_advise::lines::for_summary(&underbar_advise::advise(report))
 }
 
 /// The options report of a saved run, in the columns that it had.

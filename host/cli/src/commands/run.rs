@@ -29,6 +29,7 @@ Examples:
   underbar run --opts 'HEAP(64M,16M,,KEEP)' -- ./prog
   underbar run --json -o report.json -- ./prog
   underbar run --report le -- ./prog
+  underbar run --report lock -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage or a failure of
@@ -37,7 +38,7 @@ pub struct Run {
     #[command(flatten)]
     pub shared: Shared,
 
-    /// Form of the report: a summary, or the storage report of Language Environment
+    /// Form of the report: a summary, the storage report of Language Environment, or the lock report
     #[arg(long, value_enum, value_name = "FORM")]
     report: Option<Form>,
 
@@ -61,6 +62,8 @@ pub enum Form {
     Summary,
     /// The documented 31-bit storage report; also what RPTSTG(ON) asks for
     Le,
+    /// Every lock that threads waited for: how long, where, and because of whom
+    Lock,
 }
 
 impl Run {

@@ -1,0 +1,43 @@
+//! Locks: who waited for which, for how long, and because of whom.
+//!
+//! ```text
+//! area bytes -> Area -> Locks of a process -> chapter     every lock, its waiters, its holders
+//!   (noise)    (owned)        |    |    \---> summary     two lines at most
+//!                             |    \- order  circles in which locks were taken
+//!                             \------ names  symbols for modules and offsets
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`area`] | reads the bytes of a lock area, whatever they are |
+//! | [`model`] | the locks of one process, as they stand in JSON |
+//! | [`gather`] | makes one from the other, and finds the process |
+//! | [`columns`] | the one table of a lock's figures, and of what fills them under which LOCK |
+//! | [`spread`] | percentiles from intervals, with their bounds |
+//! | [`order`] | circles among the locks that were held while another was waited for |
+//! | [`groups`] | many locks of one kind as one |
+//! | [`names`] | places by symbol |
+//! | [`calls`] | names of system calls |
+//! | [`chapter`], [`lines`](mod@lines) | text |
+//!
+//! Invariant: any bytes as an area give a report; nothing here asks the system.
+//! Not here: reading files (`launch`), symbols (`symbols`), advice (`advise`).
+
+pub mod area;
+pub mod calls;
+pub mod chapter;
+pub mod columns;
+pub mod gather;
+pub mod groups;
+pub mod lines;
+pub mod model;
+pub mod names;
+pub mod order;
+pub mod spread;
+
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
+
+pub use area::{Area, AreaError};
+pub use model::{Lock, LockSort, Locks, Mode, Place};
+pub use names::Naming;
