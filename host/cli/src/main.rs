@@ -21,6 +21,7 @@ mod costs;
 mod demo;
 mod elf;
 mod layers;
+mod naming;
 mod printing;
 mod programs;
 mod runner;

@@ -20,6 +20,7 @@ use underbar_report::model::{End, Host, Options, Report, Run};
 use underbar_report::steps::Steps;
 
 use crate::layers::Layers;
+use crate::naming::Names;
 
 /// How programs are run.
 pub struct Runner<'a> {
@@ -100,7 +101,7 @@ impl Runner<'_> {
             not_followed: ended.not_carried.map(counter_of).into_iter().collect(),
             areas,
         };
-        let report = match LedgerView::new(&bytes) {
+        let mut report = match LedgerView::new(&bytes) {
             Ok(view) => Report::from_ledger(&view, facts, is_alive),
             Err(error) => {
                 if ledger.is_some() && no_accounts.is_none() {
@@ -109,6 +110,7 @@ impl Runner<'_> {
                 Report::without_ledger(facts)
             }
         };
+        report.name_locks(&mut Names::default());
         Ok(Finished { ended, report, no_accounts })
     }
 

@@ -29,6 +29,7 @@ use underbar_report::model::Run;
 use underbar_report::{ReadError, Report};
 
 use crate::layers::Layers;
+use crate::naming::Names;
 use crate::runner::{host, lock_areas};
 
 /// No report is longer: one with all slots in use has 4 MiB.
@@ -170,7 +171,9 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
         areas,
         ..Facts::default()
     };
-    Report::from_ledger(view, facts, ledger::is_alive)
+    let mut report = Report::from_ledger(view, facts, ledger::is_alive);
+    report.name_locks(&mut Names::default());
+    report
 }
 
 #[cfg(test)]

@@ -30,11 +30,11 @@ pub fn look(found: Found, owner: u32) {
     let seen: u32 = found.record.blocked.iter().map(|call| call.count.load(Ordering::Relaxed)).sum();
     let (time, last) = (now(), LAST.load(Ordering::Relaxed));
     let is_due = seen < FIRST || time.saturating_sub(last) >= PAUSE_NS;
-    if is_due
-        && LAST.compare_exchange(last, time, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        && let Some(number) = call_of(owner)
-    {
-        add(found.record, number);
+    if is_due && LAST.compare_exchange(last, time, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        found.record.looked.fetch_add(1, Ordering::Relaxed);
+        if let Some(number) = call_of(owner) {
+            add(found.record, number);
+        }
     }
 }
 
