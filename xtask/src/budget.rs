@@ -5,8 +5,10 @@
 use crate::steps::{Sum, cargo, output};
 use std::collections::BTreeSet;
 
+/// Of the command's, 8 read instructions of arm64 and 6 are the locks that `demo lock` compares with.
+///
 /// A package of ours, and the most crates of others that it may need (build scripts and tests not counted).
-const TABLE: &[(&str, usize)] = &[("underbar-preload", 6), ("underbar-cli", 45)];
+const TABLE: &[(&str, usize)] = &[("underbar-preload", 6), ("underbar-cli", 50)];
 
 /// Counts and compares.
 pub fn check(sum: &mut Sum) {
