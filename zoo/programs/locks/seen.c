@@ -45,12 +45,12 @@ static long now(void) {
     return time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Until the thread has slept for a mutex, woken by itself, and sleeps again; not before that can be. */
-static void sleeps_twice(struct thread *thread) {
+/* Until the thread has slept for a mutex so often, woken by itself between; not before that can be. */
+static void sleeps(struct thread *thread, int times, long least) {
     while (thread->number == 0) {}
     long began = now();
-    while (word(thread->number, "status", "\nvoluntary_ctxt_switches:") < thread->switches + 2) {}
-    while (now() - began < 5000000 || word(thread->number, "syscall", NULL) != 202) {}
+    while (word(thread->number, "status", "\nvoluntary_ctxt_switches:") < thread->switches + times) {}
+    while (now() - began < least || word(thread->number, "syscall", NULL) != 202) {}
 }
 
 __attribute__((noinline)) static void *waits_for_hot(void *ignored) {
@@ -94,7 +94,7 @@ int main(int words, char **argv) {
         pthread_create(&one, NULL, reads_while_holding, NULL);
         while (!held) {}
         pthread_create(&two, NULL, waits_for_hot, NULL);
-        sleeps_twice(&waiter);
+        sleeps(&waiter, 2, 5000000);
         if (write(ends[1], "x", 1) != 1) return 6;
         pthread_join(one, NULL);
         pthread_join(two, NULL);
@@ -102,8 +102,8 @@ int main(int words, char **argv) {
     } else {
         pthread_create(&one, NULL, takes_first_then_second, NULL);
         pthread_create(&two, NULL, takes_second_then_first, NULL);
-        sleeps_twice(&waiter);
-        sleeps_twice(&other);
+        sleeps(&waiter, 4, 150000000);
+        sleeps(&other, 4, 150000000);
         printf("first %p second %p\n", (void *)&first, (void *)&second);
     }
     fflush(stdout);

@@ -118,8 +118,12 @@ impl Mutex {
 #[inline(never)]
 fn wake(word: *const AtomicU32, caller: usize) {
     simple::note_wake(word as usize);
+    // Before the wake: who is woken is soon counted as waiting no more.
+    let found = record::given_up(word as usize, caller, thread());
     let woken = syscall::futex_wake_at(word, 1, u32::MAX).unwrap_or(0);
-    record::given_up(word as usize, caller, thread(), woken != 0);
+    if woken != 0 {
+        record::has_woken(found);
+    }
 }
 
 // ---- what the C library tells -------------------------------------------------------------------------------------
@@ -272,11 +276,12 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     failure
 }
 
-/// In two pieces, where it can: after the first it is time to see what the holder does.
+/// In pieces, where it can: after each it is time to see what the holder does.
 fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
     wait.parks();
-    if REAL_CLOCKLOCK.get().is_some() {
-        let long = wait.is_long_at();
+    while REAL_CLOCKLOCK.get().is_some()
+        && let Some(long) = wait.is_long_at()
+    {
         let failure = real!(REAL_CLOCKLOCK as ClockLock, mutex, CLOCK_MONOTONIC as i32, &raw const long);
         if failure == 0 {
             return 0;

@@ -79,6 +79,6 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
 
 extern "C" fn given_up(lock: usize, caller: usize) {
     if mode() != Mode::Off {
-        record::given_up(lock, caller, thread(), true);
+        record::has_woken(record::given_up(lock, caller, thread()));
     }
 }

@@ -25,6 +25,8 @@ use crate::ledger;
 
 /// After that long a wait is worth a look at what the holder does.
 const LONG_NS: u64 = 1_000_000;
+/// So many looks in one wait, each after ten times as long.
+const LOOKS: u32 = 4;
 /// Records that are looked at for one address.
 const PROBES: usize = 64;
 
@@ -98,6 +100,8 @@ pub struct Wait {
     parked: u64,
     /// Whether it is ours, not the C library's, which does not say what it does.
     is_ours: bool,
+    /// How often it was seen to be long.
+    long: u32,
 }
 
 impl Wait {
@@ -107,7 +111,18 @@ impl Wait {
         if let Some(found) = found {
             one_more_waits(found, began);
         }
-        Wait { lock, sort, caller, began, found, spin_ns: 0, runnable_ns: 0, parked: 0, is_ours: false }
+        Wait {
+            lock,
+            sort,
+            caller,
+            began,
+            found,
+            spin_ns: 0,
+            runnable_ns: 0,
+            parked: 0,
+            is_ours: false,
+            long: 0,
+        }
     }
 
     /// How the host wants this lock to be waited for.
@@ -127,14 +142,17 @@ impl Wait {
         }
     }
 
-    /// When the wait is long, by the monotonic clock.
-    pub fn is_long_at(&self) -> Timespec {
-        let at = self.began + LONG_NS;
-        Timespec { seconds: (at / 1_000_000_000) as i64, nanoseconds: (at % 1_000_000_000) as i64 }
+    /// When the wait is long, and when it is ten times as long, and so on to a second, by the monotonic clock; then never.
+    pub fn is_long_at(&self) -> Option<Timespec> {
+        let at = self.began + LONG_NS * 10_u64.pow(self.long);
+        let moment =
+            Timespec { seconds: (at / 1_000_000_000) as i64, nanoseconds: (at % 1_000_000_000) as i64 };
+        (self.long < LOOKS).then_some(moment)
     }
 
     /// It is.
-    pub fn is_long(&self, owner: u32) {
+    pub fn is_long(&mut self, owner: u32) {
+        self.long += 1;
         if let Some(found) = self.found {
             holder::look(found, owner);
             order::look(found, self.caller, true);
@@ -265,17 +283,21 @@ pub fn sleeps_no_more(found: Found) {
     found.record.waiting.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// A thread gave the lock at this address up while others waited, and woke one of them or none. The lock's memory may be
-/// gone. The place is to blame for what those who wait have waited since it was given up last.
-pub fn given_up(lock: usize, caller: usize, thread: u32, has_woken: bool) {
-    let Some(found) = area::existing().and_then(|area| find(area, lock, None)) else { return };
-    let Found { record, place, area } = found;
-    if has_woken {
-        record.woken.fetch_add(1, Ordering::Relaxed);
+/// Somebody was woken for a lock that was given up.
+pub fn has_woken(found: Option<Found>) {
+    if let Some(found) = found {
+        found.record.woken.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// A thread gave the lock at this address up while others waited. The lock's memory may be gone. The place is to blame for
+/// what those who wait have waited since it was given up last.
+pub fn given_up(lock: usize, caller: usize, thread: u32) -> Option<Found> {
+    let found = area::existing().and_then(|area| find(area, lock, None))?;
+    let Found { record, place, area } = found;
     let waiting = record.waiting.load(Ordering::Relaxed);
     if waiting == 0 {
-        return;
+        return Some(found);
     }
     record.given_up.fetch_add(1, Ordering::Relaxed);
     if swap(&record.last_holder, thread) == thread {
@@ -286,6 +308,7 @@ pub fn given_up(lock: usize, caller: usize, thread: u32, has_woken: bool) {
     // Threads that came to wait between two looks at the clock may make this large; nobody has waited for an hour.
     let waited = if since == 0 { 0 } else { time.saturating_sub(since).min(3_600_000_000_000) };
     at_site(area, &record.holders, caller, waited * u64::from(waiting));
+    Some(found)
 }
 
 fn swap(word: &AtomicU32, value: u32) -> u32 {

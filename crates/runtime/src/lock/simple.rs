@@ -27,14 +27,13 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
         return 0;
     }
     wait.parks();
-    let long = wait.is_long_at();
-    let mut is_first = until.is_none();
     let mut slept_long = false;
     while mutex.word.swap(2, Ordering::Acquire) != 0 {
         let sleeps_at = now();
+        let long = wait.is_long_at();
         let (is_wall_clock, deadline) = match until {
             Some((is_wall_clock, deadline)) => (is_wall_clock, Some(deadline)),
-            None => (false, is_first.then_some(&long)),
+            None => (false, long.as_ref()),
         };
         let reason = syscall::futex_wait_by(&mutex.word, 2, deadline, is_wall_clock);
         if reason == Err(Errno::ETIMEDOUT) {
@@ -43,7 +42,6 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
                 return ETIMEDOUT;
             }
             // It goes on, as far as the record is concerned.
-            is_first = false;
             slept_long = true;
             wait.is_long(mutex.owner.load(Ordering::Relaxed));
             continue;
