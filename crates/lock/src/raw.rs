@@ -260,10 +260,11 @@ impl Word {
         let room = if seen & S != 0 { Room::Starver } else { Room::All };
         #[cfg(seeded_bug = "common_room")]
         let room = Room::All;
-        wake(address, &self.sleepers, room);
+        // Told before the wake: whoever is woken may have come and gone otherwise, and nobody would seem to have waited.
         if let Some(observer) = observer() {
             (observer.given_up)(address as usize, caller);
         }
+        wake(address, &self.sleepers, room);
         true
     }
 
