@@ -357,8 +357,9 @@ impl Word {
             }
             let now = processor::now();
             let mut wanted = seen | W;
-            let starves =
-                !is_starver && seen & S == 0 && seen & L != 0 && now.saturating_sub(began) > STARVED_NS;
+            // For the model checker, who has to sleep starves, and every deadline has passed.
+            let has_waited_long = cfg!(loom) || now.saturating_sub(began) > STARVED_NS;
+            let starves = !is_starver && seen & S == 0 && seen & L != 0 && has_waited_long;
             if starves {
                 wanted |= S;
             }
@@ -368,7 +369,7 @@ impl Word {
                 continue;
             }
             is_starver |= starves;
-            if deadline != 0 && now >= deadline {
+            if deadline != 0 && (cfg!(loom) || now >= deadline) {
                 // W is set: if the last wake was for me, the next goes to another.
                 if is_starver {
                     self.give_back_reservation();
@@ -384,6 +385,7 @@ impl Word {
             }
             if !is_starver && self.look(place, hint, &mut what.spin_ns) {
                 // Others may sleep still, and the wake was used up.
+                #[cfg(not(seeded_bug = "forgotten_sleeper"))]
                 self.state.fetch_or(W, Ordering::Relaxed);
                 return true;
             }
