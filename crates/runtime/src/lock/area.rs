@@ -62,15 +62,30 @@ pub fn in_child() {
     ADDING.store(0, Ordering::Relaxed);
 }
 
+/// The area that another thread is making: two that come to wait at one time both need it. Not for ever: it may be this
+/// very thread, interrupted by a signal.
+fn made_by_another(slot: *mut Slot) -> Option<&'static Area> {
+    const LOOKS: u32 = 1000;
+    for _ in 0..LOOKS {
+        if SLOT.load(Ordering::Acquire) == slot {
+            // SAFETY: null, or mapped for ever and made of atomics.
+            return unsafe { AREA.load(Ordering::Relaxed).as_ref() };
+        }
+        syscall::sched_yield();
+    }
+    None
+}
+
 #[cold]
 #[inline(never)]
 fn make(slot: *mut Slot) -> Option<&'static Area> {
     let before = MAKING.load(Ordering::Relaxed);
-    if sandbox::is_closed()
-        || before == slot
-        || MAKING.compare_exchange(before, slot, Ordering::Acquire, Ordering::Relaxed).is_err()
-    {
+    if sandbox::is_closed() {
         return None;
+    }
+    if before == slot || MAKING.compare_exchange(before, slot, Ordering::Acquire, Ordering::Relaxed).is_err()
+    {
+        return made_by_another(slot);
     }
     let area = map().unwrap_or(null_mut());
     // SAFETY: null, or just mapped, all zeros, and never unmapped.
