@@ -19,7 +19,7 @@ use crate::{Error, build, host::Host, table};
 use std::path::Path;
 
 /// What the command line asks for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Rounds of each workload, at least one.
     pub rounds: usize,

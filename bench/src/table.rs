@@ -286,16 +286,7 @@ mod tests {
         }
         Run {
             host: Host::here(),
-            request: Request {
-                rounds: 2,
-                quick: false,
-                require_all: false,
-                workloads: Vec::new(),
-                allocators: Vec::new(),
-                libraries: Vec::new(),
-                seed: 1,
-                record: false,
-            },
+            request: Request { rounds: 2, seed: 1, ..Request::default() },
             workloads: vec!["lifo"],
             allocators: vec![allocator("slow", true), allocator("fast", true), allocator("ours", false)],
             missing: vec![("absent", "not installed".to_owned())],

@@ -180,16 +180,7 @@ pub mod tests {
 
     /// Two workloads: the first takes so much more with accounts, the second a tenth less, in every round.
     pub fn run(loss: f64) -> Run {
-        let request = Request {
-            rounds: 2,
-            quick: false,
-            require_all: false,
-            workloads: Vec::new(),
-            allocators: Vec::new(),
-            libraries: Vec::new(),
-            seed: 1,
-            record: false,
-        };
+        let request = Request { rounds: 2, seed: 1, ..Request::default() };
         let libraries = Both { with: peers::library("with", "/w"), without: peers::library("without", "/n") };
         let chosen: Vec<_> = ["lifo", "server"].iter().filter_map(|name| workloads::find(name)).collect();
         let mut times = times(request, &chosen, libraries, vec![("absent", "not installed".to_owned())]);

@@ -64,16 +64,7 @@ fn command(words: &[String]) -> Result<(), Error> {
 
 /// Flags into a request.
 fn parse(flags: &[String]) -> Result<Request, Error> {
-    let mut request = Request {
-        rounds: 0,
-        quick: false,
-        require_all: false,
-        workloads: Vec::new(),
-        allocators: Vec::new(),
-        libraries: Vec::new(),
-        seed: 1,
-        record: true,
-    };
+    let mut request = Request { seed: 1, record: true, ..Request::default() };
     let mut words = flags.iter();
     while let Some(flag) = words.next() {
         let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));

@@ -39,3 +39,5 @@ mod heap {
 }
 #[cfg(not(loom))]
 mod thread_end;
+#[cfg(not(loom))]
+mod thread_word;

@@ -125,9 +125,9 @@ impl Ring {
         let from = (self.tail as usize) & (self.size - 1);
         let first = length.min(self.size - from);
         let data = self.start.wrapping_add(PAGE);
-        // SAFETY: `from + first <= size` and `length - first <= from`, so both ranges lie in the data, which is mapped as
-        // long as `self`; the kernel writes nothing between tail and head, and these bytes lie there; `into` is ours alone
-        // and has `length` bytes.
+        // Both ranges lie in the data: `from + first <= size` and `length - first <= from`.
+        // SAFETY: the data is mapped as long as `self`, and between tail and head, where these bytes lie, the kernel writes
+        // nothing; `into` is ours alone and has `length` bytes.
         unsafe {
             core::ptr::copy_nonoverlapping(data.add(from), into.as_mut_ptr(), first);
             core::ptr::copy_nonoverlapping(data, into.as_mut_ptr().add(first), length - first);

@@ -542,6 +542,14 @@ pub struct Timespec {
     pub nanoseconds: i64,
 }
 
+impl Timespec {
+    /// So many nanoseconds.
+    fn of(nanoseconds: u64) -> Self {
+        const SECOND: u64 = 1_000_000_000;
+        Self { seconds: (nanoseconds / SECOND) as i64, nanoseconds: (nanoseconds % SECOND) as i64 }
+    }
+}
+
 /// Time since the machine started, never set back.
 pub const CLOCK_MONOTONIC: u32 = 1;
 /// Wall clock: since 1970, may be set.
@@ -570,24 +578,7 @@ pub fn clock_nanoseconds(clock: u32) -> u64 {
 /// Private to this process: words in shared files need other means.
 #[inline]
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<u64>) -> Result<()> {
-    let time = timeout.map(|nanoseconds| Timespec {
-        seconds: (nanoseconds / 1_000_000_000) as i64,
-        nanoseconds: (nanoseconds % 1_000_000_000) as i64,
-    });
-    let pointer = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: the kernel reads the word, which outlives the call, and the time, which lives until its end.
-    unsafe {
-        syscall6(
-            number::FUTEX,
-            core::ptr::from_ref(word) as usize,
-            FUTEX_WAIT_PRIVATE,
-            expected as usize,
-            pointer as usize,
-            0,
-            0,
-        )?
-    };
-    Ok(())
+    futex_sleep(word, FUTEX_WAIT_PRIVATE, expected, timeout.map(Timespec::of).as_ref(), 0)
 }
 
 /// Wakes at most `count` threads that sleep in [`futex_wait`] on `word`; says how many.
@@ -602,24 +593,7 @@ pub fn futex_wake(word: &AtomicU32, count: u32) -> Result<usize> {
 /// As [`futex_wait`] but for the time, which is a moment, not a length.
 #[inline]
 pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, rooms: u32) -> Result<()> {
-    let time = deadline.map(|nanoseconds| Timespec {
-        seconds: (nanoseconds / 1_000_000_000) as i64,
-        nanoseconds: (nanoseconds % 1_000_000_000) as i64,
-    });
-    let pointer = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: the kernel reads the word, which outlives the call, and the time, which lives until its end.
-    unsafe {
-        syscall6(
-            number::FUTEX,
-            core::ptr::from_ref(word) as usize,
-            FUTEX_WAIT_BITSET_PRIVATE,
-            expected as usize,
-            pointer as usize,
-            0,
-            rooms as usize,
-        )?
-    };
-    Ok(())
+    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline.map(Timespec::of).as_ref(), rooms)
 }
 
 /// As [`futex_wait_until`] for everybody's room, with a moment of the wall clock where `is_wall_clock`. The kernel refuses
@@ -633,19 +607,21 @@ pub fn futex_wait_by(
 ) -> Result<()> {
     const FUTEX_CLOCK_REALTIME: usize = 256;
     let clock = if is_wall_clock { FUTEX_CLOCK_REALTIME } else { 0 };
-    let pointer = deadline.map_or(core::ptr::null(), core::ptr::from_ref);
+    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | clock, expected, deadline, u32::MAX)
+}
+
+#[inline]
+fn futex_sleep(
+    word: &AtomicU32,
+    operation: usize,
+    expected: u32,
+    time: Option<&Timespec>,
+    rooms: u32,
+) -> Result<()> {
+    let word = core::ptr::from_ref(word) as usize;
+    let time = time.map_or(core::ptr::null(), core::ptr::from_ref) as usize;
     // SAFETY: the kernel reads the word, which outlives the call, and the time, which is borrowed.
-    unsafe {
-        syscall6(
-            number::FUTEX,
-            core::ptr::from_ref(word) as usize,
-            FUTEX_WAIT_BITSET_PRIVATE | clock,
-            expected as usize,
-            pointer as usize,
-            0,
-            u32::MAX as usize,
-        )?
-    };
+    unsafe { syscall6(number::FUTEX, word, operation, expected as usize, time, 0, rooms as usize)? };
     Ok(())
 }
 

@@ -15,7 +15,6 @@
 //! Invariant: after the exchange that gives a mutex up its memory is not touched. Nothing must be set up before the first
 //! call. Not here: how to wait (`simple`), what is recorded (`record`).
 
-use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use underbar_ledger::Key;
@@ -25,6 +24,7 @@ use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 use super::record::{self, Wait};
 use super::{Mode, mode, simple};
 use crate::next::{Next, weak};
+use crate::thread_word::thread_word;
 use crate::{ledger, start};
 
 const EBUSY: i32 = 16;
@@ -142,33 +142,13 @@ fn is_single_threaded() -> bool {
     unsafe { &*SINGLE_THREADED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) != 0
 }
 
-// The number of this thread; 0: not asked for yet. Four bytes of the loader's reserve, as `heap::slot`.
-global_asm!(
-    ".section .tbss.underbar_thread_number,\"awT\",@nobits",
-    ".p2align 2",
-    ".hidden underbar_thread_number",
-    ".globl underbar_thread_number",
-    ".type underbar_thread_number,@object",
-    ".size underbar_thread_number,4",
-    "underbar_thread_number:",
-    ".zero 4",
-    ".text",
-);
+// The number of this thread; 0: not asked for yet.
+thread_word!(number, set_number, "underbar_thread_number", "0");
 
 /// This thread, as the kernel numbers it.
 #[inline(always)]
 pub(super) fn thread() -> u32 {
-    let number: u32;
-    // SAFETY: reads the slot.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + underbar_thread_number@GOTTPOFF]",
-            "mov {number:e}, dword ptr fs:[{offset}]",
-            offset = out(reg) _,
-            number = lateout(reg) number,
-            options(readonly, nostack, preserves_flags)
-        );
-    }
+    let number = number() as u32;
     if number != 0 { number } else { ask_thread() }
 }
 
@@ -176,26 +156,13 @@ pub(super) fn thread() -> u32 {
 #[inline(never)]
 fn ask_thread() -> u32 {
     let number = syscall::gettid() as u32;
-    set_thread(number);
+    set_number(number as usize);
     number
-}
-
-fn set_thread(number: u32) {
-    // SAFETY: writes the slot.
-    unsafe {
-        asm!(
-            "mov {offset}, qword ptr [rip + underbar_thread_number@GOTTPOFF]",
-            "mov dword ptr fs:[{offset}], {number:e}",
-            offset = out(reg) _,
-            number = in(reg) number,
-            options(nostack, preserves_flags)
-        );
-    }
 }
 
 /// The thread that goes on in a forked child has another number.
 pub(super) fn forget_thread() {
-    set_thread(0);
+    set_number(0);
 }
 
 // ---- the next library ---------------------------------------------------------------------------------------------

@@ -1,0 +1,109 @@
+//! Every order of events of two and three threads: each sees what the last holder wrote, and nobody sleeps for ever. With
+//! the faults of `--cfg seeded_bug` in place they must fail.
+
+use super::*;
+use loom::thread;
+// Not the checker's: it may not be asked any more when it has found a fault and its threads are unwound.
+use std::sync::Arc;
+use std::vec::Vec;
+use underbar_sys::sync::Plain;
+
+struct Counted {
+    lock: SmallLock,
+    value: Plain<usize>,
+}
+
+// SAFETY: the value is touched under the lock; the checker sees to it.
+unsafe impl Sync for Counted {}
+// SAFETY: as above.
+unsafe impl Send for Counted {}
+
+impl Counted {
+    fn add(&self) {
+        // SAFETY: under the lock, which this thread took.
+        unsafe {
+            self.value.set(self.value.get() + 1);
+            assert!(self.lock.unlock());
+        }
+    }
+}
+
+/// So many threads lock so often each; those of `patient` for ever, the others until a time that has come.
+fn threads(patient: usize, impatient: usize, times: usize) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let counted = Arc::new(Counted { lock: SmallLock::new(), value: Plain::new(0) });
+        let all: Vec<_> = (0..patient + impatient - 1)
+            .map(|which| {
+                let counted = counted.clone();
+                thread::spawn(move || run(&counted, which < impatient, times))
+            })
+            .collect();
+        let mut got = run(&counted, false, times);
+        for thread in all {
+            got += thread.join().expect("its end");
+        }
+        // SAFETY: all threads have ended.
+        assert_eq!(unsafe { counted.value.get() }, got);
+        assert!(counted.lock.try_lock(), "free at the end");
+    });
+}
+
+fn run(counted: &Counted, is_impatient: bool, times: usize) -> usize {
+    let mut got = 0;
+    for _ in 0..times {
+        if !is_impatient {
+            counted.lock.lock();
+        } else if !counted.lock.lock_until(1) {
+            continue;
+        }
+        counted.add();
+        got += 1;
+    }
+    got
+}
+
+#[test]
+#[cfg_attr(seeded_bug = "relaxed_release", should_panic)]
+fn loom_each_holder_sees_what_the_last_one_wrote() {
+    threads(2, 0, 1);
+}
+
+#[test]
+#[cfg_attr(
+    any(
+        seeded_bug = "relaxed_release",
+        seeded_bug = "forgotten_sleeper",
+        seeded_bug = "reservation_dropped",
+        seeded_bug = "common_room"
+    ),
+    should_panic
+)]
+fn loom_of_three_nobody_sleeps_for_ever() {
+    threads(3, 0, 1);
+}
+
+#[test]
+#[cfg_attr(
+    any(seeded_bug = "relaxed_release", seeded_bug = "reservation_dropped", seeded_bug = "common_room"),
+    should_panic
+)]
+fn loom_of_two_that_come_twice_one_starves_and_is_served() {
+    threads(2, 0, 2);
+}
+
+#[test]
+#[cfg_attr(
+    any(
+        seeded_bug = "relaxed_release",
+        seeded_bug = "forgotten_sleeper",
+        seeded_bug = "reservation_dropped",
+        seeded_bug = "common_room",
+        seeded_bug = "kept_wake"
+    ),
+    should_panic
+)]
+fn loom_who_gives_up_waiting_leaves_nobody_behind() {
+    threads(2, 1, 1);
+}

@@ -1,0 +1,114 @@
+//! The lock under threads of this machine.
+
+use super::*;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::thread;
+use std::vec::Vec;
+
+trait Lock: Sync {
+    fn lock(&self);
+    fn lock_until(&self, deadline: u64) -> bool;
+    fn unlock(&self) -> bool;
+}
+
+macro_rules! lock {
+    ($($name:ty)*) => { $(
+        impl Lock for $name {
+            fn lock(&self) { self.lock() }
+            fn lock_until(&self, deadline: u64) -> bool { self.lock_until(deadline) }
+            // SAFETY: the tests unlock what they locked, or a lock that nobody holds.
+            fn unlock(&self) -> bool { unsafe { self.unlock() } }
+        }
+    )* };
+}
+lock! { SimpleLock SmallLock }
+
+/// Threads add to two numbers that must always be equal under the lock; some of them give up soon.
+fn check(lock: &dyn Lock, patient: usize, impatient: usize, times: usize) {
+    let (first, second) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let got = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for which in 0..patient + impatient {
+            let (first, second, got) = (&first, &second, &got);
+            scope.spawn(move || {
+                for _ in 0..times {
+                    if which < patient {
+                        lock.lock();
+                    } else if !lock.lock_until(processor::now() + 20_000) {
+                        continue;
+                    }
+                    let value = first.load(Ordering::Relaxed);
+                    assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                    first.store(value + 1, Ordering::Relaxed);
+                    core::hint::spin_loop();
+                    second.store(value + 1, Ordering::Relaxed);
+                    assert!(lock.unlock());
+                    got.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(first.load(Ordering::Relaxed), got.load(Ordering::Relaxed));
+    assert!(got.load(Ordering::Relaxed) >= patient * times);
+}
+
+const TIMES: usize = if cfg!(miri) { 30 } else { 20_000 };
+
+#[test]
+fn one_holder_at_a_time() {
+    for threads in [1, 2, 3, 8] {
+        check(&SimpleLock::new(), threads, 0, TIMES);
+        check(&SmallLock::new(), threads, 0, TIMES);
+    }
+}
+
+#[test]
+fn who_gives_up_waiting_leaves_nobody_behind() {
+    check(&SimpleLock::new(), 2, 2, TIMES);
+    check(&SmallLock::new(), 1, 3, TIMES);
+}
+
+#[test]
+fn a_lock_of_zeros_is_free_and_what_is_free_cannot_be_given_up() {
+    // SAFETY: zeros are a free lock.
+    let lock: SimpleLock = unsafe { core::mem::zeroed() };
+    // SAFETY: nobody holds it.
+    assert!(!unsafe { lock.unlock() });
+    assert!(lock.try_lock() && !lock.try_lock() && lock.is_locked());
+    assert!(!lock.lock_until(1), "its time has come");
+    // SAFETY: taken above. The one that gave up may have left its mark.
+    assert!(unsafe { lock.unlock() } && lock.try_lock());
+}
+
+/// A holder gives the lock up and takes it again at once, for ever; those that wait get it all the same.
+#[test]
+#[cfg_attr(miri, ignore = "its clock is not real")]
+fn who_starves_is_served() {
+    let (lock, stop, served) = (SimpleLock::new(), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let (lock, stop, served) = (&lock, &stop, &served);
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        lock.lock();
+                        served.fetch_add(1, Ordering::Relaxed);
+                        assert!(Lock::unlock(lock));
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(move || {
+            while stop.load(Ordering::Relaxed) == 0 {
+                lock.lock();
+                for _ in 0..1000 {
+                    core::hint::spin_loop();
+                }
+                assert!(Lock::unlock(lock));
+            }
+        });
+        waiters.into_iter().for_each(|waiter| waiter.join().expect("its end"));
+        stop.store(1, Ordering::Relaxed);
+    });
+    assert_eq!(served.load(Ordering::Relaxed), 60);
+}
