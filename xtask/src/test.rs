@@ -67,7 +67,14 @@ const PLANTED: [(&str, &[&str]); 3] = [
     ("underbar-sys", &["relaxed_unlock", "forgotten_sleeper"]),
     (
         "underbar-lock",
-        &["relaxed_release", "forgotten_sleeper", "reservation_dropped", "common_room", "kept_wake"],
+        &[
+            "relaxed_release",
+            "forgotten_sleeper",
+            "reservation_dropped",
+            "common_room",
+            "kept_wake",
+            "kept_next",
+        ],
     ),
     ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave"]),
 ];

@@ -28,15 +28,21 @@ mod real {
         }
 
         /// Sleeps while the word holds `seen`, at the latest until `deadline` (nanoseconds of the monotonic clock; none:
-        /// 0). May return for no reason.
-        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) {
-            let _ = syscall::futex_wait_until(word, seen, (deadline != 0).then_some(deadline), room as u32);
+        /// 0). True when woken; may return for no reason.
+        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) -> bool {
+            syscall::futex_wait_until(word, seen, (deadline != 0).then_some(deadline), room as u32).is_ok()
+        }
+
+        /// Sleeps by the clock, until `deadline`; nobody wakes it, but a signal may.
+        pub fn sleep_until(&self, deadline: u64) {
+            let nobody = AtomicU32::new(0);
+            let _ = syscall::futex_wait_until(&nobody, 0, Some(deadline), Room::All as u32);
         }
     }
 
-    /// Wakes one sleeper of a room. Only the word's address is used: the word may be gone.
-    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) {
-        let _ = syscall::futex_wake_at(word, 1, room as u32);
+    /// Wakes one sleeper of a room, if there is one. Only the word's address is used: the word may be gone.
+    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) -> bool {
+        matches!(syscall::futex_wake_at(word, 1, room as u32), Ok(1..))
     }
 }
 #[cfg(not(loom))]
@@ -60,24 +66,32 @@ mod mocked {
             Self::default()
         }
 
-        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) {
+        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) -> bool {
             {
                 let mut kernel = self.0.lock().expect("no panic inside");
-                // The kernel sees the newest value, which a load need not. A deadline has always passed.
-                if word.fetch_or(0, Ordering::Relaxed) != seen || deadline != 0 {
-                    return;
+                // The kernel sees the newest value, which a load need not, behind a fence. A deadline has always passed.
+                if word.fetch_or(0, Ordering::AcqRel) != seen || deadline != 0 {
+                    return false;
                 }
                 kernel.push((room, current()));
             }
             park();
+            true
+        }
+
+        /// The time has come as soon as others have had a chance.
+        pub fn sleep_until(&self, _: u64) {
+            loom::thread::yield_now();
         }
     }
 
-    pub fn wake(_: *const AtomicU32, sleepers: &Sleepers, room: Room) {
+    pub fn wake(_: *const AtomicU32, sleepers: &Sleepers, room: Room) -> bool {
         let mut kernel = sleepers.0.lock().expect("no panic inside");
-        if let Some(at) = kernel.iter().position(|(other, _)| *other == room) {
+        let found = kernel.iter().position(|(other, _)| *other == room);
+        if let Some(at) = found {
             kernel.remove(at).1.unpark();
         }
+        found.is_some()
     }
 }
 #[cfg(loom)]

@@ -17,7 +17,9 @@
 //! | module | idea |
 //! |---|---|
 //! | `raw` | the word: who may take it, and who is woken |
+//! | `wait` | looking, sleeping, being next |
 //! | `spin` | how long, and how many at a time, may look |
+//! | `turn` | a lock that one thread keeps busy is left to it for a while |
 //! | `processor` | which processor this is, how many there are, and what a pause costs |
 //! | `futex` | sleeping and waking |
 //! | `observer` | who is told of waits |
@@ -36,6 +38,8 @@ mod observer;
 mod processor;
 mod raw;
 mod spin;
+mod turn;
+mod wait;
 
 pub use observer::{OBSERVER_VERSION, Observer, Waited};
 pub use raw::{SimpleLock, SmallLock};
@@ -44,5 +48,6 @@ pub use raw::{SimpleLock, SmallLock};
 #[doc(hidden)]
 pub mod waiting {
     pub use crate::processor::{known, now};
-    pub use crate::spin::{Looker, Place, place};
+    pub use crate::spin::{Looker, Place, SLEEP_NS, WATCH_NS, place, stays};
+    pub use crate::turn::{ASIDE_NS, Sight, TURN_NS, Turn};
 }

@@ -6,6 +6,11 @@
 //!
 //! Invariant: what is asked here is a hint. It may be old when it is returned.
 
+/// In what [`this`] gives: the processor's number and one.
+pub const PROCESSOR: u32 = 0xffff;
+/// In what [`this`] gives: some bits of where the thread's own memory lies, which tell few threads apart from many.
+pub const THREAD: u32 = 0x3fff_0000;
+
 #[cfg(all(not(loom), not(miri), target_arch = "x86_64"))]
 mod real {
     use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
@@ -19,22 +24,25 @@ mod real {
     /// Thousandths of a nanosecond for one pause; 0: not measured yet.
     static PAUSE: AtomicU32 = AtomicU32::new(0);
 
-    /// Number of this processor and one; 0: not known. Before anybody has waited for any lock nobody needs it, and it
-    /// is not known.
+    /// This thread, and where it runs. 0: not known; before anybody has waited for any lock nobody needs it.
     #[inline(always)]
     pub fn this() -> u32 {
         let area = AREA.load(Ordering::Relaxed);
         if area == 0 {
             return 0;
         }
-        let number: u32;
+        let (number, thread): (u32, u32);
         // SAFETY: the C library keeps the area there for each thread; its second word is the processor's number, which
-        // the kernel changes.
+        // the kernel changes. The first word at the thread pointer is that pointer.
         unsafe {
-            core::arch::asm!("mov {number:e}, dword ptr fs:[{area} + 4]", number = out(reg) number, area = in(reg) area,
-                options(nostack, preserves_flags, readonly));
+            core::arch::asm!(
+                "mov {number:e}, dword ptr fs:[{area} + 4]",
+                "mov {thread:e}, dword ptr fs:[0]",
+                number = out(reg) number, thread = out(reg) thread, area = in(reg) area,
+                options(nostack, preserves_flags, readonly)
+            );
         }
-        number.wrapping_add(1)
+        (thread << 4 & super::THREAD) | (number.wrapping_add(1) & super::PROCESSOR)
     }
 
     /// How many processors there are for this process, nanoseconds of a pause in thousandths. The first call finds out.
@@ -72,6 +80,12 @@ mod real {
         u32::try_from((now() - before) * 1000 / u64::from(PAUSES)).unwrap_or(u32::MAX)
     }
 
+    /// Has the kernel clear pages in children: whole pages of this library's zeros. False where it does not.
+    pub fn clears_in_children(pages: *const u8, length: usize) -> bool {
+        // SAFETY: static pages of ours; nothing becomes of them here.
+        unsafe { syscall::madvise(pages.cast_mut(), length, syscall::MADV_WIPEONFORK) }.is_ok()
+    }
+
     /// Nanoseconds of the monotonic clock.
     pub fn now() -> u64 {
         let mut time = syscall::Timespec::default();
@@ -99,7 +113,7 @@ mod real {
     }
 }
 #[cfg(all(not(loom), not(miri), target_arch = "x86_64"))]
-pub use real::{known, now, this};
+pub use real::{clears_in_children, known, now, this};
 
 /// For the model checker and the interpreter: time goes on with each look at it, and nothing is known of processors.
 #[cfg(any(loom, miri, not(target_arch = "x86_64")))]
@@ -108,6 +122,10 @@ mod plain {
 
     pub fn this() -> u32 {
         0
+    }
+
+    pub fn clears_in_children(_: *const u8, _: usize) -> bool {
+        false
     }
 
     pub fn known() -> (u32, u32) {
@@ -121,4 +139,4 @@ mod plain {
     }
 }
 #[cfg(any(loom, miri, not(target_arch = "x86_64")))]
-pub use plain::{known, now, this};
+pub use plain::{clears_in_children, known, now, this};

@@ -18,31 +18,31 @@
 //!
 //! Invariant: L is set by the thread that gets the lock, and cleared by it; S is set and cleared by the same thread, or
 //! cleared by its acquisition. A thread sleeps only while W is set.
-//! Not here: how long to look before sleeping (`spin`).
+//! Not here: how long to look before sleeping (`spin`), and when to leave a lock to the thread that keeps it busy (`turn`).
 
 use core::sync::atomic::Ordering;
 
 use underbar_sys::sync::atomic::AtomicU32;
 
 use crate::futex::{Room, Sleepers, wake};
-use crate::observer::{Waited, observer};
+use crate::observer::observer;
 use crate::processor;
-use crate::spin::{self, Looker};
+use crate::spin;
+use crate::turn::Turn;
+use crate::wait::RESERVED_IN_VAIN;
 
-const L: u32 = 1;
-const W: u32 = 2;
-const S: u32 = 4;
-
-/// Whoever waits for longer than this has the lock reserved, in nanoseconds.
-const STARVED_NS: u64 = 1_000_000;
-/// In a hint: somebody wants to know, so the next holder says it.
-const ASKED: u32 = 1 << 30;
-/// In a hint: somebody has seen that the holder does not run.
-const OFF: u32 = 1 << 31;
+pub(crate) const L: u32 = 1;
+pub(crate) const W: u32 = 2;
+pub(crate) const S: u32 = 4;
 
 /// How what was written under the lock becomes visible to the next holder.
 #[cfg(not(seeded_bug = "relaxed_release"))]
 const GIVEN_UP: Ordering = Ordering::Release;
+/// And who gives it up sees what those did who wait, before they marked the word.
+#[cfg(not(seeded_bug = "relaxed_release"))]
+const GIVEN_UP_AWAITED: Ordering = Ordering::AcqRel;
+#[cfg(seeded_bug = "relaxed_release")]
+const GIVEN_UP_AWAITED: Ordering = Ordering::Relaxed;
 #[cfg(seeded_bug = "relaxed_release")]
 const GIVEN_UP: Ordering = Ordering::Relaxed;
 
@@ -72,9 +72,12 @@ const _: () = {
 
 /// Written by all, see the head of this file.
 #[repr(C)]
-struct Word {
-    state: AtomicU32,
-    sleepers: Sleepers,
+pub(crate) struct Word {
+    pub(crate) state: AtomicU32,
+    pub(crate) sleepers: Sleepers,
+    /// Each lock's own, and as a word apart: for the model checker only.
+    #[cfg(loom)]
+    turn: Turn,
 }
 
 /// Makes the methods of both sizes; they differ in the hint alone.
@@ -87,12 +90,13 @@ macro_rules! methods {
             Self { word: Word { state: AtomicU32::new(0), sleepers: Sleepers::new() }, $($rest)* }
         }
 
-        /// A free lock.
+        /// A free lock, kept busy by one thread or not.
         #[cfg(loom)]
         #[must_use]
         #[allow(clippy::new_without_default)]
-        pub fn new() -> Self {
-            Self { word: Word { state: AtomicU32::new(0), sleepers: Sleepers::new() }, $($rest)* }
+        pub fn new(is_busy: bool) -> Self {
+            let (state, sleepers, turn) = (AtomicU32::new(0), Sleepers::new(), Turn::new(is_busy));
+            Self { word: Word { state, sleepers, turn }, $($rest)* }
         }
 
         /// Waits for the lock.
@@ -246,15 +250,18 @@ impl Word {
             let new = if seen & S != 0 { seen & !L } else { 0 };
             #[cfg(seeded_bug = "reservation_dropped")]
             let new = 0;
-            match self.state.compare_exchange(seen, new, GIVEN_UP, Ordering::Relaxed) {
+            match self.state.compare_exchange(seen, new, GIVEN_UP_AWAITED, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
         // From here on the memory may be gone: its address is used, and nothing in it.
         let address = &raw const self.state;
-        if cfg!(not(loom)) {
+        let turn = self.turn();
+        let is_taken_care_of = seen & S == 0 && turn.is_taken_care_of(address as usize);
+        if cfg!(not(loom)) && !is_taken_care_of {
             spin::place(address as usize).woken_at.store(processor::now(), Ordering::Relaxed);
+            turn.given_up_by.store(processor::this(), Ordering::Relaxed);
         }
         #[cfg(not(seeded_bug = "common_room"))]
         let room = if seen & S != 0 { Room::Starver } else { Room::All };
@@ -264,143 +271,30 @@ impl Word {
         if let Some(observer) = observer() {
             (observer.given_up)(address as usize, caller);
         }
-        wake(address, &self.sleepers, room);
+        if is_taken_care_of {
+            return true;
+        }
+
+        if !wake(address, &self.sleepers, room) {
+            if RESERVED_IN_VAIN.load(Ordering::Relaxed) {
+                wake(address, &self.sleepers, if room == Room::All { Room::Starver } else { Room::All });
+            }
+            if room == Room::All {
+                turn.calls_nobody(address as usize);
+            }
+        }
         true
     }
 
-    /// Waits until this thread has the lock, or until the deadline (none: 0): then false.
-    #[cold]
-    #[inline(never)]
-    fn wait(&self, hint: Option<&AtomicU32>, deadline: u64, small: u32, caller: usize) -> bool {
-        let address = &raw const self.state as usize;
-        let began = processor::now();
-        let mut what = Waited { small, ..Waited::default() };
-        let place = spin::place(address);
-        let mut got = self.look(place, hint, &mut what.spin_ns);
-        if !got {
-            if let Some(observer) = observer() {
-                (observer.waits)(address, small, caller);
-            }
-            got = self.sleep(place, hint, began, deadline, &mut what);
-        }
-        if let Some(observer) = observer() {
-            what.wait_ns = processor::now().saturating_sub(began);
-            what.got = u32::from(got);
-            (observer.waited)(address, caller, &what);
-        }
-        got
+    /// The turns of this lock. Does not touch its memory.
+    #[cfg(not(loom))]
+    pub(crate) fn turn(&self) -> &'static Turn {
+        &spin::place(&raw const self.state as usize).turn
     }
 
-    /// Looks for a while, reading only; true where the lock was got.
-    fn look(&self, place: &'static spin::Place, hint: Option<&AtomicU32>, spent: &mut u64) -> bool {
-        let Some(mut looker) = Looker::begin(place) else { return false };
-        let began = processor::now();
-        let this = processor::this();
-        let got = loop {
-            let seen = self.state.load(Ordering::Relaxed);
-            if seen & (L | S) == 0 {
-                if self.state.compare_exchange(seen, seen | L, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                    break true;
-                }
-            } else if let Some(hint) = hint
-                && this != 0
-            {
-                let holder = hint.load(Ordering::Relaxed);
-                if holder & OFF != 0 {
-                    break false;
-                }
-                if holder == 0 {
-                    let _ = hint.compare_exchange(0, ASKED, Ordering::Relaxed, Ordering::Relaxed);
-                }
-                if holder == this && seen & L != 0 {
-                    // It took the lock on this processor, on which I run: so it does not. Whoever else looks may know.
-                    let _ = hint.compare_exchange(holder, holder | OFF, Ordering::Relaxed, Ordering::Relaxed);
-                    break false;
-                }
-            }
-            if !looker.pause() {
-                break false;
-            }
-        };
-        if got {
-            looker.got()
-        } else {
-            looker.gave_up()
-        }
-        *spent += processor::now().saturating_sub(began);
-        got
-    }
-
-    /// Sleeps until the lock is got, or until the deadline.
-    fn sleep(
-        &self,
-        place: &'static spin::Place,
-        hint: Option<&AtomicU32>,
-        began: u64,
-        deadline: u64,
-        what: &mut Waited,
-    ) -> bool {
-        let mut is_starver = false;
-        loop {
-            let seen = self.state.load(Ordering::Relaxed);
-            if seen & L == 0 && (seen & S == 0 || is_starver) {
-                #[cfg(not(seeded_bug = "forgotten_sleeper"))]
-                let new = if is_starver { L | W } else { seen | L | W };
-                #[cfg(seeded_bug = "forgotten_sleeper")]
-                let new = if is_starver { L } else { seen | L };
-                #[cfg(loom)]
-                assert!(!is_starver || seen & S != 0, "what was reserved is reserved still");
-                if self.state.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                    return true;
-                }
-                continue;
-            }
-            let now = processor::now();
-            let mut wanted = seen | W;
-            // For the model checker, who has to sleep starves, and every deadline has passed.
-            let has_waited_long = cfg!(loom) || now.saturating_sub(began) > STARVED_NS;
-            let starves = !is_starver && seen & S == 0 && seen & L != 0 && has_waited_long;
-            if starves {
-                wanted |= S;
-            }
-            if wanted != seen
-                && self.state.compare_exchange(seen, wanted, Ordering::Relaxed, Ordering::Relaxed).is_err()
-            {
-                continue;
-            }
-            is_starver |= starves;
-            if deadline != 0 && (cfg!(loom) || now >= deadline) {
-                // W is set: if the last wake was for me, the next goes to another.
-                if is_starver {
-                    self.give_back_reservation();
-                }
-                return false;
-            }
-            let room = if is_starver { Room::Starver } else { Room::All };
-            self.sleepers.sleep(&self.state, wanted, room, deadline);
-            what.parked += 1;
-            let woken = place.woken_at.load(Ordering::Relaxed);
-            if woken > now {
-                what.runnable_ns += processor::now().saturating_sub(woken);
-            }
-            if !is_starver && self.look(place, hint, &mut what.spin_ns) {
-                // Others may sleep still, and the wake was used up.
-                #[cfg(not(seeded_bug = "forgotten_sleeper"))]
-                self.state.fetch_or(W, Ordering::Relaxed);
-                return true;
-            }
-        }
-    }
-
-    /// The thread for which the lock is reserved no longer wants it. If it is free, others must be told.
-    fn give_back_reservation(&self) {
-        let seen = self.state.fetch_and(!S, Ordering::Relaxed);
-        #[cfg(not(seeded_bug = "kept_wake"))]
-        if seen & L == 0 {
-            wake(&raw const self.state, &self.sleepers, Room::All);
-        }
-        #[cfg(seeded_bug = "kept_wake")]
-        let _ = seen;
+    #[cfg(loom)]
+    pub(crate) fn turn(&self) -> &Turn {
+        &self.turn
     }
 }
 

@@ -28,12 +28,19 @@ impl Counted {
     }
 }
 
-/// So many threads lock so often each; those of `patient` for ever, the others until a time that has come.
+/// So many threads lock so often each; those of `patient` for ever, the others until a time that has come. Once with
+/// hand-overs as they come, once with turns.
 fn threads(patient: usize, impatient: usize, times: usize) {
+    for is_busy in [false, true] {
+        threads_of(is_busy, patient, impatient, times);
+    }
+}
+
+fn threads_of(is_busy: bool, patient: usize, impatient: usize, times: usize) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let counted = Arc::new(Counted { lock: SmallLock::new(), value: Plain::new(0) });
+        let counted = Arc::new(Counted { lock: SmallLock::new(is_busy), value: Plain::new(0) });
         let all: Vec<_> = (0..patient + impatient - 1)
             .map(|which| {
                 let counted = counted.clone();
@@ -76,7 +83,8 @@ fn loom_each_holder_sees_what_the_last_one_wrote() {
         seeded_bug = "relaxed_release",
         seeded_bug = "forgotten_sleeper",
         seeded_bug = "reservation_dropped",
-        seeded_bug = "common_room"
+        seeded_bug = "common_room",
+        seeded_bug = "kept_next"
     ),
     should_panic
 )]
@@ -86,7 +94,12 @@ fn loom_of_three_nobody_sleeps_for_ever() {
 
 #[test]
 #[cfg_attr(
-    any(seeded_bug = "relaxed_release", seeded_bug = "reservation_dropped", seeded_bug = "common_room"),
+    any(
+        seeded_bug = "relaxed_release",
+        seeded_bug = "reservation_dropped",
+        seeded_bug = "common_room",
+        seeded_bug = "kept_next"
+    ),
     should_panic
 )]
 fn loom_of_two_that_come_twice_one_starves_and_is_served() {
@@ -100,7 +113,8 @@ fn loom_of_two_that_come_twice_one_starves_and_is_served() {
         seeded_bug = "forgotten_sleeper",
         seeded_bug = "reservation_dropped",
         seeded_bug = "common_room",
-        seeded_bug = "kept_wake"
+        seeded_bug = "kept_wake",
+        seeded_bug = "kept_next"
     ),
     should_panic
 )]

@@ -1,6 +1,7 @@
 //! The lock under threads of this machine.
 
 use super::*;
+use crate::turn::Sight;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::thread;
 use std::vec::Vec;
@@ -111,4 +112,55 @@ fn who_starves_is_served() {
         stop.store(1, Ordering::Relaxed);
     });
     assert_eq!(served.load(Ordering::Relaxed), 60);
+}
+
+/// As a forked child may find a lock: whoever it was reserved for is not in the process.
+#[test]
+#[cfg_attr(miri, ignore = "its clock is not real")]
+fn a_lock_that_is_reserved_for_nobody_is_had_in_the_end() {
+    for word in [S, S | W] {
+        let lock = SimpleLock::new();
+        lock.word.state.store(word, Ordering::Relaxed);
+        assert!(!lock.try_lock());
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        lock.lock();
+                        assert!(Lock::unlock(&lock));
+                    }
+                });
+            }
+        });
+        assert!(lock.try_lock(), "free at the end");
+    }
+}
+
+/// The same with turns: whatever those that come see, the lock is taken for one that a thread keeps busy.
+#[test]
+#[cfg_attr(miri, ignore = "its clock is not real")]
+fn one_holder_at_a_time_with_turns() {
+    let (lock, first, second) = (SimpleLock::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let turn = lock.word.turn();
+    let was_busy = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..5 {
+            scope.spawn(|| {
+                for _ in 0..4_000 {
+                    (0..4).for_each(|_| turn.saw(Sight::Watched));
+                    lock.lock();
+                    was_busy.fetch_add(usize::from(turn.is_busy()), Ordering::Relaxed);
+                    let value = first.load(Ordering::Relaxed);
+                    assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                    first.store(value + 1, Ordering::Relaxed);
+                    core::hint::spin_loop();
+                    second.store(value + 1, Ordering::Relaxed);
+                    assert!(Lock::unlock(&lock));
+                }
+            });
+        }
+    });
+    assert_eq!(first.load(Ordering::Relaxed), 5 * 4_000);
+    assert!(was_busy.load(Ordering::Relaxed) > 0);
+    assert!(lock.try_lock(), "free at the end");
 }

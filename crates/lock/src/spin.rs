@@ -7,17 +7,21 @@
 //! What is learnt lies in a table apart from the locks, found by a hash of their addresses: a lock stays small, and its
 //! memory may be gone when it is needed. Two locks in one place share their experience, nothing else.
 //!
-//! Invariant: `lookers` is the number of threads inside [`Looker`].
+//! Invariant: `lookers` is the number of threads inside [`Looker`]. A forked child finds the table as at the beginning.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::processor;
+#[cfg(not(loom))]
+use crate::turn::Turn;
 
 /// About what it costs to sleep and be woken, in nanoseconds: looking longer than that is dearer than sleeping.
-const SLEEP_NS: u64 = 4_000;
+pub const SLEEP_NS: u32 = 4_000;
 /// First bound for a lock that nothing is known of, and the least, in nanoseconds.
 const FIRST_NS: u32 = 2_000;
 const LEAST_NS: u32 = 250;
+/// How long one who could take the lock waits to see whether its last holder comes back, in nanoseconds.
+pub const WATCH_NS: u32 = 500;
 
 /// What is known of the locks in one place of the table. All of it relaxed: hints and sums.
 #[repr(align(64))]
@@ -28,16 +32,66 @@ pub struct Place {
     bound: AtomicU32,
     /// When a sleeper was woken last, in nanoseconds of the monotonic clock.
     pub woken_at: AtomicU64,
+    /// Whose turn it is. Under the model checker each lock has its own.
+    #[cfg(not(loom))]
+    pub turn: Turn,
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            lookers: AtomicU32::new(0),
+            bound: AtomicU32::new(0),
+            woken_at: AtomicU64::new(0),
+            #[cfg(not(loom))]
+            turn: Turn::new(),
+        }
+    }
 }
 
 const PLACES: usize = 256;
-static TABLE: [Place; PLACES] =
-    [const { Place { lookers: AtomicU32::new(0), bound: AtomicU32::new(0), woken_at: AtomicU64::new(0) } };
-        PLACES];
+
+/// Whole pages, so that the kernel can clear them in a forked child: the threads that are counted there are not in it.
+#[repr(C, align(4096))]
+struct Table([Place; PLACES]);
+
+static TABLE: Table = Table([const { Place::new() }; PLACES]);
+const _: () = assert!(size_of::<Table>().is_multiple_of(4096));
 
 /// The place of a lock.
 pub fn place(lock: usize) -> &'static Place {
-    &TABLE[((lock >> 3) ^ (lock >> 11)) % PLACES]
+    &TABLE.0[((lock >> 3) ^ (lock >> 11)) % PLACES]
+}
+
+/// Whether a forked child finds the table as at the beginning. The first call asks the kernel for it.
+pub fn is_cleared_in_children() -> bool {
+    const YES: u8 = 1;
+    const NO: u8 = 2;
+    /// 0: not asked for yet. Written by whoever asks first (all get the same answer); relaxed.
+    static ANSWER: AtomicU8 = AtomicU8::new(0);
+    match ANSWER.load(Ordering::Relaxed) {
+        0 => {
+            let is_done = crate::processor::clears_in_children((&raw const TABLE).cast(), size_of::<Table>());
+            ANSWER.store(if is_done { YES } else { NO }, Ordering::Relaxed);
+            is_done
+        }
+        answer => answer == YES,
+    }
+}
+
+/// Waits for a while, in nanoseconds, as long as a word does not change. Whether it stayed as it was.
+pub fn stays(word: &underbar_sys::sync::atomic::AtomicU32, seen: u32, nanoseconds: u32) -> bool {
+    if cfg!(loom) {
+        return true;
+    }
+    let pauses = nanoseconds * 1000 / processor::known().1;
+    for _ in 0..pauses {
+        if word.load(Ordering::Relaxed) != seen {
+            return false;
+        }
+        core::hint::spin_loop();
+    }
+    word.load(Ordering::Relaxed) == seen
 }
 
 /// A thread that looks, until dropped.
@@ -93,7 +147,7 @@ impl Looker {
     /// Learns from a look that was enough.
     pub fn got(&self) {
         let used = u64::from(self.made) * u64::from(self.pause_ps) / 1000;
-        self.learn((2 * used).min(SLEEP_NS) as u32);
+        self.learn((2 * used).min(u64::from(SLEEP_NS)) as u32);
     }
 
     /// Learns from one that was not.
@@ -110,7 +164,7 @@ impl Looker {
             bound => bound,
         };
         let bound = bound - bound / 8 + sample / 8;
-        self.place.bound.store(bound.clamp(LEAST_NS, SLEEP_NS as u32), Ordering::Relaxed);
+        self.place.bound.store(bound.clamp(LEAST_NS, SLEEP_NS), Ordering::Relaxed);
     }
 }
 

@@ -596,7 +596,7 @@ pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, 
     futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline.map(Timespec::of).as_ref(), rooms)
 }
 
-/// As [`futex_wait_until`] for everybody's room, with a moment of the wall clock where `is_wall_clock`. The kernel refuses
+/// As [`futex_wait_until`], with a moment of the wall clock where `is_wall_clock`. The kernel refuses
 /// a time whose nanoseconds are not 0 to 999,999,999 ([`Errno::EINVAL`]).
 #[inline]
 pub fn futex_wait_by(
@@ -604,10 +604,11 @@ pub fn futex_wait_by(
     expected: u32,
     deadline: Option<&Timespec>,
     is_wall_clock: bool,
+    rooms: u32,
 ) -> Result<()> {
     const FUTEX_CLOCK_REALTIME: usize = 256;
     let clock = if is_wall_clock { FUTEX_CLOCK_REALTIME } else { 0 };
-    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | clock, expected, deadline, u32::MAX)
+    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | clock, expected, deadline, rooms)
 }
 
 #[inline]

@@ -15,7 +15,7 @@
 //! Invariant: after the exchange that gives a mutex up its memory is not touched. Nothing must be set up before the first
 //! call. Not here: how to wait (`simple`), what is recorded (`record`).
 
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
 use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
@@ -41,30 +41,34 @@ pub struct Mutex {
     pub(super) owner: AtomicU32,
     /// Holders, and waiters of condition variables. Written by the holder.
     users: AtomicU32,
-    /// Kind and marks. Does not change while the mutex is used, but for marks of elision.
-    kind: AtomicU32,
-    spins: AtomicU16,
-    elision: AtomicU16,
+    /// Kind and marks; above them the C library's counters for spinning and elision, of which the last is unused in the kinds
+    /// that are ours: [`RESERVED`]. In one word, so that one look tells all.
+    kind: AtomicU64,
     list: [usize; 2],
 }
 
 const _: () = assert!(size_of::<Mutex>() == 40 && core::mem::offset_of!(Mutex, kind) == 16);
 
+/// With the kind: one who has waited for long wants to be the next holder. A request, which our code obeys and the C
+/// library's does not; set and cleared by who waits, or by whoever finds that it is not heard.
+const RESERVED: u64 = 1 << 48;
+
 /// The mark "without elision", which `pthread_mutexattr_settype` sets for an ordinary mutex.
-const NO_ELISION: u32 = 0x200;
-const NORMAL: u32 = 0;
-const ADAPTIVE: u32 = 3;
+const NO_ELISION: u64 = 0x200;
+const NORMAL: u64 = 0;
+const ADAPTIVE: u64 = 3;
 
 /// The usual kind; under LOCK(OFF) one that no mutex has, so that all go the way of kinds that are not ours. Written
 /// before there are other threads; relaxed.
-static NORMAL_NOW: AtomicU32 = AtomicU32::new(NORMAL);
+static NORMAL_NOW: AtomicU64 = AtomicU64::new(NORMAL);
 
 /// Whether all goes to the C library from now on.
 pub(super) fn leave_all(all: bool) {
-    NORMAL_NOW.store(if all { u32::MAX } else { NORMAL }, Ordering::Relaxed);
+    NORMAL_NOW.store(if all { u64::MAX } else { NORMAL }, Ordering::Relaxed);
 }
 
 impl Mutex {
+    /// And not reserved.
     #[inline(always)]
     fn is_normal(&self) -> bool {
         self.kind.load(Ordering::Relaxed) & !NO_ELISION == NORMAL_NOW.load(Ordering::Relaxed)
@@ -75,10 +79,24 @@ impl Mutex {
         if NORMAL_NOW.load(Ordering::Relaxed) != NORMAL {
             return None;
         }
-        match self.kind.load(Ordering::Relaxed) & !NO_ELISION {
+        match self.kind.load(Ordering::Relaxed) & 0xffff_ffff & !NO_ELISION {
             NORMAL => Some(Sort::MutexNormal),
             ADAPTIVE => Some(Sort::MutexAdaptive),
             _ => None,
+        }
+    }
+
+    /// Whether one who waits wants to be next.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.kind.load(Ordering::Relaxed) & RESERVED != 0
+    }
+
+    /// Asks for it, or no longer.
+    pub(super) fn reserve(&self, is_wanted: bool) {
+        if is_wanted {
+            self.kind.fetch_or(RESERVED, Ordering::Relaxed);
+        } else {
+            self.kind.fetch_and(!RESERVED, Ordering::Relaxed);
         }
     }
 
@@ -99,15 +117,16 @@ impl Mutex {
     }
 
     #[inline(always)]
-    fn give_up(&self, caller: usize) {
+    fn give_up(&self, caller: usize, is_reserved: bool) {
         self.owner.store(0, Ordering::Relaxed);
         self.users.store(self.users.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
         if is_single_threaded() {
             self.word.store(0, Ordering::Relaxed);
         } else {
             let address = &raw const self.word;
-            if self.word.swap(0, Ordering::Release) > 1 {
-                wake(address, caller);
+            // Acquire, too: what those did who marked it, see `simple`.
+            if self.word.swap(0, Ordering::AcqRel) > 1 {
+                wake(address, caller, is_reserved);
             }
         }
     }
@@ -116,12 +135,17 @@ impl Mutex {
 /// Wakes one sleeper. The memory at the address may be gone.
 #[cold]
 #[inline(never)]
-fn wake(word: *const AtomicU32, caller: usize) {
-    simple::note_wake(word as usize);
+fn wake(word: *const AtomicU32, caller: usize, is_reserved: bool) {
+    let is_taken_care_of = !is_reserved && simple::is_taken_care_of(word as usize);
+    if !is_taken_care_of {
+        simple::note_wake(word as usize, thread());
+    }
     // Before the wake: who is woken is soon counted as waiting no more.
     let found = record::given_up(word as usize, caller, thread());
-    let woken = syscall::futex_wake_at(word, 1, u32::MAX).unwrap_or(0);
-    if woken != 0 {
+    if is_taken_care_of {
+        return;
+    }
+    if simple::wake_one(word, is_reserved) {
         record::has_woken(found);
     }
 }
@@ -224,7 +248,9 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
         passes(mutex);
         return real!(REAL_LOCK as Lock, mutex);
     };
-    if sort == Sort::MutexAdaptive && mutex.take_if_free() {
+    // One that is reserved is left to whoever waits; where nobody waits in our way, the mark is not heeded.
+    if (sort == Sort::MutexAdaptive && !mutex.is_reserved() || mode() != Mode::Simple) && mutex.take_if_free()
+    {
         mutex.taken();
         return 0;
     }
@@ -273,7 +299,7 @@ pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     if it.is_normal() {
-        it.give_up(caller);
+        it.give_up(caller, false);
         return 0;
     }
     unlock_otherwise(it, caller)
@@ -283,7 +309,7 @@ pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
 #[inline(never)]
 fn unlock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     if mutex.sort().is_some() {
-        mutex.give_up(caller);
+        mutex.give_up(caller, mutex.is_reserved());
         return 0;
     }
     real!(REAL_UNLOCK as Lock, mutex)
@@ -385,7 +411,7 @@ fn passes(mutex: &Mutex) {
     if mode() == Mode::Off {
         return;
     }
-    let kind = mutex.kind.load(Ordering::Relaxed);
+    let kind = mutex.kind.load(Ordering::Relaxed) as u32;
     let place = match MARKS.iter().position(|mark| kind & mark != 0) {
         Some(place) => place as u32,
         None => 8 + (kind & 3),
@@ -403,7 +429,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::vec::Vec;
 
-    fn new(kind: u32) -> Mutex {
+    fn new(kind: u64) -> Mutex {
         // SAFETY: made of integers.
         let mutex: Mutex = unsafe { core::mem::zeroed() };
         mutex.kind.store(kind, Ordering::Relaxed);
@@ -432,7 +458,7 @@ mod tests {
     }
 
     /// Threads add to two numbers that must always be equal; some lock by the C library's own functions, some give up.
-    fn shared_with_the_c_library(mode: Mode, kind: u32) {
+    fn shared_with_the_c_library(mode: Mode, kind: u64) {
         configure(mode);
         let (mutex, first, second) = (new(kind), AtomicUsize::new(0), AtomicUsize::new(0));
         let got = AtomicUsize::new(0);

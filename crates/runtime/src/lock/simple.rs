@@ -1,18 +1,26 @@
-//! Waiting for a mutex of the C library as simple locks do: few look, reading only, for a moment; the rest sleep.
+//! Waiting for a mutex of the C library as simple locks do: few look, reading only, for a moment; the rest sleep; and one
+//! that a thread keeps busy is left to it for a turn.
 //!
-//! The word is the C library's: 2 says that somebody may sleep, and there is no room for a reservation. Whoever slept
-//! takes the mutex with 2, as others may sleep still; so one wake is under way at a time, and none is lost.
+//! The word is the C library's: 2 says that somebody may sleep. Whoever slept takes the mutex with 2, as others may sleep
+//! still; so one wake is under way at a time, and none is lost. A reservation is a mark beside it, and a request: whoever
+//! comes stands aside once, and takes the mutex all the same when that was of no use.
 //!
-//! Invariant: a thread that was woken either takes the mutex with 2, or exchanges it for 2 before it sleeps again.
-//! Not here: what happens after (`mutex` sets owner and users).
+//! With turns (see `underbar_lock`'s `turn`) the one who is next sleeps by the clock, and as long as it does the holder
+//! need wake nobody. Having slept it is nobody's care any more, and says so before it exchanges the word for 2: so who gives
+//! the mutex up and finds that 2 wakes somebody.
+//!
+//! Invariant: a thread that was woken, or was next, either takes the mutex with 2, or exchanges it for 2 before it sleeps
+//! again. Not here: what happens after (`mutex` sets owner and users).
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_ledger::locks::POLICY_SLEEP;
-use underbar_lock::waiting::{Looker, Place, now, place};
+use underbar_lock::waiting::{
+    ASIDE_NS, Looker, Place, SLEEP_NS, Sight, TURN_NS, Turn, WATCH_NS, now, place, stays,
+};
 use underbar_sys::syscall::{self, Errno, Timespec};
 
-use super::mutex::{ETIMEDOUT, Mutex};
+use super::mutex::{ETIMEDOUT, Mutex, thread};
 use super::record::Wait;
 
 /// A moment: of the wall clock or the monotonic one.
@@ -23,19 +31,82 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
     let place = place(&raw const mutex.word as usize);
     wait.is_ours();
     let may_look = wait.policy() != POLICY_SLEEP;
-    if may_look && look(mutex, place, wait, 1) {
+    // Where one thread keeps it busy, looking would take a processor to do what that thread does alone.
+    if may_look && !place.turn.is_busy() && !mutex.is_reserved() && look(mutex, place, wait, 1) {
         return 0;
     }
     wait.parks();
-    let mut slept_long = false;
-    while mutex.word.swap(2, Ordering::Acquire) != 0 {
+    sleep(mutex, place, wait, until, may_look)
+}
+
+/// Where the one sleeps whose turn has come, and where the others do; the C library's own are in both.
+const ROOM_OF_THE_NEXT: u32 = 2;
+const ROOM_OF_ALL: u32 = 1;
+
+/// How a thread that sleeps came to look at the mutex again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Came {
+    /// By itself.
+    Here,
+    /// It was woken.
+    Woken,
+    /// Its turn has come.
+    Next,
+}
+
+fn sleep(
+    mutex: &Mutex,
+    place: &'static Place,
+    wait: &mut Wait,
+    until: Option<Moment<'_>>,
+    may_look: bool,
+) -> i32 {
+    let (address, turn) = (&raw const mutex.word as usize, &place.turn);
+    let (mut came, mut slept_long, mut stood_aside) = (Came::Here, false, false);
+    loop {
+        if came != Came::Next {
+            let is_for_another = mutex.is_reserved() || turn.is_busy() && turn.is_called(address);
+            if until.is_none() && is_for_another && came == Came::Here && !stood_aside {
+                sleep_until(now() + ASIDE_NS);
+                wait.slept(0);
+                stood_aside = true;
+                continue;
+            }
+            // Its holder may be about to come back; from waking this thread, it comes later.
+            let a_moment = if came == Came::Woken { SLEEP_NS } else { WATCH_NS };
+            if turn.is_busy() && stays(&mutex.word, 0, a_moment) {
+                turn.saw(Sight::Free);
+            }
+        }
+        if mutex.word.swap(2, Ordering::AcqRel) == 0 {
+            break;
+        }
+        if came == Came::Woken {
+            turn.saw(sight(mutex, turn.given_up_by.load(Ordering::Relaxed)));
+        }
+        let may_be_next = until.is_none() && came != Came::Next && turn.is_busy();
+        if may_be_next && turn.is_mine(address, came == Came::Woken) {
+            sleep_for_a_turn(mutex, turn);
+            wait.slept(0);
+            came = Came::Next;
+            mutex.reserve(true);
+            if may_look && look(mutex, place, wait, 2) {
+                break;
+            }
+            continue;
+        }
+        if came == Came::Woken {
+            turn.calls_nobody(address);
+            came = Came::Here;
+        }
         let sleeps_at = now();
         let long = wait.is_long_at();
         let (is_wall_clock, deadline) = match until {
             Some((is_wall_clock, deadline)) => (is_wall_clock, Some(deadline)),
             None => (false, long.as_ref()),
         };
-        let reason = syscall::futex_wait_by(&mutex.word, 2, deadline, is_wall_clock);
+        let room = if came == Came::Next { ROOM_OF_THE_NEXT } else { ROOM_OF_ALL };
+        let reason = syscall::futex_wait_by(&mutex.word, 2, deadline, is_wall_clock, room);
         if reason == Err(Errno::ETIMEDOUT) {
             if until.is_some() {
                 wait.slept(0);
@@ -52,28 +123,84 @@ pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
         let woken = place.woken_at.load(Ordering::Relaxed);
         wait.slept(if woken > sleeps_at { now().saturating_sub(woken) } else { 0 });
         slept_long = false;
-        if may_look && look(mutex, place, wait, 2) {
+        if came == Came::Next {
+            continue;
+        }
+        came = Came::Woken;
+        if may_look && !turn.is_busy() && look(mutex, place, wait, 2) {
             return 0;
         }
     }
     if slept_long {
         wait.slept(0);
     }
+    if came == Came::Next || stood_aside && mutex.is_reserved() {
+        // Or nobody was there for whom it was reserved, as in a forked child.
+        mutex.reserve(false);
+    }
+    if came == Came::Next {
+        call_the_next(mutex, turn);
+    }
     0
+}
+
+/// Sleeps by the clock while another thread keeps the mutex busy; then sees whether it still does.
+fn sleep_for_a_turn(mutex: &Mutex, turn: &Turn) {
+    let holder = mutex.owner.load(Ordering::Relaxed);
+    sleep_until(now() + TURN_NS);
+    turn.over(&raw const mutex.word as usize);
+    stays(&mutex.word, 0, WATCH_NS);
+    turn.saw(sight(mutex, holder));
+}
+
+/// By the holder whose turn begins: wakes who is next. While it holds the mutex, as who had the last turn would take it
+/// otherwise.
+fn call_the_next(mutex: &Mutex, turn: &Turn) {
+    // Who exchanges it for 2 after this comes behind the one woken here, or is awake and sees the change.
+    let _ = mutex.word.compare_exchange(2, 1, Ordering::AcqRel, Ordering::Relaxed);
+    turn.given_up_by.store(thread(), Ordering::Relaxed);
+    if turn.is_called(&raw const mutex.word as usize) {
+        wake_one(&raw const mutex.word, false);
+    }
+}
+
+/// Whether somebody has the mutex: the thread that had it before, or another.
+fn sight(mutex: &Mutex, before: u32) -> Sight {
+    if mutex.word.load(Ordering::Relaxed) == 0 {
+        return Sight::Free;
+    }
+    let owner = mutex.owner.load(Ordering::Relaxed);
+    // Between taking it and saying so the owner is 0: nothing is known.
+    if owner != 0 && owner == before { Sight::Kept } else { Sight::Other }
+}
+
+fn sleep_until(time: u64) {
+    let nobody = AtomicU32::new(0);
+    let _ = syscall::futex_wait_until(&nobody, 0, Some(time), u32::MAX);
 }
 
 /// Looks for a while, and takes the mutex by putting `held` there when it is free.
 fn look(mutex: &Mutex, place: &'static Place, wait: &mut Wait, held: u32) -> bool {
     let Some(mut looker) = Looker::begin(place) else { return false };
     let began = now();
+    let mut last_owner = 0;
     let got = loop {
         match mutex.word.load(Ordering::Relaxed) {
-            0 if mutex.word.compare_exchange(0, held, Ordering::Acquire, Ordering::Relaxed).is_ok() => {
-                break true;
+            0 => {
+                if last_owner != 0 && held == 1 && place.turn.is_to_watch() {
+                    stays(&mutex.word, 0, WATCH_NS);
+                    let sight = sight(mutex, last_owner);
+                    place.turn.saw(if sight == Sight::Kept { Sight::Watched } else { sight });
+                }
+                if mutex.word.compare_exchange(0, held, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    break true;
+                }
             }
             // Others sleep for it: they come first.
             2 if held == 1 => break false,
-            _ => {}
+            // Who has somebody to wake comes back later than it would without.
+            2 => last_owner = 0,
+            _ => last_owner = mutex.owner.load(Ordering::Relaxed),
         }
         if !looker.pause() {
             break false;
@@ -88,7 +215,24 @@ fn look(mutex: &Mutex, place: &'static Place, wait: &mut Wait, held: u32) -> boo
     got
 }
 
-/// Somebody is woken: those who sleep can tell how long they took to run.
-pub fn note_wake(word: usize) {
-    place(word).woken_at.store(now(), Ordering::Relaxed);
+/// Somebody is woken: those who sleep can tell how long they took to run, and whether the thread that woke them came back.
+pub fn note_wake(word: usize, thread: u32) {
+    let place = place(word);
+    place.woken_at.store(now(), Ordering::Relaxed);
+    place.turn.given_up_by.store(thread, Ordering::Relaxed);
+}
+
+/// Whether whoever has just given up the mutex may leave all waking to the one who is next.
+pub fn is_taken_care_of(word: usize) -> bool {
+    place(word).turn.is_taken_care_of(word)
+}
+
+/// Wakes one sleeper, first the one for whom it is reserved; whether there was one. The memory at the address may be gone.
+pub fn wake_one(word: *const AtomicU32, is_reserved: bool) -> bool {
+    let is_woken = |room| matches!(syscall::futex_wake_at(word, 1, room), Ok(1..));
+    if is_reserved && is_woken(ROOM_OF_THE_NEXT) || is_woken(ROOM_OF_ALL | ROOM_OF_THE_NEXT) {
+        return true;
+    }
+    place(word as usize).turn.calls_nobody(word as usize);
+    false
 }

@@ -1,0 +1,152 @@
+//! Turns: a lock that one thread alone keeps busy is left to it for a while, in place of being handed to and fro.
+//!
+//! ```text
+//! holder    |lock unlock|lock unlock| ... |lock unlock|            |sleeps ...
+//! next      asleep, by the clock, for a turn ........ |reserves it |lock unlock| ...
+//! others    asleep until they are woken                             ^ wakes one of them, who is the next now
+//! ```
+//!
+//! Where a thread comes back to a lock before any other could have been woken, waking is in vain each time: the sleeper
+//! comes, finds the lock held, and sleeps again; and looking takes a second processor to do the work of one. So the one
+//! who is next sleeps by the clock, and as long as it does whoever gives the lock up need wake nobody. Each thread has
+//! its turn, in the order in which they came.
+//!
+//! Whether a lock is kept busy by one thread, those who come for it see: the one woken, who finds it held by the thread
+//! that gave it up; the one who looks, and now and then waits for a moment where it could have taken the lock; the one
+//! who is next, at the end of a turn. One sight to the contrary weighs as much as four of this kind.
+//!
+//! Invariant: whoever is next clears `next`, and after that either takes the lock or marks its word, by an operation that
+//! sees the newest value. So who gives a lock up without such a mark, and then sees its address in `next`, may leave all
+//! waking to that thread: it comes, finds the lock free, and takes it as one behind whom others may sleep.
+//! In a forked child nobody sleeps: there the kernel clears the table of which this is a part (see `spin`).
+//! Not here: the word of the lock (`raw`).
+
+use core::sync::atomic::Ordering;
+
+use underbar_sys::sync::atomic::{AtomicU32, AtomicUsize};
+
+/// How long a turn is, in nanoseconds. Longer: fewer hand-overs (about 10 us of a processor each); shorter: shorter waits.
+pub const TURN_NS: u64 = 500_000;
+
+/// Who comes while the next one is being woken stays away for so long, in nanoseconds: if it asked to be woken at once, the
+/// holder would wake one more, who would find its place taken and go to the end of the row.
+pub const ASIDE_NS: u64 = TURN_NS / 2;
+
+/// With an address in `next`: nobody sleeps by the clock; who is woken next will, and nobody before it.
+const CALLED: usize = 1;
+
+/// From this weight on a lock is taken for busy; it may come to the other bound.
+const BUSY: u32 = 16;
+const BUSIEST: u32 = 24;
+
+/// What somebody saw who came for a lock that was given up a moment ago, as a weight: whether one thread keeps it busy.
+/// A lock that is free so often that it outweighs the rest, or that goes from one to another, is not left to anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Nobody has it.
+    Free = -4,
+    /// Another thread has it than did.
+    Other = 0,
+    /// The same thread has it.
+    Kept = 1,
+    /// The same thread has it, before the eyes of one who waited for that.
+    Watched = 4,
+}
+
+/// What is known of a lock's turns, or of several locks' that lie in one place of the table.
+pub struct Turn {
+    /// See the head of this file. Written by who is to be next, and by who was; relaxed, as the word of the lock orders
+    /// what matters: if it is cleared before the mark that who gives up sees, then that is seen, too.
+    next: AtomicUsize,
+    /// How sure it is that one thread keeps it busy. Written by those who wait; relaxed: a hint.
+    busy: AtomicU32,
+    /// Whoever gave it up last and woke somebody: its processor, or its number. Relaxed: a hint.
+    pub given_up_by: AtomicU32,
+    /// Times that somebody looked and saw it free; relaxed.
+    looks: AtomicU32,
+}
+
+impl Turn {
+    /// Nobody is next.
+    #[cfg(not(loom))]
+    #[allow(clippy::new_without_default, reason = "only the table of places makes some")]
+    pub const fn new() -> Self {
+        Self {
+            next: AtomicUsize::new(0),
+            busy: AtomicU32::new(0),
+            given_up_by: AtomicU32::new(0),
+            looks: AtomicU32::new(0),
+        }
+    }
+
+    /// For the model checker: busy from the beginning, or never.
+    #[cfg(loom)]
+    pub fn new(is_busy: bool) -> Self {
+        Self {
+            next: AtomicUsize::new(0),
+            busy: AtomicU32::new(if is_busy { BUSY } else { 0 }),
+            given_up_by: AtomicU32::new(0),
+            looks: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether one thread keeps the lock busy.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) >= BUSY
+    }
+
+    /// Learns from what was seen.
+    pub fn saw(&self, sight: Sight) {
+        if cfg!(loom) {
+            return;
+        }
+        let busy = self.busy.load(Ordering::Relaxed);
+        let now = busy.saturating_add_signed(sight as i32).min(BUSIEST);
+        // Where a child would inherit a `next` that nobody is, there are no turns.
+        let now = if now >= BUSY && !crate::spin::is_cleared_in_children() { BUSY - 1 } else { now };
+        if now != busy {
+            self.busy.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether one who looks, and sees the lock free, is to wait for a moment and see who takes it: one time in eight.
+    pub fn is_to_watch(&self) -> bool {
+        let looks = self.looks.load(Ordering::Relaxed);
+        self.looks.store(looks.wrapping_add(1), Ordering::Relaxed);
+        looks.is_multiple_of(8)
+    }
+
+    /// This thread becomes the next, unless another is. It sleeps by the clock, and calls [`Self::over`].
+    pub fn is_mine(&self, lock: usize, was_woken: bool) -> bool {
+        let taken =
+            |from| self.next.compare_exchange(from, lock, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        taken(0) || was_woken && taken(lock | CALLED)
+    }
+
+    /// The one who was next has slept. After this it takes the lock, or marks its word; and when it gives the lock up it
+    /// wakes somebody, who is next then. Who comes by meanwhile waits for its turn behind those who sleep.
+    pub fn over(&self, lock: usize) {
+        #[cfg(not(seeded_bug = "kept_next"))]
+        self.next.store(lock | CALLED, Ordering::Relaxed);
+        #[cfg(seeded_bug = "kept_next")]
+        let _ = lock;
+    }
+
+    /// Nobody was there to be woken, or whoever was does not want to be next.
+    pub fn calls_nobody(&self, lock: usize) {
+        if self.is_called(lock) {
+            let _ = self.next.compare_exchange(lock | CALLED, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether somebody is being woken who will be next.
+    pub fn is_called(&self, lock: usize) -> bool {
+        self.next.load(Ordering::Relaxed) == lock | CALLED
+    }
+
+    /// Whether whoever has just given the lock up may leave all waking to the one who is next.
+    pub fn is_taken_care_of(&self, lock: usize) -> bool {
+        self.is_busy() && self.next.load(Ordering::Relaxed) == lock
+    }
+}
