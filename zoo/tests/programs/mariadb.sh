@@ -46,7 +46,7 @@ fi
 start
 for script in 'oltp_read_write --table-size=1000' ./counters.lua; do
     # In words: the first is the script.
-    load $script --events=800 run > loaded || { cat loaded; exit 6; }
+    load $script --events=500 run > loaded || { cat loaded; exit 6; }
     sed -n 's/^ *transactions: *\([0-9]*\) .*/transactions: \1/p' loaded
 done
 ask zoo <<'SQL'
