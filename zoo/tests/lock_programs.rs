@@ -25,7 +25,7 @@ use underbar_zoo::{Left, Way, code, command, compiled, folder, is_superuser, lef
 /// Who runs what must not be run by the superuser: nobody.
 const NOBODY: u32 = 65_534;
 /// After so many seconds a run hangs. Never reached by a program that works.
-const LIMIT: &str = "200";
+const LIMIT: &str = "300";
 /// Whether threads meet is chance: it may take another run, but not so many.
 const TRIES: usize = 8;
 
