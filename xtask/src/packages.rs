@@ -1,9 +1,9 @@
 //! What the tests need from the distribution: one table, from which everything is checked and installed.
 //!
 //! As root on Debian what is missing is installed; elsewhere it is named, with the tests that will not run.
-//! The table has no `redis-server`: installing that package starts a server. `redis-tools` carries the same
-//! program under another name, which the test links. That of memcached starts one on loopback, where the machine starts
-//! services at all.
+//! The table has no `redis-server` and no `mariadb-server`: installing those packages starts a server. `redis-tools` carries
+//! the same program under another name, which the test links; `mariadb-server-core` is what tests start themselves. Those of
+//! memcached and PostgreSQL start one on loopback, where the machine starts services at all.
 
 use crate::steps::{Sum, command, on_path, succeeds};
 use std::path::Path;
@@ -12,7 +12,8 @@ use std::path::Path;
 struct Package {
     /// Debian's name.
     name: &'static str,
-    /// A program on the path, or with a slash a file below the folder of the architecture's libraries.
+    /// A program on the path; with a slash a file below the folder of the architecture's libraries; with a star, which
+    /// stands for a folder of any name, a file below /usr/lib.
     shows: &'static str,
     /// What does not run without it.
     needed_by: &'static str,
@@ -29,8 +30,14 @@ const TABLE: &[Package] = &[
     Package { name: "git", shows: "git", needed_by: "zoo: git; ci: paths" },
     Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
     Package { name: "redis-tools", shows: "redis-benchmark", needed_by: "zoo: redis" },
-    Package { name: "pbzip2", shows: "pbzip2", needed_by: "zoo: locks" },
-    Package { name: "memcached", shows: "memcached", needed_by: "zoo: locks" },
+    Package { name: "pbzip2", shows: "pbzip2", needed_by: "zoo: lock_programs" },
+    Package { name: "memcached", shows: "memcached", needed_by: "zoo: lock_programs" },
+    Package { name: "mariadb-server-core", shows: "mariadb-install-db", needed_by: "zoo: lock_programs" },
+    Package { name: "mariadb-client-core", shows: "mariadb", needed_by: "zoo: lock_programs" },
+    Package { name: "sysbench", shows: "sysbench", needed_by: "zoo: lock_programs" },
+    Package { name: "postgresql", shows: "postgresql/*/bin/postgres", needed_by: "zoo: lock_programs" },
+    Package { name: "default-jdk-headless", shows: "javac", needed_by: "zoo: lock_programs" },
+    Package { name: "golang-go", shows: "go", needed_by: "zoo: lock_programs" },
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
     Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
@@ -72,6 +79,11 @@ pub fn provide(sum: &mut Sum) {
 
 impl Package {
     fn is_there(&self) -> bool {
+        if let Some((before, after)) = self.shows.split_once("/*/") {
+            let mut folders =
+                std::fs::read_dir(Path::new("/usr/lib").join(before)).into_iter().flatten().flatten();
+            return folders.any(|folder| folder.path().join(after).exists());
+        }
         match self.shows.strip_prefix('/') {
             Some(library) => Path::new("/usr/lib")
                 .join(format!("{}-linux-gnu", std::env::consts::ARCH))

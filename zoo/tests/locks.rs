@@ -1,58 +1,38 @@
-//! Mutexes of every kind do the same however they are waited for; and real programs that contend are seen to.
+//! Mutexes of every kind do the same however they are waited for, and whatever is done to them.
 //!
 //! ```text
-//! programs/locks/kinds.c CASE ──┬─ bare
-//!                               └─ underbar run --opts LOCK(OFF | COUNT | SIMPLE)      the same output
-//! a real program ───────────────┬─ bare
-//!                               └─ underbar run --opts LOCK(SIMPLE) --json             the same output, and it contended
+//! programs/locks/kinds.c  CASE ──┬─ bare
+//! programs/locks/faults.c CASE   └─ underbar run --opts LOCK(OFF | COUNT | SIMPLE)      the same output
 //! ```
+//!
+//! Not here: real programs (`lock_programs`).
 
 use std::fs;
 use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
 use underbar_ledger::locks::{Area, Call, EDGES, Edge, LOCKS, LockRecord, MODULES, Module, Site, Sort};
-use underbar_zoo::{Left, Way, code, command, compiled, folder, left, scratch, skip, underbar};
-
-const MODES: [&str; 3] = ["OFF", "COUNT", "SIMPLE"];
+use underbar_zoo::locks::{MODES, Run, sum};
+use underbar_zoo::{Way, code, command, compiled, folder, left, scratch, underbar};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-/// Runs a line under underbar, in a folder; returns what it left, and the report.
-fn under(mode: &str, name: &str, place: &Path, line: &[&str]) -> (Left, Value) {
-    let file = folder().join(format!("locks-{name}-{mode}-{}.json", std::process::id()));
-    let mut run = Command::new(underbar());
-    run.args(["run", "--json", "-o"]).arg(&file).args(["--opts", &format!("LOCK({mode})"), "--"]).args(line);
-    run.current_dir(place).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
-    let left = left(&mut run);
-    let report = fs::read(&file).unwrap_or_else(|error| panic!("{name}: {error}: {left:?}"));
-    fs::remove_file(file).expect("removed");
-    (left, serde_json::from_slice(&report).expect("a report"))
-}
-
-/// A figure of locks, over all processes.
-fn sum(report: &Value, key: &str) -> u64 {
-    let of = |process: &Value| process["counters"]["lock"][key].as_u64().expect("a figure");
-    report["processes"].as_array().expect("processes").iter().map(of).sum()
-}
-
-// ---- kinds -------------------------------------------------------------------------------------------------------
-
-/// One row of the table of kinds. Where mutexes of it are ours and contend, waits are seen.
-fn kind(case: &str, is_seen: bool) {
-    let program = compiled("locks/kinds", "locks-kinds", &["-pthread"]);
+/// Runs a case plain and under each mode: the same is left. Where mutexes of it are ours and contend, waits are seen.
+fn alike(source: &str, case: &str, is_seen: bool) {
+    let program = compiled(&format!("locks/{source}"), &format!("locks-{source}"), &["-pthread"]);
     let line = [text(&program), case];
     let plain = left(&mut command(Way::Bare, &line));
     assert_eq!((code(plain.status), plain.error.as_str()), (0, ""), "{case} by itself: {plain:?}");
     assert!(plain.output.ends_with("done\n"), "{case}: {plain:?}");
     for mode in MODES {
-        let (left, report) = under(mode, &format!("kind-{case}"), folder(), &line);
+        let report = folder().join(format!("locks-{case}-{mode}-{}.json", std::process::id()));
+        let run = Run { underbar: underbar(), mode, folder: folder(), report: &report, user: None };
+        let (left, report) = run.of(&line);
         assert_eq!(left, plain, "{case} under LOCK({mode})");
-        let contended = sum(&report, "contended");
+        let contended = sum(&report, None, "contended");
         if mode == "OFF" {
             assert_eq!(contended, 0, "{case} under LOCK(OFF)");
         } else if is_seen {
@@ -61,11 +41,17 @@ fn kind(case: &str, is_seen: bool) {
     }
 }
 
-macro_rules! kinds {
-    ($($name:ident: $case:literal, $is_seen:literal;)*) => { $(#[test] fn $name() { kind($case, $is_seen); })* };
+// ---- kinds -------------------------------------------------------------------------------------------------------
+
+/// Each case is a test.
+macro_rules! cases {
+    ($source:literal: $($name:ident: $case:literal, $is_seen:literal;)*) => {
+        $(#[test] fn $name() { alike($source, $case, $is_seen); })*
+    };
 }
 
-kinds! {
+cases! {
+    "kinds":
     normal_mutexes: "normal", true;
     mutexes_of_the_default_kind: "default", true;
     adaptive_mutexes: "adaptive", true;
@@ -85,103 +71,21 @@ kinds! {
     interrupted_by_signals: "interrupted", true;
 }
 
-// ---- real programs -----------------------------------------------------------------------------------------------
+// ---- faults ------------------------------------------------------------------------------------------------------
 
-/// Runs a line plain and under LOCK(SIMPLE), each in a folder of its own that `prepare` fills; the output and these files
-/// must be the same, and the report must have seen waits. Returns what the plain run wrote.
-fn contends(name: &str, line: &[&str], files: &[&str], prepare: impl Fn(&Path)) -> String {
-    let (here, there) = (scratch(&format!("{name}-plain")), scratch(&format!("{name}-under")));
-    prepare(&here);
-    prepare(&there);
-    let plain = left(command(Way::Bare, line).current_dir(&here));
-    assert_eq!(code(plain.status), 0, "{name} by itself: {plain:?}");
-    // Whether threads meet is chance: it may take another run, but not ten.
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let (left, report) = under("SIMPLE", name, &there, line);
-        assert_eq!((left.status, &left.output), (plain.status, &plain.output), "{name}: {left:?}");
-        for file in files {
-            let read = |folder: &Path| fs::read(folder.join(file)).expect("a file that was written");
-            assert!(read(&here) == read(&there), "{name}: {file} differs");
-        }
-        let contended = sum(&report, "contended");
-        eprintln!(
-            "{name}: {contended} contended acquisitions of {} mutexes, {} by looking again, {} sleeps",
-            sum(&report, "locks"),
-            sum(&report, "spun"),
-            sum(&report, "parked")
-        );
-        if contended > 0 {
-            break;
-        }
-        assert!(tries < 10, "{name} contends, and no wait was seen in ten runs");
-    }
-    let _ = (fs::remove_dir_all(here), fs::remove_dir_all(there));
-    plain.output
-}
-
-fn is_there(program: &str) -> bool {
-    let there = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()));
-    if !there {
-        skip(&format!("real program {program} under LOCK(SIMPLE): it is not installed"));
-    }
-    there
-}
-
-#[test]
-fn a_threaded_program_of_cpp_with_condition_variables() {
-    if !is_there("g++") {
-        return;
-    }
-    let program = folder().join("locks-threads-cpp");
-    let beside = program.with_extension(std::process::id().to_string());
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/locks/threads.cpp");
-    let status = Command::new("g++")
-        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
-        .arg(&beside)
-        .arg(source)
-        .status()
-        .expect("a C++ compiler");
-    assert!(status.success(), "compiling threads.cpp");
-    fs::rename(beside, &program).expect("renamed");
-    let output = contends("threads-cpp", &[text(&program)], &[], |_| ());
-    assert_eq!(output, "total 3599940000, entries 480, begun 1, got 0\ndone\n");
-}
-
-#[test]
-fn pbzip2_packs_and_unpacks_the_same() {
-    if !is_there("pbzip2") {
-        return;
-    }
-    const STEPS: &str =
-        "pbzip2 -k -p4 -b1 -1 -q numbers && pbzip2 -d -p4 -c numbers.bz2 | cmp - numbers && echo done";
-    let output = contends("pbzip2", &["sh", "-c", STEPS], &["numbers.bz2"], |folder| {
-        let numbers: String = (0..900_000_u64).map(|n| format!("{}\n", n * n % 1_000_003)).collect();
-        fs::write(folder.join("numbers"), numbers).expect("an input");
-    });
-    assert_eq!(output, "done\n");
-}
-
-#[test]
-fn memcached_under_load() {
-    if !is_there("memcached") {
-        return;
-    }
-    let load = compiled("locks/load", "locks-load", &["-pthread"]);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/memcached.sh");
-    // A socket's path is short.
-    let folder = std::env::temp_dir().join(format!("underbar-memcached-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    let inside = format!("cd {} && . {script}", text(&folder));
-    let line = ["sh", "-eu", "-c", &inside, "sh", text(&load)];
-    let output = contends("memcached", &line, &[], |_| ());
-    fs::remove_dir_all(folder).expect("removed");
-    assert!(
-        output.contains("stored 160000, 8 connections got all\n") && output.ends_with("done\n"),
-        "{output}"
-    );
+cases! {
+    "faults":
+    unlock_of_a_free_mutex: "free", true;
+    unlock_of_a_mutex_that_another_thread_holds: "another", true;
+    lock_of_a_mutex_that_this_thread_holds: "again", false;
+    a_thread_that_ends_while_it_holds: "ended", true;
+    use_of_a_mutex_that_was_destroyed: "destroyed", true;
+    locks_in_signal_handlers_and_jumps_out_of_waits: "handlers", true;
+    threads_that_are_cancelled_while_they_wait: "cancelled", true;
+    forks_while_another_thread_holds: "forked", true;
+    a_process_that_is_stopped_while_its_threads_hold_and_wait: "stopped", true;
+    a_holder_that_alone_is_stopped: "holder", true;
+    threads_that_are_moved_while_they_hold_and_wait: "moved", true;
 }
 
 // ---- the area ----------------------------------------------------------------------------------------------------

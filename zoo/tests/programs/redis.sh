@@ -1,4 +1,6 @@
-# A server on a socket in this folder: loaded with fixed counts, asked for what it holds, ended by its number.
+# program.sh [REQUESTS]: a server on a socket in this folder, loaded with fixed counts, asked for what it holds, ended by
+# its number.
+requests=${1:-20000}
 # Debian's redis-tools carries the server as redis-check-rdb; it looks at the name that it is called by.
 ln -s "$(command -v redis-server || command -v redis-check-rdb)" redis-server
 ./redis-server --port 0 --unixsocket socket --save '' --appendonly no --logfile log --io-threads 2 &
@@ -12,10 +14,10 @@ until redis-cli -s socket ping > /dev/null 2>&1; do
         exit 9
     fi
 done
-redis-benchmark -s socket -n 20000 -c 20 -P 4 -q -t set,get,incr,lpush,rpush,lpop,sadd,hset,zadd,lrange_100 > benchmark
+redis-benchmark -s socket -n "$requests" -c 20 -P 4 -q -t set,get,incr,lpush,rpush,lpop,sadd,hset,zadd,lrange_100 > benchmark
 grep -c 'requests per second' benchmark
-seq 1 20000 | sed 's/.*/SET number:& value-&-&-&-&/' | redis-cli -s socket | sort | uniq -c
-redis-cli -s socket eval 'local t = {} for n = 1, 5000 do t[n] = redis.call("get", "number:" .. n) end return #table.concat(t)' 0
+seq 1 "$requests" | sed 's/.*/SET number:& value-&-&-&-&/' | redis-cli -s socket | sort | uniq -c
+redis-cli -s socket eval 'local t = {} for n = 1, ARGV[1] / 4 do t[n] = redis.call("get", "number:" .. n) end return #table.concat(t)' 0 "$requests"
 redis-cli -s socket dbsize
 redis-cli -s socket flushall
 redis-cli -s socket dbsize

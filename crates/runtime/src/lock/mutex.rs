@@ -65,6 +65,7 @@ static NORMAL_NOW: AtomicU64 = AtomicU64::new(NORMAL);
 /// Whether all goes to the C library from now on.
 pub(super) fn leave_all(all: bool) {
     NORMAL_NOW.store(if all { u64::MAX } else { NORMAL }, Ordering::Relaxed);
+    PASSED.store(if all { u32::MAX } else { 0 }, Ordering::Relaxed);
 }
 
 impl Mutex {
@@ -257,6 +258,12 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     if mode() == Mode::Off {
         return real!(REAL_LOCK as Lock, mutex);
     }
+    contend(mutex, sort, caller)
+}
+
+/// Apart, so that mutexes of other kinds do not pay for what it takes.
+#[inline(never)]
+fn contend(mutex: &Mutex, sort: Sort, caller: usize) -> i32 {
     let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
     if is_simple(&wait) {
         let _ = simple::wait(mutex, &mut wait, None);
@@ -402,22 +409,32 @@ fn lock_until(
     failure
 }
 
-/// Counts the kinds of mutex that are not ours, each once.
+/// Kinds of mutex that passed, a bit each; under LOCK(OFF) all, as they are not counted. Any thread adds; relaxed.
+static PASSED: AtomicU32 = AtomicU32::new(0);
+
+/// Counts the kinds of mutex that are not ours, each once. A program may have no other mutexes than such: few
+/// instructions, once they are known.
+#[inline(always)]
 fn passes(mutex: &Mutex) {
-    /// Kinds seen in this process. Any thread adds; relaxed.
-    static SEEN: AtomicU32 = AtomicU32::new(0);
-    // The C library marks robust mutexes as shared, too.
-    const MARKS: [u32; 5] = [0x10, 0x80, 0x20, 0x40, 0x100];
-    if mode() == Mode::Off {
-        return;
+    let bit = bit_of(mutex.kind.load(Ordering::Relaxed) as u32);
+    if PASSED.load(Ordering::Relaxed) & bit == 0 {
+        passes_first(bit);
     }
-    let kind = mutex.kind.load(Ordering::Relaxed) as u32;
-    let place = match MARKS.iter().position(|mark| kind & mark != 0) {
-        Some(place) => place as u32,
-        None => 8 + (kind & 3),
-    };
-    let bit = 1 << place;
-    if SEEN.load(Ordering::Relaxed) & bit == 0 && SEEN.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+}
+
+/// The lowest of the marks robust, inherits, protects, shared, elided; without any the kind by its number. The C library
+/// marks robust mutexes as shared, too.
+#[inline(always)]
+fn bit_of(kind: u32) -> u32 {
+    const MARKS: u32 = 0x1F0;
+    let marks = kind & MARKS;
+    if marks != 0 { marks & marks.wrapping_neg() } else { 1 << (kind & 3) }
+}
+
+#[cold]
+#[inline(never)]
+fn passes_first(bit: u32) {
+    if mode() != Mode::Off && PASSED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         ledger::add(Key::LockPassedThrough, 1);
     }
 }
@@ -503,6 +520,17 @@ mod tests {
             }
         }
         configure(Mode::Off);
+    }
+
+    #[test]
+    fn each_kind_has_a_bit_of_its_own() {
+        // Recursive, error-checking, and marked: robust (shared too, as the C library has it), inheriting, protecting,
+        // shared, elided.
+        let bits = [1, 2, 0x90, 0x20, 0x41, 0x80, 0x100].map(bit_of);
+        for (number, bit) in bits.iter().enumerate() {
+            assert!(bit.is_power_of_two() && !bits[..number].contains(bit), "{bits:x?}");
+        }
+        assert_eq!(bit_of(0x10), bit_of(0x93), "whatever else it is");
     }
 
     #[test]

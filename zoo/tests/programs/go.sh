@@ -1,0 +1,14 @@
+# Two programs, of which one is linked with the C library, and what they end with.
+if [ "$1" = once ]; then
+    # Nothing is fetched, and nothing kept but what later tests may use again.
+    export GOCACHE="$2" GOPATH="$PWD/path" GOPROXY=off GOTOOLCHAIN=local GOFLAGS= GO111MODULE=auto
+    CGO_ENABLED=0 go build -o plain plain.go
+    CGO_ENABLED=1 go build -o cgo cgo.go
+    exit
+fi
+for program in ./plain ./cgo; do
+    status=0
+    $program || status=$?
+    echo "$program ended with $status"
+done
+echo done
