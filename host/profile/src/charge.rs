@@ -18,7 +18,7 @@ use std::rc::Rc;
 use underbar_symbols::{Image, Place, Symbols};
 
 use crate::decode::{self, LONGEST, Step};
-use crate::model::{Facts, Profile, Row, SCHEMA, percent};
+use crate::model::{Facts, Profile, Row, SCHEMA, percent, true_rate};
 use crate::tally::{Source, Tally};
 
 /// What code is called that lies in no file.
@@ -49,8 +49,9 @@ pub fn profile(tally: &Tally, symbols: &Symbols, facts: Facts) -> Profile {
     Profile {
         schema: SCHEMA,
         underbar: env!("CARGO_PKG_VERSION"),
-        event: "task-clock",
-        mode: "user",
+        event: facts.sampler.event(),
+        mode: facts.sampler.mode(),
+        true_rate_hz: true_rate(tally.samples, &facts),
         facts,
         samples: tally.samples,
         lost: tally.lost,
