@@ -57,6 +57,7 @@ pub fn everything(flags: &Flags, sum: &mut Sum) {
         return;
     }
     tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
+    tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
     models(sum);
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
     tests(flags, &["--package", "underbar-zoo"], sum);
