@@ -33,10 +33,10 @@
 #[cfg(any(test, loom))]
 extern crate std;
 
-#[cfg(all(feature = "debug", not(loom)))]
+#[cfg(all(feature = "debug", not(any(loom, miri))))]
 pub mod debug;
 mod futex;
-#[cfg(all(feature = "debug", not(loom)))]
+#[cfg(all(feature = "debug", not(any(loom, miri))))]
 mod holders;
 mod observer;
 mod processor;
