@@ -176,6 +176,23 @@ fn libraries_that_come_late_are_known() {
 }
 
 #[test]
+fn lines_of_source_are_named_where_the_program_has_them() {
+    let with_lines = compiled("hot", "hot-lines", &["-pthread", "-g"]);
+    let (profile, _) = profile(5, &[text(&with_lines), "lock", COUNT]);
+    let source = include_str!("../programs/hot.c");
+    let first = source.lines().position(|line| line.contains("void locked(")).expect("its function") + 1;
+    let is_there = |row: &Value| {
+        let Some((file, line)) = row["line"].as_str().and_then(|line| line.rsplit_once(':')) else {
+            return false;
+        };
+        let line: usize = line.parse().expect("a number");
+        file.ends_with("/hot.c") && (first..first + 4).contains(&line)
+    };
+    assert!(rows(&profile).filter(|row| row["function"] == "locked").all(is_there), "{profile}");
+    assert!(part_in_locked(&profile) > 0.9, "{profile}");
+}
+
+#[test]
 fn programs_that_are_not_sampled_are_counted_and_one_that_cannot_be_is_not_run() {
     let fixed = match try_compiled("hot", "hot-static", &["-pthread", "-static"]) {
         Ok(program) => program,

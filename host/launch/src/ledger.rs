@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(read.iter().map(Vec::len).collect::<Vec<_>>(), [size_of::<Area>(), 1]);
         let samples = beside("1-1.ledger.7-a1.samples");
         fs::write(&samples, b"9").expect("written");
-        assert_eq!(ledger.sample_areas(), [samples.clone()]);
+        assert_eq!(ledger.sample_areas(), std::slice::from_ref(&samples));
         drop(ledger);
         assert!(!samples.exists());
         assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));

@@ -75,6 +75,8 @@ pub struct Row {
     pub address: u64,
     /// The instruction as text; null where its bytes are not known.
     pub instruction: Option<String>,
+    /// Source file and line, where the file says; else null.
+    pub line: Option<String>,
     /// Samples.
     pub count: u64,
     /// How many of them were taken at the instruction behind it, which waited for this one.

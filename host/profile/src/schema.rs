@@ -21,6 +21,7 @@ pub fn schema() -> Value {
             "displacement": number("Bytes from the start of the function; where there is none, the address."),
             "address": number("Its address in the file; where nothing is known of the file, as it was in memory."),
             "instruction": maybe("The instruction; null where its bytes are not known."),
+            "line": maybe("Source file and line, where the file has such tables."),
             "count": number("Samples."),
             "charged": number("How many of them were taken at the instruction behind it, which waited for this one."),
             "percent": {"type": "number", "description": "Its part of all samples."},

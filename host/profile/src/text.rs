@@ -127,9 +127,16 @@ fn function(text: &mut String, profile: &Profile, row: &Row) {
     line(text, &name, "", &count(samples), &format!("{:.2}", percent(samples, profile.samples)));
 }
 
+/// The instruction; and its line of source, where both fit.
 fn instruction(row: &Row) -> String {
     let text = row.instruction.as_deref().unwrap_or("?");
-    if text.chars().count() <= INSTRUCTION {
+    let length = text.chars().count();
+    if let Some(line) = row.line.as_deref().map(|line| file_name(line).replace(char::is_control, "?"))
+        && length + 2 + line.chars().count() <= INSTRUCTION
+    {
+        return format!("{text}{line:>0$}", INSTRUCTION - length);
+    }
+    if length <= INSTRUCTION {
         return text.to_owned();
     }
     text.chars().take(INSTRUCTION - 1).chain(['…']).collect()
@@ -156,6 +163,7 @@ pub(crate) mod tests {
             displacement,
             address: displacement + 0x1100,
             instruction: Some(instruction.to_owned()).filter(|text| !text.is_empty()),
+            line: None,
             count,
             charged: 0,
             percent: percent(count, 1_000),
@@ -222,6 +230,18 @@ and 2 more instructions                                                         
         (profile.samples, profile.instructions) = (0, Vec::new());
         let text = render(&profile, 5);
         assert!(text.contains("no samples: it ran too short\n") && !text.contains("setuid"), "{text}");
+    }
+
+    #[test]
+    fn lines_of_source_stand_where_they_fit() {
+        let mut profile = example();
+        profile.instructions[0].line = Some("/src/lib/spin.c:41".to_owned());
+        profile.instructions[1].line = Some(format!("/src/{}.c:42", "x".repeat(40)));
+        let text = render(&profile, 5);
+        let first =
+            "     0000000000000009  lock cmpxchg [rdi], ecx                spin.c:41       ~950   95.00\n";
+        assert!(text.contains(first), "{text}");
+        assert!(!text.contains(":42") && text.contains("jne 0x4"), "{text}");
     }
 
     /// The counts of the lines of instructions and of the rest.
