@@ -204,6 +204,11 @@ fn programs_that_are_not_sampled_are_counted_and_one_that_cannot_be_is_not_run()
     let (profile, output) = profile(0, &["sh", "-c", &script]);
     assert_eq!(output, "lock\nlock\n");
     assert!(notes(&profile).contains("not sampled: 2 started programs: statically linked"), "{profile}");
+    // A limit on the size of files, so there is no room for its samples.
+    let script = format!("ulimit -f 120; exec {} lock {COUNT}", text(&compiled("hot", "hot", &["-pthread"])));
+    let (profile, output) = self::profile(5, &["sh", "-c", &script]);
+    assert_eq!(output, "lock\n");
+    assert!(notes(&profile).contains("not sampled: 1 process made by other means"), "{profile}");
     let left = profiled(&[], &[text(&fixed), "lock", "10"]);
     assert_eq!((code(left.status), left.output.as_str()), (125, ""));
     assert!(

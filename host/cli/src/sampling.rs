@@ -152,8 +152,9 @@ impl Sampling {
         match self {
             Sampling::Kernel(sampler) => Sampled { tally: sampler.end(), by: By::Perf, notes: Vec::new() },
             Sampling::Timers(by) => {
-                let (tally, missing) = by.timers.end(by.ledger.sample_areas());
-                let unfollowed = unfollowed(&by.ledger.read().unwrap_or_default());
+                // First the ledger: who comes later is in neither.
+                let (carried, unfollowed) = programs(&by.ledger.read().unwrap_or_default());
+                let (tally, missing) = by.timers.end(by.ledger.sample_areas(), carried);
                 let notes = notes(by.rate, by.refused.as_ref(), &missing, &unfollowed);
                 Sampled { tally, by: By::Timer, notes }
             }
@@ -187,10 +188,11 @@ fn ready(program: &OsString) -> Result<(Library, LedgerFile), NoTimers> {
     Ok((library, ledger))
 }
 
-/// How many programs were started without the library, and why.
-fn unfollowed(ledger: &[u8]) -> Vec<(u64, &'static str)> {
-    let Ok(view) = LedgerView::new(ledger) else { return Vec::new() };
+/// How many programs carried the library; and how many were started without it, and why.
+fn programs(ledger: &[u8]) -> (u64, Vec<(u64, &'static str)>) {
+    let Ok(view) = LedgerView::new(ledger) else { return (0, Vec::new()) };
+    let carried = view.slots().map(|slot| u64::from(slot.processes())).sum();
     let reasons =
         KEYS.into_iter().filter_map(|key| Some((key, key.entry().label.strip_prefix("not followed: ")?)));
-    reasons.map(|(key, why)| (view.slots().map(|slot| slot.get(key)).sum(), why)).collect()
+    (carried, reasons.map(|(key, why)| (view.slots().map(|slot| slot.get(key)).sum(), why)).collect())
 }

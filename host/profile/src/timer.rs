@@ -53,6 +53,8 @@ pub struct Missing {
     pub refused: u64,
     /// Threads for which there was no timer.
     pub untimed: u64,
+    /// Processes, one for each program that they were, that carried the library and had no area.
+    pub placeless: u64,
 }
 
 /// What is to be known of samples that timers took. `refused`: why the kernel's own sampling was not taken; None where
@@ -90,6 +92,13 @@ pub fn notes(
     add(missing.locked_in, format!("{} after forbidding system calls", processes(missing.locked_in)));
     add(missing.refused, format!("{} with every signal in use", processes(missing.refused)));
     add(
+        missing.placeless,
+        format!(
+            "{} made by other means than fork, or without room for samples",
+            processes(missing.placeless)
+        ),
+    );
+    add(
         missing.untimed,
         format!("{} for which there was no timer", counted(missing.untimed, "thread", "threads")),
     );
@@ -102,6 +111,8 @@ pub struct Timers {
     areas: Vec<Area>,
     tally: Tally,
     missing: Missing,
+    /// Areas that there were.
+    met: u64,
 }
 
 /// One area.
@@ -140,6 +151,7 @@ impl Timers {
             for older in self.areas.iter_mut().filter(|older| older.process == area.process) {
                 older.is_old = true;
             }
+            self.met += 1;
             self.tally.add(Record::Executed { process: area.process });
             area.read(&mut self.tally, false);
             self.areas.push(area);
@@ -155,14 +167,15 @@ impl Timers {
     }
 
     /// The program has ended: everything that was sampled, and why more was not. Processes that live on are not sampled any
-    /// more.
+    /// more. `carried`: processes that the ledger knew before the areas were listed.
     #[must_use]
-    pub fn end(mut self, paths: Vec<PathBuf>) -> (Tally, Missing) {
+    pub fn end(mut self, paths: Vec<PathBuf>, carried: u64) -> (Tally, Missing) {
         self.look(paths);
         for area in &mut self.areas {
             area.stop();
             area.close(&mut self.tally, &mut self.missing);
         }
+        self.missing.placeless = carried.saturating_sub(self.met);
         (self.tally, self.missing)
     }
 }
@@ -441,7 +454,7 @@ mod tests {
     fn what_is_missing_is_said_and_nothing_else() {
         let all = notes(1, None, &Missing::default(), &[(0, "statically linked")]);
         assert!(all.len() == 2 && all[0].ends_with("as asked for"), "{all:?}");
-        let missing = Missing { gave_way: (2, 57), locked_in: 3, refused: 4, untimed: 5 };
+        let missing = Missing { gave_way: (2, 57), locked_in: 3, refused: 4, untimed: 5, placeless: 7 };
         let all = notes(20_000, Some(&Refused::Filtered), &missing, &[(6, "statically linked")]).join("\n");
         for words in [
             "a filter of system calls",
@@ -450,6 +463,7 @@ mod tests {
             "3 processes after forbidding",
             "4 processes with every signal",
             "5 threads",
+            "7 processes made by other means",
             "6 started programs: statically linked",
         ] {
             assert!(all.contains(words), "{words}: {all}");
@@ -477,7 +491,7 @@ mod tests {
         area.put(offset_of!(Header, untimed), &2_u32.to_ne_bytes());
         area.put(offset_of!(Header, state), &GAVE_WAY.to_ne_bytes());
         area.put(offset_of!(Header, signal), &44_u32.to_ne_bytes());
-        let (tally, missing) = timers.end(paths());
+        let (tally, missing) = timers.end(paths(), 1);
         let each = (LEAST / 2 + 7) as u64;
         let expected: BTreeMap<_, _> = (0..5)
             .map(|round| (("/bin/a".to_owned(), 0x10 + round), each))
@@ -505,7 +519,7 @@ mod tests {
         timers.look(vec![second.path.clone(), first.path.clone()]);
         assert!(!first.path.exists() && second.path.exists());
         second.sample(0x1010);
-        let (tally, _) = timers.end(vec![second.path.clone()]);
+        let (tally, _) = timers.end(vec![second.path.clone()], 2);
         let expected =
             [("/bin/first", 2), ("/bin/second", 2)].map(|(name, count)| ((name.to_owned(), 0x10), count));
         assert_eq!(places(&tally), BTreeMap::from(expected));
@@ -532,8 +546,9 @@ mod tests {
         let mut timers = Timers::new();
         timers.look(paths.clone());
         assert!(!area.path.exists(), "its process is gone");
-        let (tally, missing) = timers.end(paths);
-        assert_eq!((tally.samples, tally.lost, missing), (2, 2, Missing::default()));
+        let (tally, missing) = timers.end(paths, 4);
+        assert_eq!((tally.samples, tally.lost), (2, 2));
+        assert_eq!(missing, Missing { placeless: 2, ..Missing::default() }, "of four, two had an area");
         assert_eq!(places(&tally), BTreeMap::from([((String::new(), 0x10), 1), ((String::new(), 0x20), 1)]));
         let _ = fs::remove_dir_all(folder);
     }
