@@ -69,14 +69,17 @@ fn the_slow_instruction_has_the_samples() {
     if !is_sampled("where samples lie") {
         return;
     }
-    for (what, function, instruction) in [("lock", "locked", "lock inc"), ("divide", "divided", "div")] {
+    // Of the loop that divides, four of a hundred samples lie on its other instructions; of the one that locks, hardly one.
+    for (what, function, instruction, least) in
+        [("lock", "locked", "lock inc", 0.95), ("divide", "divided", "div", 0.9)]
+    {
         let profile = profile(&["--rate", "4000"], &[&hot(), what, COUNT]);
         assert!(number(&profile["samples"]) > 100, "{profile}");
         let is_it = |row: &Value| {
             row["function"] == function
                 && row["instruction"].as_str().is_some_and(|text| text.starts_with(instruction))
         };
-        assert!(part(&profile, is_it) > 0.95, "{what}: {profile}");
+        assert!(part(&profile, is_it) > least, "{what}: {profile}");
         let first = rows(&profile).next().expect("a row");
         assert!(
             first["program"].as_str().expect("a path").ends_with("/hot")
