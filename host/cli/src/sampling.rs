@@ -15,8 +15,9 @@ use clap::ValueEnum;
 use underbar_launch::{Ended, Failure, Launch, LedgerFile, Library, LibraryError, Reason};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{LedgerView, samples};
+use underbar_profile::missing::notes;
 use underbar_profile::sampler::Refused;
-use underbar_profile::timer::{notes, period_ns};
+use underbar_profile::timer::period_ns;
 use underbar_profile::{By, Sampler, Tally, Timers};
 
 use crate::carried;

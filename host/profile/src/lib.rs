@@ -23,6 +23,7 @@
 pub mod charge;
 pub mod decode;
 pub mod folded;
+pub mod missing;
 pub mod model;
 pub mod order;
 pub mod record;
