@@ -12,6 +12,7 @@ mod bench;
 mod budget;
 mod ci;
 mod licences;
+mod miri;
 mod packages;
 mod paths;
 mod policy;

@@ -4,8 +4,8 @@
 //! test runner calls that passed, so it is taken off the passed here and counted as skipped. With `--require-all`
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
-use crate::packages;
 use crate::steps::{Sum, cargo, root, step, succeeds, target, watch};
+use crate::{miri, packages};
 use std::fs;
 
 /// The flags of the command.
@@ -57,7 +57,9 @@ pub fn everything(flags: &Flags, sum: &mut Sum) {
         return;
     }
     tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
+    tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
     models(sum);
+    step("Miri", || miri::check(sum));
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
     tests(flags, &["--package", "underbar-zoo"], sum);
 }

@@ -1,6 +1,6 @@
 //! `underbar profile` against programs of which it is known where their time goes, and against `perf record`.
 //!
-//! Where the machine allows no samples, all but the refusal is skipped.
+//! Where the machine allows no samples, all but the refusal is skipped. Samples by timers: `timers.rs`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,7 +25,7 @@ fn hot() -> String {
 
 /// `underbar profile FLAGS -- WORDS`.
 fn profiled(flags: &[&str], words: &[&str]) -> Left {
-    left(Command::new(underbar()).arg("profile").args(flags).arg("--").args(words))
+    left(Command::new(underbar()).args(["profile", "--sampler", "perf"]).args(flags).arg("--").args(words))
 }
 
 /// Can samples be taken here? Where not, says what is skipped.
@@ -69,14 +69,17 @@ fn the_slow_instruction_has_the_samples() {
     if !is_sampled("where samples lie") {
         return;
     }
-    for (what, function, instruction) in [("lock", "locked", "lock inc"), ("divide", "divided", "div")] {
+    // Of the loop that divides, four of a hundred samples lie on its other instructions; of the one that locks, hardly one.
+    for (what, function, instruction, least) in
+        [("lock", "locked", "lock inc", 0.95), ("divide", "divided", "div", 0.9)]
+    {
         let profile = profile(&["--rate", "4000"], &[&hot(), what, COUNT]);
         assert!(number(&profile["samples"]) > 100, "{profile}");
         let is_it = |row: &Value| {
             row["function"] == function
                 && row["instruction"].as_str().is_some_and(|text| text.starts_with(instruction))
         };
-        assert!(part(&profile, is_it) > 0.95, "{what}: {profile}");
+        assert!(part(&profile, is_it) > least, "{what}: {profile}");
         let first = rows(&profile).next().expect("a row");
         assert!(
             first["program"].as_str().expect("a path").ends_with("/hot")
@@ -199,8 +202,16 @@ fn the_program_is_seen_as_without_it() {
     let same = profiled(&["-q"], &["sh", "-c", "echo out; echo error >&2; env | grep -c LD_PRELOAD"]);
     assert_eq!((code(same.status), same.output.as_str(), same.error.as_str()), (1, "out\n0\n", "error\n"));
     let script = "trap 'echo caught; exit 4' TERM; echo ready; while :; do sleep 0.01; done";
-    let mut running =
-        Running::start(Command::new(underbar()).args(["profile", "-q", "--", "sh", "-c", script]));
+    let mut running = Running::start(Command::new(underbar()).args([
+        "profile",
+        "--sampler",
+        "perf",
+        "-q",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]));
     assert_eq!(running.line(), "ready");
     running.send(TERM);
     assert_eq!((running.line().as_str(), running.end()), ("caught", 4));
@@ -229,7 +240,7 @@ fn tables_and_stacks_go_where_they_are_asked_for() {
 #[test]
 fn where_samples_are_forbidden_nothing_is_run_and_the_reason_is_said() {
     let (unsampled, hot) = (program("unsampled"), hot());
-    let words = [text(underbar()), "profile", "--", &hot, "lock", "1"];
+    let words = [text(underbar()), "profile", "--sampler", "perf", "--", &hot, "lock", "1"];
     let left = left(Command::new(unsampled).args(words));
     assert_eq!((code(left.status), left.output.as_str()), (125, ""), "{}", left.error);
     assert!(left.error.starts_with("underbar: error: nothing was run: "), "{}", left.error);

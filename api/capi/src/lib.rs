@@ -4,4 +4,5 @@
 //! is served by either; both know the same words.
 #![warn(missing_docs)]
 
+pub mod debug;
 pub mod simple_lock;

@@ -7,16 +7,25 @@ use std::ffi::{c_int, c_long};
 
 use underbar_lock::SimpleLock;
 
-const EPERM: c_int = 1;
-const EBUSY: c_int = 16;
-const EINVAL: c_int = 22;
-const ETIMEDOUT: c_int = 110;
+pub(crate) const EPERM: c_int = 1;
+pub(crate) const EBUSY: c_int = 16;
+pub(crate) const EINVAL: c_int = 22;
+pub(crate) const ETIMEDOUT: c_int = 110;
 
 /// `struct timespec` of C.
 #[repr(C)]
 pub struct Timespec {
     seconds: i64,
     nanoseconds: c_long,
+}
+
+impl Timespec {
+    /// As one number; None where it is none of C's times. Times before the clock's beginning have passed, as it has.
+    pub(crate) fn nanoseconds(&self) -> Option<u64> {
+        let nanoseconds = u64::try_from(self.nanoseconds).ok().filter(|part| *part < 1_000_000_000)?;
+        let seconds = u64::try_from(self.seconds).unwrap_or(0);
+        Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+    }
 }
 
 /// simple_lock_init.
@@ -73,10 +82,7 @@ unsafe extern "C" fn lock_until_from(
 ) -> c_int {
     // SAFETY: the caller's promise; C's contract gives a time.
     unsafe {
-        let Timespec { seconds, nanoseconds } = *until;
-        let Ok(nanoseconds @ 0..1_000_000_000) = u64::try_from(nanoseconds) else { return EINVAL };
-        let seconds = u64::try_from(seconds).unwrap_or(0);
-        let until = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        let Some(until) = (*until).nanoseconds() else { return EINVAL };
         if (*lock).lock_until_from(until, caller) { 0 } else { ETIMEDOUT }
     }
 }

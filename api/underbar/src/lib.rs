@@ -15,8 +15,22 @@
 //! });
 //! assert_eq!(*COUNT.lock(), 4);
 //! ```
+//!
+//! # Faults
+//!
+//! | what must not be done | what comes of it | with the feature `debug-locks` |
+//! |---|---|---|
+//! | lock what this thread holds | it waits for ever | a panic that says where it was taken |
+//! | lock in a signal handler that interrupted the holder | the same | the same, and the signal |
+//! | end a thread that holds one (by forgetting its guard) | it stays taken | who waits for it panics, and says whose it was |
+//! | wait, in a child made by fork, for what another thread of the parent held | waits for ever | a panic that says so |
+//! | unlock what another thread holds (`force_unlock` of `lock_api`) | it is given up: one word cannot tell whose it is | a panic, and nothing is done |
+//! | unlock what nobody holds (the same) | nothing | a panic |
+//!
+//! A lock has the same size and the same words with and without the feature; who holds it stands in a table beside it.
 #![warn(missing_docs)]
 
+mod form;
 mod simple_lock;
 
 pub use simple_lock::{Guard, SimpleLock};

@@ -10,6 +10,8 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use crate::form;
+
 /// A value that one thread at a time may touch; eight bytes beside the value.
 ///
 /// Uncontended, locking and unlocking are one compare-and-swap each. Threads that wait look for a short while, few at a
@@ -49,23 +51,26 @@ impl<T> SimpleLock<T> {
 }
 
 impl<T: ?Sized> SimpleLock<T> {
-    /// Waits for the lock. A thread that holds it already waits for ever.
+    /// Waits for the lock. A thread that holds it already waits for ever; with the feature `debug-locks` it panics.
     #[inline]
+    #[cfg_attr(feature = "debug-locks", track_caller)]
     pub fn lock(&self) -> Guard<'_, T> {
-        self.raw.lock();
+        form::lock(&self.raw);
         Guard { lock: self, here: PhantomData }
     }
 
     /// Takes the lock if it is free.
     #[inline]
+    #[cfg_attr(feature = "debug-locks", track_caller)]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        self.raw.try_lock().then(|| Guard { lock: self, here: PhantomData })
+        form::try_lock(&self.raw).then(|| Guard { lock: self, here: PhantomData })
     }
 
     /// Waits for the lock, at most for so long.
+    #[cfg_attr(feature = "debug-locks", track_caller)]
     pub fn try_lock_for(&self, time: Duration) -> Option<Guard<'_, T>> {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.raw.lock_for(time).then(|| Guard { lock: self, here: PhantomData })
+        form::try_lock_for(&self.raw, time).then(|| Guard { lock: self, here: PhantomData })
     }
 
     /// The value, through a reference that nobody else has.
@@ -83,7 +88,7 @@ impl<T: ?Sized> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this guard is the proof that this thread took the lock.
-        unsafe { self.lock.raw.unlock() };
+        unsafe { form::unlock(&self.lock.raw) };
     }
 }
 
@@ -139,19 +144,22 @@ unsafe impl lock_api::RawMutex for RawSimpleLock {
     type GuardMarker = lock_api::GuardNoSend;
 
     #[inline]
+    #[cfg_attr(feature = "debug-locks", track_caller)]
     fn lock(&self) {
-        self.0.lock();
+        form::lock(&self.0);
     }
 
     #[inline]
+    #[cfg_attr(feature = "debug-locks", track_caller)]
     fn try_lock(&self) -> bool {
-        self.0.try_lock()
+        form::try_lock(&self.0)
     }
 
     #[inline]
+    #[cfg_attr(feature = "debug-locks", track_caller)]
     unsafe fn unlock(&self) {
         // SAFETY: the caller took the lock.
-        unsafe { self.0.unlock() };
+        unsafe { form::unlock(&self.0) };
     }
 
     #[inline]
@@ -168,11 +176,14 @@ mod tests {
 
     #[test]
     fn one_guard_at_a_time_and_a_panic_leaves_the_lock_free() {
+        // The interpreter runs one at a time.
+        const THREADS: u32 = if cfg!(miri) { 3 } else { 4 };
+        const EACH: u32 = if cfg!(miri) { 30 } else { 10_000 };
         let lock = Arc::new(SimpleLock::new((0_u32, 0_u32)));
         thread::scope(|scope| {
-            for _ in 0..4 {
+            for _ in 0..THREADS {
                 scope.spawn(|| {
-                    for _ in 0..10_000 {
+                    for _ in 0..EACH {
                         let mut pair = lock.lock();
                         assert_eq!(pair.0, pair.1);
                         pair.0 += 1;
@@ -187,7 +198,7 @@ mod tests {
             std::panic::resume_unwind(Box::new("on purpose"));
         });
         assert!(panicked.join().is_err());
-        assert_eq!(lock.try_lock().map(|pair| *pair), Some((40_000, 40_000)));
+        assert_eq!(lock.try_lock().map(|pair| *pair), Some((THREADS * EACH, THREADS * EACH)));
     }
 
     #[test]
@@ -195,7 +206,10 @@ mod tests {
         let lock = SimpleLock::new("value".to_owned());
         let guard = lock.lock();
         assert!(lock.is_locked() && lock.try_lock().is_none());
-        assert!(lock.try_lock_for(Duration::from_millis(1)).is_none());
+        thread::scope(|scope| {
+            let waited = scope.spawn(|| lock.try_lock_for(Duration::from_millis(1)).is_none());
+            assert!(waited.join().expect("no panic"));
+        });
         assert_eq!(format!("{lock:?}"), "SimpleLock { value: <locked> }");
         drop(guard);
         assert_eq!(format!("{lock:?}"), "SimpleLock { value: \"value\" }");

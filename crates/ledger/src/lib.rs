@@ -19,6 +19,7 @@
 //! | [`layout`] | the structures above, as the runtime maps them |
 //! | [`control`] | the control page: what the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
+//! | [`locks`], [`samples`] | files beside it: contended locks, and where timers met a process |
 //! | [`view`] | the same bytes, read and checked by the host |
 //!
 //! Not here: mapping the file (that needs `unsafe`), claiming and folding slots (`runtime`), and
@@ -31,6 +32,7 @@ pub mod counter;
 pub mod layout;
 pub mod locks;
 pub mod make;
+pub mod samples;
 pub mod table;
 pub mod view;
 

@@ -13,7 +13,7 @@ pub enum Room {
     Starver = 2,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 mod real {
     use super::Room;
     use underbar_sys::sync::atomic::AtomicU32;
@@ -45,8 +45,70 @@ mod real {
         matches!(syscall::futex_wake_at(word, 1, room as u32), Ok(1..))
     }
 }
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 pub use real::{Sleepers, wake};
+
+/// As the real one, by the C library's `syscall`: the interpreter knows the futex by that, and no instructions.
+#[cfg(miri)]
+mod interpreted {
+    use super::Room;
+    use core::ffi::{c_int, c_long};
+    use core::ptr::null;
+    use underbar_sys::sync::atomic::AtomicU32;
+    use underbar_sys::syscall::Timespec;
+
+    const FUTEX: c_long = 202;
+    const WAIT_BITSET_PRIVATE: c_int = 9 | 128;
+    const WAKE_BITSET_PRIVATE: c_int = 10 | 128;
+
+    unsafe extern "C" {
+        fn syscall(number: c_long, ...) -> c_long;
+    }
+
+    pub struct Sleepers;
+
+    impl Sleepers {
+        pub const fn new() -> Self {
+            Self
+        }
+
+        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) {
+            const SECOND: u64 = 1_000_000_000;
+            let time =
+                Timespec { seconds: (deadline / SECOND) as i64, nanoseconds: (deadline % SECOND) as i64 };
+            let until = if deadline == 0 { null() } else { &raw const time };
+            // SAFETY: the word and the time outlive the call.
+            unsafe {
+                syscall(
+                    FUTEX,
+                    core::ptr::from_ref(word),
+                    WAIT_BITSET_PRIVATE,
+                    seen,
+                    until,
+                    null::<u32>(),
+                    room as u32,
+                )
+            };
+        }
+    }
+
+    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) {
+        // SAFETY: only the word's address is used.
+        unsafe {
+            syscall(
+                FUTEX,
+                word,
+                WAKE_BITSET_PRIVATE,
+                1 as c_int,
+                null::<Timespec>(),
+                null::<u32>(),
+                room as u32,
+            )
+        };
+    }
+}
+#[cfg(miri)]
+pub use interpreted::{Sleepers, wake};
 
 #[cfg(loom)]
 mod mocked {

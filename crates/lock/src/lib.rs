@@ -23,6 +23,8 @@
 //! | `processor` | which processor this is, how many there are, and what a pause costs |
 //! | `futex` | sleeping and waking |
 //! | `observer` | who is told of waits |
+//! | `debug` | the debug form: faults are found and named (feature `debug`) |
+//! | `holders` | its table of who holds which lock |
 //!
 //! Invariant: one thread at a time holds a lock, and whoever sleeps for it is woken. After the releasing operation the
 //! lock's memory is not touched, so that it may be freed by the next holder.
@@ -33,7 +35,11 @@
 #[cfg(any(test, loom))]
 extern crate std;
 
+#[cfg(all(feature = "debug", not(any(loom, miri))))]
+pub mod debug;
 mod futex;
+#[cfg(all(feature = "debug", not(any(loom, miri))))]
+mod holders;
 mod observer;
 mod processor;
 mod raw;

@@ -124,14 +124,17 @@ mod plain {
         0
     }
 
+    /// Never, here.
     pub fn clears_in_children(_: *const u8, _: usize) -> bool {
         false
     }
 
+    /// Two processors, and a pause of ten nanoseconds.
     pub fn known() -> (u32, u32) {
         (2, 10_000)
     }
 
+    /// More with each call.
     pub fn now() -> u64 {
         static TIME: AtomicU64 = AtomicU64::new(1);
         // For the model checker there is no time: what one order of events did to it would change the next one.

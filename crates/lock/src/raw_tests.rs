@@ -57,7 +57,9 @@ const TIMES: usize = if cfg!(miri) { 30 } else { 20_000 };
 
 #[test]
 fn one_holder_at_a_time() {
-    for threads in [1, 2, 3, 8] {
+    // The interpreter runs one at a time: three meet in every way that more do.
+    for threads in if cfg!(miri) { [1, 2, 3].as_slice() } else { &[1, 2, 3, 8] } {
+        let threads = *threads;
         check(&SimpleLock::new(), threads, 0, TIMES);
         check(&SmallLock::new(), threads, 0, TIMES);
     }
@@ -65,8 +67,9 @@ fn one_holder_at_a_time() {
 
 #[test]
 fn who_gives_up_waiting_leaves_nobody_behind() {
-    check(&SimpleLock::new(), 2, 2, TIMES);
-    check(&SmallLock::new(), 1, 3, TIMES);
+    let (one, two) = if cfg!(miri) { (1, 1) } else { (2, 3) };
+    check(&SimpleLock::new(), 2, one, TIMES);
+    check(&SmallLock::new(), 1, two, TIMES);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod map;
 mod mutex;
 mod new;
 mod sandbox;
+mod signals;
 mod start;
 mod thread;
 

@@ -24,6 +24,8 @@ mod next;
 #[cfg(not(loom))]
 pub mod options;
 #[cfg(not(loom))]
+pub mod sample;
+#[cfg(not(loom))]
 pub mod sandbox;
 #[cfg(not(loom))]
 pub mod stack;

@@ -3,6 +3,7 @@
 //! ```text
 //! UNDERBAR_BASE=le        defaults of Language Environment instead of our own
 //! UNDERBAR_OPTS=TEXT      option text, sections for programs included; laid over the defaults
+//! UNDERBAR_SAMPLES=PERIOD  sample by timers, which needs a ledger
 //! UNDERBAR_LEDGER=PATH    the ledger to write to; without it, MSGFILE in the text may name one to make
 //! ```
 //!
@@ -13,13 +14,14 @@
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
+use underbar_ledger::samples;
 use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
 use underbar_sys::{file, syscall};
 
 use crate::follow::build_id::{LONGEST, build_id};
 use crate::follow::environment::{Environment, LEDGER};
 use crate::ledger::attach;
-use crate::{follow, heap, ledger, lock, stack};
+use crate::{follow, heap, ledger, lock, sample, stack};
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
@@ -56,6 +58,7 @@ pub fn obey() {
         });
         if follow::is_wanted(environment) {
             find_ledger(environment, &settings, text, program.name);
+            sample::configure(environment.value(samples::VARIABLE.as_bytes()));
         }
         ledger::slot().option_errors.store(errors, Ordering::Relaxed);
     });

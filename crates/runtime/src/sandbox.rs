@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use underbar_sys::syscall;
 
-use crate::{coverage, stack, start};
+use crate::{coverage, sample, stack, start};
 
 const PR_SET_SECCOMP: i32 = 22;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
@@ -39,6 +39,7 @@ pub unsafe fn prctl(operation: i32, arguments: [usize; 4]) -> i32 {
     if matches!(operation, PR_SET_SECCOMP | PR_SET_NO_NEW_PRIVS) && !is_closed() {
         coverage::look();
         stack::look();
+        sample::before_sandbox();
         CLOSED.store(true, Ordering::Relaxed);
     }
     let [a, b, c, d] = arguments;

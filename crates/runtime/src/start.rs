@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall::{number, syscall6};
 
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, heap, ledger, lock, options, stack};
+use crate::{coverage, heap, ledger, lock, options, sample, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -57,6 +57,7 @@ pub fn constructor(environment: usize) {
         )
     };
     stack::fill::before_main();
+    sample::at_start();
 }
 
 /// The process ends in good order: settles its figures.
@@ -64,6 +65,7 @@ pub fn destructor() {
     heap::settle();
     coverage::look();
     stack::look();
+    sample::ended();
     ledger::attach::ended();
 }
 
@@ -112,6 +114,7 @@ extern "C" fn after_fork_in_child() {
         stack::after_fork_in_child();
     }
     ledger::attach::after_fork();
+    sample::after_fork_in_child();
 }
 
 /// Sets errno.

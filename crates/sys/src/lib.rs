@@ -25,5 +25,6 @@ pub mod shared;
 pub mod signal;
 pub mod sync;
 pub mod syscall;
+pub mod timer;
 #[cfg(feature = "launch")]
 pub mod transfers;

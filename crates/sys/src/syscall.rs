@@ -133,7 +133,11 @@ pub mod number {
     pub const SETRLIMIT: usize = 160;
     pub const GETTID: usize = 186;
     pub const FUTEX: usize = 202;
+    pub const TIMER_CREATE: usize = 222;
+    pub const TIMER_SETTIME: usize = 223;
+    pub const TIMER_DELETE: usize = 226;
     pub const CLOCK_GETTIME: usize = 228;
+    pub const CLOCK_GETRES: usize = 229;
     pub const EXIT_GROUP: usize = 231;
     pub const WAITID: usize = 247;
     pub const OPENAT: usize = 257;
@@ -544,7 +548,7 @@ pub struct Timespec {
 
 impl Timespec {
     /// So many nanoseconds.
-    fn of(nanoseconds: u64) -> Self {
+    pub(crate) fn of(nanoseconds: u64) -> Self {
         const SECOND: u64 = 1_000_000_000;
         Self { seconds: (nanoseconds / SECOND) as i64, nanoseconds: (nanoseconds % SECOND) as i64 }
     }
@@ -570,6 +574,20 @@ pub fn clock_nanoseconds(clock: u32) -> u64 {
         return 0;
     }
     (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
+}
+
+/// The time from one of the kernel's own ticks to the next, in nanoseconds: the step of its coarse clock. 0 where it does
+/// not say.
+#[must_use]
+pub fn tick_nanoseconds() -> u64 {
+    const CLOCK_MONOTONIC_COARSE: usize = 6;
+    let mut step = Timespec::default();
+    // SAFETY: the kernel writes one Timespec into `step`.
+    let done = unsafe { syscall3(number::CLOCK_GETRES, CLOCK_MONOTONIC_COARSE, &raw mut step as usize, 0) };
+    if done.is_err() {
+        return 0;
+    }
+    (step.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(step.nanoseconds as u64)
 }
 
 /// Sleeps while `word` holds `expected`, at most `timeout` nanoseconds. May wake for no reason: look again.

@@ -25,6 +25,7 @@ mod naming;
 mod printing;
 mod programs;
 mod runner;
+mod sampling;
 mod saved;
 mod say;
 mod shared;

@@ -15,12 +15,18 @@ pub struct Names(Symbols);
 
 impl Naming for Names {
     fn code(&mut self, file: &Path, address: u64) -> Option<Name> {
-        self.0.code(file, address).map(name)
+        let line = || self.0.line(file, address).map(|line| format!("{}:{}", base(&line.file), line.line));
+        self.0.code(file, address).map(|place| Name { line: line(), ..name(place) })
     }
 
     fn data(&mut self, file: &Path, address: u64) -> Option<Name> {
         self.0.data(file, address).map(name)
     }
+}
+
+/// A file's name without its folders, which are those of the machine that compiled it.
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn name(place: Place) -> Name {

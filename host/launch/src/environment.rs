@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::{CString, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use underbar_ledger::samples;
 use underbar_runtime::follow::NO_FOLLOW;
 use underbar_runtime::follow::environment::{LEDGER, PRELOAD, entries, is_our_library};
 
@@ -35,7 +36,8 @@ pub(crate) fn of_program(
     let variables: Vec<(Vec<u8>, Vec<u8>)> =
         variables.iter().map(|(name, value)| (name.clone().into_vec(), value.clone().into_vec())).collect();
     let is_replaced = |name: &[u8]| {
-        name == LEDGER || name == NO_FOLLOW || variables.iter().any(|(variable, _)| variable == name)
+        [LEDGER, NO_FOLLOW, samples::VARIABLE.as_bytes()].contains(&name)
+            || variables.iter().any(|(variable, _)| variable == name)
     };
     let mut result = Vec::with_capacity(given.len() + variables.len() + 1);
     let mut library_is_in = false;
@@ -121,6 +123,7 @@ mod tests {
             "LD_PRELOAD=/old/libunderbar.so",
             "UNDERBAR_LEDGER=/o",
             "UNDERBAR_NO_FOLLOW=7",
+            "UNDERBAR_SAMPLES=1000000",
             "UNDERBAR_OPTS=X",
         ];
         check(&outer, None, &[], &["UNDERBAR_OPTS=X"]);

@@ -8,7 +8,7 @@
 //!
 //! Invariant: the file and its folder are the user's alone. It is removed when the run is reported, unless it
 //! is to be kept; a run that was killed leaves it, and the next one sweeps it away once no process of it lives.
-//! Lock areas lie beside it, `NAME.PROCESS-MOMENT.locks`, and share its fate.
+//! What single processes keep lies beside it, `NAME.PROCESS-MOMENT.locks` and `.samples`, and shares its fate.
 //! Not here: its layout (the `ledger` crate), and what is made of it.
 
 use std::env;
@@ -28,7 +28,9 @@ use underbar_sys::syscall::{Errno, clock_nanoseconds, getuid, kill};
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
-const AREA_ENDING: &str = "locks";
+/// Endings of what lies beside it.
+const LOCKS: &str = "locks";
+const SAMPLES: &str = "samples";
 
 /// A ledger file; removed when dropped, unless kept.
 #[derive(Debug)]
@@ -119,6 +121,12 @@ impl LedgerFile {
     pub fn areas(&self) -> Vec<Vec<u8>> {
         areas(&self.path)
     }
+
+    /// Where the sample areas of its processes lie, of all that have one now.
+    #[must_use]
+    pub fn sample_areas(&self) -> Vec<PathBuf> {
+        beside(&self.path, &[SAMPLES])
+    }
 }
 
 impl Drop for LedgerFile {
@@ -134,7 +142,9 @@ impl Drop for LedgerFile {
 /// report without it is better than none.
 #[must_use]
 pub fn areas(ledger: &Path) -> Vec<Vec<u8>> {
-    area_paths(ledger).iter().filter_map(|path| area(path)).collect()
+    let mut paths = beside(ledger, &[LOCKS]);
+    paths.truncate(AREAS as usize);
+    paths.iter().filter_map(|path| area(path)).collect()
 }
 
 /// One area, if it is a file and no longer than one.
@@ -149,30 +159,32 @@ fn area(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Where the lock areas of a ledger lie.
-fn area_paths(ledger: &Path) -> Vec<PathBuf> {
+/// What lies beside a ledger with one of these endings, in the order of names.
+fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (Some(name), Ok(entries)) = (ledger.file_name(), fs::read_dir(folder)) else { return Vec::new() };
-    let of_it = entries.flatten().map(|entry| entry.path()).filter(|path| {
-        path.file_name().and_then(|name| area_of(name)).is_some_and(|(ledger, _)| ledger == name)
-    });
-    let mut paths: Vec<PathBuf> = of_it.collect();
+    let is_of_it = |path: &PathBuf| {
+        let found = path.file_name().and_then(area_of);
+        found.is_some_and(|(ledger, _, ending)| ledger == name && endings.contains(&ending))
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_of_it).collect();
     paths.sort();
-    paths.truncate(AREAS as usize);
     paths
 }
 
-/// The ledger's name and the process of an area of that name; None if it is no name of an area.
-fn area_of(name: &OsStr) -> Option<(&OsStr, u32)> {
-    let rest = name.as_bytes().strip_suffix(AREA_ENDING.as_bytes())?.strip_suffix(b".")?;
+/// The ledger's name, the process and the ending of an area of that name; None if it is no name of an area.
+fn area_of(name: &OsStr) -> Option<(&OsStr, u32, &'static str)> {
+    let (ending, rest) = [LOCKS, SAMPLES].into_iter().find_map(|ending| {
+        Some((ending, name.as_bytes().strip_suffix(ending.as_bytes())?.strip_suffix(b".")?))
+    })?;
     let dot = rest.iter().rposition(|&byte| byte == b'.')?;
     let (process, moment) = str::from_utf8(&rest[dot + 1..]).ok()?.split_once('-')?;
     u64::from_str_radix(moment, 16).ok()?;
-    Some((OsStr::from_bytes(&rest[..dot]), process.parse().ok()?))
+    Some((OsStr::from_bytes(&rest[..dot]), process.parse().ok()?, ending))
 }
 
 fn remove_areas(ledger: &Path) {
-    for path in area_paths(ledger) {
+    for path in beside(ledger, &[LOCKS, SAMPLES]) {
         let _ = fs::remove_file(path);
     }
 }
@@ -256,7 +268,8 @@ fn sweep(folder: &Path) {
             remove_areas(&path);
         }
         // A process that outlives its run may begin an area when the ledger is gone.
-        let left = |(ledger, process): (&OsStr, u32)| !folder.join(ledger).exists() && !is_alive(process);
+        let left =
+            |(ledger, process, _): (&OsStr, u32, _)| !folder.join(ledger).exists() && !is_alive(process);
         if path.file_name().and_then(area_of).is_some_and(left) {
             let _ = fs::remove_file(&path);
         }
@@ -359,7 +372,11 @@ mod tests {
         assert!(process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
         let read = ledger.areas();
         assert_eq!(read.iter().map(Vec::len).collect::<Vec<_>>(), [size_of::<Area>(), 1]);
+        let samples = beside("1-1.ledger.7-a1.samples");
+        fs::write(&samples, b"9").expect("written");
+        assert_eq!(ledger.sample_areas(), std::slice::from_ref(&samples));
         drop(ledger);
+        assert!(!samples.exists());
         assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
 
         // The sweep: with a dead ledger, or left alone by a dead process; not those of who lives.

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use underbar_symbols::{Image, Place, Symbols};
 
 use crate::decode::{self, LONGEST, Step};
-use crate::model::{Facts, Profile, Row, SCHEMA, percent};
+use crate::model::{Facts, Profile, Row, SCHEMA, percent, true_rate};
 use crate::tally::{Source, Tally};
 
 /// What code is called that lies in no file.
@@ -49,8 +49,9 @@ pub fn profile(tally: &Tally, symbols: &Symbols, facts: Facts) -> Profile {
     Profile {
         schema: SCHEMA,
         underbar: env!("CARGO_PKG_VERSION"),
-        event: "task-clock",
-        mode: "user",
+        event: facts.sampler.event(),
+        mode: facts.sampler.mode(),
+        true_rate_hz: true_rate(tally.samples, &facts),
         facts,
         samples: tally.samples,
         lost: tally.lost,
@@ -76,7 +77,17 @@ fn without_file(source: Option<&Source>, offset: u64, count: u64) -> Row {
         None => UNKNOWN.to_owned(),
     };
     let (displacement, address) = (offset, offset);
-    Row { program, function: None, displacement, address, instruction: None, count, charged: 0, percent: 0.0 }
+    Row {
+        program,
+        function: None,
+        displacement,
+        address,
+        instruction: None,
+        line: None,
+        count,
+        charged: 0,
+        percent: 0.0,
+    }
 }
 
 /// Instructions of one file, from offsets and their counts.
@@ -109,7 +120,8 @@ fn of_file(source: &Source, image: &Image, places: &[(u64, u64)], raw: bool) -> 
         let bytes = image.bytes(address..address.saturating_add(LONGEST));
         let instruction = decode::text(image.machine(), &bytes, address, &name);
         let program = source.path.to_string_lossy().into_owned();
-        Row { program, function, displacement, address, instruction, count, charged, percent: 0.0 }
+        let line = image.line(address).map(|line| format!("{}:{}", line.file, line.line));
+        Row { program, function, displacement, address, instruction, line, count, charged, percent: 0.0 }
     }));
     rows
 }

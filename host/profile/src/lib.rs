@@ -11,10 +11,11 @@
 //! ```
 //!
 //! The kernel samples on its own clock and writes into rings; nothing of ours runs in the program. So any program can be
-//! sampled, also a static one, and no signal disturbs it.
+//! sampled, also a static one, and no signal disturbs it. Where that is forbidden, timers in the program's threads sample
+//! (`timer`; `runtime::sample` is the other half), and leave the same records but for their times.
 //!
 //! Invariant: the counts of all rows together are the samples taken.
-//! Known limits: only user mode is seen; a thread that runs for less than one period leaves at most one sample; a
+//! Known limits: perf sees only user mode; a thread that runs for less than one period leaves at most one sample; a
 //! program that takes other rights (setuid) is not sampled from there on.
 //! Not here: starting the program (`host/launch`), names in files (`host/symbols`), stacks.
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@
 pub mod charge;
 pub mod decode;
 pub mod folded;
+pub mod missing;
 pub mod model;
 pub mod order;
 pub mod record;
@@ -30,8 +32,10 @@ pub mod schema;
 pub mod space;
 pub mod tally;
 pub mod text;
+pub mod timer;
 
 pub use charge::profile;
-pub use model::{Facts, Profile};
+pub use model::{By, Facts, Profile};
 pub use sampler::{DEFAULT_RATE, MOST_RATE, Refused, Sampler};
 pub use tally::Tally;
+pub use timer::Timers;

@@ -8,6 +8,37 @@ use serde::Serialize;
 /// Name and version of the form that it has in JSON.
 pub const SCHEMA: &str = "underbar.profile/1";
 
+/// Who takes the samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// The kernel, on its own clock, in user mode.
+    #[default]
+    Perf,
+    /// A timer of CPU time in each thread, and a signal.
+    Timer,
+}
+
+impl By {
+    /// The clock that samples.
+    #[must_use]
+    pub fn event(self) -> &'static str {
+        match self {
+            By::Perf => "task-clock",
+            By::Timer => "thread-timer",
+        }
+    }
+
+    /// What is sampled.
+    #[must_use]
+    pub fn mode(self) -> &'static str {
+        match self {
+            By::Perf => "user",
+            By::Timer => "user and kernel",
+        }
+    }
+}
+
 /// What the profile is of.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
@@ -17,13 +48,17 @@ pub struct Facts {
     pub arguments: Vec<String>,
     /// Samples in a second of CPU time that were asked for.
     pub rate_hz: u64,
+    /// Who took them.
+    pub sampler: By,
+    /// What is to be known of them: why this sampler, what it cannot see, what was missed.
+    pub notes: Vec<String>,
     /// Were samples left where they were taken?
     pub raw: bool,
     /// From start to end, nanoseconds.
     pub elapsed_ns: u64,
     /// CPU time in user mode, as the kernel accounts it, nanoseconds.
     pub user_ns: u64,
-    /// CPU time in the kernel, which is not sampled, nanoseconds.
+    /// CPU time in the kernel, which perf does not sample, nanoseconds.
     pub system_ns: u64,
 }
 
@@ -40,6 +75,8 @@ pub struct Row {
     pub address: u64,
     /// The instruction as text; null where its bytes are not known.
     pub instruction: Option<String>,
+    /// Source file and line, where the file says; else null.
+    pub line: Option<String>,
     /// Samples.
     pub count: u64,
     /// How many of them were taken at the instruction behind it, which waited for this one.
@@ -55,13 +92,15 @@ pub struct Profile {
     pub schema: &'static str,
     /// The version of underbar.
     pub underbar: &'static str,
-    /// The clock that samples: always `task-clock`.
+    /// The clock that samples: [`By::event`].
     pub event: &'static str,
-    /// What is sampled: always `user`.
+    /// What is sampled: [`By::mode`].
     pub mode: &'static str,
     /// What was run.
     #[serde(flatten)]
     pub facts: Facts,
+    /// Samples in a second of the CPU time that is sampled, as it came out.
+    pub true_rate_hz: f64,
     /// All samples.
     pub samples: u64,
     /// Records that found no room, so samples or mappings that are missing.
@@ -84,6 +123,16 @@ impl Profile {
         let text = serde_json::to_string(self).unwrap_or_default();
         text + "\n"
     }
+}
+
+/// Samples in a second of CPU time, to one place; 0 where there was none.
+#[must_use]
+pub fn true_rate(samples: u64, facts: &Facts) -> f64 {
+    let sampled_ns = match facts.sampler {
+        By::Perf => facts.user_ns,
+        By::Timer => facts.user_ns + facts.system_ns,
+    };
+    if sampled_ns == 0 { 0.0 } else { (samples as f64 * 1e10 / sampled_ns as f64).round() / 10.0 }
 }
 
 /// A part of a whole, percent, to two places.

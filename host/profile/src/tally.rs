@@ -66,6 +66,12 @@ impl Tally {
         }
     }
 
+    /// Is anything known to be mapped there?
+    #[must_use]
+    pub fn is_mapped(&self, process: u32, address: u64) -> bool {
+        self.spaces.find(process, address).is_some()
+    }
+
     fn module(&mut self, source: Source) -> Module {
         let next = Module::try_from(self.sources.len()).unwrap_or(Module::MAX);
         *self.known.entry(source).or_insert_with_key(|source| {

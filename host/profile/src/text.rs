@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use underbar_report::units::{count, nanoseconds};
 
-use crate::model::{Profile, Row, percent};
+use crate::model::{By, Profile, Row, percent};
 
 /// Instructions that are shown where nobody asks for more or fewer.
 pub const DEFAULT_TOP: usize = 20;
@@ -73,14 +73,21 @@ pub fn render(profile: &Profile, top: usize) -> String {
 /// What the figures are, in one or two lines.
 fn head(profile: &Profile) -> String {
     let Profile { facts, samples, lost, throttled, .. } = profile;
+    let (rate, kernel) = match facts.sampler {
+        By::Perf => (count(facts.rate_hz), " not sampled"),
+        By::Timer => (format!("{:.0}", profile.true_rate_hz), ""),
+    };
     let mut text = format!(
-        "underbar profile: {}: {} samples at {} a second of CPU time; {} in user mode, {} in the kernel not sampled\n",
+        "underbar profile: {}: {} samples at {rate} a second of CPU time; {} in user mode, {} in the kernel{kernel}\n",
         file_name(&facts.program).replace(char::is_control, "?"),
         count(*samples),
-        count(facts.rate_hz),
         nanoseconds(facts.user_ns),
         nanoseconds(facts.system_ns),
     );
+    for note in &facts.notes {
+        text += &note.replace(char::is_control, "?");
+        text.push('\n');
+    }
     // Writing to a string cannot fail.
     if profile.processes > 1 || profile.threads > 1 {
         let _ = writeln!(
@@ -97,7 +104,9 @@ fn head(profile: &Profile) -> String {
         let _ =
             writeln!(text, "the kernel held back {} times: a lower --rate avoids that", count(*throttled));
     }
-    if *samples == 0 {
+    if *samples == 0 && facts.sampler == By::Timer {
+        text += "no samples: it ran too short\n";
+    } else if *samples == 0 {
         text += "no samples: it ran too short in user mode, or took other rights (setuid), which ends the sampling\n";
     } else if profile.instructions.iter().any(|row| row.charged > 0) {
         text += "~ taken at the instruction behind, and charged to this one, for which it waited; --raw shows them as taken\n";
@@ -118,9 +127,16 @@ fn function(text: &mut String, profile: &Profile, row: &Row) {
     line(text, &name, "", &count(samples), &format!("{:.2}", percent(samples, profile.samples)));
 }
 
+/// The instruction; and its line of source, where both fit.
 fn instruction(row: &Row) -> String {
     let text = row.instruction.as_deref().unwrap_or("?");
-    if text.chars().count() <= INSTRUCTION {
+    let length = text.chars().count();
+    if let Some(line) = row.line.as_deref().map(|line| file_name(line).replace(char::is_control, "?"))
+        && length + 2 + line.chars().count() <= INSTRUCTION
+    {
+        return format!("{text}{line:>0$}", INSTRUCTION - length);
+    }
+    if length <= INSTRUCTION {
         return text.to_owned();
     }
     text.chars().take(INSTRUCTION - 1).chain(['…']).collect()
@@ -147,6 +163,7 @@ pub(crate) mod tests {
             displacement,
             address: displacement + 0x1100,
             instruction: Some(instruction.to_owned()).filter(|text| !text.is_empty()),
+            line: None,
             count,
             charged: 0,
             percent: percent(count, 1_000),
@@ -175,6 +192,7 @@ pub(crate) mod tests {
                 system_ns: 12_000_000,
                 ..Facts::default()
             },
+            true_rate_hz: 997.0,
             samples: 1_000,
             lost: 0,
             throttled: 0,
@@ -199,6 +217,31 @@ libc.so.6 - memcpy                                                              
 and 2 more instructions                                                         10    1.00
 ";
         assert_eq!(render(&example(), 3), expected);
+    }
+
+    #[test]
+    fn of_timers_the_true_rate_and_what_is_to_be_known_is_said() {
+        let mut profile = Profile { true_rate_hz: 249.6, ..example() };
+        profile.facts.sampler = By::Timer;
+        profile.facts.notes = vec!["one".to_owned(), "two\tlines".to_owned()];
+        let text = render(&profile, 5);
+        let begin = "underbar profile: spin: 1,000 samples at 250 a second of CPU time; 1.00 s in user mode, 12.0 ms in the kernel\none\ntwo?lines\n";
+        assert!(text.starts_with(begin), "{text}");
+        (profile.samples, profile.instructions) = (0, Vec::new());
+        let text = render(&profile, 5);
+        assert!(text.contains("no samples: it ran too short\n") && !text.contains("setuid"), "{text}");
+    }
+
+    #[test]
+    fn lines_of_source_stand_where_they_fit() {
+        let mut profile = example();
+        profile.instructions[0].line = Some("/src/lib/spin.c:41".to_owned());
+        profile.instructions[1].line = Some(format!("/src/{}.c:42", "x".repeat(40)));
+        let text = render(&profile, 5);
+        let first =
+            "     0000000000000009  lock cmpxchg [rdi], ecx                spin.c:41       ~950   95.00\n";
+        assert!(text.contains(first), "{text}");
+        assert!(!text.contains(":42") && text.contains("jne 0x4"), "{text}");
     }
 
     /// The counts of the lines of instructions and of the rest.

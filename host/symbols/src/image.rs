@@ -10,6 +10,7 @@
 //! Invariant: everything that names something is read when the file is first opened, in one go; only code is read later,
 //! from the same open file. So a program that is replaced meanwhile does no harm.
 
+use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -21,6 +22,7 @@ use object::{
     SymbolKind, elf,
 };
 
+use crate::lines::{Line, Lines, Sections};
 use crate::table::{Entry, Rank, Table};
 use crate::{Place, spelled, unwind};
 
@@ -47,6 +49,16 @@ pub struct Image {
     variables: Table,
     starts: Vec<u64>,
     build_id: Option<Vec<u8>>,
+    /// Where the tables of lines lie: in this file or the one that was stripped off it.
+    line_places: Option<LinePlaces>,
+    lines: OnceCell<Option<Lines>>,
+}
+
+/// Offsets and lengths of `.debug_line`, `.debug_line_str` and `.debug_str`; those that are not there are empty.
+struct LinePlaces {
+    file: Option<File>,
+    places: [(u64, u64); 3],
+    address_bytes: u8,
 }
 
 enum Content {
@@ -108,14 +120,23 @@ impl Image {
             .collect();
         let sections = sections(&file);
         let build_id = file.build_id().ok().flatten().map(<[u8]>::to_vec);
+        let mut line_places = line_places(&file);
         let mut names = names(&file);
         if names.is_none()
             && has_debug_file
             && let Some(path) = build_id.as_deref().and_then(debug_file)
             && let Ok(debug) = File::open(path)
         {
+            let other = debug.try_clone().ok();
             let cache = ReadCache::new(debug);
-            names = object::File::parse(&cache).ok().as_ref().and_then(self::names);
+            let debug = object::File::parse(&cache).ok();
+            names = debug.as_ref().and_then(self::names);
+            if line_places.is_none() {
+                line_places = debug.as_ref().and_then(self::line_places);
+                if let Some(places) = &mut line_places {
+                    places.file = other;
+                }
+            }
         }
         let (functions, variables) = names.or_else(|| exported(&file)).unwrap_or_default();
         let starts = file
@@ -124,7 +145,19 @@ impl Image {
             .unwrap_or_default();
         let ranges: Vec<Range<u64>> = sections.iter().map(|section| section.range.clone()).collect();
         let (functions, variables) = (Table::new(functions, &ranges), Table::new(variables, &ranges));
-        Some(Image { content, machine, segments, sections, functions, variables, starts, build_id })
+        let lines = OnceCell::new();
+        Some(Image {
+            content,
+            machine,
+            segments,
+            sections,
+            functions,
+            variables,
+            starts,
+            build_id,
+            line_places,
+            lines,
+        })
     }
 
     /// Whose instructions it has.
@@ -149,6 +182,33 @@ impl Image {
     #[must_use]
     pub fn code(&self, address: u64) -> Option<Place> {
         place(&self.functions, address)
+    }
+
+    /// The line of source that the code at the address comes from.
+    #[must_use]
+    pub fn line(&self, address: u64) -> Option<Line> {
+        self.lines.get_or_init(|| self.read_lines()).as_ref()?.find(address)
+    }
+
+    fn read_lines(&self) -> Option<Lines> {
+        let places = self.line_places.as_ref()?;
+        let part = |(offset, length)| match (&places.file, &self.content) {
+            (Some(file), _) | (None, Content::File(file)) => read_part(file, offset, length),
+            (None, Content::Bytes(bytes)) => {
+                let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+                rest.get(..usize::try_from(length).ok()?).map(<[u8]>::to_vec)
+            }
+        };
+        let [line, line_str, str] = places.places.map(part);
+        let sections =
+            Sections { line: line?, line_str: line_str.unwrap_or_default(), str: str.unwrap_or_default() };
+        Some(Lines::new(sections, places.address_bytes))
+    }
+
+    /// The address of a function whose name has this in it.
+    #[cfg(test)]
+    pub(crate) fn code_named(&self, part: &str) -> Option<u64> {
+        self.functions.iter().find(|entry| entry.name.contains(part)).map(|entry| entry.start)
     }
 
     /// The variable that the address lies in.
@@ -202,25 +262,44 @@ impl Image {
                 let rest = bytes.get(usize::try_from(offset).ok()?..)?;
                 Some(rest[..length.min(rest.len())].to_vec())
             }
-            Content::File(file) => {
-                let length = length.min(usize::try_from(file.metadata().ok()?.len()).ok()?);
-                let mut bytes = vec![0; length];
-                let mut read = 0;
-                while read < length {
-                    match file.read_at(&mut bytes[read..], offset.checked_add(read as u64)?).ok()? {
-                        0 => break,
-                        more => read += more,
-                    }
-                }
-                bytes.truncate(read);
-                Some(bytes)
-            }
+            Content::File(file) => read_part(file, offset, length as u64),
         }
     }
 
     fn section_of(&self, address: u64) -> Option<&Section> {
         self.sections.iter().find(|section| section.range.contains(&address))
     }
+}
+
+/// A part of a file, shorter where the file is.
+fn read_part(file: &File, offset: u64, length: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(length.min(file.metadata().ok()?.len())).ok()?;
+    let mut bytes = vec![0; length];
+    let mut read = 0;
+    while read < length {
+        match file.read_at(&mut bytes[read..], offset.checked_add(read as u64)?).ok()? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    bytes.truncate(read);
+    Some(bytes)
+}
+
+/// Where the tables of lines lie in a file, if it has some that are not compressed.
+fn line_places<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<LinePlaces> {
+    if !file.is_little_endian() {
+        return None;
+    }
+    let place = |name| {
+        let section = file.section_by_name(name)?;
+        let is_compressed = matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(elf::SHF_COMPRESSED));
+        section.file_range().filter(|_| !is_compressed)
+    };
+    let line = place(".debug_line").filter(|(_, length)| *length > 0)?;
+    let others = [".debug_line_str", ".debug_str"].map(|name| place(name).unwrap_or((0, 0)));
+    let address_bytes = if file.is_64() { 8 } else { 4 };
+    Some(LinePlaces { file: None, places: [line, others[0], others[1]], address_bytes })
 }
 
 fn place(table: &Table, address: u64) -> Option<Place> {

@@ -7,6 +7,7 @@
 //!   image     one file: its tables in order of addresses, read once
 //!   table     addresses that are in order, found by bisection
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
+//!   lines     lines of source, where the file has such tables
 //!   vdso      the kernel's own, which is no file     spelling  names as people write them
 //! ```
 //!
@@ -15,16 +16,18 @@
 //!
 //! Invariant: a file that is missing, no program, or made to harm gives no names; nothing here panics, and the work is
 //! bounded by the length of the file.
-//! Not here: source lines (they would bring three more crates), names in other processes' file systems.
+//! Not here: callers that were inlined, names in other processes' file systems.
 #![forbid(unsafe_code)]
 
 mod image;
+mod lines;
 mod spelling;
 mod table;
 mod unwind;
 mod vdso;
 
 pub use image::{Image, Machine};
+pub use lines::Line;
 pub use spelling::spelled;
 
 use std::cell::RefCell;
@@ -99,6 +102,12 @@ impl Symbols {
     #[must_use]
     pub fn function(&self, path: &Path, address: u64) -> Option<Range<u64>> {
         self.image(path)?.function(address)
+    }
+
+    /// The line of source that the code at the address comes from; None where the file does not say.
+    #[must_use]
+    pub fn line(&self, path: &Path, address: u64) -> Option<Line> {
+        self.image(path)?.line(address)
     }
 
     /// The bytes of a range of addresses, as far as the file has them.

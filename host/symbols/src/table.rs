@@ -84,6 +84,12 @@ impl Table {
         None
     }
 
+    /// All of them.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
     /// Is there no name?
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,14 +1,11 @@
 //! The file in which the records lie: made when this process first waits for a lock, mapped for ever.
 //!
-//! ```text
-//! <ledger>.<process>-<nanoseconds since boot, hexadecimal>.locks
-//! ```
+//! Its name ends in `.locks` ([`beside`]).
 //!
 //! An area belongs to one slot of the ledger. A forked child has another slot (or none), even where the C library did not
 //! know of the fork, and so finds that its parent's area is not its own.
 //!
-//! Invariant: all of the file is allocated before it is mapped, so a full file system means no area, never SIGBUS. No
-//! descriptor stays open. Nobody waits for the thread that makes it: those who come meanwhile do without.
+//! Invariant: nobody waits for the thread that makes it: those who come meanwhile do without.
 //! Known limit: modules are named from glibc 2.35 on, whose loader can be asked without a lock.
 
 use core::ffi::{CStr, c_char, c_void};
@@ -20,13 +17,9 @@ use underbar_ledger::locks::{AREAS, Area, MAGIC, Module, PATH_ROOM, VERSION};
 use underbar_sys::syscall;
 
 use super::mode;
-use crate::ledger::{self, attach};
+use crate::ledger::{self, attach, beside};
 use crate::next::weak;
 use crate::sandbox;
-
-const CLOCK_BOOTTIME: u32 = 7;
-/// Longest path of an area.
-const PATH_BYTES: usize = 600;
 
 /// The area, null where there is none to be had, and the slot for which that was found out: written after it, with
 /// Release. `MAKING`: the slot whose area is being made.
@@ -104,63 +97,11 @@ fn make(slot: *mut Slot) -> Option<&'static Area> {
 
 /// Makes the file and maps it.
 fn map() -> Option<*mut Area> {
-    const BYTES: usize = size_of::<Area>();
     let header = attach::mapped_header()?;
-    if syscall::longest_file() < BYTES as u64 || header.lock_areas.fetch_add(1, Ordering::Relaxed) >= AREAS {
+    if header.lock_areas.fetch_add(1, Ordering::Relaxed) >= AREAS {
         return None;
     }
-    let mut room = [0_u8; PATH_BYTES];
-    let path = path(&mut room)?;
-    let flags =
-        syscall::O_RDWR | syscall::O_CREAT | syscall::O_EXCL | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
-    let fd = syscall::open(path, flags, 0o600).ok()?;
-    let mapped = syscall::fallocate(fd, 0, 0, BYTES as u64).and_then(|()| {
-        let protection = syscall::PROT_READ | syscall::PROT_WRITE;
-        // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
-        unsafe { syscall::mmap(null_mut(), BYTES, protection, syscall::MAP_SHARED, fd, 0) }
-    });
-    let _ = syscall::close(fd);
-    if mapped.is_err() {
-        let _ = syscall::unlink(path);
-    }
-    mapped.ok().map(<*mut u8>::cast)
-}
-
-fn path(room: &mut [u8; PATH_BYTES]) -> Option<&CStr> {
-    let mut length = attach::path(room)?;
-    let (mut decimals, mut hexadecimals) = ([0; 10], [0; 16]);
-    let process = decimal(syscall::getpid() as u32, &mut decimals);
-    let moment = hexadecimal(syscall::clock_nanoseconds(CLOCK_BOOTTIME), &mut hexadecimals);
-    for part in [b".".as_slice(), process, b"-", moment, b".locks\0"] {
-        room.get_mut(length..length + part.len())?.copy_from_slice(part);
-        length += part.len();
-    }
-    CStr::from_bytes_until_nul(room).ok()
-}
-
-/// A number in digits.
-pub fn decimal(mut number: u32, room: &mut [u8; 10]) -> &[u8] {
-    let mut at = room.len();
-    loop {
-        at -= 1;
-        room[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &room[at..];
-        }
-    }
-}
-
-fn hexadecimal(mut number: u64, room: &mut [u8; 16]) -> &[u8] {
-    let mut at = room.len();
-    loop {
-        at -= 1;
-        room[at] = b"0123456789abcdef"[(number & 15) as usize];
-        number >>= 4;
-        if number == 0 {
-            return &room[at..];
-        }
-    }
+    beside::make(c"locks", size_of::<Area>()).map(<*mut u8>::cast)
 }
 
 // ---- modules ------------------------------------------------------------------------------------------------------
@@ -249,16 +190,6 @@ fn fill_in(module: &Module, found: &ObjectFound, map: &LinkMap) {
 mod tests {
     use super::*;
     use std::string::String;
-
-    #[test]
-    fn numbers_are_written() {
-        for number in [0, 7, 4_194_304, u32::MAX] {
-            assert_eq!(decimal(number, &mut [0; 10]), std::format!("{number}").as_bytes());
-            let wide = u64::from(number) << 20 | 5;
-            assert_eq!(hexadecimal(wide, &mut [0; 16]), std::format!("{wide:x}").as_bytes());
-        }
-        assert_eq!(hexadecimal(u64::MAX, &mut [0; 16]), b"ffffffffffffffff");
-    }
 
     #[test]
     fn an_address_leads_to_its_file() {

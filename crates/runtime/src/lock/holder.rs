@@ -52,7 +52,7 @@ fn call_of(thread: u32) -> Option<u32> {
 /// `/proc/self/task/THREAD/syscall`.
 fn path_of(thread: u32, room: &mut [u8; 64]) -> Option<&CStr> {
     let mut digits = [0_u8; 10];
-    let digits = super::area::decimal(thread, &mut digits);
+    let digits = crate::ledger::beside::decimal(thread, &mut digits);
     let mut length = 0;
     for part in [b"/proc/self/task/".as_slice(), digits, b"/syscall\0"] {
         room.get_mut(length..length + part.len())?.copy_from_slice(part);

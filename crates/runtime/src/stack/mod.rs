@@ -32,7 +32,7 @@ use underbar_sys::syscall;
 
 use crate::next::{Next, weak};
 use crate::thread_end::ThreadEnd;
-use crate::{heap, ledger, sandbox};
+use crate::{heap, ledger, sample, sandbox};
 
 const PAGE: usize = 4096;
 /// No stack is made smaller than this by THREADSTACK.
@@ -248,6 +248,7 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
         ledger::raise(Key::ThreadsPeak, stacks.live);
     }
     END.register(record.cast());
+    sample::thread_begins();
     record
 }
 

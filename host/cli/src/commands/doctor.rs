@@ -319,7 +319,9 @@ fn samples() -> Check {
         .map_or(String::new(), |level| format!("; kernel.perf_event_paranoid is {level}"));
     match Sampler::begin(DEFAULT_RATE) {
         Ok(_) => Check::new(NAME, State::Ok, format!("`underbar profile` works, in user mode{level}")),
-        Err(refused) => Check::new(NAME, State::Limited, format!("no `underbar profile`: {refused}")),
+        Err(refused) => {
+            Check::new(NAME, State::Limited, format!("`underbar profile` samples by timers only: {refused}"))
+        }
     }
 }
 

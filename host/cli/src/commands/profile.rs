@@ -1,12 +1,13 @@
 //! `underbar profile -- PROGRAM ARGUMENTS`: run, and say at which instructions the time went.
 //!
 //! ```text
-//! sampler begun ─> program run as by `run`, rings emptied meanwhile ─> table | JSON, folded stacks ─> we end as it ended
-//!      │ refused: said with its reason, and nothing is run
+//! sampling begun ─> program run as by `run`, samples read meanwhile ─> table | JSON, folded stacks ─> we end as it ended
+//!      │ neither way: said with its reason, and nothing is run
 //! ```
 //!
 //! Invariant: as for `run`: nothing is written while the program runs, nothing ever to standard output, and the exit
 //! status is the program's. Where nothing can be sampled the program is not run, since its profile was asked for.
+//! Not here: who samples (`sampling`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,13 +15,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use underbar_launch::{Ended, Launch};
+use underbar_launch::Ended;
 use underbar_profile::text::DEFAULT_TOP;
-use underbar_profile::{DEFAULT_RATE, Facts, MOST_RATE, Sampler, folded, profile, text};
+use underbar_profile::{DEFAULT_RATE, Facts, MOST_RATE, folded, profile, text};
 use underbar_symbols::Symbols;
 
 use crate::OWN_FAILURE;
 use crate::runner::steps;
+use crate::sampling::{Choice, Sampled, Sampling};
 use crate::say::{Color, Kind, say};
 use crate::shared::{expand, write_report};
 
@@ -31,11 +33,13 @@ Examples:
   underbar profile -- ./prog --its --own --flags
   underbar profile --top 50 -o profile.txt -- ./prog
   underbar profile --json -o profile.json -- ./prog
+  underbar profile --sampler timer -- ./prog
   underbar profile --folded prog.folded -- ./prog    then: flamegraph.pl prog.folded
 
 The kernel samples on its clock of CPU time, in user mode only; nothing runs in the program, which may also be a static
-one. A sample that was taken right behind a locked instruction or a division, for which it waited, is charged to that one
-and marked ~.
+one. Where that is forbidden (perf_event_paranoid, a container's filter), a timer in each thread samples, as often as the
+kernel's tick allows: then the program carries underbar's library, so it must be dynamically linked. A sample that was taken
+right behind a locked instruction or a division, for which it waited, is charged to that one and marked ~.
 
 Exit status: the program's own; a signal that killed it kills underbar, too. 125 wrong usage, or samples cannot be taken
 here (the program is not run then), 126 the program cannot be executed, 127 there is no such program.")]
@@ -43,6 +47,10 @@ pub struct Profile {
     /// Samples in a second of CPU time of each thread, 1 to 20000
     #[arg(long, value_name = "HZ", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RATE)))]
     rate: u32,
+
+    /// Who samples
+    #[arg(long, value_enum, value_name = "WHO", default_value_t = Choice::Auto)]
+    sampler: Choice,
 
     /// Leave samples at the instruction where they were taken
     #[arg(long)]
@@ -83,24 +91,16 @@ impl Profile {
         let Some((program, arguments)) = self.program.split_first() else {
             return ExitCode::from(OWN_FAILURE);
         };
-        let mut sampler = match Sampler::begin(self.rate) {
-            Ok(sampler) => sampler,
-            Err(refused) => {
-                self.say(Kind::Error, format_args!("nothing was run: {refused}"));
+        let mut sampling = match Sampling::begin(self.sampler, self.rate, program) {
+            Ok(sampling) => sampling,
+            Err(neither) => {
+                self.say(Kind::Error, format_args!("nothing was run: {neither}"));
                 return ExitCode::from(OWN_FAILURE);
             }
         };
-        let launch = Launch {
-            program: program.clone(),
-            arguments: arguments.to_vec(),
-            library: None,
-            variables: Vec::new(),
-            follow: true,
-            streams: [None; 3],
-        };
-        match launch.run_watched(&mut || sampler.look()) {
+        match sampling.run(program, arguments) {
             Ok(ended) => {
-                self.report(sampler, &ended);
+                self.report(sampling.end(), &ended);
                 ended.leave()
             }
             Err(failure) => {
@@ -110,19 +110,21 @@ impl Profile {
         }
     }
 
-    fn report(&self, sampler: Sampler, ended: &Ended) {
+    fn report(&self, sampled: Sampled, ended: &Ended) {
         let steps = steps(ended);
         let mut words = self.program.iter().map(|word| word.to_string_lossy().into_owned());
         let facts = Facts {
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
             rate_hz: u64::from(self.rate),
+            sampler: sampled.by,
+            notes: sampled.notes,
             raw: self.raw,
             elapsed_ns: steps.elapsed_ns,
             user_ns: steps.user_ns,
             system_ns: steps.system_ns,
         };
-        let profile = profile(&sampler.end(), &Symbols::new(), facts);
+        let profile = profile(&sampled.tally, &Symbols::new(), facts);
         let shown = if self.json { profile.to_json() } else { text::render(&profile, self.top) };
         if self.output.is_some() || !self.quiet {
             let place = self.output.as_ref().map(|name| expand(name, ended.pid, &self.program[0]));

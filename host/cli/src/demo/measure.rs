@@ -22,7 +22,7 @@ use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 use underbar_options::{Base, WhereSet};
 use underbar_profile::sampler::Refused;
-use underbar_profile::{DEFAULT_RATE, Facts, Profile, Sampler, profile};
+use underbar_profile::{By, DEFAULT_RATE, Facts, Profile, Sampler, profile};
 use underbar_report::figures::Figures;
 use underbar_report::model::Report;
 use underbar_report::steps::Steps;
@@ -203,6 +203,8 @@ impl Machine {
             arguments: arm.program.clone(),
             rate_hz: u64::from(DEFAULT_RATE),
             raw: false,
+            sampler: By::Perf,
+            notes: Vec::new(),
             elapsed_ns: steps.elapsed_ns,
             user_ns: steps.user_ns,
             system_ns: steps.system_ns,

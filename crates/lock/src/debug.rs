@@ -1,0 +1,298 @@
+//! The debug form of the simple lock: the same lock, with its holder kept in a table beside it, and faults found and named.
+//!
+//! | fault | found |
+//! |---|---|
+//! | a thread locks what it holds | before it waits for itself for ever |
+//! | the same in a signal handler that came in between | by the signals that are held back since |
+//! | unlocked by a thread that does not hold it | before anything is changed |
+//! | unlocked while nobody holds it | then |
+//! | its holder has ended | by who waits for it: at once, or within a tenth of a second |
+//! | held by another thread when this process was forked | by who waits for it, or unlocks it, in the child |
+//!
+//! Locks are of the same words as without: code with the debug form and code without it can share one, as long as what is
+//! taken by one is given up by it. What is taken without has no holder here, so nothing is said of it.
+//!
+//! Invariant: a call that finds a fault has changed nothing. What is said is true of the moment at which it was found.
+//! Cost: two system calls for each acquisition. Known limits: a lock of four bytes has no debug form; waits in the lock
+//! report have no place.
+//! Not here: what is done about a fault (the crates for Rust and C).
+
+use core::ffi::{CStr, c_char};
+use core::fmt;
+use core::panic::Location;
+
+use crate::holders::{self, Held, Who};
+use crate::{SimpleLock, processor};
+
+/// So often a waiter looks whether the holder still lives, in nanoseconds.
+const LOOK_NS: u64 = 100_000_000;
+
+/// A place in a C program, as the header's macros make it: a static.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CPlace {
+    /// The file, a C string.
+    pub file: *const c_char,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+// SAFETY: nobody changes it or what it leads to: both are the compiler's constants.
+unsafe impl Sync for CPlace {}
+
+/// Where a call stands in the program's text.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// A Rust program's.
+    Rust(&'static Location<'static>),
+    /// A C program's.
+    C(&'static CPlace),
+}
+
+impl Place {
+    /// One word, so that a reader has all of it or none.
+    pub(crate) fn packed(self) -> usize {
+        match self {
+            Place::Rust(location) => core::ptr::from_ref(location).expose_provenance(),
+            Place::C(place) => core::ptr::from_ref(place).expose_provenance() | 1,
+        }
+    }
+
+    /// # Safety
+    /// The word was packed.
+    pub(crate) unsafe fn unpacked(word: usize) -> Place {
+        // SAFETY: the caller's promise; both are aligned, so the lowest bit was free.
+        unsafe {
+            if word & 1 == 0 {
+                Place::Rust(&*core::ptr::with_exposed_provenance(word))
+            } else {
+                Place::C(&*core::ptr::with_exposed_provenance(word & !1))
+            }
+        }
+    }
+
+    /// Its line.
+    #[must_use]
+    pub fn line(&self) -> u32 {
+        match self {
+            Place::Rust(location) => location.line(),
+            Place::C(place) => place.line,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Rust(location) => write!(f, "{}:{}", location.file(), location.line()),
+            Place::C(place) => {
+                // SAFETY: the macros of the header put a string of the compiler's there.
+                let file = unsafe { CStr::from_ptr(place.file) };
+                write!(f, "{}:{}", file.to_str().unwrap_or("?"), place.line)
+            }
+        }
+    }
+}
+
+/// What is wrong. The numbers are those of `sys/simplelock.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[repr(u32)]
+pub enum Kind {
+    /// The thread that holds it locks it again: it would wait for itself.
+    LockedTwice = 1,
+    /// The same, in a signal handler that interrupted the holder.
+    InSignalHandler = 2,
+    /// Another thread holds what this one unlocks.
+    NotHolder = 3,
+    /// Nobody holds what is unlocked.
+    NotLocked = 4,
+    /// The thread that held it has ended.
+    HolderEnded = 5,
+    /// A thread of the parent held it when this process was forked: nobody here can give it up.
+    HeldAcrossFork = 6,
+}
+
+/// Who holds the lock of a fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder {
+    /// The thread's number in the system.
+    pub thread: u32,
+    /// Its process's.
+    pub process: u32,
+    /// Where it took the lock.
+    pub place: Place,
+}
+
+/// A fault that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// What is wrong.
+    pub kind: Kind,
+    /// Address of the lock.
+    pub lock: usize,
+    /// The call that found it.
+    pub place: Place,
+    /// The thread that made this call.
+    pub thread: u32,
+    /// The holder; None for [`Kind::NotLocked`].
+    pub holder: Option<Holder>,
+    /// Of [`Kind::InSignalHandler`]: the signal, where it is known.
+    pub signal: Option<u32>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { lock, place, thread, .. } = self;
+        write!(f, "simple lock {lock:#x}: ")?;
+        let Some(Holder { thread: holder, process, place: since }) = &self.holder else {
+            return write!(f, "unlocked by thread {thread} at {place}, but nobody holds it");
+        };
+        match self.kind {
+            Kind::LockedTwice => {
+                write!(f, "locked twice by thread {thread}: at {place}; it holds it since {since}")
+            }
+            Kind::InSignalHandler => {
+                write!(f, "locked in a signal handler")?;
+                if let Some(signal) = self.signal {
+                    write!(f, " (of signal {signal})")?;
+                }
+                write!(f, " at {place}, which interrupted thread {thread}; that holds it since {since}")
+            }
+            Kind::NotHolder => write!(
+                f,
+                "unlocked by thread {thread} at {place}, which does not hold it; thread {holder} does, since {since}"
+            ),
+            Kind::NotLocked => write!(f, "unlocked by thread {thread} at {place}, but nobody holds it"),
+            Kind::HolderEnded => write!(
+                f,
+                "waited for by thread {thread} at {place}, but its holder, thread {holder}, has ended; that took it at {since}"
+            ),
+            Kind::HeldAcrossFork => write!(
+                f,
+                "wanted by thread {thread} at {place}, but thread {holder} of process {process} held it when this one was \
+                 forked; that took it at {since}"
+            ),
+        }
+    }
+}
+
+fn address(lock: &SimpleLock) -> usize {
+    core::ptr::from_ref(lock).addr()
+}
+
+fn fault(
+    kind: Kind,
+    lock: usize,
+    place: Place,
+    this: &Who,
+    held: Option<Held>,
+    signal: Option<u32>,
+) -> Fault {
+    let holder =
+        held.map(|held| Holder { thread: held.by.thread, process: held.by.process, place: held.place });
+    Fault { kind, lock, place, thread: this.thread, holder, signal }
+}
+
+/// Waits for the lock.
+///
+/// # Errors
+/// The fault for which it would wait for ever.
+pub fn lock(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
+    lock_until(lock, u64::MAX, place).map(|_| ())
+}
+
+/// Waits for the lock until a time of the monotonic clock, in nanoseconds. False when that has come.
+///
+/// # Errors
+/// The fault for which it would wait in vain.
+pub fn lock_until(lock: &SimpleLock, deadline: u64, place: Place) -> Result<bool, Fault> {
+    if !lock.try_lock() {
+        loop {
+            can_be_waited_for(lock, place)?;
+            let now = processor::now();
+            if lock.lock_until(deadline.min(now.saturating_add(LOOK_NS))) {
+                break;
+            }
+            if processor::now() >= deadline {
+                return Ok(false);
+            }
+        }
+    }
+    holders::note(address(lock), place);
+    Ok(true)
+}
+
+/// Takes the lock if it is free: neither held nor reserved. That its caller holds it is no fault.
+#[must_use]
+pub fn try_lock(lock: &SimpleLock, place: Place) -> bool {
+    let got = lock.try_lock();
+    if got {
+        holders::note(address(lock), place);
+    }
+    got
+}
+
+/// Gives the lock up.
+///
+/// # Errors
+/// The fault because of which nothing was done.
+///
+/// # Safety
+/// The caller took the lock, or nobody's safety rests on it: a lock of which no holder is known is given up whoever
+/// holds it.
+pub unsafe fn unlock(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
+    let at = address(lock);
+    let held = holders::of(at);
+    if let Some(held) = held {
+        let this = Who::this();
+        if !held.by.is(&this) {
+            let kind = if held.by.process == this.process { Kind::NotHolder } else { Kind::HeldAcrossFork };
+            return Err(fault(kind, at, place, &this, Some(held), None));
+        }
+        if !lock.is_locked() {
+            // Given up by code without the debug form.
+            holders::forget(at);
+            return Err(fault(Kind::NotLocked, at, place, &this, None, None));
+        }
+        // Before the lock is given up: from then on the entry may be another thread's.
+        holders::forget(at);
+    }
+    // SAFETY: the caller's promise.
+    if unsafe { lock.unlock() } {
+        Ok(())
+    } else {
+        Err(fault(Kind::NotLocked, at, place, &Who::this(), None, None))
+    }
+}
+
+/// The lock's memory begins anew: nobody holds it.
+pub fn renew(lock: *const SimpleLock) {
+    holders::forget(lock.addr());
+}
+
+fn can_be_waited_for(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
+    let at = address(lock);
+    // A lock that was given up meanwhile, or by code without the debug form, needs no holder.
+    let Some(held) = holders::of(at).filter(|_| lock.is_locked()) else { return Ok(()) };
+    let this = Who::this();
+    if held.by.is(&this) {
+        let since = holders::held_back() & !held.held_back;
+        let kind = if since == 0 { Kind::LockedTwice } else { Kind::InSignalHandler };
+        let signal = (since.count_ones() == 1).then(|| since.trailing_zeros() + 1);
+        return Err(fault(kind, at, place, &this, Some(held), signal));
+    }
+    if held.by.process != this.process {
+        return Err(fault(Kind::HeldAcrossFork, at, place, &this, Some(held), None));
+    }
+    // It may have given the lock up and ended in good order since we looked: then its entry is gone.
+    let is_still = || holders::of(at).is_some_and(|now| now.by == held.by);
+    if held.by.has_ended() && is_still() {
+        return Err(fault(Kind::HolderEnded, at, place, &this, Some(held), None));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "debug_tests.rs"]
+mod tests;

@@ -1,0 +1,225 @@
+//! What the program may do with the signal that the timers send: anything. It finds it as if nobody used it.
+//!
+//! The C library does the same with two signals that it keeps for itself: nobody can hold them back. But it refuses handlers
+//! for them; here the program's handler wins, and the timers end.
+//!
+//! ```text
+//! handler asked for      the default one: as if there were none of ours
+//! default set            nothing: it would end the program at the next sample, and is what the program finds anyway
+//! ignored, handler set   timers end, then as asked
+//! held back              among nearly all signals: all but ours. By itself or among few: it is meant, timers end
+//! ```
+//!
+//! Invariant: where no samples are asked for, each of these is one comparison, then the C library's function.
+//! Known limits: system calls of the program's own are not seen (the run-time of Go makes them). A signal of a timer that was
+//! under way when the program took it reaches the program's handler. A thread that waits for all signals at once may, on
+//! kernels before 5.9, be told of ours if the tick meets it between its call and its sleep.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, Ordering};
+
+use underbar_ledger::samples::GAVE_WAY;
+
+use crate::next::Next;
+use crate::start::set_errno;
+
+const EINVAL: i32 = 22;
+const ENOSYS: i32 = 38;
+
+/// The signal that timers send; 0: none do. SeqCst, see `timers`.
+static IN_USE: AtomicI32 = AtomicI32::new(0);
+/// The signal for which our handler was set; 0: never. It stays when the timers have ended, since the handler does.
+static HANDLED: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that timers send; 0 where there are none.
+pub(super) fn in_use() -> i32 {
+    IN_USE.load(Ordering::SeqCst)
+}
+
+/// From now on timers send this signal.
+pub(super) fn enter(signal: i32) {
+    HANDLED.store(signal, Ordering::Relaxed);
+    IN_USE.store(signal, Ordering::SeqCst);
+}
+
+/// From now on none do; false where none did.
+pub(super) fn leave() -> bool {
+    IN_USE.swap(0, Ordering::SeqCst) != 0
+}
+
+/// Is this the signal of our timers, in a process that has them? A child of vfork has not, and its memory is its parent's.
+fn is_used(signal: c_int) -> bool {
+    signal != 0 && signal == in_use() && is_own_process()
+}
+
+fn is_own_process() -> bool {
+    super::area::header().is_some_and(|header| {
+        header.process.load(Ordering::Relaxed) == underbar_sys::syscall::getpid().cast_unsigned()
+    })
+}
+
+// ---- the next library's functions ---------------------------------------------------------------------------------
+
+static SIGACTION: Next = Next::new(c"sigaction");
+static SIGNAL: Next = Next::new(c"signal");
+static SYSV_SIGNAL: Next = Next::new(c"sysv_signal");
+static PTHREAD_SIGMASK: Next = Next::new(c"pthread_sigmask");
+static SIGPROCMASK: Next = Next::new(c"sigprocmask");
+
+/// Looks for all of them.
+pub(super) fn find_the_real_ones() {
+    for next in [&SIGACTION, &SIGNAL, &SYSV_SIGNAL, &PTHREAD_SIGMASK, &SIGPROCMASK] {
+        let _ = next.get();
+    }
+}
+
+// ---- handlers -----------------------------------------------------------------------------------------------------
+
+/// `struct sigaction` of C.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Action {
+    handler: usize,
+    rest: [u64; 18],
+}
+
+const NONE: Action = Action { handler: 0, rest: [0; 18] };
+
+/// `sigaction` of POSIX.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+    let Some(next) = SIGACTION.get() else { return fail(ENOSYS) };
+    // SAFETY: the C library's function of that name, whose signature this is.
+    let next: unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int =
+        unsafe { core::mem::transmute(next) };
+    // SAFETY: null, or the caller's structure.
+    let wanted = unsafe { new.as_ref() }.map(|action| action.handler);
+    if is_used(signal) && wanted.is_none_or(|handler| handler == 0) {
+        if !old.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { old.write(NONE) };
+        }
+        return 0;
+    }
+    if is_used(signal) {
+        super::stop(GAVE_WAY);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let result = next(signal, new, old);
+        if result == 0
+            && signal == HANDLED.load(Ordering::Relaxed)
+            && let Some(old) = old.as_mut()
+            && super::handler::is_ours(old.handler)
+        {
+            *old = NONE;
+        }
+        result
+    }
+}
+
+/// `signal` of C, as BSD and the C library have it: the handler stays.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn signal(signal: c_int, handler: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { by_name(&SIGNAL, signal, handler) }
+}
+
+/// `signal` of System V: the handler is used once.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn sysv_signal(signal: c_int, handler: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { by_name(&SYSV_SIGNAL, signal, handler) }
+}
+
+/// # Safety
+/// `next` is a function with the signature of `signal`; else as C's.
+unsafe fn by_name(next: &Next, signal: c_int, handler: usize) -> usize {
+    const ERROR: usize = usize::MAX;
+    let Some(next) = next.get() else {
+        fail(ENOSYS);
+        return ERROR;
+    };
+    if is_used(signal) {
+        if handler == 0 {
+            return 0;
+        }
+        super::stop(GAVE_WAY);
+    }
+    // SAFETY: the caller's promise.
+    let before = unsafe {
+        let next: unsafe extern "C" fn(c_int, usize) -> usize = core::mem::transmute(next);
+        next(signal, handler)
+    };
+    if super::handler::is_ours(before) { 0 } else { before }
+}
+
+// ---- sets ---------------------------------------------------------------------------------------------------------
+
+/// `sigset_t` of C; the kernel knows the first word.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Set([u64; 16]);
+
+/// Calls `then` with the set, without our signal where it is in it by the way.
+///
+/// # Safety
+/// `set` is null or leads to a set.
+unsafe fn without_ours<R>(set: *const Set, then: impl FnOnce(*const Set) -> R) -> R {
+    let signal = in_use();
+    if signal == 0 || set.is_null() {
+        return then(set);
+    }
+    let ours = 1_u64 << (signal - 1);
+    // SAFETY: the caller's promise. Only the word that has our signal is read before it is known to be there.
+    let first = unsafe { set.cast::<u64>().read() };
+    if first & ours == 0 || !is_own_process() {
+        return then(set);
+    }
+    /// Whoever names fewer than this names them one by one.
+    const FEW: u32 = 32;
+    if first.count_ones() < FEW {
+        super::stop(GAVE_WAY);
+        return then(set);
+    }
+    // SAFETY: the caller's promise.
+    let mut own = unsafe { set.read() };
+    own.0[0] &= !ours;
+    then(&raw const own)
+}
+
+/// Defines functions that hold signals back.
+macro_rules! masks {
+    ($($(#[$about:meta])* $name:ident by $next:ident, $missing:expr;)*) => { $(
+        $(#[$about])*
+        ///
+        /// # Safety
+        /// As C's.
+        pub unsafe fn $name(how: c_int, set: *const Set, old: *mut Set) -> c_int {
+            let Some(next) = $next.get() else { return $missing };
+            // SAFETY: the C library's function of that name, whose signature this is; the caller's promise.
+            unsafe {
+                let next: unsafe extern "C" fn(c_int, *const Set, *mut Set) -> c_int = core::mem::transmute(next);
+                without_ours(set, |set| next(how, set, old))
+            }
+        }
+    )* };
+}
+
+masks! {
+    /// `pthread_sigmask` of POSIX.
+    pthread_sigmask by PTHREAD_SIGMASK, EINVAL;
+    /// `sigprocmask` of POSIX.
+    sigprocmask by SIGPROCMASK, fail(ENOSYS);
+}
+
+fn fail(reason: i32) -> c_int {
+    set_errno(reason);
+    -1
+}

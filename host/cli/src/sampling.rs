@@ -1,0 +1,199 @@
+//! Who samples a run of `profile`: the kernel, or timers in the program's threads where the kernel may not.
+//!
+//! ```text
+//! --sampler auto ─> perf ─refused─> timer       perf, timer: that one or nothing
+//!                                     │ the program cannot carry the library, or there is no place for it: nothing
+//! ```
+//!
+//! Invariant: what was chosen, and why, stands in the profile's notes.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+
+use clap::ValueEnum;
+use underbar_launch::{Ended, Failure, Launch, LedgerFile, Library, LibraryError, Reason};
+use underbar_ledger::table::KEYS;
+use underbar_ledger::{LedgerView, samples};
+use underbar_profile::missing::notes;
+use underbar_profile::sampler::Refused;
+use underbar_profile::timer::period_ns;
+use underbar_profile::{By, Sampler, Tally, Timers};
+
+use crate::carried;
+
+/// Who shall sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Choice {
+    /// The kernel; where that is forbidden, timers (the default)
+    Auto,
+    /// The kernel (perf events), on its clock of CPU time
+    Perf,
+    /// A timer of CPU time in each thread, and a signal: needs no rights, but underbar's library in the program
+    Timer,
+}
+
+/// Why nothing samples, so nothing is run.
+#[derive(Debug)]
+pub enum Neither {
+    /// The kernel was asked for, and refuses.
+    Kernel(Refused),
+    /// Timers cannot be had; the kernel was not asked, or refuses, too.
+    Timer(Option<Refused>, NoTimers),
+}
+
+/// Why timers cannot sample.
+#[derive(Debug)]
+pub enum NoTimers {
+    /// The program cannot carry the library.
+    Program(Reason),
+    /// There is no place for the library.
+    Library(LibraryError),
+    /// There is no place for the samples.
+    Ledger(io::Error),
+}
+
+impl std::fmt::Display for Neither {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Neither::Kernel(refused) => write!(f, "{refused}; --sampler timer needs no such rights"),
+            Neither::Timer(refused, why) => {
+                if let Some(refused) = refused {
+                    write!(f, "{refused}; and ")?;
+                }
+                write!(f, "timers in its threads cannot sample it, for ")?;
+                match why {
+                    NoTimers::Program(reason) => {
+                        write!(f, "the program cannot carry the library that has them: {}", reason.texts().1)
+                    }
+                    NoTimers::Library(error) => {
+                        write!(f, "the library that has them found no place: {error}")
+                    }
+                    NoTimers::Ledger(error) => write!(f, "the samples found no place: {error}"),
+                }
+            }
+        }
+    }
+}
+
+/// Samples of one run.
+pub enum Sampling {
+    /// By the kernel.
+    Kernel(Sampler),
+    /// By timers.
+    Timers(ByTimers),
+}
+
+/// What timers need.
+pub struct ByTimers {
+    timers: Timers,
+    library: Library,
+    ledger: LedgerFile,
+    rate: u32,
+    refused: Option<Refused>,
+}
+
+/// What was sampled, by whom, and what is to be known of it.
+pub struct Sampled {
+    /// The samples.
+    pub tally: Tally,
+    /// Who took them.
+    pub by: By,
+    /// See [`underbar_profile::Facts`].
+    pub notes: Vec<String>,
+}
+
+impl Sampling {
+    /// Begins to sample what this process starts next, so many times in a second of CPU time.
+    ///
+    /// # Errors
+    /// Where neither can.
+    pub fn begin(choice: Choice, rate: u32, program: &OsString) -> Result<Sampling, Neither> {
+        let refused = match choice {
+            Choice::Timer => None,
+            Choice::Auto | Choice::Perf => match Sampler::begin(rate) {
+                Ok(sampler) => return Ok(Sampling::Kernel(sampler)),
+                Err(refused) if choice == Choice::Perf => return Err(Neither::Kernel(refused)),
+                Err(refused) => Some(refused),
+            },
+        };
+        match ready(program) {
+            Ok((library, ledger)) => {
+                let timers = Timers::new();
+                Ok(Sampling::Timers(ByTimers { timers, library, ledger, rate, refused }))
+            }
+            Err(why) => Err(Neither::Timer(refused, why)),
+        }
+    }
+
+    /// Runs the program to its end, and looks at its samples meanwhile.
+    ///
+    /// # Errors
+    /// Where it could not be started.
+    pub fn run(&mut self, program: &OsString, arguments: &[OsString]) -> Result<Ended, Failure> {
+        match self {
+            Sampling::Kernel(sampler) => {
+                launch(program, arguments, None, Vec::new()).run_watched(&mut || sampler.look())
+            }
+            Sampling::Timers(ByTimers { timers, library, ledger, rate, .. }) => {
+                let period = (samples::VARIABLE.into(), period_ns(*rate).to_string().into());
+                let mut variables = vec![ledger.variable(), period];
+                // Nobody reads what locks would be accounted; but what the user has set stays.
+                if env::var_os("UNDERBAR_OPTS").is_none() {
+                    variables.push(("UNDERBAR_OPTS".into(), "LOCK(OFF)".into()));
+                }
+                launch(program, arguments, Some(library), variables)
+                    .run_watched(&mut || timers.look(ledger.sample_areas()))
+            }
+        }
+    }
+
+    /// The program has ended.
+    pub fn end(self) -> Sampled {
+        match self {
+            Sampling::Kernel(sampler) => Sampled { tally: sampler.end(), by: By::Perf, notes: Vec::new() },
+            Sampling::Timers(by) => {
+                // First the ledger: who comes later is in neither.
+                let (carried, unfollowed) = programs(&by.ledger.read().unwrap_or_default());
+                let (tally, missing) = by.timers.end(by.ledger.sample_areas(), carried);
+                let notes = notes(by.rate, by.refused.as_ref(), &missing, &unfollowed);
+                Sampled { tally, by: By::Timer, notes }
+            }
+        }
+    }
+}
+
+fn launch<'a>(
+    program: &OsString,
+    arguments: &[OsString],
+    library: Option<&'a Library>,
+    variables: Vec<(OsString, OsString)>,
+) -> Launch<'a> {
+    Launch {
+        program: program.clone(),
+        arguments: arguments.to_vec(),
+        library,
+        variables,
+        follow: true,
+        streams: [None; 3],
+    }
+}
+
+/// What timers need, where this program can carry them.
+fn ready(program: &OsString) -> Result<(Library, LedgerFile), NoTimers> {
+    let library = carried::library(true).map_err(NoTimers::Library)?;
+    if let Some(reason) = launch(program, &[], Some(&library), Vec::new()).not_carried() {
+        return Err(NoTimers::Program(reason));
+    }
+    let ledger = LedgerFile::create(b"").map_err(NoTimers::Ledger)?;
+    Ok((library, ledger))
+}
+
+/// How many programs carried the library; and how many were started without it, and why.
+fn programs(ledger: &[u8]) -> (u64, Vec<(u64, &'static str)>) {
+    let Ok(view) = LedgerView::new(ledger) else { return (0, Vec::new()) };
+    let carried = view.slots().map(|slot| u64::from(slot.processes())).sum();
+    let reasons =
+        KEYS.into_iter().filter_map(|key| Some((key, key.entry().label.strip_prefix("not followed: ")?)));
+    (carried, reasons.map(|(key, why)| (view.slots().map(|slot| slot.get(key)).sum(), why)).collect())
+}

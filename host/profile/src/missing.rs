@@ -1,0 +1,103 @@
+//! What is to be known of samples that timers took: why timers, what they cannot see, and what was missed.
+//!
+//! Invariant: of what was not sampled, all that is known is said, with its number.
+//! Not here: the samples (`timer`).
+
+use underbar_report::units::counted;
+use underbar_sys::syscall::tick_nanoseconds;
+
+use crate::sampler::Refused;
+
+/// So many samples a second of a thread's CPU time this kernel's timers give at most; None where it does not say.
+#[must_use]
+pub fn most_rate() -> Option<u64> {
+    Some(1_000_000_000_u64.div_ceil(tick_nanoseconds())).filter(|_| tick_nanoseconds() > 0)
+}
+
+/// Why samples are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Processes that took the signal for themselves; and the signal.
+    pub gave_way: (u64, u32),
+    /// Processes that forbade themselves system calls.
+    pub locked_in: u64,
+    /// Processes in which there was no signal to be had.
+    pub refused: u64,
+    /// Threads for which there was no timer.
+    pub untimed: u64,
+    /// Processes, one for each program that they were, that carried the library and had no area.
+    pub placeless: u64,
+}
+
+/// What is to be known of samples that timers took. `refused`: why the kernel's own sampling was not taken; None where
+/// timers were asked for. `unfollowed`: programs that were started without the library, and why, in words.
+#[must_use]
+pub fn notes(
+    rate: u32,
+    refused: Option<&Refused>,
+    missing: &Missing,
+    unfollowed: &[(u64, &str)],
+) -> Vec<String> {
+    let mut notes = vec![match refused {
+        Some(refused) => format!("sampled by a timer in each thread: {refused}"),
+        None => "sampled by a timer in each thread, as asked for".to_owned(),
+    }];
+    if let Some(most) = most_rate().filter(|most| u64::from(rate) > *most) {
+        notes.push(format!(
+            "{rate} samples a second were asked for; by its tick this kernel gives a thread {most}"
+        ));
+    }
+    notes.push(
+        "time in the kernel lies behind the system call; storage was served by underbar's library, as by `run`".to_owned(),
+    );
+    let processes = |count| counted(count, "process", "processes");
+    let mut add = |count: u64, what: String| {
+        if count > 0 {
+            notes.push(format!("not sampled: {what}"));
+        }
+    };
+    for (count, why) in unfollowed {
+        add(*count, format!("{}: {why}", counted(*count, "started program", "started programs")));
+    }
+    let (gave_way, signal) = missing.gave_way;
+    add(gave_way, format!("{} after taking signal {signal}, the timers'", processes(gave_way)));
+    add(missing.locked_in, format!("{} after forbidding system calls", processes(missing.locked_in)));
+    add(missing.refused, format!("{} with every signal in use", processes(missing.refused)));
+    add(
+        missing.placeless,
+        format!(
+            "{} made by other means than fork, or without room for samples",
+            processes(missing.placeless)
+        ),
+    );
+    add(
+        missing.untimed,
+        format!("{} for which there was no timer", counted(missing.untimed, "thread", "threads")),
+    );
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_and_nothing_else() {
+        let all = notes(1, None, &Missing::default(), &[(0, "statically linked")]);
+        assert!(all.len() == 2 && all[0].ends_with("as asked for"), "{all:?}");
+        let missing = Missing { gave_way: (2, 57), locked_in: 3, refused: 4, untimed: 5, placeless: 7 };
+        let all = notes(20_000, Some(&Refused::Filtered), &missing, &[(6, "statically linked")]).join("\n");
+        for words in [
+            "a filter of system calls",
+            "20000 samples a second were asked for",
+            "2 processes after taking signal 57",
+            "3 processes after forbidding",
+            "4 processes with every signal",
+            "5 threads",
+            "7 processes made by other means",
+            "6 started programs: statically linked",
+        ] {
+            assert!(all.contains(words), "{words}: {all}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The simple locks under Miri, which interprets them and sees what no machine shows: undefined behaviour, data races, loads
+//! of old values that the memory model permits, threads that nobody wakes.
+//!
+//! Miri belongs to nightly compilers (`rustup +nightly component add miri rust-src`). Where it is not installed this is said
+//! in capitals, here and in the last line, as for advisories; it fails nobody.
+//!
+//! Not here: every order of events, which the models try (`test`). Miri tries one for each seed.
+
+use crate::steps::{Sum, command, on_path, root, step, succeeds, target};
+
+/// What is interpreted: a package, and flags for it. Their tests ask for three threads there, and few rounds.
+const INTERPRETED: [(&str, &[&str]); 2] = [("underbar-lock", &[]), ("underbar", &["--no-default-features"])];
+
+/// As many orders of events.
+const SEEDS: &str = "-Zmiri-many-seeds=0..8";
+
+/// Interprets all of them, where that can be done.
+pub fn check(sum: &mut Sum) {
+    if !is_there() {
+        sum.not_checked(
+            "the locks under Miri; it is not installed (rustup +nightly component add miri rust-src)",
+        );
+        return;
+    }
+    for (package, flags) in INTERPRETED {
+        let name = format!("Miri: {package}");
+        let mut run =
+            command("rustup", &["run", "nightly", "cargo", "miri", "test", "--lib", "--package", package]);
+        run.args(flags).env("MIRIFLAGS", SEEDS).env("CARGO_TARGET_DIR", root().join(target()).join("miri"));
+        // What Cargo told this process of its own compiler is not for that one.
+        for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTFLAGS"] {
+            run.env_remove(variable);
+        }
+        sum.check(&name, step(&name, || succeeds(&mut run)));
+    }
+}
+
+fn is_there() -> bool {
+    if on_path("rustup").is_none() {
+        return false;
+    }
+    let mut asked = command("rustup", &["run", "nightly", "cargo", "miri", "--version"]);
+    asked.env_remove("RUSTUP_TOOLCHAIN").stderr(std::process::Stdio::null());
+    succeeds(&mut asked)
+}
