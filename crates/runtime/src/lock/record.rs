@@ -20,7 +20,7 @@ use underbar_ledger::locks::{
 use underbar_lock::waiting::now;
 use underbar_sys::syscall::Timespec;
 
-use super::{area, holder, order};
+use super::{area, holder, one, order};
 use crate::ledger;
 
 /// After that long a wait is worth a look at what the holder does.
@@ -48,6 +48,11 @@ pub fn waited(lock: usize, sort: Sort, caller: usize) -> Option<Found> {
     find(area, lock, Some((sort, caller)))
 }
 
+/// The record of a lock that somebody waited for before.
+pub fn known(lock: usize) -> Option<Found> {
+    find(area::existing()?, lock, None)
+}
+
 fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option<Found> {
     let start = ((lock >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> 56) % LOCKS;
     for probe in 0..PROBES {
@@ -64,6 +69,7 @@ fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option
                     record.state.store(READY, Ordering::Release);
                     area::module_of(area, lock);
                     area::module_of(area, caller);
+                    one::look(area, record);
                     ledger::add(Key::LockLocks, 1);
                     return Some(Found { record, place, area });
                 }
@@ -293,7 +299,7 @@ pub fn has_woken(found: Option<Found>) {
 /// A thread gave the lock at this address up while others waited. The lock's memory may be gone. The place is to blame for
 /// what those who wait have waited since it was given up last.
 pub fn given_up(lock: usize, caller: usize, thread: u32) -> Option<Found> {
-    let found = area::existing().and_then(|area| find(area, lock, None))?;
+    let found = known(lock)?;
     let Found { record, place, area } = found;
     let waiting = record.waiting.load(Ordering::Relaxed);
     if waiting == 0 {
