@@ -31,7 +31,10 @@ use super::say;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How long a policy is in force before its epoch begins, as a part of the epoch: who waited before waits no more.
 const SETTLES: u32 = 5;
-/// Between these an epoch lies where the user does not say how long it is: some runs should hold two rounds.
+/// Where the user does not say how long an epoch is, it is such that a run has room for about so many rounds, and lies
+/// between these: rounds close to each other in time are most alike, and the first of a run may be cut off at its end.
+const ROUNDS_OF_A_RUN: usize = 6;
+/// See above.
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(250);
 /// The most runs.
@@ -75,8 +78,8 @@ impl<'p> Live<'p> {
         let policies = wanted.policies();
         let arms: Vec<_> = policies.iter().map(|policy| policy.arm).collect();
         let plan = Plan::new(&arms, rounds, seed).map_err(|error| error.to_string())?;
-        let two_rounds = u32::try_from(2 * arms.len()).unwrap_or(u32::MAX);
-        let epoch = epoch.unwrap_or((runs_for / two_rounds * 2 / 3).clamp(SHORTEST, LONGEST));
+        let epochs_of_a_run = u32::try_from(ROUNDS_OF_A_RUN * arms.len()).unwrap_or(u32::MAX);
+        let epoch = epoch.unwrap_or((runs_for / epochs_of_a_run).clamp(SHORTEST, LONGEST));
         let patience = runs_for * 2 + Duration::from_secs(5);
         Ok(Live {
             wanted,
