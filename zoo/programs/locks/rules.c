@@ -9,7 +9,8 @@
    rules turns      two threads give it to each other
    rules short      it is held for a moment by two threads at a time
    rules adaptive   an adaptive mutex is held for long
-   rules hot N      four threads take it N times each, and work outside of it, too */
+   rules hot N      four threads take it N times each, and work outside of it, too
+   rules steady N   three threads take it N times each, and sleep for a moment while they hold it: somebody always waits */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -80,7 +81,8 @@ static void *waits_once(void *lock) {
 
 static void *reads_a_page(void *page) {
     until_wanted(shared);
-    struct timespec longer = {0, 5 * MILLISECOND};
+    // Who waits looks after one millisecond, and after ten.
+    struct timespec longer = {0, 15 * MILLISECOND};
     nanosleep(&longer, NULL);
     if (read(ends[0], page, 4096) != 4096) exit(4);
     return NULL;
@@ -133,40 +135,62 @@ static void on_one_processor(void) {
     if (sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_BATCH, &none)) exit(9);
 }
 
+enum { SHORT = 20, OFTEN = 300 };
+
+static int by_length(const void *one, const void *other) {
+    long a = *(const long *)one, b = *(const long *)other;
+    return (a > b) - (a < b);
+}
+
 static void *waits_now_and_then(void *lock) {
-    long longest = 0;
-    for (int round = 0; round < 21; round++) {
+    long took[SHORT];
+    for (int round = 0; round < SHORT; round++) {
         while (wants != round + 1) a_moment();
         long before = now();
         pthread_mutex_lock(lock);
-        long took = now() - before;
-        if (round < 20 && took > longest) longest = took;
-        waited = longest;
+        took[round] = now() - before;
         has = round + 1;
+        pthread_mutex_unlock(lock);
+    }
+    qsort(took, SHORT, sizeof *took, by_length);
+    waited = took[SHORT / 2];
+    while (wants != SHORT + 1) a_moment();
+    // Should it ever get it between, it comes again.
+    while (!is_over) {
+        pthread_mutex_lock(lock);
+        has++;
         pthread_mutex_unlock(lock);
     }
     return NULL;
 }
 
-/* Twenty short waits, and one that is twenty times as long as the longest of them. */
+/* Twenty short waits, and one that is thirty times as long as most of them. */
 static void again(void) {
     on_one_processor();
     pthread_mutex_lock(&hot);
     pthread_t waiter = begin(waits_now_and_then, &hot);
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < SHORT; round++) {
         wants = round + 1;
         until_wanted(&hot);
         pthread_mutex_unlock(&hot);
         while (has != round + 1) a_moment();
         pthread_mutex_lock(&hot);
     }
-    wants = 21;
-    long from = now(), least = 20 * waited > 20 * MILLISECOND ? 20 * waited : 20 * MILLISECOND;
-    for (int times = 0; times < 300 || now() - from < least; times++) {
+    while (!waited) a_moment();
+    long least = waited * 30 > 5 * MILLISECOND ? waited * 30 : 5 * MILLISECOND;
+    wants = SHORT + 1;
+    long from = now();
+    int had = has;
+    for (int times = 0; times < OFTEN || now() - from < least; times++) {
         until_wanted(&hot);
         pthread_mutex_unlock(&hot);
         pthread_mutex_lock(&hot);
+        if (has != had) {
+            from = now();
+            had = has;
+        }
     }
+    is_over = 1;
     pthread_mutex_unlock(&hot);
     pthread_join(waiter, NULL);
 }
@@ -175,25 +199,40 @@ static void again(void) {
 
 struct side {
     int me;
+    atomic_int thread, comes;
+    struct side *other;
 };
 
-static void *gives_and_takes(void *which) {
-    int me = ((struct side *)which)->me;
+/* Whether a thread sleeps for a mutex: the word does not tell, as who slept for it leaves a 2. */
+static int sleeps(int thread) {
+    char path[64], text[8] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0) exit(10);
+    close(fd);
+    return !strncmp(text, "202 ", 4);
+}
+
+static void *gives_and_takes(void *with) {
+    struct side *side = with;
+    side->thread = gettid();
     for (int turn = 1;; turn++) {
+        side->comes = 1;
         timed_lock(&hot);
-        has = me;
+        side->comes = 0;
+        has = side->me;
         if (turn > 200 && waited > 50 * MILLISECOND) is_over = 1;
         if (is_over) break;
-        until_wanted(&hot);
+        while (!side->other->comes || !sleeps(side->other->thread)) a_moment();
         pthread_mutex_unlock(&hot);
-        while (has == me) a_moment();
+        while (has == side->me) a_moment();
     }
     pthread_mutex_unlock(&hot);
     return NULL;
 }
 
 static void turns(void) {
-    struct side sides[2] = {{1}, {2}};
+    static struct side sides[2] = {{.me = 1, .other = sides + 1}, {.me = 2, .other = sides}};
     pthread_t one = begin(gives_and_takes, &sides[0]), two = begin(gives_and_takes, &sides[1]);
     pthread_join(one, NULL);
     pthread_join(two, NULL);
@@ -223,6 +262,18 @@ static void *takes_often(void *times) {
         for (int work = 0; work < 100; work++) own = own * 6364136223846793005 + 1442695040888963407;
     }
     return (void *)(own | 1);
+}
+
+/* ---- steady ---- */
+
+static void *sleeps_with_it(void *times) {
+    for (long left = *(long *)times; left > 0; left--) {
+        pthread_mutex_lock(&hot);
+        a_moment();
+        sum++;
+        pthread_mutex_unlock(&hot);
+    }
+    return NULL;
 }
 
 int main(int words, char **argv) {
@@ -258,6 +309,12 @@ int main(int words, char **argv) {
         pthread_t threads[4];
         for (int number = 0; number < 4; number++) threads[number] = begin(takes_often, &times);
         for (int number = 0; number < 4; number++) pthread_join(threads[number], NULL);
+        printf("%lu\n", sum);
+    } else if (!strcmp(what, "steady") && words > 2) {
+        long times = atol(argv[2]);
+        pthread_t threads[3];
+        for (int number = 0; number < 3; number++) threads[number] = begin(sleeps_with_it, &times);
+        for (int number = 0; number < 3; number++) pthread_join(threads[number], NULL);
         printf("%lu\n", sum);
     } else {
         return 2;

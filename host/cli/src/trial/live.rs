@@ -170,7 +170,7 @@ impl<'l, 'p> Watch<'l, 'p> {
                 State::Looking => self.look(now),
                 State::Settling(place) => match place.found.see(&self.ledger) {
                     Some(seen) => {
-                        self.due = now + self.live.epoch;
+                        self.due = Instant::now() + self.live.epoch;
                         State::Measuring(place, seen)
                     }
                     None => self.cut_short(),
