@@ -27,7 +27,14 @@ struct Says {
 }
 
 const SAYS: [Says; 14] = [
-    says("lock-holder-blocks", "COUNT", "blocks", Kind::Change, None, "hot (locks-rules) blocks in write while"),
+    says(
+        "lock-holder-blocks",
+        "COUNT",
+        "blocks",
+        Kind::Change,
+        None,
+        "hot (locks-rules) blocks in write while",
+    ),
     says("lock-holder-blocks", "SIMPLE", "blocks", Kind::Change, None, "given up at hold"),
     says("lock-holder-blocks", "COUNT", "computes", Kind::NoChange, None, "% of the wait."),
     says("lock-holder-blocks", "SIMPLE", "computes", Kind::NoChange, None, "% of the wait."),
@@ -36,10 +43,24 @@ const SAYS: [Says; 14] = [
     says("lock-same-line", "COUNT", "far", Kind::NoChange, None, "lie in lines of their own"),
     says("lock-starves", "COUNT", "again", Kind::Change, Some("LOCK(SIMPLE)"), "again and again"),
     says("lock-starves", "SIMPLE", "again", Kind::Change, None, "Take it once for several operations."),
-    says("lock-starves", "COUNT", "turns", Kind::NoChange, None, "by the thread that did so the time before."),
+    says(
+        "lock-starves",
+        "COUNT",
+        "turns",
+        Kind::NoChange,
+        None,
+        "by the thread that did so the time before.",
+    ),
     says("lock-spin-pays", "COUNT", "short", Kind::Change, Some("LOCK(SIMPLE)"), "looking again would pay"),
     says("lock-spin-pays", "SIMPLE", "short", Kind::NoChange, None, "spinning pays"),
-    says("lock-spin-does-not-pay", "COUNT", "adaptive", Kind::Change, Some("LOCK(SIMPLE)"), "the C library looks"),
+    says(
+        "lock-spin-does-not-pay",
+        "COUNT",
+        "adaptive",
+        Kind::Change,
+        Some("LOCK(SIMPLE)"),
+        "the C library looks",
+    ),
     says("lock-spin-does-not-pay", "SIMPLE", "adaptive", Kind::NoChange, None, "looking again took"),
 ];
 
@@ -67,7 +88,8 @@ impl Says {
         assert_eq!((code(ran.status), ran.output.as_str()), (0, "done\n"), "{rule}, {mode}, {case}: {ran:?}");
         let advice = left(Command::new(underbar()).args(["advise", "--json", "report"]).current_dir(&folder));
         let advice: Value = serde_json::from_str(&advice.output).expect("JSON");
-        let said = advice["suggestions"].as_array().expect("a list").iter().find(|said| said["rule"] == *rule);
+        let said =
+            advice["suggestions"].as_array().expect("a list").iter().find(|said| said["rule"] == *rule);
         let Some(said) = said else { return Err(format!("{rule} says nothing of {case}: {advice}")) };
         let is_it = said["kind"] == json!(self.kind)
             && said["option"].as_str() == self.option
@@ -116,6 +138,49 @@ fn spinning_pays_where_a_lock_is_held_for_a_moment() {
 #[test]
 fn spinning_does_not_pay_where_it_is_held_for_long() {
     check("lock-spin-does-not-pay");
+}
+
+fn tuned(name: &str, flags: &[&str], case: &str) -> (Value, bool) {
+    let folder = scratch(name);
+    let program = compiled("locks/rules", "locks-rules", &["-pthread"]);
+    let mut tune = Command::new(underbar());
+    tune.args(["tune", "--json", "-q", "--runs", "8"]).args(flags).arg("--").arg(program).arg(case);
+    let tune = tune.current_dir(&folder).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+    let tuned = left(tune);
+    assert_eq!(code(tuned.status), 0, "{tuned:?}");
+    (serde_json::from_str(&tuned.output).expect("JSON"), folder.join("underbar.opts").exists())
+}
+
+#[test]
+fn a_suggestion_about_locks_is_tried_in_runs_and_judged() {
+    let (mut all, mut is_written) = tuned("lock-tuned", &[], "again");
+    if all["tried"][0].is_null() {
+        // Once in a while the threads do not wait as they should.
+        (all, is_written) = tuned("lock-tuned", &[], "again");
+    }
+    let tried = &all["tried"][0];
+    assert_eq!(tried["options"], "[locks-rules]\nLOCK(SIMPLE)", "{}", all["suggestions"]);
+    let verdict = &tried["verdict"];
+    assert_eq!(verdict["runs"]["rounds"].as_array().map(Vec::len), Some(8), "{verdict}");
+    assert_eq!(verdict["tuned_plain"]["output"]["equal"]["runs"], 16, "{verdict}");
+    let is_confirmed = all["confirmed"]["confirmation"] == "confirmed";
+    assert_eq!((&all["kept"], is_written), (&is_confirmed.into(), is_confirmed), "only what was kept twice");
+}
+
+#[test]
+fn a_way_of_waiting_that_changes_nothing_is_not_kept() {
+    // Page faults do not differ by chance, as times do: how threads wait does not touch them.
+    for options in ["LOCK(SIMPLE)", "LOCK(,64,SLEEP)"] {
+        let (all, is_written) = tuned("lock-planted", &["--primary", "faults", "--try", options], "far");
+        let planted = all["tried"].as_array().expect("a list").iter().find(|set| set["options"] == options);
+        let outcome =
+            &planted.unwrap_or_else(|| panic!("{options} was not tried: {all}"))["verdict"]["outcome"];
+        assert!(
+            outcome.as_str().is_some_and(|outcome| outcome.starts_with("not_better")),
+            "{options}: {outcome}"
+        );
+        assert_eq!((&all["kept"], is_written), (&false.into(), false), "{options}");
+    }
 }
 
 #[test]

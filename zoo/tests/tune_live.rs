@@ -44,7 +44,8 @@ fn policies_are_tried_while_the_program_runs_and_it_fares_as_ever() {
     let all = json(&result);
     let live = &all["live"];
     assert_eq!(live["lock"], "hot (locks-rules)", "{live}");
-    let arms: Vec<&Value> = live["policies"].as_array().expect("policies").iter().map(|p| &p["arm"]).collect();
+    let arms: Vec<&Value> =
+        live["policies"].as_array().expect("policies").iter().map(|p| &p["arm"]).collect();
     assert_eq!(arms, ["COUNT", "SIMPLE", "SLEEP"]);
     assert_eq!((&live["output"], &live["fault"]), (&"equal".into(), &Value::Null), "{live}");
     let epochs = epochs(live);
@@ -104,7 +105,9 @@ fn what_cannot_be_tried_is_said() {
     assert_eq!(code(long.status), 1, "{long:?}");
     assert!(long.output.contains("the program ends before a round of 3 epochs is over"), "{}", long.output);
     assert!(long.output.ends_with("kept       as it was, for hot (locks-rules)\n"), "{}", long.output);
-    for wrong in [&["tune", "--lock", "hot"][..], &["tune", "--epochs", "3"], &["tune", "--live", "--runs", "8"]] {
+    for wrong in
+        [&["tune", "--lock", "hot"][..], &["tune", "--epochs", "3"], &["tune", "--live", "--runs", "8"]]
+    {
         assert_eq!(code(underbar_in(&folder, wrong, &["true"]).status), 2, "{wrong:?}");
     }
 }
@@ -141,5 +144,9 @@ fn an_option_for_one_lock_is_obeyed_for_that_one_alone() {
     // By the call that first waited for it.
     let site = apart["first_site"]["offset"].as_u64().expect("a place");
     let (line, apart) = locks(&format!("LOCK(COUNT,{site},SLEEP)"));
-    assert_eq!((&line["policy"], &apart["policy"]), (&3.into(), &3.into()), "both were first waited for there");
+    assert_eq!(
+        (&line["policy"], &apart["policy"]),
+        (&3.into(), &3.into()),
+        "both were first waited for there"
+    );
 }

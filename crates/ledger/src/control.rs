@@ -226,11 +226,8 @@ mod tests {
             control.set(of(lock), policy).expect("room");
         }
         control.set(Target { kind: Kind::LockCounted, process: 7, object: 0 }, 0x1000).expect("room");
-        let all = [
-            (Kind::LockPolicy, 0x1000, 3),
-            (Kind::LockPolicy, 0x2000, 2),
-            (Kind::LockCounted, 0, 0x1000),
-        ];
+        let all =
+            [(Kind::LockPolicy, 0x1000, 3), (Kind::LockPolicy, 0x2000, 2), (Kind::LockCounted, 0, 0x1000)];
         assert_eq!(obeyed(control, 7), all);
         assert_eq!(obeyed(control, 8), []);
     }

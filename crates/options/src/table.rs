@@ -403,7 +403,7 @@ ever. What nobody waits for costs the same under all three. COUNT, underbar's de
 and records who waits for whom, how long, and where. SIMPLE also replaces the waiting: few look, only reading, for a
 moment; the rest sleep. OFF leaves all to the C library and records nothing.
 One mutex may be waited for otherwise, under SLEEP without any look: place is where the variable lies in the program's
-file, or, of a mutex that is no variable, where the call returns to that first waited for it. underbar tune --live tries
+file, or, of a mutex that is no variable, where a call returns to that waited for it. underbar tune --live tries
 which way is best for one mutex and writes the option; a place is that of one build of the program.",
         effect: Honoured,
     },

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! LOCK(,PLACE,HOW)    PLACE == address of the variable - where the program was loaded
-//!                  or PLACE == return address of the call that first waited - where the program was loaded
+//!                  or PLACE == return address of a call that waited for it - where the program was loaded
 //! ```
 //!
-//! Code and data of a file lie at different places, so one number tells both. Several mutexes that were first waited for at
-//! one call are all meant.
-//! Invariant: read when a mutex gets its record, once; nothing here is on the way of who finds it free.
+//! Code and data of a file lie at different places, so one number tells both. Several mutexes that were waited for at one
+//! call are all meant.
+//! Invariant: looked at when a mutex gets its record, and when it is waited for at a place that is new; nothing here is on the way of who finds it free.
 //! Known limit: before glibc 2.35 the loader does not say where the program is, and none is meant.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -24,26 +24,31 @@ pub fn configure(place: u64, policy: u32) {
     PLACE.store(place, Ordering::Relaxed);
 }
 
-/// A mutex has got its record, and its modules are known: is it meant?
+/// A mutex has got its record, or is waited for at another place, and its modules are known: is it meant?
 pub fn look(area: &Area, record: &LockRecord) {
     let place = PLACE.load(Ordering::Relaxed);
-    if place != 0 && is_at(area, record, place) {
+    // What the host sets while the program runs stays.
+    let is_unset = record.policy.load(Ordering::Relaxed) == POLICY_AS_OPTION;
+    if place != 0 && is_unset && is_at(area, record, place) {
         record.policy.store(POLICY.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
 fn is_at(area: &Area, record: &LockRecord, place: u64) -> bool {
-    let [address, site] =
-        [&record.address, &record.first_site].map(|address| address.load(Ordering::Relaxed));
+    let address = record.address.load(Ordering::Relaxed);
+    let sites = || record.waiters.iter().map(|site| &site.address).chain([&record.first_site]);
     area.modules.iter().take_while(|module| module.end.load(Ordering::Acquire) != 0).any(|module| {
         let (start, end) = (module.start.load(Ordering::Relaxed), module.end.load(Ordering::Relaxed));
         let base = module.base.load(Ordering::Relaxed);
         // The program itself has no path. The call stands before where it returns to.
         let is_the_program = module.path[0].load(Ordering::Relaxed) == 0 && base != u64::MAX;
-        let is_here = |address: u64, within: u64| {
-            (start..end).contains(&within) && address.wrapping_sub(base) == place
+        let is_here =
+            |address: u64, within: u64| (start..end).contains(&within) && address.wrapping_sub(base) == place;
+        let waited_here = |site: &AtomicU64| {
+            let site = site.load(Ordering::Relaxed);
+            is_here(site, site.wrapping_sub(1))
         };
-        is_the_program && (is_here(address, address) || is_here(site, site.wrapping_sub(1)))
+        is_the_program && (is_here(address, address) || sites().any(waited_here))
     })
 }
 
@@ -73,6 +78,8 @@ mod tests {
         };
         assert!(is(0x9040, 0x5111, 0x40), "the variable");
         assert!(is(0x7777, 0x9111, 0x111), "the call");
+        area.locks[0].waiters[3].address.store(0x9222, Ordering::Relaxed);
+        assert!(is(0x7777, 0x5111, 0x222), "another call");
         assert!(is(0x7777, 0xa000, 0x1000), "a call at the very end");
         assert!(!is(0x5040, 0x5111, 0x40), "a place in another file");
         assert!(!is(0x9041, 0x5111, 0x40));

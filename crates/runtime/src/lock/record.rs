@@ -245,7 +245,9 @@ pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
     let interval = (sums.ns.max(1).ilog2() as usize).min(INTERVALS - 1);
     let count = &record.histogram[interval];
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    at_site(found.area, &record.waiters, caller, sums.ns);
+    if at_site(found.area, &record.waiters, caller, sums.ns) {
+        one::look(found.area, record);
+    }
 }
 
 /// Adds to a sum that only the lock's holder adds to.
@@ -255,8 +257,9 @@ fn grow(sum: &AtomicU64, amount: u64) {
     }
 }
 
-/// Adds to a place's sums; where there is no room for the place, to none.
-fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) {
+/// Adds to a place's sums; where there is no room for the place, to none. True where the place is new.
+fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) -> bool {
+    let mut is_new = false;
     for site in sites {
         let mut address = site.address.load(Ordering::Relaxed);
         if address == 0 {
@@ -264,6 +267,7 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) 
                 Ok(_) => {
                     area::module_of(area, caller);
                     address = caller as u64;
+                    is_new = true;
                 }
                 Err(now) => address = now,
             }
@@ -271,9 +275,10 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) 
         if address == caller as u64 {
             site.count.fetch_add(1, Ordering::Relaxed);
             site.ns.fetch_add(ns, Ordering::Relaxed);
-            return;
+            return is_new;
         }
     }
+    false
 }
 
 /// A thread begins to wait for a simple lock in its sleep.

@@ -12,6 +12,8 @@
 //! Standard output holds the result; what is said meanwhile, and all messages, go to standard error.
 //! Not here: how a run is made (`trial`), what is suggested (`advise`), what the figures mean (`verdict`).
 
+mod live;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +28,6 @@ use underbar_report::Report;
 use underbar_report::units::{self, counted};
 use underbar_verdict::compare::Question;
 use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
-use underbar_verdict::epochs::Figure;
 use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MAXIMUM_ROUNDS, Plan};
 use underbar_verdict::render::CompareVerdict;
 use underbar_verdict::sample::Sample;
@@ -37,9 +38,8 @@ use crate::layers::Layers;
 use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;
 use crate::shared::Shared;
-use crate::trial::candidate::{Candidate, candidates, lines, may_be_written, write};
-use crate::trial::flags::{Flags, Primary, duration};
-use crate::trial::live::Live;
+use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
+use crate::trial::flags::{Flags, duration};
 use crate::trial::lock::Wanted;
 use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
@@ -195,9 +195,10 @@ impl Tune {
         if self.live {
             let sample = measured.sample;
             drop(measured);
-            return self.live(&task, &default, (&report, &sample), &mut progress, outcome);
+            return self.try_live(&task, &default, (&report, &sample), &mut progress, outcome);
         }
-        let of_locks = |said: &Suggestion| said.area == "LOCK" && matches!(said.kind, Advised::Change | Advised::Lower);
+        let of_locks =
+            |said: &Suggestion| said.area == "LOCK" && matches!(said.kind, Advised::Change | Advised::Lower);
         if outcome.suggestions.iter().any(of_locks) && Wanted::of(&report, None).is_ok() {
             let about = "--live tries ways of waiting for one lock while the program runs";
             self.say(&format!("{:<11}underbar tune {about}\n", "locks"));
@@ -275,51 +276,6 @@ impl Tune {
             text += &format!("{:<11}output not repeatable: two equal runs differ\n", "");
         }
         text
-    }
-
-    /// One lock's policies of waiting, by turns in the running program.
-    fn live(
-        &self,
-        task: &Task<'_>,
-        default: &Layers,
-        (report, sample): (&Report, &Sample),
-        progress: &mut Progress,
-        outcome: &mut Outcome,
-    ) -> Result<(), Stop> {
-        let wanted = Wanted::of(report, self.lock.as_deref()).map_err(Stop::NoLock)?;
-        let rounds = usize::try_from(self.epochs).unwrap_or(DEFAULT_ROUNDS);
-        let runs_for = Duration::from_nanos(sample.elapsed_ns);
-        let mut live = Live::new(wanted, rounds, seed(self.flags.seed), self.epoch, runs_for, progress)
-            .map_err(Stop::NoTime)?;
-        live.announce();
-        outcome.stop = live.run(task, Way::Under(default));
-        let primary = if self.flags.primary == Primary::Elapsed { Figure::Elapsed } else { Figure::Cpu };
-        // Of several loads the output is that of all of them.
-        let output = sample.output.filter(|_| outcome.repeatable && self.flags.load.is_none());
-        let tried = Tried::of(live, primary, output);
-        let mut text = format!("\n{}\n", tried.text());
-        outcome.kept = tried.kept().is_some() && outcome.stop.is_none();
-        if let (true, Some(kept)) = (outcome.kept, tried.kept()) {
-            text += &format!("{:<11}{} for {}\n", "kept", kept.arm, tried.name());
-            match tried.for_next_run() {
-                Some(next) => {
-                    let body = format!("# underbar tune --live\n{}", next.file);
-                    match write(&self.output, &body, self.opts.as_deref()) {
-                        Ok(()) => {
-                            outcome.written = true;
-                            text += &self.written_lines(&next.option, next.note);
-                        }
-                        Err(error) => self.could_not_write(&error),
-                    }
-                }
-                None => text += &format!("{:<11}nothing: no option says this for a lock of a library\n", "written"),
-            }
-        } else {
-            text += &format!("{:<11}as it was, for {}\n", "kept", tried.name());
-        }
-        self.say(&text);
-        outcome.live = Some(tried);
-        Ok(())
     }
 
     fn written_lines(&self, option: &str, note: &str) -> String {

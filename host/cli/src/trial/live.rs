@@ -38,7 +38,9 @@ const ROUNDS_OF_A_RUN: usize = 6;
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(250);
 /// The most runs.
-const RUNS: usize = 40;
+const RUNS: usize = 60;
+/// So many in a row without a whole round: another one would have none, either.
+const BARREN: usize = 3;
 
 /// A trial, over as many runs as it takes.
 pub struct Live<'p> {
@@ -108,6 +110,7 @@ impl<'p> Live<'p> {
     /// Runs the program until the plan is done; again where it ends before. Some is why that was interrupted.
     pub fn run(&mut self, task: &Task<'_>, way: Way<'_>) -> Option<Stop> {
         self.progress.epochs("trying live", self.epochs.plan().runs());
+        let mut barren = 0;
         while self.epochs.next_order().is_some() && self.runs < RUNS {
             let before = self.epochs.rounds();
             let once = match task.while_trying(way, self) {
@@ -120,7 +123,8 @@ impl<'p> Live<'p> {
             self.runs += 1;
             self.outputs.push(once.sample.output);
             self.fault = once.fault;
-            if self.fault.is_some() || self.refused.is_some() || self.epochs.rounds() == before {
+            barren = if self.epochs.rounds() == before { barren + 1 } else { 0 };
+            if self.fault.is_some() || self.refused.is_some() || barren == BARREN {
                 break;
             }
         }
@@ -133,7 +137,7 @@ impl<'p> Live<'p> {
 enum State {
     Looking,
     Settling(Place),
-    Measuring(Place, Seen),
+    Measuring(Place, Box<Seen>),
     Over,
 }
 
@@ -171,7 +175,7 @@ impl<'l, 'p> Watch<'l, 'p> {
                 State::Settling(place) => match place.found.see(&self.ledger) {
                     Some(seen) => {
                         self.due = Instant::now() + self.live.epoch;
-                        State::Measuring(place, seen)
+                        State::Measuring(place, Box::new(seen))
                     }
                     None => self.cut_short(),
                 },

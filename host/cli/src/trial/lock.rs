@@ -1,7 +1,7 @@
 //! The one mutex whose waiting is tried in a running program: which it is, where it is in a process, and what it has seen.
 //!
 //! ```text
-//! report of a run ─> Wanted: the variable's place in its file, or that of the call that first waited
+//! report of a run ─> Wanted: the variable's place in its file, or that of the call that waited longest
 //! lock areas of the next run ─> Found: its address in this process ─ read again and again ─> Seen
 //! ```
 //!
@@ -36,7 +36,11 @@ pub struct Policy {
 /// All there are.
 pub const POLICIES: [Policy; 3] = [
     Policy { arm: Arm::named("COUNT"), number: POLICY_COUNT, words: "the C library waits" },
-    Policy { arm: Arm::named("SIMPLE"), number: POLICY_SIMPLE, words: "few look for a moment, the rest sleep" },
+    Policy {
+        arm: Arm::named("SIMPLE"),
+        number: POLICY_SIMPLE,
+        words: "few look for a moment, the rest sleep",
+    },
     Policy { arm: Arm::named("SLEEP"), number: POLICY_SLEEP, words: "all sleep at once" },
 ];
 
@@ -47,7 +51,7 @@ pub struct Wanted {
     pub name: String,
     /// The program whose process has it.
     pub program: String,
-    /// Where the variable is; where it is none, the call that first waited for it.
+    /// Where the variable is; where it is none, the call that waited longest for it.
     pub place: Place,
     /// Is `place` that of the variable?
     pub is_variable: bool,
@@ -93,13 +97,16 @@ impl Wanted {
         let Some((program, mode, lock)) = found else {
             let names: Vec<String> = all.iter().take(8).map(|(_, _, lock)| lock.name()).collect();
             return Err(match (name, names.as_slice()) {
-                (_, []) => "nobody waited for a mutex that underbar sees: there is nothing to try live".to_owned(),
+                (_, []) => {
+                    "nobody waited for a mutex that underbar sees: there is nothing to try live".to_owned()
+                }
                 (Some(name), names) => format!("nobody waited for {name}, but for {}", names.join(", ")),
                 (None, _) => "no mutex was waited for".to_owned(),
             });
         };
         let is_variable = lock.place.file.is_some();
-        let place = if is_variable { &lock.place } else { &lock.first_site };
+        let site = lock.waiters.first().map_or(&lock.first_site, |site| &site.place);
+        let place = if is_variable { &lock.place } else { site };
         Ok(Wanted {
             name: lock.name(),
             program: program.to_owned(),
@@ -141,12 +148,15 @@ impl Wanted {
         if !matches!(sort, Some(Sort::MutexNormal | Sort::MutexAdaptive)) || record.contended == 0 {
             return false;
         }
-        let (address, within) = if self.is_variable {
-            (record.address, record.address)
-        } else {
-            // The call stands before where it returns to, maybe at the very end of its file.
-            (record.first_site, record.first_site.saturating_sub(1))
-        };
+        if self.is_variable {
+            return self.is_there(area, record.address, record.address);
+        }
+        let sites = record.waiters.iter().map(|site| site.address).chain([record.first_site]);
+        // The call stands before where it returns to, maybe at the very end of its file.
+        sites.into_iter().any(|site| self.is_there(area, site, site.saturating_sub(1)))
+    }
+
+    fn is_there(&self, area: &Area, address: u64, within: u64) -> bool {
         let Some(module) = area.module_of(within) else {
             // The file of a place is not known here (before glibc 2.35): then only its address can tell.
             return self.place.file.is_none() && address == self.place.offset;
@@ -158,7 +168,9 @@ impl Wanted {
 
 /// `hot`, or `hot (driver)`, or what a report calls it.
 fn is_called(lock: &Lock, name: &str) -> bool {
-    lock.name() == name || lock.place.symbol.as_deref() == Some(name) || format!("{:#x}", lock.address) == name
+    lock.name() == name
+        || lock.place.symbol.as_deref() == Some(name)
+        || format!("{:#x}", lock.address) == name
 }
 
 impl Found {
@@ -198,6 +210,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use underbar_report::lock::area::Site;
     use underbar_report::lock::sample::{self, Bytes};
 
     fn named() -> Report {
@@ -216,7 +229,10 @@ mod tests {
             assert_eq!(Wanted::of(&report, Some(name)).as_ref(), Ok(&wanted), "{name}");
         }
         let error = Wanted::of(&report, Some("other")).expect_err("no such mutex");
-        assert_eq!(error, "nobody waited for other, but for audit_lock (driver)", "the other is a simple lock");
+        assert_eq!(
+            error, "nobody waited for other, but for audit_lock (driver)",
+            "the other is a simple lock"
+        );
         let names: Vec<&str> = wanted.policies().iter().map(|policy| policy.arm.name()).collect();
         assert_eq!(names, ["SIMPLE", "COUNT", "SLEEP"], "the one in force first");
         let nothing = Wanted::of(&underbar_report::sample::getfree(), None).expect_err("no locks");
@@ -233,6 +249,32 @@ mod tests {
         let area = Area::read(&bytes.bytes()).expect("an area");
         let is_it: Vec<bool> = area.locks.iter().map(|record| wanted.is_it(&area, record)).collect();
         assert_eq!(is_it, [true, false]);
+    }
+
+    #[test]
+    fn what_is_no_variable_is_found_by_a_call_that_waits_for_it() {
+        let mut report = named();
+        let lock = &mut report.processes[0].locks.as_mut().expect("locks").locks[0];
+        lock.place = Place { offset: 0x5500_0000, ..Place::default() };
+        let wanted = Wanted::of(&report, None).expect("a mutex");
+        assert_eq!(
+            (wanted.place.offset, wanted.is_variable),
+            (0x1120, false),
+            "where it was waited for longest"
+        );
+        let mut bytes = Bytes::new(8, 5, 1);
+        bytes.module(0, 0x7000_0000, 0x10_0000, "");
+        for (number, sites) in [(0, [0x7000_1120, 0]), (1, [0x7000_9999, 0x7000_1120]), (2, [0x7000_9999, 0])]
+        {
+            bytes.lock(number, |lock| {
+                (lock.address, lock.sort, lock.contended) = (0x6000_0000 + number as u64 * 64, 1, 1);
+                lock.first_site = sites[0];
+                lock.waiters = sites.map(|address| Site { address, count: 1, ns: 1 }).to_vec();
+            });
+        }
+        let area = Area::read(&bytes.bytes()).expect("an area");
+        let is_it: Vec<bool> = area.locks.iter().map(|record| wanted.is_it(&area, record)).collect();
+        assert_eq!(is_it, [true, true, false]);
     }
 
     #[test]

@@ -130,7 +130,11 @@ impl Seen<'_> {
     }
 
     /// As [`Process::wait`], and does meanwhile what is to be done.
-    fn wait(&mut self, process: &mut Process<'_>, patience: Option<Duration>) -> Result<Option<Ended>, Failure> {
+    fn wait(
+        &mut self,
+        process: &mut Process<'_>,
+        patience: Option<Duration>,
+    ) -> Result<Option<Ended>, Failure> {
         let begin = Instant::now();
         loop {
             let left = patience.map(|patience| patience.saturating_sub(begin.elapsed()));
@@ -177,12 +181,7 @@ impl Task<'_> {
     }
 
     /// One run, and whether it was stopped for a while.
-    fn attempt(
-        &self,
-        way: Way<'_>,
-        report: bool,
-        live: Option<&mut Live<'_>>,
-    ) -> Result<(Once, bool), Stop> {
+    fn attempt(&self, way: Way<'_>, report: bool, live: Option<&mut Live<'_>>) -> Result<(Once, bool), Stop> {
         let begin = Instant::now();
         self.go_on()?;
         self.around("--setup", self.flags.setup.as_deref())?;

@@ -88,7 +88,7 @@ impl Tried {
             "{:<11}{}: {} of {}, epochs of {}, in {}\n",
             "tried live",
             clean(&self.wanted.name),
-            counted(epochs.rounds() as u64, "round", "rounds"),
+            self.rounds(),
             names.join(", "),
             say::long(self.epoch),
             counted(self.runs as u64, "run", "runs"),
@@ -96,7 +96,10 @@ impl Tried {
         if let Some(reason) = self.why_nothing() {
             return text + &format!("{:<11}{reason}\n", "");
         }
-        text += &format!("{:<11}{:>11}{:>11}{:>11}{:>14}\n", "", "time each", "CPU each", "wait each", "p99 wait");
+        text += &format!(
+            "{:<11}{:>11}{:>11}{:>11}{:>14}\n",
+            "", "time each", "CPU each", "wait each", "p99 wait"
+        );
         for policy in &self.policies {
             let cell = |figure| {
                 let typical = epochs.typical(policy.arm, figure);
@@ -116,7 +119,8 @@ impl Tried {
         for against in &self.trial.against {
             text += &format!("{}\n", self.trial.line(against));
         }
-        text += "each: of the program, for one acquisition of this lock, waited for or not; p99 wait: at most\n";
+        text +=
+            "each: of the program, for one acquisition of this lock, waited for or not; p99 wait: at most\n";
         text += &match self.output {
             Output::Equal(runs) => format!("output equal in {}", counted(runs as u64, "run", "runs")),
             Output::Differs(runs) => {
@@ -133,6 +137,13 @@ impl Tried {
             text += &format!("not kept: the program {fault}\n");
         }
         text
+    }
+
+    /// `15 rounds`, `9 of 15 rounds`.
+    fn rounds(&self) -> String {
+        let (made, planned) = (self.trial.epochs.rounds(), self.trial.epochs.plan().orders().len());
+        let of = if made < planned { format!("{made} of ") } else { String::new() };
+        format!("{of}{}", counted(planned as u64, "round", "rounds"))
     }
 
     fn why_nothing(&self) -> Option<String> {
@@ -154,11 +165,8 @@ impl Tried {
 
     /// As JSON.
     pub fn json(&self) -> Value {
-        let policies: Vec<Value> = self
-            .policies
-            .iter()
-            .map(|policy| json!({"arm": policy.arm, "words": policy.words}))
-            .collect();
+        let policies: Vec<Value> =
+            self.policies.iter().map(|policy| json!({"arm": policy.arm, "words": policy.words})).collect();
         let (output, differ) = match self.output {
             Output::Equal(_) => ("equal", 0),
             Output::Differs(runs) => ("differs", runs),
@@ -187,7 +195,8 @@ impl Tried {
         let (section, option, note) = if self.wanted.is_in_the_program() {
             // A place in a file is that of one build.
             let id = underbar_launch::build_id(Path::new(&self.wanted.program));
-            let section = if id.is_empty() { program.to_owned() } else { format!("build-id:{}", hexadecimal(&id)) };
+            let section =
+                if id.is_empty() { program.to_owned() } else { format!("build-id:{}", hexadecimal(&id)) };
             let note = "for this lock and this build of the program";
             (section, format!("LOCK(,{},{})", self.wanted.place.offset, kept.arm), note)
         } else if kept.number == POLICY_SLEEP {
@@ -210,7 +219,6 @@ impl Tried {
         );
         Some(ForNextRun { file, option, note })
     }
-
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
