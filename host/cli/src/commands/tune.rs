@@ -129,6 +129,8 @@ struct Outcome {
     kept: bool,
     /// Was the file written?
     written: bool,
+    /// Could it not be?
+    unwritten: bool,
     /// Why there were no more runs.
     stop: Option<Stop>,
 }
@@ -167,7 +169,7 @@ impl Tune {
             None if self.require_gain && !outcome.kept => ExitCode::FAILURE,
             None => ExitCode::SUCCESS,
         };
-        if outcome.kept && !outcome.written { ExitCode::from(NO_ANSWER) } else { code }
+        if outcome.unwritten { ExitCode::from(NO_ANSWER) } else { code }
     }
 
     fn tune(&self, shared: &Shared, outcome: &mut Outcome) -> Result<(), Stop> {
@@ -191,12 +193,16 @@ impl Tune {
         outcome.measured = serde_json::to_value(&report).ok();
         progress.clear();
         self.say(&self.measured_lines(&measured.sample, outcome.repeatable));
-        self.say(&lines(&outcome.suggestions, self.risky));
         if self.live {
+            // Nothing else is going to be tried.
+            let of_locks = outcome.suggestions.iter().filter(|said| said.area == "LOCK");
+            let of_locks: Vec<Suggestion> = of_locks.cloned().collect();
+            self.say(&lines(&of_locks, self.risky));
             let sample = measured.sample;
             drop(measured);
             return self.try_live(&task, &default, (&report, &sample), &mut progress, outcome);
         }
+        self.say(&lines(&outcome.suggestions, self.risky));
         let of_locks =
             |said: &Suggestion| said.area == "LOCK" && matches!(said.kind, Advised::Change | Advised::Lower);
         if outcome.suggestions.iter().any(of_locks) && Wanted::of(&report, None).is_ok() {
@@ -290,7 +296,8 @@ impl Tune {
         )
     }
 
-    fn could_not_write(&self, error: &std::io::Error) {
+    fn could_not_write(&self, error: &std::io::Error, outcome: &mut Outcome) {
+        outcome.unwritten = true;
         let shared = self.flags.shared(None);
         shared.say(Kind::Error, format_args!("{}: {error}", self.output.display()));
     }
@@ -410,7 +417,7 @@ impl Tune {
                     outcome.written = true;
                     text += &self.written_lines("", "");
                 }
-                Err(error) => self.could_not_write(&error),
+                Err(error) => self.could_not_write(&error, outcome),
             }
         }
         self.say(&text);

@@ -55,7 +55,7 @@ impl Tune {
                             outcome.written = true;
                             text += &self.written_lines(&next.option, next.note);
                         }
-                        Err(error) => self.could_not_write(&error),
+                        Err(error) => self.could_not_write(&error, outcome),
                     }
                 }
                 None => {
