@@ -77,10 +77,19 @@ fn count(lock: usize) -> bool {
     if let Some(found) = found {
         PLACE.store(found.place, Ordering::Relaxed);
     }
-    let lock = if found.is_some() { lock } else { 0 };
+    if found.is_none() {
+        stop_counting();
+        return false;
+    }
     COUNTED.store(lock, Ordering::Relaxed);
-    mutex::count_all(lock != 0);
-    lock != 0
+    mutex::count_all(true);
+    true
+}
+
+/// First all go the short way again: who takes the long one without anything to count would seem to wait.
+fn stop_counting() {
+    mutex::count_all(false);
+    COUNTED.store(0, Ordering::Relaxed);
 }
 
 /// Is there a mutex whose acquisitions are counted?
@@ -107,7 +116,7 @@ pub fn acquired(lock: usize) {
 /// In a forked child: nothing of it is on trial, and a thread of the parent's that was obeying does not exist here.
 pub fn in_child() {
     OBEYING.store(false, Ordering::Relaxed);
-    if COUNTED.swap(0, Ordering::Relaxed) != 0 {
-        mutex::count_all(false);
+    if is_on() {
+        stop_counting();
     }
 }

@@ -16,7 +16,6 @@ use underbar_verdict::epochs::{Figure, Trial};
 use super::live::Live;
 use super::lock::{Policy, Wanted};
 use super::once::Fault;
-use super::say;
 
 /// What came out.
 pub struct Tried {
@@ -90,7 +89,7 @@ impl Tried {
             clean(&self.wanted.name),
             self.rounds(),
             names.join(", "),
-            say::long(self.epoch),
+            nanoseconds(u64::try_from(self.epoch.as_nanos()).unwrap_or(u64::MAX)),
             counted(self.runs as u64, "run", "runs"),
         );
         if let Some(reason) = self.why_nothing() {
@@ -227,4 +226,92 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::progress::Progress;
+    use underbar_options::{Locks, OneLock, ProgramName, Settings, WhereSet};
+    use underbar_report::lock::sample;
+    use underbar_verdict::epochs::Epoch;
+
+    /// A trial in which an acquisition under this policy takes four fifths of the processor time.
+    fn tried(better: &str, change: impl FnOnce(&mut Live<'_>)) -> Tried {
+        let mut report = sample::report();
+        report.name_locks(&mut sample::Symbols);
+        let wanted = Wanted::of(&report, None).expect("a mutex");
+        let mut progress = Progress::new(true);
+        let second = Duration::from_secs(1);
+        let mut live = Live::new(wanted, 15, 9, None, second, &mut progress).expect("a trial");
+        while let Some(order) = live.epochs.next_order().map(<[_]>::to_vec) {
+            let noise = live.epochs.rounds() as u64 % 5;
+            let round: Vec<Epoch> = order
+                .iter()
+                .map(|arm| {
+                    let each = if arm.name() == better { 800 } else { 1_000 } + noise;
+                    let (work, waited_ns) = (1_000, 200_000);
+                    Epoch { work, elapsed_ns: 500_000, cpu_ns: each * work, waited_ns, p99_ns: 4_095 }
+                })
+                .collect();
+            live.epochs.record(&round).expect("a round");
+        }
+        (live.runs, live.cut) = (2, 1);
+        live.outputs = vec![Some(7); 2];
+        change(&mut live);
+        Tried::of(live, Figure::Cpu, Some(7))
+    }
+
+    fn settings(file: &str, program: &str) -> Settings {
+        let mut settings = Settings::default();
+        let whose = ProgramName { name: program.as_bytes(), build_id: &[] };
+        settings.apply(file.as_bytes(), &whose, WhereSet::OptionsFile, &mut |wrong| panic!("{wrong:?}: {file}"));
+        settings
+    }
+
+    #[test]
+    fn what_was_kept_is_an_option_that_the_next_run_reads() {
+        let kept = tried("SLEEP", |_| ());
+        assert_eq!(
+            kept.text(),
+            "\
+tried live audit_lock (driver): 15 rounds of SIMPLE, COUNT, SLEEP, epochs of 55.6 ms, in 2 runs
+             time each   CPU each  wait each      p99 wait
+SIMPLE          500 ns    1.00 us     200 ns       4.09 us   few look for a moment, the rest sleep, as now
+COUNT           500 ns    1.00 us     200 ns       4.09 us   the C library waits
+SLEEP           500 ns     802 ns     200 ns       4.09 us   all sleep at once
+COUNT: CPU 1.000 [1.000, 1.000] of SIMPLE, time 1.000 [1.000, 1.000], 15 rounds: tried, without gain
+SLEEP: CPU 0.800 [0.800, 0.801] of SIMPLE, time 1.000 [1.000, 1.000], 15 rounds: kept
+each: of the program, for one acquisition of this lock, waited for or not; p99 wait: at most
+output equal in 2 runs; 1 round cut short by the program's end, not counted
+"
+        );
+        let next = kept.for_next_run().expect("an option");
+        assert_eq!(next.option, "LOCK(,16400,SLEEP)");
+        assert_eq!(settings(&next.file, "driver").one_lock(), Some((0x4010, OneLock::Sleep)));
+        assert_eq!(settings(&next.file, "other").one_lock(), None, "{}", next.file);
+        assert_eq!((kept.json()["kept"].as_str(), kept.json()["runs"].as_u64()), (Some("SLEEP"), Some(2)));
+    }
+
+    #[test]
+    fn a_lock_of_a_library_has_the_option_of_all_or_none() {
+        let of_library = |better| {
+            let kept = tried(better, |live| live.wanted.place.file = Some("/lib/libaudit.so.1".to_owned()));
+            assert_eq!(kept.kept().map(|policy| policy.arm.name()), Some(better));
+            kept.for_next_run()
+        };
+        let next = of_library("COUNT").expect("an option");
+        assert_eq!(settings(&next.file, "driver").locks(), Locks::Count);
+        assert!(next.option == "LOCK(COUNT)" && next.note.starts_with("for all mutexes"), "{}", next.option);
+        assert!(of_library("SLEEP").is_none(), "no option says it");
+    }
+
+    #[test]
+    fn nothing_is_kept_where_the_program_did_not_fare_as_ever() {
+        let differs = tried("COUNT", |live| live.outputs[1] = Some(8));
+        assert!(differs.kept().is_none() && differs.for_next_run().is_none());
+        assert!(differs.text().contains("not kept: the output differs in 1 run"), "{}", differs.text());
+        let fails = tried("COUNT", |live| live.fault = Some(Fault::Killed(11)));
+        assert!(fails.kept().is_none() && fails.text().ends_with("not kept: the program was killed by signal 11\n"));
+    }
 }
