@@ -265,7 +265,8 @@ mod tests {
     fn settings(file: &str, program: &str) -> Settings {
         let mut settings = Settings::default();
         let whose = ProgramName { name: program.as_bytes(), build_id: &[] };
-        settings.apply(file.as_bytes(), &whose, WhereSet::OptionsFile, &mut |wrong| panic!("{wrong:?}: {file}"));
+        settings
+            .apply(file.as_bytes(), &whose, WhereSet::OptionsFile, &mut |wrong| panic!("{wrong:?}: {file}"));
         settings
     }
 
@@ -312,6 +313,9 @@ output equal in 2 runs; 1 round cut short by the program's end, not counted
         assert!(differs.kept().is_none() && differs.for_next_run().is_none());
         assert!(differs.text().contains("not kept: the output differs in 1 run"), "{}", differs.text());
         let fails = tried("COUNT", |live| live.fault = Some(Fault::Killed(11)));
-        assert!(fails.kept().is_none() && fails.text().ends_with("not kept: the program was killed by signal 11\n"));
+        assert!(
+            fails.kept().is_none()
+                && fails.text().ends_with("not kept: the program was killed by signal 11\n")
+        );
     }
 }
