@@ -9,7 +9,7 @@
 //! The programs are the hidden sub-commands of the binary. Figures that decide are counts, or differ by far.
 //! Not here: the rules' borders (unit tests of `host/advise`), what a verdict is (`host/verdict`). The rule
 //! `coverage` sets nothing, so nothing of it can go down or be planted; what it rests on is checked in `figures`.
-//! Nor do most rules about locks; those are unit tests of `host/advise`, and what they rest on is in `figures`, too.
+//! Rules about locks have programs of their own (`lock_rules`).
 
 use serde_json::{Value, json};
 use std::fs;

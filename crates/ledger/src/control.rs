@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A setting says what is to be in force, not what is to be done: whoever comes late, or looks twice, ends in the same
-//! state. It is for one process, or for all of the ledger; of one object (a lock, later), or of the whole process.
+//! state. It is for one process, or for all of the ledger; of one object (a lock), or of the whole process.
 //!
 //! Protocol: the host stores object and value, then kind and process (Release), then raises the epoch (Release); of a
 //! setting that is there already only the value, which is one word, then the epoch. The runtime loads the epoch
@@ -38,6 +38,11 @@ pub enum Kind {
     HeapDisposition = 1,
     /// Increments that are empty go back to the kernel now. Done once for each new value, which means nothing else.
     HeapTrim = 2,
+    /// How threads wait for the mutex at the address that is the object: one of [`crate::locks`]' `POLICY_*`. Obeyed when
+    /// somebody next waits, for a mutex that somebody waited for before.
+    LockPolicy = 3,
+    /// Acquisitions of the mutex at the address that is the value are counted; 0: of none.
+    LockCounted = 4,
 }
 
 impl Kind {
@@ -45,6 +50,8 @@ impl Kind {
         match number {
             1 => Some(Kind::HeapDisposition),
             2 => Some(Kind::HeapTrim),
+            3 => Some(Kind::LockPolicy),
+            4 => Some(Kind::LockCounted),
             _ => None,
         }
     }
@@ -208,6 +215,21 @@ mod tests {
         assert_eq!(obeyed(control, 9), [all]);
         control.set(disposition(0), 1).expect("room");
         assert_eq!((control.epoch(), obeyed(control, 9)), (4, vec![(Kind::HeapDisposition, 0, 1)]));
+    }
+
+    #[test]
+    fn each_lock_has_a_setting_of_its_own() {
+        let words = page();
+        let control = Control::new(&words);
+        let of = |object| Target { kind: Kind::LockPolicy, process: 7, object };
+        for (lock, policy) in [(0x1000, 1), (0x2000, 2), (0x1000, 3)] {
+            control.set(of(lock), policy).expect("room");
+        }
+        control.set(Target { kind: Kind::LockCounted, process: 7, object: 0 }, 0x1000).expect("room");
+        let all =
+            [(Kind::LockPolicy, 0x1000, 3), (Kind::LockPolicy, 0x2000, 2), (Kind::LockCounted, 0, 0x1000)];
+        assert_eq!(obeyed(control, 7), all);
+        assert_eq!(obeyed(control, 8), []);
     }
 
     #[test]

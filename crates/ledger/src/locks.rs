@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 /// The first eight bytes of every lock area.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERLCK");
 /// Changes when a structure in this file changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// How many areas one ledger has at most; later processes only count.
 pub const AREAS: u32 = 256;
 /// How many modules, locks and edges an area has room for.
@@ -140,6 +140,9 @@ pub struct LockRecord {
     pub policy: AtomicU32,
     /// Times that somebody who had waited long looked what its holder does, whether it was in a system call or not.
     pub looked: AtomicU32,
+    /// Acquisitions, whether they waited or not: counted only while the host asks for it, as it does for the one mutex
+    /// whose waiting is on trial ([`crate::control::Kind::LockCounted`]). Added to by the holder alone.
+    pub acquired: AtomicU64,
     /// Waits by their length.
     pub histogram: [AtomicU32; INTERVALS],
     /// Where threads waited: return addresses of the calls that lock.

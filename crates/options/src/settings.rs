@@ -109,6 +109,17 @@ pub enum Locks {
     Simple,
 }
 
+/// How threads wait for the one mutex that LOCK names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OneLock {
+    /// As the C library does.
+    Count,
+    /// As simple locks do.
+    Simple,
+    /// In their sleep, without looking.
+    Sleep,
+}
+
 /// What HEAP sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heap {
@@ -307,6 +318,22 @@ impl Settings {
         }
     }
 
+    /// LOCK: the one mutex that is waited for otherwise, by its place in the program's file.
+    pub fn one_lock(&self) -> Option<(u64, OneLock)> {
+        const PLACE: usize = slot_named("LOCK", "place");
+        const HOW: usize = slot_named("LOCK", "COUNT|SIMPLE|SLEEP");
+        let how = match self.values[HOW] {
+            Value::Word(0) => OneLock::Count,
+            Value::Word(1) => OneLock::Simple,
+            Value::Word(2) => OneLock::Sleep,
+            _ => return None,
+        };
+        match self.values[PLACE] {
+            Value::Number(place) if place > 0 => Some((place, how)),
+            _ => None,
+        }
+    }
+
     /// MSGFILE: where reports go; none for AUTO.
     pub fn message_file(&self) -> Option<FileName<'_>> {
         const FILE: usize = slot_named("MSGFILE", "file");
@@ -447,6 +474,22 @@ mod tests {
         assert_eq!(source("HEAP"), Some(WhereSet::LanguageEnvironmentDefault));
         assert_eq!(source("HUGEPAGES"), Some(WhereSet::UnderbarDefault), "IBM supplies none");
         assert_eq!(source("MSGFILE"), Some(WhereSet::UnderbarDefault), "SYSOUT means nothing here");
+    }
+
+    #[test]
+    fn one_lock_needs_a_place_and_a_way() {
+        let of = |text: &str| {
+            let mut settings = Settings::default();
+            let whose = crate::ProgramName::default();
+            settings.apply(text.as_bytes(), &whose, WhereSet::CommandLine, &mut |_| ());
+            (settings.locks(), settings.one_lock())
+        };
+        assert_eq!(of("LOCK(,16480,SLEEP)"), (Locks::Count, Some((16480, OneLock::Sleep))));
+        assert_eq!(of("LOCK(SIMPLE,1,COUNT)"), (Locks::Simple, Some((1, OneLock::Count))));
+        assert_eq!(of("LOCK(,7,SIMPLE),LOCK(SIMPLE)"), (Locks::Simple, Some((7, OneLock::Simple))));
+        for none in ["LOCK(SIMPLE)", "LOCK(,16480)", "LOCK(,,SLEEP)", "LOCK(,0,SLEEP)", "LOCK(,7,OFF)"] {
+            assert_eq!(of(none).1, None, "{none}");
+        }
     }
 
     #[test]

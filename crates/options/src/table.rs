@@ -34,6 +34,7 @@ const fn word(name: &'static str) -> Keyword {
 const OFF_ON: Kind = Kind::Words(&[word("OFF"), word("ON")]);
 const OFF_ON_AUTO: Kind = Kind::Words(&[word("OFF"), word("ON"), word("AUTO")]);
 const OFF_COUNT_SIMPLE: Kind = Kind::Words(&[word("OFF"), word("COUNT"), word("SIMPLE")]);
+const COUNT_SIMPLE_SLEEP: Kind = Kind::Words(&[word("COUNT"), word("SIMPLE"), word("SLEEP")]);
 const OFF_ON_ALIGN: Kind = Kind::Words(&[word("OFF"), word("ON"), word("ALIGN")]);
 const LOCATION: Kind = Kind::Words(&[Keyword { name: "ANYWHERE", least: 3 }, word("BELOW")]);
 const KEEP_FREE: Kind = Kind::Words(&[word("KEEP"), word("FREE")]);
@@ -390,13 +391,20 @@ page, timed against small ones, is not dear on this machine at this moment.",
         name: "LOCK",
         least: 3,
         alias: "",
-        sub_options: &[sub("OFF|COUNT|SIMPLE", OFF_COUNT_SIMPLE, LOCKS_COUNT, Unset, "how threads wait for mutexes")],
+        sub_options: &[
+            sub("OFF|COUNT|SIMPLE", OFF_COUNT_SIMPLE, LOCKS_COUNT, Unset, "how threads wait for mutexes"),
+            sub("place", COUNT, Unset, Unset, "one mutex, by its place in the program's file"),
+            sub("COUNT|SIMPLE|SLEEP", COUNT_SIMPLE_SLEEP, Unset, Unset, "how threads wait for that one"),
+        ],
         meaning: "How threads wait for a mutex that another one holds, and whether it is recorded. underbar's own.",
         explanation: "\
 It concerns mutexes of the C library that are private and of the usual or the adaptive kind; all others are served as
 ever. What nobody waits for costs the same under all three. COUNT, underbar's default, lets the C library do the waiting
 and records who waits for whom, how long, and where. SIMPLE also replaces the waiting: few look, only reading, for a
-moment; the rest sleep. OFF leaves all to the C library and records nothing.",
+moment; the rest sleep. OFF leaves all to the C library and records nothing.
+One mutex may be waited for otherwise, under SLEEP without any look: place is where the variable lies in the program's
+file, or, of a mutex that is no variable, where a call returns to that waited for it. underbar tune --live tries
+which way is best for one mutex and writes the option; a place is that of one build of the program.",
         effect: Honoured,
     },
     Entry {

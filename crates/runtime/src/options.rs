@@ -14,6 +14,7 @@
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
+use underbar_ledger::locks::{POLICY_COUNT, POLICY_SIMPLE, POLICY_SLEEP};
 use underbar_ledger::samples;
 use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
 use underbar_sys::{file, syscall};
@@ -56,6 +57,16 @@ pub fn obey() {
             underbar_options::Locks::Count => lock::Mode::Count,
             underbar_options::Locks::Simple => lock::Mode::Simple,
         });
+        if let Some((place, how)) = settings.one_lock() {
+            lock::configure_one(
+                place,
+                match how {
+                    underbar_options::OneLock::Count => POLICY_COUNT,
+                    underbar_options::OneLock::Simple => POLICY_SIMPLE,
+                    underbar_options::OneLock::Sleep => POLICY_SLEEP,
+                },
+            );
+        }
         if follow::is_wanted(environment) {
             find_ledger(environment, &settings, text, program.name);
             sample::configure(environment.value(samples::VARIABLE.as_bytes()));

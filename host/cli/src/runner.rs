@@ -50,10 +50,10 @@ impl Runner<'_> {
     /// # Errors
     /// Where it could not be started.
     pub fn run(&self, program: &OsStr, arguments: &[OsString]) -> Result<Finished, Failure> {
-        self.run_by(program, arguments, |launch| launch.run())
+        self.run_by(program, arguments, |launch, _| launch.run())
     }
 
-    /// As [`Runner::run`], with `by` to start the program and stay with it to its end.
+    /// As [`Runner::run`], with `by` to start the program and stay with it to its end; it is given the ledger, too.
     ///
     /// # Errors
     /// Those of `by`.
@@ -61,7 +61,7 @@ impl Runner<'_> {
         &self,
         program: &OsStr,
         arguments: &[OsString],
-        by: impl FnOnce(&Launch<'_>) -> Result<Ended, E>,
+        by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
     ) -> Result<Finished, E> {
         let text = self.layers.text();
         let mut no_accounts = None;
@@ -71,7 +71,7 @@ impl Runner<'_> {
                 .ok()
         });
         let started_unix_ns = now();
-        let ended = by(&self.launch(program, arguments, ledger.as_ref()))?;
+        let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
         let (mut bytes, mut areas) = (Vec::new(), Vec::new());
         if let Some(ledger) = &ledger {
             areas = lock_areas(ledger.areas());
@@ -122,11 +122,11 @@ impl Runner<'_> {
         &self,
         program: &OsStr,
         arguments: &[OsString],
-        by: impl FnOnce(&Launch<'_>) -> Result<Ended, E>,
+        by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
     ) -> Result<Ended, E> {
         let text = self.layers.text();
         let ledger = self.library.and_then(|_| LedgerFile::create(text.as_bytes()).ok());
-        by(&self.launch(program, arguments, ledger.as_ref()))
+        by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())
     }
 
     /// The program, ready to be started with this ledger.

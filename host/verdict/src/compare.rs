@@ -82,7 +82,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    fn of(pairs: &[Pair], confidence: f64) -> Finding {
+    pub(crate) fn of(pairs: &[Pair], confidence: f64) -> Finding {
         let logs: Vec<f64> = pairs.iter().filter_map(Pair::log_ratio).collect();
         if logs.len() < pairs.len() {
             // To leave those pairs out would leave out the largest effects.

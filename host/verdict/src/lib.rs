@@ -9,6 +9,7 @@
 //! arms,   the book  two runs  ratio and   two arms,  plain,     the winner on
 //! rounds, of runs   of one    95 %        rules      default,   fresh runs
 //! order             round                            tuned                       (render: as text, as JSON)
+//!   \-> epochs: the same by turns inside one running program
 //! ```
 //!
 //! # The method
@@ -82,6 +83,7 @@
 
 pub mod compare;
 pub mod confirm;
+pub mod epochs;
 pub mod interval;
 pub mod output;
 pub mod pairs;

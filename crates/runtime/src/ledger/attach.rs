@@ -202,7 +202,7 @@ fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
 }
 
 /// This process, as the ledger's directory has it; 0 without a ledger.
-pub(super) fn number() -> u32 {
+pub fn number() -> u32 {
     PROCESS.load(Ordering::Relaxed)
 }
 

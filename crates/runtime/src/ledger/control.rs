@@ -9,8 +9,9 @@
 //!
 //! Invariant: the page is mapped to be read only, so the program cannot write it, and nobody waits for anybody here.
 //! What the host sets while somebody obeys is obeyed at the next look. A forked child goes on with what its parent had
-//! obeyed. Known limit: a program that asks for no storage obeys nothing.
-//! Not here: how settings lie in the page (`underbar_ledger::control`), and what they change (`heap`).
+//! obeyed. Known limit: a program that asks for no storage obeys nothing of it.
+//! Not here: how settings lie in the page (`underbar_ledger::control`), what they change (`heap`), and settings of locks,
+//! which whoever waits for one obeys (`lock::trial`).
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
@@ -33,7 +34,9 @@ static OBEYING: AtomicBool = AtomicBool::new(false);
 /// The value of [`Kind::HeapTrim`] that was obeyed last. Only who has `OBEYING` touches it.
 static TRIMMED: AtomicU64 = AtomicU64::new(0);
 
-fn page() -> Control<'static> {
+/// The page; one on which nothing is ever set where there is none.
+#[inline]
+pub fn page() -> Control<'static> {
     // SAFETY: the static or a page that stays mapped.
     Control::new(unsafe { &*PAGE.load(Ordering::Relaxed) })
 }
@@ -57,6 +60,7 @@ fn obey() {
         changes += u64::from(match kind {
             Kind::HeapDisposition => Disposition::from_number(value).is_some_and(change_disposition),
             Kind::HeapTrim => trim(value),
+            Kind::LockPolicy | Kind::LockCounted => false,
         });
     });
     if changes > 0 {

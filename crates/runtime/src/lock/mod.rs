@@ -20,6 +20,8 @@
 //! | `order` | which locks a thread holds while it waits for another |
 //! | `holder` | what the holder does meanwhile |
 //! | `observer` | what simple locks tell |
+//! | `one` | the mutex that LOCK says something of its own of |
+//! | `trial` | what the host changes while the program runs |
 //!
 //! Invariant: nothing here allocates, prints, or takes a lock, and errno stays as it was. What is recorded is recorded
 //! by those who wait or wake; who finds a lock free pays nothing.
@@ -29,9 +31,11 @@ mod area;
 mod holder;
 mod mutex;
 mod observer;
+mod one;
 mod order;
 mod record;
 mod simple;
+mod trial;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -67,6 +71,11 @@ pub fn configure(mode: Mode) {
     mutex::leave_all(mode == Mode::Off);
 }
 
+/// Obeys what LOCK says of one mutex, by its place in the program's file.
+pub fn configure_one(place: u64, policy: u32) {
+    one::configure(place, policy);
+}
+
 /// When the C library is up: finds its functions, while nobody waits yet.
 pub fn at_start() {
     mutex::find_the_real_ones();
@@ -75,5 +84,6 @@ pub fn at_start() {
 /// In a forked child, whose thread has another number than its parent had.
 pub fn after_fork_in_child() {
     mutex::forget_thread();
+    trial::in_child();
     area::in_child();
 }

@@ -22,7 +22,7 @@ use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
 use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::record::{self, Wait};
-use super::{Mode, mode, simple};
+use super::{Mode, mode, simple, trial};
 use crate::next::{Next, weak};
 use crate::thread_word::thread_word;
 use crate::{ledger, start};
@@ -58,14 +58,24 @@ const NO_ELISION: u64 = 0x200;
 const NORMAL: u64 = 0;
 const ADAPTIVE: u64 = 3;
 
-/// The usual kind; under LOCK(OFF) one that no mutex has, so that all go the way of kinds that are not ours. Written
-/// before there are other threads; relaxed.
+/// The usual kind; or one that no mutex has, so that all go the way of kinds that are not ours: under LOCK(OFF), which is
+/// said before there are other threads, [`LEFT`], and while acquisitions are counted [`COUNTED`]. Relaxed: both ways follow
+/// the same protocol.
 static NORMAL_NOW: AtomicU64 = AtomicU64::new(NORMAL);
+const LEFT: u64 = u64::MAX;
+const COUNTED: u64 = u64::MAX - 1;
 
 /// Whether all goes to the C library from now on.
 pub(super) fn leave_all(all: bool) {
-    NORMAL_NOW.store(if all { u64::MAX } else { NORMAL }, Ordering::Relaxed);
+    NORMAL_NOW.store(if all { LEFT } else { NORMAL }, Ordering::Relaxed);
     PASSED.store(if all { u32::MAX } else { 0 }, Ordering::Relaxed);
+}
+
+/// Whether acquisitions pass by where they may be counted, unless all is left to the C library.
+pub(super) fn count_all(all: bool) {
+    if NORMAL_NOW.load(Ordering::Relaxed) != LEFT {
+        NORMAL_NOW.store(if all { COUNTED } else { NORMAL }, Ordering::Relaxed);
+    }
 }
 
 impl Mutex {
@@ -77,7 +87,7 @@ impl Mutex {
 
     /// None for those that are not ours.
     fn sort(&self) -> Option<Sort> {
-        if NORMAL_NOW.load(Ordering::Relaxed) != NORMAL {
+        if NORMAL_NOW.load(Ordering::Relaxed) == LEFT {
             return None;
         }
         match self.kind.load(Ordering::Relaxed) & 0xffff_ffff & !NO_ELISION {
@@ -115,6 +125,12 @@ impl Mutex {
     pub(super) fn taken(&self) {
         self.owner.store(thread(), Ordering::Relaxed);
         self.users.store(self.users.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// As `taken`, off the short way: where it may be counted.
+    fn taken_and_counted(&self) {
+        self.taken();
+        trial::acquired(core::ptr::from_ref(self) as usize);
     }
 
     #[inline(always)]
@@ -249,10 +265,12 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
         passes(mutex);
         return real!(REAL_LOCK as Lock, mutex);
     };
-    // One that is reserved is left to whoever waits; where nobody waits in our way, the mark is not heeded.
-    if (sort == Sort::MutexAdaptive && !mutex.is_reserved() || mode() != Mode::Simple) && mutex.take_if_free()
-    {
-        mutex.taken();
+    // One of the usual kind was found held a moment ago, unless all pass here. One that is reserved is left to whoever
+    // waits, where mutexes are waited for in our way.
+    let is_reserved = mutex.is_reserved();
+    let may_take = sort == Sort::MutexAdaptive || trial::is_on() || is_reserved;
+    if may_take && !(is_reserved && mode() == Mode::Simple) && mutex.take_if_free() {
+        mutex.taken_and_counted();
         return 0;
     }
     if mode() == Mode::Off {
@@ -264,14 +282,18 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
 /// Apart, so that mutexes of other kinds do not pay for what it takes.
 #[inline(never)]
 fn contend(mutex: &Mutex, sort: Sort, caller: usize) -> i32 {
+    trial::obey_if_changed();
     let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
     if is_simple(&wait) {
         let _ = simple::wait(mutex, &mut wait, None);
-        mutex.taken();
+        mutex.taken_and_counted();
         wait.end(true);
         return 0;
     }
     let failure = wait_in_the_c_library(mutex, &mut wait);
+    if failure == 0 {
+        trial::acquired(core::ptr::from_ref(mutex) as usize);
+    }
     wait.end(failure == 0);
     failure
 }
@@ -336,7 +358,7 @@ pub unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
     if !it.take_if_free() {
         return EBUSY;
     }
-    it.taken();
+    it.taken_and_counted();
     0
 }
 
@@ -348,7 +370,7 @@ pub unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, 
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     if it.sort().is_some() && it.take_if_free() {
-        it.taken();
+        it.taken_and_counted();
         return 0;
     }
     lock_until(it, CLOCK_REALTIME, until, caller, || real!(REAL_TIMEDLOCK as TimedLock, mutex, until))
@@ -368,7 +390,7 @@ pub unsafe extern "C" fn clocklock(
     let it = unsafe { &*mutex };
     let is_clock_known = matches!(clock.cast_unsigned(), CLOCK_REALTIME | CLOCK_MONOTONIC);
     if is_clock_known && it.sort().is_some() && it.take_if_free() {
-        it.taken();
+        it.taken_and_counted();
         return 0;
     }
     let real = || real!(REAL_CLOCKLOCK as ClockLock, mutex, clock, until);
@@ -394,6 +416,7 @@ fn lock_until(
     if mode() == Mode::Off || !is_a_time {
         return real();
     }
+    trial::obey_if_changed();
     let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
     let failure = if is_simple(&wait) {
         let failure = simple::wait(mutex, &mut wait, Some((clock == CLOCK_REALTIME, until)));
@@ -405,6 +428,9 @@ fn lock_until(
         wait.parks();
         real()
     };
+    if failure == 0 {
+        trial::acquired(core::ptr::from_ref(mutex) as usize);
+    }
     wait.end(failure == 0);
     failure
 }

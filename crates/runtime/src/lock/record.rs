@@ -20,7 +20,7 @@ use underbar_ledger::locks::{
 use underbar_lock::waiting::now;
 use underbar_sys::syscall::Timespec;
 
-use super::{area, holder, order};
+use super::{area, holder, one, order};
 use crate::ledger;
 
 /// After that long a wait is worth a look at what the holder does.
@@ -48,6 +48,11 @@ pub fn waited(lock: usize, sort: Sort, caller: usize) -> Option<Found> {
     find(area, lock, Some((sort, caller)))
 }
 
+/// The record of a lock that somebody waited for before.
+pub fn known(lock: usize) -> Option<Found> {
+    find(area::existing()?, lock, None)
+}
+
 fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option<Found> {
     let start = ((lock >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> 56) % LOCKS;
     for probe in 0..PROBES {
@@ -64,6 +69,7 @@ fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option
                     record.state.store(READY, Ordering::Release);
                     area::module_of(area, lock);
                     area::module_of(area, caller);
+                    one::look(area, record);
                     ledger::add(Key::LockLocks, 1);
                     return Some(Found { record, place, area });
                 }
@@ -239,7 +245,9 @@ pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
     let interval = (sums.ns.max(1).ilog2() as usize).min(INTERVALS - 1);
     let count = &record.histogram[interval];
     count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    at_site(found.area, &record.waiters, caller, sums.ns);
+    if at_site(found.area, &record.waiters, caller, sums.ns) {
+        one::look(found.area, record);
+    }
 }
 
 /// Adds to a sum that only the lock's holder adds to.
@@ -249,8 +257,9 @@ fn grow(sum: &AtomicU64, amount: u64) {
     }
 }
 
-/// Adds to a place's sums; where there is no room for the place, to none.
-fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) {
+/// Adds to a place's sums; where there is no room for the place, to none. True where the place is new.
+fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) -> bool {
+    let mut is_new = false;
     for site in sites {
         let mut address = site.address.load(Ordering::Relaxed);
         if address == 0 {
@@ -258,6 +267,7 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) 
                 Ok(_) => {
                     area::module_of(area, caller);
                     address = caller as u64;
+                    is_new = true;
                 }
                 Err(now) => address = now,
             }
@@ -265,9 +275,10 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) 
         if address == caller as u64 {
             site.count.fetch_add(1, Ordering::Relaxed);
             site.ns.fetch_add(ns, Ordering::Relaxed);
-            return;
+            return is_new;
         }
     }
+    false
 }
 
 /// A thread begins to wait for a simple lock in its sleep.
@@ -293,7 +304,7 @@ pub fn has_woken(found: Option<Found>) {
 /// A thread gave the lock at this address up while others waited. The lock's memory may be gone. The place is to blame for
 /// what those who wait have waited since it was given up last.
 pub fn given_up(lock: usize, caller: usize, thread: u32) -> Option<Found> {
-    let found = area::existing().and_then(|area| find(area, lock, None))?;
+    let found = known(lock)?;
     let Found { record, place, area } = found;
     let waiting = record.waiting.load(Ordering::Relaxed);
     if waiting == 0 {

@@ -4,11 +4,15 @@
 //! two runs under the default options ─> report ─> suggestions ─> sets on trial (and those of --try)
 //!   none: plain against default
 //!   each: plain, default, tuned in rounds ─> the best set that was kept, on fresh runs ─> confirmed: written
+//!   --live: instead, one lock's policies of waiting by turns in the running program ─> kept: written
 //! ```
 //!
-//! Invariant: nothing is written but a set that was kept twice; what was tried and not kept is said.
+//! Invariant: nothing is written but a set that was kept twice, or a policy that was kept live; what was tried and not kept is
+//! said.
 //! Standard output holds the result; what is said meanwhile, and all messages, go to standard error.
 //! Not here: how a run is made (`trial`), what is suggested (`advise`), what the figures mean (`verdict`).
+
+mod live;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,14 +21,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Value, json};
-use underbar_advise::{Suggestion, advise};
+use underbar_advise::{Kind as Advised, Suggestion, advise};
 use underbar_launch::Session;
 use underbar_options::WhereSet;
 use underbar_report::Report;
 use underbar_report::units::{self, counted};
 use underbar_verdict::compare::Question;
 use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
-use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, Plan};
+use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MAXIMUM_ROUNDS, Plan};
 use underbar_verdict::render::CompareVerdict;
 use underbar_verdict::sample::Sample;
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
@@ -35,10 +39,12 @@ use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
-use crate::trial::flags::Flags;
+use crate::trial::flags::{Flags, duration};
+use crate::trial::lock::Wanted;
 use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
+use crate::trial::tried::Tried;
 use crate::trial::{Stop, files, say};
 
 /// Name and version of the form that the result has in JSON.
@@ -55,6 +61,7 @@ Examples:
   underbar tune --time 5m --check out.o -- g++ -c file.cpp -o out.o
   underbar tune --try 'HEAP(64M,16M,,KEEP)' --setup 'rm -f t.db' -- sqlite3 t.db < inserts.sql
   underbar tune --ready 'redis-cli ping' --load 'redis-benchmark -q -n 20000' -- redis-server
+  underbar tune --live --epochs 30 -- ./prog with threads
 
 Every run reads the same standard input, from its start; where that is a terminal, nothing. Its standard output is
 captured and compared, under --load that of COMMAND. Ctrl-C ends with what there is.
@@ -74,6 +81,23 @@ pub struct Tune {
     /// Try suggestions, too, that could break the program, such as smaller thread stacks
     #[arg(long)]
     risky: bool,
+
+    /// Try how threads wait for one lock, by turns in the running program, instead of options in runs of their own
+    #[arg(long, conflicts_with_all = ["given", "runs"])]
+    live: bool,
+
+    /// The lock to try, as the lock report calls it [default: the mutex that was waited for longest]
+    #[arg(long, value_name = "NAME", requires = "live")]
+    lock: Option<String>,
+
+    /// Epochs of each policy under --live
+    #[arg(long, value_name = "N", requires = "live", default_value_t = DEFAULT_ROUNDS as u64,
+          value_parser = clap::value_parser!(u64).range(1..=MAXIMUM_ROUNDS as u64))]
+    epochs: u64,
+
+    /// How long an epoch is under --live, such as 500ms [default: 20ms to 250ms, by how long the program runs]
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "live")]
+    epoch: Option<Duration>,
 
     /// End with 1 unless a set of options was kept, and confirmed
     #[arg(long)]
@@ -100,10 +124,13 @@ struct Outcome {
     default_plain: Option<CompareVerdict>,
     tried: Vec<(Candidate, TuneVerdict)>,
     confirmed: Option<ConfirmedVerdict>,
+    live: Option<Tried>,
     /// Was a set kept, and confirmed?
     kept: bool,
     /// Was the file written?
     written: bool,
+    /// Could it not be?
+    unwritten: bool,
     /// Why there were no more runs.
     stop: Option<Stop>,
 }
@@ -142,7 +169,7 @@ impl Tune {
             None if self.require_gain && !outcome.kept => ExitCode::FAILURE,
             None => ExitCode::SUCCESS,
         };
-        if outcome.kept && !outcome.written { ExitCode::from(NO_ANSWER) } else { code }
+        if outcome.unwritten { ExitCode::from(NO_ANSWER) } else { code }
     }
 
     fn tune(&self, shared: &Shared, outcome: &mut Outcome) -> Result<(), Stop> {
@@ -166,7 +193,22 @@ impl Tune {
         outcome.measured = serde_json::to_value(&report).ok();
         progress.clear();
         self.say(&self.measured_lines(&measured.sample, outcome.repeatable));
+        if self.live {
+            // Nothing else is going to be tried.
+            let of_locks = outcome.suggestions.iter().filter(|said| said.area == "LOCK");
+            let of_locks: Vec<Suggestion> = of_locks.cloned().collect();
+            self.say(&lines(&of_locks, self.risky));
+            let sample = measured.sample;
+            drop(measured);
+            return self.try_live(&task, &default, (&report, &sample), &mut progress, outcome);
+        }
         self.say(&lines(&outcome.suggestions, self.risky));
+        let of_locks =
+            |said: &Suggestion| said.area == "LOCK" && matches!(said.kind, Advised::Change | Advised::Lower);
+        if outcome.suggestions.iter().any(of_locks) && Wanted::of(&report, None).is_ok() {
+            let about = "--live tries ways of waiting for one lock while the program runs";
+            self.say(&format!("{:<11}underbar tune {about}\n", "locks"));
+        }
         let sets = candidates(&report, &outcome.suggestions, self.risky, &self.given);
         let each = measured.all_of_it;
         drop((measured, report));
@@ -179,6 +221,9 @@ impl Tune {
 
     /// `at most 2 + 3 + 3 x 15 + 3 x 15 runs: to measure, ...`
     fn how_often(&self) -> String {
+        if self.live {
+            return "2 runs to measure, then as many as the epochs take, mostly one".to_owned();
+        }
         let sets = 1 + self.given.len();
         let to_try = if sets > 1 { format!("{sets} x ") } else { String::new() };
         match (self.flags.runs, self.flags.time) {
@@ -237,6 +282,24 @@ impl Tune {
             text += &format!("{:<11}output not repeatable: two equal runs differ\n", "");
         }
         text
+    }
+
+    fn written_lines(&self, option: &str, note: &str) -> String {
+        let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
+        let path = self.output.display();
+        let note = if note.is_empty() { String::new() } else { format!(": {option}, {note}") };
+        format!(
+            "{:<11}{path}{note}\n{:<11}underbar run --opts-file {path} -- {}\n",
+            "written",
+            "use it",
+            words.join(" ")
+        )
+    }
+
+    fn could_not_write(&self, error: &std::io::Error, outcome: &mut Outcome) {
+        outcome.unwritten = true;
+        let shared = self.flags.shared(None);
+        shared.say(Kind::Error, format_args!("{}: {error}", self.output.display()));
     }
 
     /// Nothing to try: does underbar itself help?
@@ -352,16 +415,9 @@ impl Tune {
             match set.write(&self.output, &confirmed.to_string(), self.opts.as_deref()) {
                 Ok(()) => {
                     outcome.written = true;
-                    let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
-                    let path = self.output.display();
-                    text += &format!("{:<11}{path}\n", "written");
-                    text +=
-                        &format!("{:<11}underbar run --opts-file {path} -- {}\n", "use it", words.join(" "));
+                    text += &self.written_lines("", "");
                 }
-                Err(error) => {
-                    let shared = self.flags.shared(None);
-                    shared.say(Kind::Error, format_args!("{}: {error}", self.output.display()));
-                }
+                Err(error) => self.could_not_write(&error, outcome),
             }
         }
         self.say(&text);
@@ -426,6 +482,7 @@ impl Tune {
             "tried": tried,
             "confirmed": outcome.confirmed,
             "default_plain": outcome.default_plain,
+            "live": outcome.live.as_ref().map(Tried::json),
             "kept": outcome.kept,
             "options_file": outcome.written.then(|| self.output.to_string_lossy()),
             "interrupted": outcome.stop.is_some(),

@@ -54,9 +54,18 @@ impl Candidate {
     /// Writes the file: the verdict, the options of `--opts` that all arms had, and the set itself.
     pub fn write(&self, path: &Path, verdict: &str, opts: Option<&str>) -> io::Result<()> {
         let verdict: String = verdict.lines().map(|line| format!("# {line}\n")).collect();
-        let opts = opts.map(|opts| format!("\n# Given with --opts.\n{opts}\n")).unwrap_or_default();
+        let opts = given(opts);
         fs::write(path, format!("{OURS}\n{verdict}{opts}{}", self.file))
     }
+}
+
+/// Writes a file of options that are no set of a trial in runs: those of `--opts`, and then these.
+pub fn write(path: &Path, options: &str, opts: Option<&str>) -> io::Result<()> {
+    fs::write(path, format!("{OURS}\n{}{options}", given(opts)))
+}
+
+fn given(opts: Option<&str>) -> String {
+    opts.map(|opts| format!("\n# Given with --opts.\n{opts}\n")).unwrap_or_default()
 }
 
 /// Fails where there is a file of that name which we did not write.

@@ -120,7 +120,7 @@ impl Flags {
 }
 
 /// `90`, `90s`, `1.5m`, `2h`, `500ms`; more than nothing and less than a year.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
     const YEAR: f64 = 365.0 * 86_400.0;
     let (digits, unit) = UNITS

@@ -5,6 +5,7 @@
 //!   files: input spooled, outputs captured, hashed        │
 //! rounds: a plan's order, arm by arm ─────────────────────┴─> Runs (the book of the `verdict` crate)
 //!   progress: what is said meanwhile, on standard error
+//! live: epochs of a plan in one running program, policy by policy, for the mutex that `lock` finds
 //! ```
 //!
 //! Invariant: the runs of all arms differ in nothing but the library and the options: the same input from its
@@ -16,10 +17,13 @@
 pub mod candidate;
 pub mod files;
 pub mod flags;
+pub mod live;
+pub mod lock;
 pub mod once;
 pub mod progress;
 pub mod rounds;
 pub mod say;
+pub mod tried;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -58,6 +62,8 @@ pub enum Stop {
     NoLibrary(String),
     /// The time allowed is too short.
     NoTime(String),
+    /// The user, or the program: there is no such lock to try.
+    NoLock(String),
     /// The machine: no place for the files of a run.
     Files(std::io::Error),
 }
@@ -80,7 +86,7 @@ impl Stop {
         ExitCode::from(match self {
             Stop::Told(signal) => u8::try_from(128 + signal).unwrap_or(OWN_FAILURE),
             Stop::Failure(failure) => u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE),
-            Stop::Around { .. } | Stop::Fails { .. } | Stop::NoTime(_) => NO_ANSWER,
+            Stop::Around { .. } | Stop::Fails { .. } | Stop::NoTime(_) | Stop::NoLock(_) => NO_ANSWER,
             Stop::NoLibrary(_) | Stop::Files(_) => OWN_FAILURE,
         })
     }
@@ -102,7 +108,7 @@ impl fmt::Display for Stop {
                 Ok(())
             }
             Stop::NoLibrary(reason) => write!(f, "nothing to compare: {reason}"),
-            Stop::NoTime(reason) => f.write_str(reason),
+            Stop::NoTime(reason) | Stop::NoLock(reason) => f.write_str(reason),
             Stop::Files(error) => write!(f, "no place for the files of a run: {error}"),
         }
     }

@@ -14,11 +14,12 @@ use std::fs::File;
 use std::io::Seek;
 use std::time::{Duration, Instant};
 
-use underbar_launch::{Ended, How, Launch, Library, Process, Session, counter_of};
+use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, Process, Session, counter_of};
 use underbar_report::Report;
 use underbar_verdict::sample::Sample;
 
 use super::flags::Flags;
+use super::live::{Live, Watch};
 use super::{Stop, files, say};
 use crate::layers::Layers;
 use crate::runner::{Finished, Runner};
@@ -108,9 +109,48 @@ pub struct Once {
 }
 
 /// What a program was seen to do.
-struct Seen {
+struct Seen<'m> {
     fault: Option<Fault>,
     was_stopped: bool,
+    /// Something to be done while it runs.
+    meanwhile: Option<Meanwhile<'m>>,
+}
+
+/// Called now and then; says when it wants to be called again, and None when it is done.
+type Meanwhile<'m> = &'m mut dyn FnMut() -> Option<Duration>;
+
+impl Seen<'_> {
+    fn nothing() -> Seen<'static> {
+        Seen { fault: None, was_stopped: false, meanwhile: None }
+    }
+
+    /// Does what is to be done meanwhile; None where nothing is to be done any more.
+    fn go_on(&mut self) -> Option<Duration> {
+        self.meanwhile.as_mut().and_then(|meanwhile| meanwhile())
+    }
+
+    /// As [`Process::wait`], and does meanwhile what is to be done.
+    fn wait(
+        &mut self,
+        process: &mut Process<'_>,
+        patience: Option<Duration>,
+    ) -> Result<Option<Ended>, Failure> {
+        let begin = Instant::now();
+        loop {
+            let left = patience.map(|patience| patience.saturating_sub(begin.elapsed()));
+            let again = self.go_on();
+            let until = match (left, again) {
+                (Some(left), Some(again)) => Some(left.min(again)),
+                (left, again) => left.or(again),
+            };
+            if let Some(ended) = process.wait(until)? {
+                return Ok(Some(ended));
+            }
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+        }
+    }
 }
 
 impl Task<'_> {
@@ -127,26 +167,39 @@ impl Task<'_> {
     fn repeated(&self, way: Way<'_>, report: bool) -> Result<Once, Stop> {
         loop {
             // A run that was stopped for a while is made again: its times say nothing, and nobody failed.
-            if let Some(once) = self.attempt(way, report)? {
+            let (once, was_stopped) = self.attempt(way, report, None)?;
+            if !was_stopped {
                 return Ok(once);
             }
         }
     }
 
-    fn attempt(&self, way: Way<'_>, report: bool) -> Result<Option<Once>, Stop> {
+    /// Runs the program once, while one lock's waiting is tried in it. That it was stopped for a while spoils an epoch,
+    /// not the run.
+    pub fn while_trying(&self, way: Way<'_>, live: &mut Live<'_>) -> Result<Once, Stop> {
+        self.attempt(way, false, Some(live)).map(|(once, _)| once)
+    }
+
+    /// One run, and whether it was stopped for a while.
+    fn attempt(&self, way: Way<'_>, report: bool, live: Option<&mut Live<'_>>) -> Result<(Once, bool), Stop> {
         let begin = Instant::now();
         self.go_on()?;
         self.around("--setup", self.flags.setup.as_deref())?;
-        let measured = self.measured(way, report);
+        let measured = self.measured(way, report, live);
         let cleaned = self.around("--cleanup", self.flags.cleanup.as_deref());
-        let (mut once, seen) = measured?;
+        let (mut once, was_stopped) = measured?;
         cleaned?;
         self.go_on()?;
         once.all_of_it = begin.elapsed();
-        Ok((!seen.was_stopped).then_some(once))
+        Ok((once, was_stopped))
     }
 
-    fn measured(&self, way: Way<'_>, report: bool) -> Result<(Once, Seen), Stop> {
+    fn measured(
+        &self,
+        way: Way<'_>,
+        report: bool,
+        live: Option<&mut Live<'_>>,
+    ) -> Result<(Once, bool), Stop> {
         let [mut output, server_output, error] = [files::nameless()?, files::nameless()?, files::nameless()?];
         (&self.input).rewind()?;
         let none = Layers::new(self.flags.opts_base.into());
@@ -157,14 +210,17 @@ impl Task<'_> {
         let captured = if self.flags.load.is_some() { &server_output } else { &output };
         let streams = [Some(&self.input), Some(captured), Some(&error)];
         let runner = Runner { library, layers, follow: true, streams };
-        let mut seen = Seen { fault: None, was_stopped: false };
-        let by = |launch: &Launch<'_>| {
+        let (mut fault, mut was_stopped) = (None, false);
+        let by = |launch: &Launch<'_>, ledger: Option<&LedgerFile>| {
+            let mut watch = live.zip(ledger).map(|(live, ledger)| Watch::new(live, ledger.path()));
+            let mut tick = || watch.as_mut().and_then(Watch::tick);
+            let mut seen = Seen { meanwhile: Some(&mut tick), ..Seen::nothing() };
             let mut process = self.session.start(launch)?;
             let ended = match &self.flags.load {
                 Some(load) => self.under_load(&mut process, load, [&output, &error], &mut seen),
                 None => self.to_its_end(&mut process, &mut seen),
             };
-            seen.was_stopped |= process.was_stopped();
+            (fault, was_stopped) = (seen.fault, seen.was_stopped | process.was_stopped());
             ended
         };
         let (ended, report, no_accounts) = if report {
@@ -181,24 +237,24 @@ impl Task<'_> {
             elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),
             peak_rss_bytes: ended.usage.peak_resident_bytes(),
             faults: ended.usage.minor_faults() + ended.usage.major_faults(),
-            ended_well: seen.fault.is_none(),
+            ended_well: fault.is_none(),
             output: Some(print),
         };
         let once = Once {
             sample,
-            fault: seen.fault,
+            fault,
             report,
             no_accounts,
             not_carried: ended.not_carried.map(|reason| counter_of(reason).entry().label),
             error,
             all_of_it: Duration::ZERO,
         };
-        Ok((once, seen))
+        Ok((once, was_stopped))
     }
 
     /// Stays with the program to its end.
-    fn to_its_end(&self, process: &mut Process<'_>, seen: &mut Seen) -> Result<Ended, Stop> {
-        match process.wait(self.flags.timeout)? {
+    fn to_its_end(&self, process: &mut Process<'_>, seen: &mut Seen<'_>) -> Result<Ended, Stop> {
+        match seen.wait(process, self.flags.timeout)? {
             Some(ended) => {
                 seen.fault = self.fault_of(ended.how);
                 Ok(ended)
@@ -224,7 +280,7 @@ impl Task<'_> {
         server: &mut Process<'_>,
         load: &str,
         [output, error]: [&File; 2],
-        seen: &mut Seen,
+        seen: &mut Seen<'_>,
     ) -> Result<Ended, Stop> {
         let ready = self.flags.ready.as_deref().unwrap_or(load);
         let limit = self.flags.timeout.unwrap_or(READY);
@@ -246,8 +302,13 @@ impl Task<'_> {
                 return Ok(server.stop(GRACE)?);
             }
         }
-        let (how, elapsed) =
-            self.shell(load, [output, error], self.flags.timeout.unwrap_or(Duration::MAX), seen)?;
+        let limit = self.flags.timeout.unwrap_or(Duration::MAX);
+        let (mut how, elapsed) = self.shell(load, [output, error], limit, seen)?;
+        // What is tried meanwhile may take more than one load.
+        while how == How::Exited(0) && seen.fault.is_none() && seen.go_on().is_some() {
+            self.go_on()?;
+            how = self.shell(load, [output, error], limit, seen)?.0;
+        }
         if seen.fault.is_none() && how != How::Exited(0) {
             seen.fault = Some(Fault::Load(how));
         }
@@ -277,7 +338,7 @@ impl Task<'_> {
         command: &str,
         [output, error]: [&File; 2],
         limit: Duration,
-        seen: &mut Seen,
+        seen: &mut Seen<'_>,
     ) -> Result<(How, Duration), Stop> {
         let launch = Launch {
             program: "/bin/sh".into(),
@@ -288,7 +349,7 @@ impl Task<'_> {
             streams: [Some(&files::nameless()?), Some(output), Some(error)],
         };
         let mut process = self.session.start(&launch)?;
-        let ended = match process.wait((limit < Duration::MAX).then_some(limit))? {
+        let ended = match seen.wait(&mut process, (limit < Duration::MAX).then_some(limit))? {
             Some(ended) => ended,
             None => {
                 seen.fault = Some(Fault::TimedOut(limit));
@@ -303,7 +364,7 @@ impl Task<'_> {
     fn around(&self, flag: &'static str, command: Option<&str>) -> Result<(), Stop> {
         let Some(command) = command else { return Ok(()) };
         let mut said = files::nameless()?;
-        let mut seen = Seen { fault: None, was_stopped: false };
+        let mut seen = Seen::nothing();
         let (how, _) = self.shell(command, [&said, &said], Duration::MAX, &mut seen)?;
         if how != How::Exited(0) {
             self.go_on()?;

@@ -12,6 +12,8 @@ pub struct Progress {
     quiet: bool,
     terminal: bool,
     phase: String,
+    /// What there are so many of: a run, or an epoch of one.
+    each: &'static str,
     runs: usize,
     done: usize,
     begun: Instant,
@@ -28,6 +30,7 @@ impl Progress {
             quiet,
             terminal,
             phase: String::new(),
+            each: "run",
             runs: 0,
             done: 0,
             begun: Instant::now(),
@@ -46,10 +49,20 @@ impl Progress {
 
     /// A phase of so many runs begins.
     pub fn phase(&mut self, phase: &str, runs: usize) {
+        self.phase_of("run", phase, runs);
+    }
+
+    /// A phase of so many epochs begins.
+    pub fn epochs(&mut self, phase: &str, epochs: usize) {
+        self.phase_of("epoch", phase, epochs);
+    }
+
+    fn phase_of(&mut self, each: &'static str, phase: &str, runs: usize) {
         self.clear();
+        self.each = each;
         (self.phase, self.runs, self.done, self.begun) = (phase.to_owned(), runs, 0, Instant::now());
         if !self.terminal {
-            self.say(&format!("{phase}: {}", counted(runs as u64, "run", "runs")));
+            self.say(&format!("{phase}: {}", counted(runs as u64, each, &format!("{each}s"))));
         }
     }
 
@@ -68,8 +81,9 @@ impl Progress {
         };
         let _ = write!(
             io::stderr(),
-            "\r{}: run {} of {}{left} ({arm})\x1b[K",
+            "\r{}: {} {} of {}{left} ({arm})\x1b[K",
             self.phase,
+            self.each,
             self.done + 1,
             self.runs
         );

@@ -109,6 +109,8 @@ pub struct Record {
     pub policy: u32,
     /// Looks at what its holder does.
     pub looked: u32,
+    /// Acquisitions, counted while its waiting is on trial.
+    pub acquired: u64,
     /// Waits by their length; interval `n` is 2^n to 2^(n+1) nanoseconds.
     pub histogram: Vec<u64>,
     /// Where threads waited.
@@ -273,6 +275,7 @@ fn record(at: At<'_>) -> Record {
         given_up: at.word(offset_of!(LockRecord, given_up)),
         policy: at.half(offset_of!(LockRecord, policy)),
         looked: at.half(offset_of!(LockRecord, looked)),
+        acquired: at.word(offset_of!(LockRecord, acquired)),
         histogram,
         waiters: sites(offset_of!(LockRecord, waiters)),
         holders: sites(offset_of!(LockRecord, holders)),

@@ -262,7 +262,7 @@ fn policy(number: u64) -> String {
         3 => "all sleep at once",
         _ => return format!("{number}, unknown"),
     };
-    format!("{words}; set while it ran")
+    format!("{words}; set for this lock alone")
 }
 
 /// Millionths in percent, with what matters behind the point.

@@ -1,0 +1,266 @@
+//! A trial in a running program: how threads wait for one mutex, changed by turns while the program does its work.
+//!
+//! ```text
+//! Watch, of one run:   looking ─> settling ─> measuring ─> settling ─> measuring ─> ... ─> over
+//!                      for the    policy set  what it saw   the next arm's policy           policy as LOCK says
+//!                      mutex
+//! Live, of all runs:   the plan; rounds that are whole; how many runs it took
+//! ```
+//!
+//! The program knows nothing of it: it obeys the control page when a thread next waits, and goes on. It may end whenever it
+//! likes: the round that it cut short is made again in the next run.
+//!
+//! Invariant: nothing is written but the control page. The number of rounds is fixed before the first.
+//! Not here: which policy is better (`verdict::epochs`), what is done with the answer (`commands::tune`).
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use underbar_launch::ControlPage;
+use underbar_ledger::control::{Kind, Target};
+use underbar_verdict::epochs::{Epoch, Epochs};
+use underbar_verdict::plan::Plan;
+
+use super::Stop;
+use super::lock::{Found, Policy, Seen, Wanted};
+use super::once::{Fault, Task, Way};
+use super::progress::Progress;
+use super::say;
+
+/// Between two looks for the mutex.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long a policy is in force before its epoch begins, as a part of the epoch: who waited before waits no more.
+const SETTLES: u32 = 5;
+/// Where the user does not say how long an epoch is, it is such that a run has room for about so many rounds, and lies
+/// between these: rounds close to each other in time are most alike, and the first of a run may be cut off at its end.
+const ROUNDS_OF_A_RUN: usize = 6;
+/// See above.
+const SHORTEST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_millis(250);
+/// The most runs.
+const RUNS: usize = 60;
+/// So many in a row without a whole round: another one would have none, either.
+const BARREN: usize = 3;
+
+/// A trial, over as many runs as it takes.
+pub struct Live<'p> {
+    /// Which mutex.
+    pub wanted: Wanted,
+    /// What is tried, the policy in force first.
+    pub policies: Vec<Policy>,
+    /// What was measured so far.
+    pub epochs: Epochs,
+    /// How long an epoch is.
+    pub epoch: Duration,
+    /// Runs of the program so far.
+    pub runs: usize,
+    /// Rounds that the program's end cut short.
+    pub cut: usize,
+    /// Why nothing could be changed.
+    pub refused: Option<String>,
+    /// Why the program failed.
+    pub fault: Option<Fault>,
+    /// What each run's output was.
+    pub outputs: Vec<Option<u64>>,
+    /// How long a run may go on without anybody waiting for the mutex.
+    patience: Duration,
+    progress: &'p mut Progress,
+}
+
+impl<'p> Live<'p> {
+    /// So many rounds, for a program that runs about so long. An error is the user's.
+    pub fn new(
+        wanted: Wanted,
+        rounds: usize,
+        seed: u64,
+        epoch: Option<Duration>,
+        runs_for: Duration,
+        progress: &'p mut Progress,
+    ) -> Result<Live<'p>, String> {
+        let policies = wanted.policies();
+        let arms: Vec<_> = policies.iter().map(|policy| policy.arm).collect();
+        let plan = Plan::new(&arms, rounds, seed).map_err(|error| error.to_string())?;
+        let epochs_of_a_run = u32::try_from(ROUNDS_OF_A_RUN * arms.len()).unwrap_or(u32::MAX);
+        let epoch = epoch.unwrap_or((runs_for / epochs_of_a_run).clamp(SHORTEST, LONGEST));
+        let patience = runs_for * 2 + Duration::from_secs(5);
+        Ok(Live {
+            wanted,
+            policies,
+            epochs: Epochs::new(plan),
+            epoch,
+            runs: 0,
+            cut: 0,
+            refused: None,
+            fault: None,
+            outputs: Vec::new(),
+            patience,
+            progress,
+        })
+    }
+
+    /// Says what is going to happen, and about how long it takes.
+    pub fn announce(&mut self) {
+        let epochs = self.epochs.plan().runs();
+        let each = self.epoch + self.epoch / SETTLES;
+        let all = each.saturating_mul(u32::try_from(epochs).unwrap_or(u32::MAX));
+        let words = format!("{epochs} epochs in the running program, about {}", say::long(all));
+        self.progress.say(&words);
+    }
+
+    /// Runs the program until the plan is done; again where it ends before. Some is why that was interrupted.
+    pub fn run(&mut self, task: &Task<'_>, way: Way<'_>) -> Option<Stop> {
+        self.progress.epochs("trying live", self.epochs.plan().runs());
+        let mut barren = 0;
+        while self.epochs.next_order().is_some() && self.runs < RUNS {
+            let before = self.epochs.rounds();
+            let once = match task.while_trying(way, self) {
+                Ok(once) => once,
+                Err(stop) => {
+                    self.progress.clear();
+                    return Some(stop);
+                }
+            };
+            self.runs += 1;
+            self.outputs.push(once.sample.output);
+            self.fault = once.fault;
+            barren = if self.epochs.rounds() == before { barren + 1 } else { 0 };
+            if self.fault.is_some() || self.refused.is_some() || barren == BARREN {
+                break;
+            }
+        }
+        self.progress.clear();
+        None
+    }
+}
+
+/// Where a run is.
+enum State {
+    Looking,
+    Settling(Place),
+    Measuring(Place, Box<Seen>),
+    Over,
+}
+
+/// The mutex of this run, and the door to its policy.
+struct Place {
+    found: Found,
+    control: ControlPage,
+}
+
+/// One run.
+pub struct Watch<'l, 'p> {
+    live: &'l mut Live<'p>,
+    ledger: PathBuf,
+    begin: Instant,
+    /// When something is to be done next.
+    due: Instant,
+    /// The epochs of the round that is going on.
+    round: Vec<Epoch>,
+    state: State,
+}
+
+impl<'l, 'p> Watch<'l, 'p> {
+    /// Of a run with that ledger.
+    pub fn new(live: &'l mut Live<'p>, ledger: &Path) -> Watch<'l, 'p> {
+        let begin = Instant::now();
+        Watch { live, ledger: ledger.to_owned(), begin, due: begin, round: Vec::new(), state: State::Looking }
+    }
+
+    /// Does what is due; says when to come again, None when all is done.
+    pub fn tick(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        if now >= self.due {
+            self.state = match std::mem::replace(&mut self.state, State::Over) {
+                State::Looking => self.look(now),
+                State::Settling(place) => match place.found.see(&self.ledger) {
+                    Some(seen) => {
+                        self.due = Instant::now() + self.live.epoch;
+                        State::Measuring(place, Box::new(seen))
+                    }
+                    None => self.cut_short(),
+                },
+                State::Measuring(place, before) => match place.found.see(&self.ledger) {
+                    Some(seen) => {
+                        self.round.push(seen.since(&before));
+                        self.live.progress.ran();
+                        self.next(place, now)
+                    }
+                    None => self.cut_short(),
+                },
+                State::Over => State::Over,
+            };
+        }
+        match self.state {
+            State::Over => None,
+            _ => Some(self.due.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    fn look(&mut self, now: Instant) -> State {
+        let Some(found) = self.live.wanted.find(&self.ledger) else {
+            self.due = now + LOOK_AGAIN;
+            return if self.begin.elapsed() < self.live.patience { State::Looking } else { State::Over };
+        };
+        let place = match ControlPage::open(&self.ledger) {
+            Ok(control) => Place { found, control },
+            Err(error) => return self.refuse(&error),
+        };
+        match place.set(Kind::LockCounted, 0, found.address) {
+            Ok(()) => self.next(place, now),
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    /// The next epoch's policy, or the end.
+    fn next(&mut self, place: Place, now: Instant) -> State {
+        let whole = self.live.epochs.next_order().is_some_and(|order| order.len() == self.round.len());
+        if whole {
+            // As many epochs as the order has.
+            let _ = self.live.epochs.record(&self.round);
+            self.round.clear();
+        }
+        let arm = self.live.epochs.next_order().and_then(|order| order.get(self.round.len()).copied());
+        let policy = arm.and_then(|arm| self.live.policies.iter().find(|policy| policy.arm == arm));
+        let set = match policy {
+            Some(policy) => {
+                self.live.progress.run(policy.arm.name());
+                place.set(Kind::LockPolicy, place.found.address, u64::from(policy.number))
+            }
+            None => place
+                .set(Kind::LockPolicy, place.found.address, u64::from(self.live.wanted.before))
+                .and_then(|()| place.set(Kind::LockCounted, 0, 0)),
+        };
+        if let Err(error) = set {
+            return self.refuse(&error);
+        }
+        self.due = now + self.live.epoch / SETTLES;
+        if policy.is_some() { State::Settling(place) } else { State::Over }
+    }
+
+    /// The process has ended, or goes on as another program: it may come again.
+    fn cut_short(&mut self) -> State {
+        self.live.cut += 1;
+        self.round.clear();
+        State::Looking
+    }
+
+    fn refuse(&mut self, error: &dyn std::fmt::Display) -> State {
+        self.live.refused = Some(error.to_string());
+        State::Over
+    }
+}
+
+impl Drop for Watch<'_, '_> {
+    /// The program ended in the middle of a round: what there is of it counts for nothing.
+    fn drop(&mut self) {
+        if !matches!(self.state, State::Over | State::Looking) {
+            self.live.cut += 1;
+        }
+    }
+}
+
+impl Place {
+    fn set(&self, kind: Kind, object: u64, value: u64) -> Result<(), underbar_launch::ControlError> {
+        self.control.set(Target { kind, process: self.found.process, object }, value)
+    }
+}

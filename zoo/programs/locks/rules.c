@@ -1,0 +1,326 @@
+/* Threads that wait for each other as the rules about locks describe it, each case by structure and not by chance:
+   who waits, how often, and what the holder does meanwhile. How long is measured here, and waited for, never assumed.
+
+   rules blocks     the holder is in write while the other waits
+   rules computes   it computes, but for one write
+   rules near       two locks in one line, each waited for
+   rules far        the same, each in its own
+   rules again      one thread gives a lock up and takes it again, for hundreds of times, while the other waits
+   rules turns      two threads give it to each other
+   rules short      it is held for a moment by two threads at a time
+   rules adaptive   an adaptive mutex is held for long
+   rules hot N      four threads take it N times each, and work outside of it, too
+   rules steady N   three threads take it N times each, and sleep for a moment while they hold it: somebody always waits */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MILLISECOND 1000000L
+
+/* Forty bytes each: the second begins in the first one's line. */
+struct line {
+    pthread_mutex_t first, second;
+} __attribute__((aligned(128)));
+struct line line = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+pthread_mutex_t apart __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t hot __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_mutex_t *shared;
+static int ends[2];
+static atomic_int wants, has, is_over;
+static atomic_long waited, waits;
+static volatile unsigned long sum;
+
+static long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void a_moment(void) {
+    struct timespec moment = {0, 50000};
+    nanosleep(&moment, NULL);
+}
+
+/* Until somebody sleeps for it, as the C library marks it. */
+static void until_wanted(pthread_mutex_t *lock) {
+    while (*(volatile int *)&lock->__data.__lock != 2) a_moment();
+}
+
+static void compute(long ns) {
+    for (long until = now() + ns; now() < until;) sum++;
+}
+
+static void timed_lock(pthread_mutex_t *lock) {
+    long before = now();
+    pthread_mutex_lock(lock);
+    waited += now() - before;
+    waits++;
+}
+
+static pthread_t begin(void *(*what)(void *), void *with) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, what, with)) exit(3);
+    return thread;
+}
+
+/* ---- one waits while the other holds ---- */
+
+static void *waits_once(void *lock) {
+    wants = 1;
+    timed_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+static void *reads_a_page(void *page) {
+    until_wanted(shared);
+    // Who waits looks after one millisecond, and after ten.
+    struct timespec longer = {0, 15 * MILLISECOND};
+    nanosleep(&longer, NULL);
+    if (read(ends[0], page, 4096) != 4096) exit(4);
+    return NULL;
+}
+
+/* Into a pipe that is full, until somebody reads. */
+__attribute__((noinline)) static void write_while_held(void) {
+    static char page[4096], room[4096];
+    pthread_t reader = begin(reads_a_page, room);
+    if (write(ends[1], page, sizeof page) != sizeof page) exit(5);
+    pthread_join(reader, NULL);
+}
+
+enum held { WRITES, COMPUTES };
+
+static void hold(pthread_mutex_t *lock, enum held how) {
+    shared = lock;
+    wants = 0;
+    pthread_mutex_lock(lock);
+    pthread_t waiter = begin(waits_once, lock);
+    while (!wants) a_moment();
+    if (how == WRITES) {
+        write_while_held();
+    } else {
+        until_wanted(lock);
+        compute(5 * MILLISECOND);
+    }
+    pthread_mutex_unlock(lock);
+    pthread_join(waiter, NULL);
+}
+
+static void fill_pipe(void) {
+    static char page[4096];
+    if (pipe2(ends, O_NONBLOCK)) exit(6);
+    while (write(ends[1], page, sizeof page) > 0) {}
+    for (int end = 0; end < 2; end++)
+        if (fcntl(ends[end], F_SETFL, 0)) exit(7);
+}
+
+/* ---- one takes it again and again ---- */
+
+/* Both on one processor, and who is woken does not push the other aside: so what is given up is taken again. */
+static void on_one_processor(void) {
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all)) exit(8);
+    CPU_ZERO(&one);
+    for (int processor = 0; processor < CPU_SETSIZE && !CPU_COUNT(&one); processor++)
+        if (CPU_ISSET(processor, &all)) CPU_SET(processor, &one);
+    struct sched_param none = {0};
+    if (sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_BATCH, &none)) exit(9);
+}
+
+enum { SHORT = 20, OFTEN = 300 };
+
+static int by_length(const void *one, const void *other) {
+    long a = *(const long *)one, b = *(const long *)other;
+    return (a > b) - (a < b);
+}
+
+static void *waits_now_and_then(void *lock) {
+    long took[SHORT];
+    for (int round = 0; round < SHORT; round++) {
+        while (wants != round + 1) a_moment();
+        long before = now();
+        pthread_mutex_lock(lock);
+        took[round] = now() - before;
+        has = round + 1;
+        pthread_mutex_unlock(lock);
+    }
+    qsort(took, SHORT, sizeof *took, by_length);
+    waited = took[SHORT / 2];
+    while (wants != SHORT + 1) a_moment();
+    // Should it ever get it between, it comes again.
+    while (!is_over) {
+        pthread_mutex_lock(lock);
+        has++;
+        pthread_mutex_unlock(lock);
+    }
+    return NULL;
+}
+
+/* Twenty short waits, and one that is thirty times as long as most of them. */
+static void again(void) {
+    on_one_processor();
+    pthread_mutex_lock(&hot);
+    pthread_t waiter = begin(waits_now_and_then, &hot);
+    for (int round = 0; round < SHORT; round++) {
+        wants = round + 1;
+        until_wanted(&hot);
+        pthread_mutex_unlock(&hot);
+        while (has != round + 1) a_moment();
+        pthread_mutex_lock(&hot);
+    }
+    while (!waited) a_moment();
+    long least = waited * 30 > 5 * MILLISECOND ? waited * 30 : 5 * MILLISECOND;
+    wants = SHORT + 1;
+    long from = now();
+    int had = has;
+    for (int times = 0; times < OFTEN || now() - from < least; times++) {
+        until_wanted(&hot);
+        pthread_mutex_unlock(&hot);
+        pthread_mutex_lock(&hot);
+        if (has != had) {
+            from = now();
+            had = has;
+        }
+    }
+    is_over = 1;
+    pthread_mutex_unlock(&hot);
+    pthread_join(waiter, NULL);
+}
+
+/* ---- they give it to each other ---- */
+
+struct side {
+    int me;
+    atomic_int thread, comes;
+    struct side *other;
+};
+
+/* Whether a thread sleeps for a mutex: the word does not tell, as who slept for it leaves a 2. */
+static int sleeps(int thread) {
+    char path[64], text[8] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0) exit(10);
+    close(fd);
+    return !strncmp(text, "202 ", 4);
+}
+
+static void *gives_and_takes(void *with) {
+    struct side *side = with;
+    side->thread = gettid();
+    for (int turn = 1;; turn++) {
+        side->comes = 1;
+        timed_lock(&hot);
+        side->comes = 0;
+        has = side->me;
+        if (turn > 200 && waited > 50 * MILLISECOND) is_over = 1;
+        if (is_over) break;
+        while (!side->other->comes || !sleeps(side->other->thread)) a_moment();
+        pthread_mutex_unlock(&hot);
+        while (has == side->me) a_moment();
+    }
+    pthread_mutex_unlock(&hot);
+    return NULL;
+}
+
+static void turns(void) {
+    static struct side sides[2] = {{.me = 1, .other = sides + 1}, {.me = 2, .other = sides}};
+    pthread_t one = begin(gives_and_takes, &sides[0]), two = begin(gives_and_takes, &sides[1]);
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+}
+
+/* ---- short ---- */
+
+static void *takes_for_a_moment(void *unused) {
+    // Many waits, so that the few in which somebody was not let run are few; and not for ever with one processor.
+    for (long until = now() + 20000 * MILLISECOND; (waited < 60 * MILLISECOND || waits < 5000) && now() < until;)
+        for (int times = 0; times < 1000; times++) {
+            if (pthread_mutex_trylock(&hot)) timed_lock(&hot);
+            for (int work = 0; work < 40; work++) sum++;
+            pthread_mutex_unlock(&hot);
+            for (int work = 0; work < 40; work++) __asm__ volatile("");
+        }
+    return unused;
+}
+
+/* ---- hot ---- */
+
+static void *takes_often(void *times) {
+    unsigned long own = 1;
+    for (long left = *(long *)times; left > 0; left--) {
+        pthread_mutex_lock(&hot);
+        sum++;
+        pthread_mutex_unlock(&hot);
+        for (int work = 0; work < 100; work++) own = own * 6364136223846793005 + 1442695040888963407;
+    }
+    return (void *)(own | 1);
+}
+
+/* ---- steady ---- */
+
+static void *sleeps_with_it(void *times) {
+    for (long left = *(long *)times; left > 0; left--) {
+        pthread_mutex_lock(&hot);
+        a_moment();
+        sum++;
+        pthread_mutex_unlock(&hot);
+    }
+    return NULL;
+}
+
+int main(int words, char **argv) {
+    const char *what = words > 1 ? argv[1] : "";
+    if (!strcmp(what, "blocks")) {
+        fill_pipe();
+        for (int round = 0; round < 12; round++) hold(&hot, WRITES);
+    } else if (!strcmp(what, "computes")) {
+        fill_pipe();
+        hold(&hot, WRITES);
+        for (int round = 0; round < 40; round++) hold(&hot, COMPUTES);
+    } else if (!strcmp(what, "near") || !strcmp(what, "far")) {
+        for (int round = 0; round < 6; round++) {
+            hold(&line.first, COMPUTES);
+            hold(*what == 'n' ? &line.second : &apart, COMPUTES);
+        }
+    } else if (!strcmp(what, "again")) {
+        again();
+    } else if (!strcmp(what, "turns")) {
+        turns();
+    } else if (!strcmp(what, "short")) {
+        pthread_t one = begin(takes_for_a_moment, NULL), two = begin(takes_for_a_moment, NULL);
+        pthread_join(one, NULL);
+        pthread_join(two, NULL);
+    } else if (!strcmp(what, "adaptive")) {
+        pthread_mutexattr_t kind;
+        pthread_mutexattr_init(&kind);
+        pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
+        pthread_mutex_init(&hot, &kind);
+        for (int round = 0; round < 20; round++) hold(&hot, COMPUTES);
+    } else if (!strcmp(what, "hot") && words > 2) {
+        long times = atol(argv[2]);
+        pthread_t threads[4];
+        for (int number = 0; number < 4; number++) threads[number] = begin(takes_often, &times);
+        for (int number = 0; number < 4; number++) pthread_join(threads[number], NULL);
+        printf("%lu\n", sum);
+    } else if (!strcmp(what, "steady") && words > 2) {
+        long times = atol(argv[2]);
+        pthread_t threads[3];
+        for (int number = 0; number < 3; number++) threads[number] = begin(sleeps_with_it, &times);
+        for (int number = 0; number < 3; number++) pthread_join(threads[number], NULL);
+        printf("%lu\n", sum);
+    } else {
+        return 2;
+    }
+    puts("done");
+    return 0;
+}
