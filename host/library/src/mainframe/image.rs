@@ -124,6 +124,15 @@ pub struct Image {
     null_format: u8,
     /// The tracks read last, with the number of each.
     held: Mutex<Vec<(u32, Arc<Vec<u8>>)>>,
+    /// The L2 table read last, and where it lies.
+    table: Mutex<(u64, Vec<u8>)>,
+}
+
+enum Entry {
+    /// Not stored: the format of the null track.
+    Null(u8),
+    /// Offset and length.
+    Stored(u64, u16),
 }
 
 /// Tracks that are kept inflated.
@@ -177,6 +186,7 @@ impl Image {
             tables: Vec::new(),
             null_format: 0,
             held: Mutex::new(Vec::new()),
+            table: Mutex::new((0, Vec::new())),
         };
         if form == Form::Plain {
             let tracks = (source.length() - HEADER) / u64::from(track_size);
@@ -264,36 +274,65 @@ impl Image {
         })
     }
 
-    fn stored(&self, track: u32) -> Result<Vec<u8>, Fault> {
+    /// Whether the track is in the file: one that is not holds nothing but what the emulator makes up.
+    ///
+    /// # Errors
+    /// Where its entry cannot be read.
+    pub fn is_stored(&self, track: u32) -> Result<bool, Fault> {
+        match self.form {
+            Form::Plain => Ok(track < self.tracks),
+            _ => self.entry(track).map(|entry| matches!(entry, Entry::Stored(..))),
+        }
+    }
+
+    /// Where a compressed image says that a track lies.
+    fn entry(&self, track: u32) -> Result<Entry, Fault> {
         let table = self.tables.get(track as usize / 256).copied().unwrap_or(0);
         if table == 0 || table == u64::MAX {
-            return Ok(self.null(track, self.null_format));
+            return Ok(Entry::Null(self.null_format));
         }
-        let size = if self.form == Form::Compressed64 { 16 } else { 8 };
-        let at = table.saturating_add(size * u64::from(track % 256));
-        let entry = take(&*self.source, at, size).map_err(|error| Fault::Track { track, at, error })?;
-        let (at, length) = if size == 16 {
-            (le64(&entry, 0).unwrap_or(0), le16(&entry, 8).unwrap_or(0))
+        let wide = self.form == Form::Compressed64;
+        let size = if wide { 16 } else { 8 };
+        // The last table that was read: tracks are mostly asked for in order.
+        let mut held = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.0 != table {
+            let bytes = take(&*self.source, table, size * 256).map_err(|error| Fault::Track {
+                track,
+                at: table,
+                error,
+            })?;
+            *held = (table, bytes);
+        }
+        let entry = size as usize * (track as usize % 256);
+        let (at, length) = if wide {
+            (le64(&held.1, entry).unwrap_or(0), le16(&held.1, entry + 8).unwrap_or(0))
         } else {
-            (u64::from(le32(&entry, 0).unwrap_or(0)), le16(&entry, 4).unwrap_or(0))
+            (u64::from(le32(&held.1, entry).unwrap_or(0)), le16(&held.1, entry + 4).unwrap_or(0))
         };
-        if at == 0 || at == u64::MAX || length <= 5 || size == 8 && at == u64::from(u32::MAX) {
-            let format = match length {
+        if at == 0 || at == u64::MAX || length <= 5 || !wide && at == u64::from(u32::MAX) {
+            return Ok(Entry::Null(match length {
                 0 if self.null_format == 2 => 2,
                 0..=2 => length as u8,
                 _ => self.null_format,
-            };
-            return Ok(self.null(track, format));
+            }));
         }
+        Ok(Entry::Stored(at, length))
+    }
+
+    fn stored(&self, track: u32) -> Result<Vec<u8>, Fault> {
+        let (at, length) = match self.entry(track)? {
+            Entry::Null(format) => return Ok(self.null(track, format)),
+            Entry::Stored(at, length) => (at, length),
+        };
         let stored =
             take(&*self.source, at, length.into()).map_err(|error| Fault::Track { track, at, error })?;
-        // More than 5 bytes, as seen above: the home address, then the records.
+        // More than 5 bytes, as `entry` has seen: the home address, then the records.
         let (home, packed) = stored.split_at(5);
         let (cylinder, head) =
             (u16::from_be_bytes([home[1], home[2]]), u16::from_be_bytes([home[3], home[4]]));
-        if u32::from(cylinder) != (track / self.heads) & 0xFFFF
-            || u32::from(head & 15) != track % self.heads & 15
-        {
+        let here = u32::from(cylinder) == (track / self.heads) & 0xFFFF
+            && u32::from(head & 15) == (track % self.heads) & 15;
+        if !here {
             return Err(Fault::Address { track, at, cylinder, head });
         }
         let method = match home[0] & 3 {

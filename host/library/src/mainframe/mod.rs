@@ -19,9 +19,12 @@
 //! Not here: what the commands print, and libraries of our own.
 
 mod bytes;
+pub mod container;
+pub mod digest;
 pub mod directory;
 pub mod ebcdic;
 pub mod entry;
+pub mod fault;
 pub mod image;
 pub mod inflate;
 pub mod label;
@@ -29,6 +32,8 @@ pub mod library;
 pub mod module;
 pub mod netdata;
 pub mod object;
+pub mod place;
+pub mod program;
 pub mod source;
 pub mod spanned;
 pub mod tape;
@@ -36,4 +41,6 @@ pub mod terse;
 pub mod track;
 pub mod unit;
 pub mod unload;
+pub mod unload_write;
 pub mod volume;
+pub mod xmit;

@@ -278,8 +278,15 @@ impl Volume {
                 if set.last != Ttr(0) && relative > set.last.track() {
                     return faults;
                 }
-                match self.image.track(track) {
-                    Ok(bytes) => {
+                match self
+                    .image
+                    .is_stored(track)
+                    .and_then(|stored| stored.then(|| self.image.track(track)).transpose())
+                {
+                    // Nothing was ever written there: so here a sequential data set ends, and members do not lie.
+                    Ok(None) if set.is_partitioned() => {}
+                    Ok(None) => return faults,
+                    Ok(Some(bytes)) => {
                         let (found, fault) = records(&bytes);
                         faults.extend(fault.map(|fault| Fault::Track { track, fault }));
                         for record in &found {
