@@ -274,14 +274,17 @@ impl Image {
         })
     }
 
-    /// Whether the track is in the file: one that is not holds nothing but what the emulator makes up.
+    /// Of a track that is not stored, its format: 0 has an end-of-file record, 1 nothing, 2 blocks of zeros.
     ///
     /// # Errors
     /// Where its entry cannot be read.
-    pub fn is_stored(&self, track: u32) -> Result<bool, Fault> {
+    pub fn null_format(&self, track: u32) -> Result<Option<u8>, Fault> {
         match self.form {
-            Form::Plain => Ok(track < self.tracks),
-            _ => self.entry(track).map(|entry| matches!(entry, Entry::Stored(..))),
+            Form::Plain => Ok(None),
+            _ => self.entry(track).map(|entry| match entry {
+                Entry::Null(format) => Some(format),
+                Entry::Stored(..) => None,
+            }),
         }
     }
 

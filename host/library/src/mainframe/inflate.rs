@@ -79,7 +79,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_was_deflated_comes_back_and_no_more_than_allowed() {
-        let data: Vec<u8> = (0..60_000_u32).map(|index| (index * index >> 7) as u8).collect();
+        let data: Vec<u8> = (0..60_000_u32).map(|index| ((index * index) >> 7) as u8).collect();
         for method in [Method::Plain, Method::Zlib, Method::Bzip2] {
             let packed = deflate(method, &data);
             assert_eq!(inflate(method, &packed, data.len()).as_ref(), Ok(&data), "{method:?}");

@@ -44,3 +44,6 @@ pub mod unload;
 pub mod unload_write;
 pub mod volume;
 pub mod xmit;
+
+#[cfg(test)]
+mod tests;

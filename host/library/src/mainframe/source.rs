@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(take(&*pieces, 0, 10).unwrap(), [10, 11, 12, 13, 14, 200, 201, 202, 203, 1]);
         assert_eq!(take(&*pieces, 4, 3).unwrap(), [14, 200, 201]);
         assert_eq!(take(&*pieces, 9, 1).unwrap(), [1]);
-        assert_eq!(take(&*pieces, 10, 0).unwrap(), []);
+        assert!(take(&*pieces, 10, 0).unwrap().is_empty());
         assert_eq!(take(&*pieces, 9, 2), Err(ReadError::Beyond { at: 9, wanted: 2, length: 10 }));
         let mut inner = Pieces::of(&pieces);
         inner.add(3, 4);
@@ -346,7 +346,7 @@ mod tests {
             assert!(matches!(take(&*base, at, length), Err(ReadError::Beyond { .. })), "{at} {length}");
         }
         assert_eq!(some(&*base, 250, u64::MAX).unwrap().len(), 6);
-        assert_eq!(some(&*base, u64::MAX, u64::MAX).unwrap(), []);
+        assert!(some(&*base, u64::MAX, u64::MAX).unwrap().is_empty());
     }
 
     #[test]

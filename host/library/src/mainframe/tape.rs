@@ -424,7 +424,7 @@ mod tests {
     const PLENTY: u64 = 1 << 30;
 
     fn sample(length: usize) -> Vec<u8> {
-        (0..length).map(|index| (index * index >> 3) as u8).collect()
+        (0..length).map(|index| ((index * index) >> 3) as u8).collect()
     }
 
     fn blocks_of(tape: &Tape) -> Vec<Vec<Vec<u8>>> {

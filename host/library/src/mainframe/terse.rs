@@ -217,7 +217,7 @@ impl Output {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn pack_codes(codes: &[u16]) -> Vec<u8> {
@@ -232,7 +232,7 @@ mod tests {
         halves.chunks(2).map(|two| two[0] << 4 | two[1]).collect()
     }
 
-    fn file(method: u8, variable: u8, length: u16, codes: &[u16]) -> Vec<u8> {
+    pub(crate) fn file(method: u8, variable: u8, length: u16, codes: &[u16]) -> Vec<u8> {
         let mut file = vec![method, variable];
         file.extend(length.to_be_bytes());
         file.extend([MVS, 0, 0x0C, 0x80, 0, 0, 0, 0]);
@@ -247,10 +247,10 @@ mod tests {
     }
 
     /// Packs by the literal codes alone, which either method can read.
-    fn literal(data: &[&[u8]], ends: bool) -> Vec<u16> {
+    pub(crate) fn literal<B: AsRef<[u8]>>(data: &[B], ends: bool) -> Vec<u16> {
         let mut codes = Vec::new();
         for record in data {
-            codes.extend(record.iter().map(|byte| u16::from(*byte) + 1));
+            codes.extend(record.as_ref().iter().map(|byte| u16::from(*byte) + 1));
             codes.extend(ends.then_some(RECORD_END));
         }
         codes.push(0);

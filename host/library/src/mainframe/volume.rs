@@ -263,7 +263,7 @@ impl Volume {
         set: &DataSet,
         mut see: impl FnMut(u32, Ttr, &track::Record, &[u8]) -> bool,
     ) -> Vec<Fault> {
-        let (mut faults, mut relative) = (Vec::new(), 0_u32);
+        let (mut faults, mut relative, mut stored) = (Vec::new(), 0_u32, true);
         for (number, extent) in set.extents.iter().enumerate() {
             let from = self.number(extent.from.0, extent.from.1);
             let to = u64::from(from) + u64::from(extent.tracks);
@@ -278,15 +278,22 @@ impl Volume {
                 if set.last != Ttr(0) && relative > set.last.track() {
                     return faults;
                 }
-                match self
-                    .image
-                    .is_stored(track)
-                    .and_then(|stored| stored.then(|| self.image.track(track)).transpose())
-                {
-                    // Nothing was ever written there: so here a sequential data set ends, and members do not lie.
-                    Ok(None) if set.is_partitioned() => {}
-                    Ok(None) => return faults,
-                    Ok(Some(bytes)) => {
+                let null = self.image.null_format(track);
+                if let Ok(Some(format)) = null {
+                    // A track with nothing but an end is not stored either. Only the first of several can end something.
+                    let end = track::Record { number: 1, key: 0, key_length: 0, length: 0 };
+                    if stored && format == 0 {
+                        see(track, Ttr::at(relative, 1), &end, &[]);
+                    }
+                    if !set.is_partitioned() {
+                        return faults;
+                    }
+                    (stored, relative) = (false, relative + 1);
+                    continue;
+                }
+                stored = true;
+                match null.and_then(|_| self.image.track(track)) {
+                    Ok(bytes) => {
                         let (found, fault) = records(&bytes);
                         faults.extend(fault.map(|fault| Fault::Track { track, fault }));
                         for record in &found {
