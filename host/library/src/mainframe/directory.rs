@@ -66,6 +66,23 @@ impl Name {
         page.field(&self.0)
     }
 
+    /// The name as that of a file: what could lead out of a folder, or hide, becomes `_`.
+    ///
+    /// Two names may become one: who writes files refuses to write over them.
+    #[must_use]
+    pub fn file_name(&self, page: CodePage) -> String {
+        let text: String = self
+            .text(page)
+            .chars()
+            .map(|one| if one == '/' || one == '\0' || one.is_control() { '_' } else { one })
+            .collect();
+        match text.strip_prefix(['.', '-']) {
+            Some(rest) => format!("_{rest}"),
+            None if text.is_empty() => "_".to_owned(),
+            None => text,
+        }
+    }
+
     /// A name of at most eight characters.
     #[must_use]
     pub fn from_text(text: &str, page: CodePage) -> Option<Name> {
@@ -253,6 +270,17 @@ mod tests {
         bytes.extend([0xC1; 8]);
         bytes.extend([0, 0, 1, 0x1F]);
         assert_eq!(read(&bytes).fault, Some(Fault::Entry { at: 2, used: 14 }));
+    }
+
+    #[test]
+    fn names_of_files_stay_in_their_folder() {
+        let check = |text: &str| Name::from_text(text, CodePage::US).unwrap().file_name(CodePage::US);
+        assert_eq!(
+            ["PGM$#@", "../X", "A/B", "..", ".", "-rf"].map(check),
+            ["PGM$#@", "_._X", "A_B", "_.", "_", "_rf"]
+        );
+        assert_eq!(Name([0x40; 8]).file_name(CodePage::US), "_");
+        assert_eq!(Name([0; 8]).file_name(CodePage::US), "_");
     }
 
     #[test]

@@ -230,6 +230,9 @@ impl Reader<'_> {
             }
             return Ok(self.mark());
         }
+        if length == 0 {
+            return Err(out_of_place("a chunk without data"));
+        }
         let method = match (flags & 0x03, more & 0x80) {
             (0, 0) => Method::Plain,
             (1, 0) | (0, 0x80) => Method::Zlib,

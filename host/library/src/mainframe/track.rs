@@ -22,6 +22,12 @@ pub enum Fault {
         /// Bytes from there to the end of the track.
         left: usize,
     },
+    /// More records than numbers for them.
+    #[error("the track has more than 255 records, at {at}")]
+    Many {
+        /// Where the first begins that is too many.
+        at: usize,
+    },
     /// The end of the track is not marked: it was cut.
     #[error("the track has no end after {length} bytes")]
     Unended {
@@ -69,6 +75,9 @@ pub fn records(track: &[u8]) -> (Vec<Record>, Option<Fault>) {
         if says > track.len() - at {
             return (found, Some(Fault::Record { at, says, left: track.len() - at }));
         }
+        if found.len() == usize::from(u8::MAX) {
+            return (found, Some(Fault::Many { at }));
+        }
         if count[4] != 0 {
             found.push(Record { number: count[4], key: at + 8, key_length, length });
         }
@@ -105,6 +114,9 @@ mod tests {
         assert_eq!(found.iter().map(|record| record.number).collect::<Vec<_>>(), [1, 2, 7]);
         assert_eq!(&track[found[0].data()..][..found[0].length], b"some data");
         assert_eq!(&track[found[0].key..][..3], b"KEY");
+        let many: Vec<(u8, &[u8], &[u8])> = (0..300).map(|_| (1, &b""[..], &b""[..])).collect();
+        let (found_of_many, fault) = records(&write(0, 0, &many));
+        assert!(found_of_many.len() == 255 && matches!(fault, Some(Fault::Many { .. })));
         for end in 0..track.len() {
             let (some, fault) = records(&track[..end]);
             assert!(found.starts_with(&some) && fault.is_some(), "{end}");

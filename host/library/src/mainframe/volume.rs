@@ -14,6 +14,7 @@ use super::directory::{BLOCK, Ttr};
 use super::ebcdic::CodePage;
 use super::image::{self, Image, TRACK_SPACE};
 use super::library::{Block, Builder, Device, Extent, Label, Library, Organisation, RecordFormat};
+use super::place::TRACKS_MOST;
 use super::source::{Records, Shared, Stretch};
 use super::track::{self, records};
 use serde::Serialize;
@@ -64,6 +65,12 @@ pub enum Fault {
     /// An F3 that is missing, or comes around in a circle.
     #[error("the further extents of {name} are not where its label says")]
     Chain {
+        /// The data set.
+        name: String,
+    },
+    /// More tracks than a PDS may have; those behind them are not read.
+    #[error("{name} has more than the {TRACKS_MOST} tracks of a PDS")]
+    Large {
         /// The data set.
         name: String,
     },
@@ -192,7 +199,7 @@ impl Volume {
                 let label = track[record.key..][..140].to_vec();
                 match label[0x2C] {
                     0xF1 | 0xF8 if heads.len() < DATA_SETS_MOST => heads.push(label),
-                    0xF3 => {
+                    0xF3 if labels.len() < DATA_SETS_MOST => {
                         labels.insert((number, record.number), label);
                     }
                     _ => {}
@@ -276,6 +283,11 @@ impl Volume {
             for track in from..to as u32 {
                 // A label that was never closed says that nothing is in use: then everything is looked at.
                 if set.last != Ttr(0) && relative > set.last.track() {
+                    return faults;
+                }
+                if set.is_partitioned() && relative >= TRACKS_MOST {
+                    let name = set.name.clone();
+                    faults.push(Fault::Large { name });
                     return faults;
                 }
                 let null = self.image.null_format(track);

@@ -2,8 +2,10 @@
 //!
 //! Skipped, loudly, where its programs are not installed (Debian's package `hercules`).
 
-use super::super::container::{self, Options};
+use super::super::container::{self, Options, What};
+use super::super::inflate::Method;
 use super::super::library::Library;
+use super::carriers::labelled_tape;
 use super::sample::{Sample, programs, texts};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +28,7 @@ impl Drop for Scratch {
 }
 
 fn installed(test: &str) -> bool {
-    let found = ["dasdload", "dasdls", "dasdcat"].iter().all(|program| {
+    let found = ["dasdload", "dasdls", "dasdcat", "hetupd"].iter().all(|program| {
         std::env::var_os("PATH")
             .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
     });
@@ -92,5 +94,35 @@ fn dasdload_loads_our_transmissions_and_we_read_its_disks() {
                 assert!(done.unwrap().stdout == blocks.concat(), "{image} {member}");
             }
         }
+    }
+}
+
+#[test]
+fn hetupd_packs_our_tapes_and_we_read_its_own() {
+    if !installed("hetupd_packs_our_tapes_and_we_read_its_own") {
+        return;
+    }
+    let scratch = Scratch::new("hetupd");
+    let folder = &scratch.0;
+    let sample = programs();
+    let xmit = sample.xmit("MY.LIBRARY");
+    let cards: Vec<Vec<u8>> = xmit.chunks(32_720).map(<[u8]>::to_vec).collect();
+    let tape = labelled_tape(&cards, "F3272000080                       B", Method::Plain, 65_535);
+    std::fs::write(folder.join("ours.aws"), tape).unwrap();
+    for (number, words) in
+        [&["-d"][..], &["-s"], &["-z"], &["-b"], &["-z", "-c", "5000"], &["-b", "-c", "4096"]]
+            .iter()
+            .enumerate()
+    {
+        // The name says nothing of what is inside.
+        let name = format!("theirs{number}.aws");
+        run(folder, "hetupd", &[words, &["ours.aws", &name][..]].concat());
+        let item = container::open(&folder.join(&name), &Options::default()).unwrap();
+        assert!(item.troubles().is_empty(), "{words:?}: {:?}", item.troubles());
+        let packed = words[0] == "-z" || words[0] == "-b";
+        assert!(
+            matches!(&item.what, What::Tape { serial: Some(serial), packed: found, .. } if serial == "TESTED" && *found == packed)
+        );
+        assert!(contents(item.libraries()[0].1) == ours(&sample), "{words:?}");
     }
 }
