@@ -13,7 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     (0..records.count()).for_each(|index| drop(records.read(index).unwrap()));
     let _ = unload::read(&records, CodePage::US);
     // COPYR1 of a PDS or, by the first byte, a PDSE; then COPYR2 with one extent of two cylinders.
-    let mut file = vec![bytes.first().map_or(0, |byte| byte & 0x11), 0xCA, 0x6D, 0x0F, 2, 0, 0x18, 0, 0, 0, 0xC0];
+    let mut file =
+        vec![bytes.first().map_or(0, |byte| byte & 0x11), 0xCA, 0x6D, 0x0F, 2, 0, 0x18, 0, 0, 0, 0xC0];
     file.resize(26, 0);
     file.extend([0, 15, 0xE5, 0xA2]);
     file.resize(52, 0);
