@@ -327,19 +327,23 @@ impl Walk<'_> {
         item.faults.extend(place.troubles(library.faults.clone()));
         item.data = None;
         if !library.programs {
-            for member in library.members.iter().filter(|member| !member.alias && member.blocks > 0) {
+            let mut members: Vec<_> =
+                library.members.iter().filter(|member| !member.alias && member.blocks > 0).collect();
+            members.sort_by_key(|member| (member.range.start, member.range.end));
+            // Members that lie within each other are opened once: no block is examined twice on one level.
+            let mut opened = 0;
+            for member in members {
                 let Some(block) = library.blocks_of(member).first() else { continue };
-                let records = library.records(member);
-                let head =
-                    some(&*records.source, block.at, u64::from(block.length).min(HEAD)).unwrap_or_default();
+                let head = library.head(block, HEAD).unwrap_or_default();
                 let packed = terse::header(&head).is_some_and(|header| header.block_size > 0);
-                if !(netdata::begins(&head) || packed) {
+                if member.range.start < opened || !(netdata::begins(&head) || packed) {
                     continue;
                 }
                 if !self.room(place, item) {
                     break;
                 }
-                let data = Data::bordered(records, Some(library.record_format), None);
+                opened = member.range.end;
+                let data = Data::bordered(library.records(member), Some(library.record_format), None);
                 item.inner.push(self.examine(&place.inner(&member.name), &member.name, data));
             }
         }

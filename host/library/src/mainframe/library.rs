@@ -324,6 +324,14 @@ impl Library {
         take(&*self.source, block.at, u64::from(block.length))
     }
 
+    /// The first bytes of a block, at most so many.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub fn head(&self, block: &Block, most: u64) -> Result<Vec<u8>, ReadError> {
+        take(&*self.source, block.at, u64::from(block.length).min(most))
+    }
+
     /// A member's blocks one after the other, each read when it is asked for.
     pub fn read_member<'a>(
         &'a self,

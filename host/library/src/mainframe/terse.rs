@@ -137,6 +137,7 @@ pub fn read(source: &Shared, most: u64) -> Result<Unpacked, Fault> {
         stretches: Vec::new(),
         begun: 0,
         fixed: (!variable).then_some(header.record_length as usize),
+        idle: 0,
         most,
     };
     let done = match header.method {
@@ -183,6 +184,8 @@ struct Output {
     begun: usize,
     /// Length of all records, where they have one.
     fixed: Option<usize>,
+    /// Ends of records that say nothing, as all records are of one length: they are work without output.
+    idle: u64,
     most: u64,
 }
 
@@ -193,6 +196,8 @@ impl Output {
             // Records of one length carry no information in their ends.
             if self.fixed.is_none() {
                 self.record();
+            } else {
+                self.idle += 1;
             }
         } else {
             // 1..=256, as the callers have seen.
@@ -202,7 +207,7 @@ impl Output {
             }
         }
         // A stretch is as much memory as sixteen bytes.
-        if self.bytes.len() as u64 + 16 * self.stretches.len() as u64 > self.most {
+        if self.bytes.len() as u64 + 16 * self.stretches.len() as u64 + self.idle > self.most {
             return Err(Fault::TooLong { at: codes.at / 2, most: self.most });
         }
         Ok(())
@@ -313,6 +318,10 @@ pub(crate) mod tests {
         codes.extend(258..900);
         let (_, fault) = check(file(5, 1, 84, &codes), 1_000_000);
         assert!(matches!(fault, Some(Fault::TooLong { most: 1_000_000, .. })));
+        // The same of ends of records, which write nothing where all records are of one length.
+        codes[..2].fill(RECORD_END);
+        let (found, fault) = check(file(5, 0, 84, &codes), 1_000_000);
+        assert!(found.is_empty() && matches!(fault, Some(Fault::TooLong { most: 1_000_000, .. })));
     }
 
     #[test]

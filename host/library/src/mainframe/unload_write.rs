@@ -108,7 +108,7 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// A library that was read, its members in the order of their places. The second value tells, for each of them, which
-    /// of the library's blocks are its own: what [`write`] asks for.
+    /// of the library's blocks are its own: what [`write()`] asks for.
     ///
     /// # Errors
     /// `Pdse` where it is one.

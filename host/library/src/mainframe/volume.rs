@@ -62,7 +62,7 @@ pub enum Fault {
         /// Tracks of the volume.
         tracks: u32,
     },
-    /// An F3 that is missing, or comes around in a circle.
+    /// An F3 that is missing, comes around in a circle, or is one of more than a data set can have.
     #[error("the further extents of {name} are not where its label says")]
     Chain {
         /// The data set.
@@ -122,6 +122,8 @@ pub struct Volume {
     image: Arc<Image>,
 }
 
+/// F3 labels of one data set: each has 13 extents, and no data set has more than 123.
+const CHAIN_MOST: usize = 16;
 /// Data sets of which a volume is listed.
 const DATA_SETS_MOST: usize = 100_000;
 /// Faults that are kept of one volume, or of one data set.
@@ -231,7 +233,9 @@ impl Volume {
         while pointer != [0; 5] {
             let place =
                 self.address(&pointer, 0).map(|(cylinder, head)| (self.number(cylinder, head), pointer[4]));
-            let next = place.filter(|place| seen.insert(*place)).and_then(|place| further.get(&place));
+            let next = place
+                .filter(|place| seen.len() < CHAIN_MOST && seen.insert(*place))
+                .and_then(|place| further.get(&place));
             let Some(next) = next else {
                 self.faults.push(Fault::Chain { name: name.clone() });
                 break;

@@ -275,3 +275,30 @@ fn a_fault_names_the_way_to_it() {
         "{troubles:?}"
     );
 }
+
+#[test]
+fn members_within_each_other_are_opened_once() {
+    let mut sample = texts(&[("INNER", texts(&[]).xmit("MY.LIBRARY"))]);
+    // Twenty more names for the same place, none of them said to be an alias.
+    let again = sample.outgoing.members[2].clone();
+    sample.outgoing.members[2].aliases = (0..20)
+        .map(|number| unload_write::Title { name: name(&format!("X{number}")), ..again.title.clone() })
+        .collect();
+    let mut unloaded = sample.unload();
+    let directory = &mut unloaded[2];
+    let mut at = 0;
+    while at + 276 <= directory.len() {
+        let block = &mut directory[at + 20..at + 276];
+        let (used, mut entry) = (usize::from(u16::from_be_bytes([block[0], block[1]])), 2);
+        while entry < used {
+            let length = usize::from(block[entry + 11] & 0x1F) * 2;
+            block[entry + 11] &= 0x7F;
+            entry += 12 + length;
+        }
+        at += 276;
+    }
+    let item = container::examine("FILE", Memory::shared(unloaded.concat()), &Options::default());
+    let library = item.libraries()[0].1;
+    assert_eq!((library.counts().aliases, library.members.len()), (0, 23));
+    assert_eq!(item.inner.len(), 1);
+}
