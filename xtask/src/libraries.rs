@@ -7,11 +7,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use underbar_library::mainframe::container::{self, Item, Options, What};
+use underbar_library::mainframe::container;
 use underbar_library::mainframe::digest::Sha256;
 use underbar_library::mainframe::library::{Library, Member};
 use underbar_library::mainframe::place::{TRACK_LENGTH, cells};
 use underbar_library::mainframe::program::Program;
+use underbar_library::mainframe::tree::{Item, Options, What};
 
 /// What is printed.
 #[derive(Clone, Copy, Default)]

@@ -1,7 +1,7 @@
 //! Libraries of real mainframes: from the bytes of a file to members, and back to a transmission.
 //!
 //! ```text
-//! a file ── container ──> what it holds: a tree
+//! a file ── container ──> what it holds: a tree (tree, fault)
 //!             │
 //!   source    where bytes lie: file, pieces of it, blocks and tracks inflated when they are read
 //!   netdata (unit)   transmissions, XMIT            tape (label)     AWS, HET
@@ -18,6 +18,7 @@
 //! read is returned beside it.
 //! Not here: what the commands print, and libraries of our own.
 
+mod assemble;
 mod bytes;
 pub mod container;
 pub mod digest;
@@ -39,6 +40,7 @@ pub mod spanned;
 pub mod tape;
 pub mod terse;
 pub mod track;
+pub mod tree;
 pub mod unit;
 pub mod unload;
 pub mod unload_write;

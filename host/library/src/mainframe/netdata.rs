@@ -108,7 +108,6 @@ pub struct Utility {
     /// Its name.
     pub name: String,
     /// Attributes of what it writes.
-    #[serde(flatten)]
     pub attributes: Attributes,
     /// All units, those that are not known here too.
     #[serde(skip)]

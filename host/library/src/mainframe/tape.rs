@@ -11,10 +11,13 @@
 //! Invariant: blocks lie one behind the other in the tape's own source; a block that is listed inflated once without fault.
 //! Not here: labels (`label`), what blocks hold (`container`).
 
+mod blocks;
+
 use super::bytes::le16;
-use super::inflate::{self, Method, inflate};
-use super::source::{Pieces, ReadError, Records, Shared, Source, Stretch, Window, some, take};
-use std::sync::{Arc, Mutex, PoisonError};
+use super::inflate::{self, Method};
+use super::source::{ReadError, Records, Shared, Source, Stretch, Window, some};
+use blocks::{Blocks, Place, Unpack, unpack};
+use std::sync::Arc;
 
 /// What is wrong with a tape image; offsets are bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -135,12 +138,7 @@ pub fn read(source: &Shared, most: u64) -> Result<Tape, Fault> {
     reader.run();
     let packed = reader.blocks.iter().any(|block| block.method != Method::Plain);
     let (stretches, ended, faults) = (reader.files, reader.ended, reader.faults);
-    let tape: Shared = Arc::new(Blocks {
-        source: source.clone(),
-        blocks: reader.blocks,
-        length: reader.length,
-        held: Mutex::new((usize::MAX, Vec::new())),
-    });
+    let tape: Shared = Arc::new(Blocks::new(source, reader.blocks, reader.length));
     let files = stretches.into_iter().map(|stretches| Records { source: tape.clone(), stretches }).collect();
     Ok(Tape { files, ended, packed, faults })
 }
@@ -150,15 +148,6 @@ struct Open {
     at: u64,
     method: Method,
     /// Data of each chunk: where and how long.
-    chunks: Vec<(u64, u32)>,
-}
-
-/// A block in the tape's own source.
-struct Place {
-    /// Where it begins there.
-    start: u64,
-    length: u32,
-    method: Method,
     chunks: Vec<(u64, u32)>,
 }
 
@@ -305,87 +294,6 @@ fn trailer_follows(window: &mut Window<'_>, at: u64) -> bool {
     window.get(at, 10).is_ok_and(|head| head[0] == 80 && head[1] == 0 && head[6..] == EOF1)
 }
 
-enum Unpack {
-    Read(ReadError),
-    Inflate(inflate::Fault),
-}
-
-fn unpack(source: &dyn Source, method: Method, chunks: &[(u64, u32)]) -> Result<Vec<u8>, Unpack> {
-    let mut packed = Vec::new();
-    for (at, length) in chunks {
-        packed.extend(take(source, *at, u64::from(*length)).map_err(Unpack::Read)?);
-        if packed.len() > BLOCK_MOST {
-            return Err(Unpack::Inflate(inflate::Fault::TooLong { most: BLOCK_MOST }));
-        }
-    }
-    inflate(method, &packed, BLOCK_MOST).map_err(Unpack::Inflate)
-}
-
-/// The blocks of a tape as a source: those stored as they are read in place, the others inflated, the last one kept.
-struct Blocks {
-    source: Shared,
-    blocks: Vec<Place>,
-    length: u64,
-    /// Number of a block and its bytes.
-    held: Mutex<(usize, Vec<u8>)>,
-}
-
-impl Source for Blocks {
-    fn length(&self) -> u64 {
-        self.length
-    }
-
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), ReadError> {
-        let beyond = ReadError::Beyond { at, wanted: into.len() as u64, length: self.length };
-        if at.checked_add(into.len() as u64).is_none_or(|end| end > self.length) {
-            return Err(beyond);
-        }
-        let (mut at, mut rest) = (at, into);
-        // The block that the first byte lies in: empty ones begin where their successor does.
-        let mut index = self.blocks.partition_point(|block| block.start + u64::from(block.length) <= at);
-        while !rest.is_empty() {
-            let block = self.blocks.get(index).ok_or_else(|| beyond.clone())?;
-            let skip = (at - block.start) as usize;
-            let now = rest.len().min(block.length as usize - skip);
-            let (part, later) = rest.split_at_mut(now);
-            self.part(index, block, skip, part)?;
-            (rest, at, index) = (later, at + now as u64, index + 1);
-        }
-        Ok(())
-    }
-}
-
-impl Blocks {
-    fn part(&self, index: usize, block: &Place, skip: usize, into: &mut [u8]) -> Result<(), ReadError> {
-        if block.method == Method::Plain {
-            let mut pieces = Pieces::of(&self.source);
-            block.chunks.iter().for_each(|(at, length)| pieces.add(*at, u64::from(*length)));
-            return pieces.read(skip as u64, into);
-        }
-        // A thread that panicked while it held the lock left a whole pair: it is replaced in one go.
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.0 != index {
-            let bytes = unpack(&*self.source, block.method, &block.chunks).map_err(|error| match error {
-                Unpack::Read(error) => error,
-                Unpack::Inflate(fault) => {
-                    let at = block.chunks.first().map_or(0, |(at, _)| *at);
-                    ReadError::Packed { at, message: fault.to_string() }
-                }
-            })?;
-            *held = (index, bytes);
-        }
-        let there = held.1.get(skip..skip + into.len());
-        // The file changed since it was indexed: then a block may be shorter now.
-        let there = there.ok_or(ReadError::Beyond {
-            at: skip as u64,
-            wanted: into.len() as u64,
-            length: held.1.len() as u64,
-        })?;
-        into.copy_from_slice(there);
-        Ok(())
-    }
-}
-
 /// Writes blocks as a tape image: `None` is a tape mark. Chunks have at most `chunk` bytes of what is stored.
 #[cfg(test)]
 pub(crate) fn write(blocks: &[Option<&[u8]>], method: Method, chunk: usize) -> Vec<u8> {
@@ -421,7 +329,7 @@ pub(crate) fn write(blocks: &[Option<&[u8]>], method: Method, chunk: usize) -> V
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Memory;
+    use super::super::source::{Memory, take};
     use super::*;
 
     const PLENTY: u64 = 1 << 30;

@@ -1,11 +1,12 @@
 //! Disk images: a volume with a library in several extents, stored in every form.
 
-use super::super::container::{self, Options, What};
+use super::super::container;
 use super::super::fault::Fault;
 use super::super::image;
 use super::super::inflate::{self, Method};
 use super::super::source::Memory;
 use super::super::track;
+use super::super::tree::{Options, What};
 use super::super::unload_write;
 use super::super::volume;
 use super::sample::{PAGE, Sample, programs, texts};

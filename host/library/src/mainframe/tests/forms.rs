@@ -1,11 +1,12 @@
 //! Forms that our writer does not make: what real transmissions and unloads have beside the plain case.
 
-use super::super::container::{self, Options, What};
+use super::super::container;
 use super::super::directory::{self, Entry, Ttr};
 use super::super::fault::Fault;
 use super::super::library::{self, Organisation};
 use super::super::netdata;
 use super::super::source::Memory;
+use super::super::tree::{Options, What};
 use super::super::unit::{Key, TextUnit};
 use super::super::unload;
 use super::super::unload_write::{self, Outgoing};

@@ -2,9 +2,10 @@
 //!
 //! Skipped, loudly, where its programs are not installed (Debian's package `hercules`).
 
-use super::super::container::{self, Options, What};
+use super::super::container;
 use super::super::inflate::Method;
 use super::super::library::Library;
+use super::super::tree::{Options, What};
 use super::carriers::labelled_tape;
 use super::sample::{Sample, programs, texts};
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
 //! A library is the same through everything that carries it: names, attributes, blocks.
 
-use super::super::container::{self, Item, Options, What};
+use super::super::container;
 use super::super::entry::Details;
 use super::super::library::Library;
 use super::super::module;
 use super::super::program::Program;
 use super::super::source::Memory;
+use super::super::tree::{Item, Options, What};
 use super::super::unload_write::Outgoing;
 use super::carriers;
 use super::sample::{PAGE, Sample, envelope, programs, texts};
@@ -128,10 +129,12 @@ fn what_is_around_a_library_is_told() {
     let ways: Vec<String> = item.libraries().into_iter().map(|(way, _)| way).collect();
     assert_eq!(ways, ["FILE > OUTER.TEXT", "FILE > OUTER.TEXT > INNER > MY.LIBRARY"]);
     let json = serde_json::to_value(&item).unwrap();
-    assert_eq!(json["is"], "transmission");
-    assert_eq!(json["inner"][0]["is"], "library");
-    assert_eq!(json["inner"][0]["record_format"], "FB");
-    let text = &json["inner"][0]["members"].as_array().unwrap()[2];
+    // A key that were there twice would be lost on the way through the value.
+    assert_eq!(serde_json::to_string(&item).unwrap().len(), json.to_string().len());
+    assert_eq!(json["what"]["is"], "transmission");
+    assert_eq!(json["inner"][0]["what"]["is"], "library");
+    assert_eq!(json["inner"][0]["what"]["record_format"], "FB");
+    let text = &json["inner"][0]["what"]["members"].as_array().unwrap()[2];
     assert_eq!(text["name"], "TEXT");
     assert_eq!(text["details"]["version"], "01.04");
 }
