@@ -271,3 +271,53 @@ fn a_circle_of_labels_and_extents_beyond_the_volume_are_named() {
     let found = faults(plain(&beyond));
     assert!(matches!(&found[..], [Fault::Claimed { .. }, ..]), "{found:?}");
 }
+
+#[test]
+fn an_end_alone_on_its_track_is_not_stored_and_ends_its_member_all_the_same() {
+    // A last member whose end does not fit behind its blocks any more.
+    let sample = (0..2_000)
+        .map(|lines| texts(&[("ZLAST", vec![0xC1; 80 * lines])]))
+        .find(|sample| {
+            let layout = unload_write::place(&sample.outgoing, |name| name.text(PAGE)).unwrap();
+            layout.last.record() == 1 && layout.last.track() > 0
+        })
+        .unwrap();
+    let mut volume = volume(&sample);
+    let last = volume.tracks.iter().rposition(Option::is_some).unwrap();
+    assert_eq!(volume.tracks[last].as_ref(), Some(&null(last as u32)));
+    volume.tracks[last] = None;
+    for image in [plain(&volume), compressed(&volume, 1, false), compressed(&volume, 0, true)] {
+        let item = container::examine("DISK", Memory::shared(image), &Options::default());
+        assert!(item.troubles().is_empty(), "{:?}", item.troubles());
+        let member = item.libraries()[0].1.member("ZLAST").unwrap();
+        assert_eq!(member.bytes, sample.data[2].concat().len() as u64);
+    }
+}
+
+#[test]
+fn null_tracks_are_made_up_as_their_formats_say() {
+    let tracks = (0..30).map(|track| (track % 2 == 1).then(|| vec![0; 60])).collect();
+    let volume = Volume { tracks };
+    // The volume's formats, the length of the track's entry, and the records that the emulator makes up.
+    for (format, length, count, bytes) in [
+        (0, 0, 1, 0),
+        (0, 1, 0, 0),
+        (0, 2, 12, 4_096),
+        (2, 0, 12, 4_096),
+        (1, 5, 0, 0),
+        (1, 0, 1, 0),
+        (2, 1, 0, 0),
+    ] {
+        let mut file = compressed(&volume, 0, false);
+        file[512 + 44] = format;
+        // The entry of track 0 in the first L2 table, which follows the one L1 entry.
+        file[1_028 + 4..1_028 + 6].copy_from_slice(&u16::to_le_bytes(length));
+        let image = image::Image::open(&Memory::shared(file)).unwrap();
+        let track = image.track(0).unwrap();
+        let (records, fault) = track::records(&track);
+        assert_eq!(fault, None);
+        assert_eq!(records.len(), count, "format {format}, length {length}");
+        assert!(records.iter().all(|record| record.length == bytes));
+        assert!(image.null_format(0).unwrap().is_some() && image.null_format(1).unwrap().is_none());
+    }
+}

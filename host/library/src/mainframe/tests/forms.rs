@@ -147,6 +147,7 @@ fn pages_of_a_pdse_are_found_by_their_token() {
     assert_eq!(library.read_member(member).last().unwrap().unwrap(), vec![3; 4_096]);
     let counts = library.counts();
     assert_eq!((counts.data_blocks, counts.tracks), (5, 1));
+    assert_eq!((library.blocks.len(), library.attributes.len()), (3, 2), "attributes are no pages");
     assert!(matches!(Outgoing::of(&library), Err(unload_write::Fault::Pdse)));
     // The same glued: COPYR1 has 56 bytes here.
     let item = container::examine("FILE", Memory::shared(extended().concat()), &Options::default());
