@@ -1,8 +1,8 @@
-//! Project tasks: `cargo xtask test | ci | bench`.
+//! Project tasks: `cargo xtask test | ci | bench | try-libraries`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
-//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], and [`libraries`], which is
-//! run by hand.
+//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], and
+//! [`libraries`], which is run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! SYM(40)..  CESD(20)..  IDR(80)..  scatter(10)  { control, RLD(01-0F) ; text ; RLD.. }..
+//! control and RLD: kind | 0 3 | bytes of list 2 | bytes of RLD 2 | channel command 8 | RLD data | list { id 2, length 2 }
 //! ```
 //!
 //! Only the control record before it tells that a record is text, and how long it is. So from a member whose blocks were glued
@@ -290,9 +291,10 @@ impl Reader {
 
     fn control(&mut self, bytes: &[u8]) {
         let flags = flag(bytes, 0);
-        let (ids, rld) = (usize::from(be16(bytes, 4).unwrap_or(0)), usize::from(be16(bytes, 6).unwrap_or(0)));
+        // Relocation data comes first, the list of identifiers and lengths behind it.
+        let rld = usize::from(be16(bytes, 6).unwrap_or(0));
         if flags & 0x02 != 0 {
-            let data = bytes.get(16 + ids..).unwrap_or(&[]);
+            let data = bytes.get(16..).unwrap_or(&[]);
             match relocations(&data[..rld.min(data.len())]) {
                 Some(found) => self.summary.relocations.add(found),
                 None => self.fault(Fault::Relocation { block: self.block - 1 }),
@@ -528,9 +530,11 @@ pub(crate) mod tests {
         let sym = vec![0x40, 0, 0, 2, 1, 2];
         let control = vec![1, 0, 0, 0, 0, 4, 0, 0, 6, 0, 0, 0, 0x40, 0, 0, 4, 0, 1, 0, 4];
         let text = vec![0x20; 4];
-        let mut last = vec![0x0F, 0, 0, 0, 0, 0, 0, 20, 6, 0, 0, 4, 0x40, 0, 0, 3];
+        let mut last = vec![0x0F, 0, 0, 0, 0, 4, 0, 20, 6, 0, 0, 4, 0x40, 0, 0, 3];
         last.extend([0, 1, 0, 1, 0x0D, 0, 0, 4, 0x0C, 0, 0, 8]);
         last.extend([0, 4, 0, 1, 0x9C, 0, 0, 0]);
+        // The list of identifiers and lengths stands behind the relocation data.
+        last.extend([0, 3, 0, 0x20]);
         vec![sym, cesd, zap, binder, translator, control, text, last, vec![0x80; 3]]
     }
 

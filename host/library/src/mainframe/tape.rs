@@ -362,6 +362,30 @@ mod tests {
     }
 
     #[test]
+    fn zlib_is_told_by_either_flag_and_never_by_both() {
+        let one = sample(900);
+        let image = write(&[Some(&one), None, None], Method::Zlib, 100);
+        let mut other = image.clone();
+        let mut at = 0;
+        while at < other.len() {
+            if other[at + 4] & MARK == 0 {
+                (other[at + 4], other[at + 5]) = (other[at + 4] & !1, 0x80);
+            }
+            at += 6 + usize::from(other[at]);
+        }
+        let tape = read(&Memory::shared(other.clone()), PLENTY).unwrap();
+        assert_eq!((blocks_of(&tape), tape.faults), (vec![vec![one]], vec![]));
+        other[4] |= 1;
+        let tape = read(&Memory::shared(other), PLENTY).unwrap();
+        assert_eq!(tape.faults[0], Fault::Sequence { at: 0, what: "two kinds of compression" });
+        let mut mixed = image;
+        mixed[106 + 4] = mixed[106 + 4] & !1 | 2;
+        let tape = read(&Memory::shared(mixed), PLENTY).unwrap();
+        let what = "another compression than its block began with";
+        assert_eq!(tape.faults[0], Fault::Sequence { at: 106, what });
+    }
+
+    #[test]
     fn a_cut_is_reported_and_what_came_before_stays() {
         let (one, two) = (sample(80), sample(5_000));
         let image = write(&[Some(&one), None, Some(&two), None, None], Method::Zlib, 300);
