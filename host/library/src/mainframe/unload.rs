@@ -7,7 +7,7 @@
 //!   DL > 0             a block of a member      DL 0                the member ends
 //! ```
 //!
-//! A PDSE's pages all carry the token of their member as their place, and are followed by records of attributes, marked in F.
+//! Writers that know no device leave it out, and number members instead of placing them. A PDSE's pages all carry the token of their member as their place, and are followed by records of attributes, marked in F.
 //!
 //! Invariant: data is not copied; a block that is returned lies within the records. A cut leaves the members before it.
 //! Not here: the VS blocks around the records (`spanned`), writing (`unload_write`).
@@ -267,6 +267,10 @@ impl Reader<'_> {
     fn ttr(&mut self, at: u64, head: &[u8; 12]) -> Ttr {
         let heads = self.label.device.heads;
         let word = be32(head, 4).unwrap_or(0);
+        // Some writers name no device and no extents, and give each member a number instead of a place.
+        if heads == 0 && self.label.extents.is_empty() {
+            return Ttr::at(word & 0xFFFF, head[8]);
+        }
         let (cylinder, track) = place((word >> 16) as u16, word as u16, heads);
         let here = number((cylinder, track), heads);
         let mut before = 0_u32;

@@ -304,3 +304,34 @@ fn members_within_each_other_are_opened_once() {
     assert_eq!((library.counts().aliases, library.members.len()), (0, 23));
     assert_eq!(item.inner.len(), 1);
 }
+
+#[test]
+fn members_that_are_numbered_and_not_placed() {
+    let sample = texts(&[("MORE", vec![0xC1; 8_000])]);
+    let mut unloaded = sample.unload();
+    // No device, no extents; every record of a member has its number, in the directory's order, as its place.
+    unloaded[0][16..30].fill(0);
+    unloaded[1][16..].fill(0);
+    let order = [(0_u8, 0_usize), (1, 2), (2, 1)];
+    for (number, member) in order {
+        let record = &mut unloaded[3 + member];
+        let mut at = 0;
+        while at < record.len() {
+            record[at + 4..at + 9].copy_from_slice(&[0, 0, 0, 0, number + 1]);
+            at += 12 + usize::from(u16::from_be_bytes([record[at + 10], record[at + 11]]));
+        }
+    }
+    let block = &mut unloaded[2][20..276];
+    let mut entry = 2;
+    for number in 0..3 {
+        block[entry + 8..entry + 11].copy_from_slice(&[0, 0, number + 1]);
+        entry += 12 + usize::from(block[entry + 11] & 0x1F) * 2;
+    }
+    let found = unload::read(&records(&unloaded), PAGE).unwrap();
+    assert!(found.is_whole(), "{:?} {:?}", found.faults, found.library.faults);
+    for (number, member) in order {
+        let entry = &found.library.members[usize::from(number)];
+        let blocks: Vec<Vec<u8>> = found.library.read_member(entry).map(Result::unwrap).collect();
+        assert_eq!(blocks, sample.data[member], "{}", entry.name);
+    }
+}
