@@ -21,7 +21,7 @@ use super::netdata::{self, Attributes};
 use super::source::{OpenFile, Records, Shared, Stretch, some, take};
 use super::tree::{Item, Options, What};
 use super::volume::{DataSet, Volume};
-use super::{label, module, object, spanned, tape, terse, unload};
+use super::{label, module, object, spanned, tape, terse, unload, volume};
 use std::path::Path;
 
 /// Opens a file and everything in it.
@@ -338,7 +338,7 @@ impl Walk<'_> {
         let image = volume.image();
         item.what = What::Disk {
             serial: volume.serial.clone(),
-            device: format!("33{:02X}", image.device),
+            device: volume::device_name(image.device),
             packed: image.form != Form::Plain,
             cylinders: image.tracks / image.heads,
             open: image.open,

@@ -390,15 +390,24 @@ impl Volume {
     }
 }
 
+/// Devices: the byte in an image's header, the name, bytes of a track.
+const DEVICES: &[(u8, &str, u32)] = &[
+    (0x14, "2314", 7_294),
+    (0x30, "3330", 13_165),
+    (0x50, "3350", 19_254),
+    (0x75, "3375", 36_000),
+    (0x80, "3380", 47_968),
+    (0x90, "3390", 58_786),
+];
+
 /// Capacity of a track in bytes by the type of the device; 0 where it is not known.
 fn capacity(device: u8) -> u32 {
-    match device {
-        0x14 => 7_294,
-        0x30 => 13_165,
-        0x50 => 19_254,
-        0x75 => 36_000,
-        0x80 => 47_968,
-        0x90 => 58_786,
-        _ => 0,
-    }
+    DEVICES.iter().find(|(byte, ..)| *byte == device).map_or(0, |(.., capacity)| *capacity)
+}
+
+/// The name of a device by its type; the type in hexadecimal where it is not known.
+#[must_use]
+pub fn device_name(device: u8) -> String {
+    let known = DEVICES.iter().find(|(byte, ..)| *byte == device);
+    known.map_or_else(|| format!("type {device:02X}"), |(_, name, _)| (*name).to_owned())
 }
