@@ -1,0 +1,3 @@
+//! t
+pub(crate) fn hold() {}
+pub(crate) unsafe fn release() {}
