@@ -85,6 +85,10 @@ pub enum Error {
     NoEntry,
     /// A name that is empty, longer than 255 bytes, or with `/` or a zero byte in it: the caller.
     BadName,
+    /// LINK of a program that was left to the system's loader: its `exit` would end the caller.
+    NotIsolated,
+    /// XCTL by a program that was not LINKed.
+    NotLinked,
     /// The program's bytes are not those that the library's checksum tells of.
     Checksum,
 }
@@ -111,6 +115,8 @@ impl fmt::Display for Error {
             Error::NotLoaded => f.write_str("the program is not loaded"),
             Error::NoEntry => f.write_str("the program has no such entry"),
             Error::BadName => f.write_str("not a name of a program"),
+            Error::NotIsolated => f.write_str("left to the system's loader, where its exit would end the caller"),
+            Error::NotLinked => f.write_str("not in a program that was LINKed"),
             Error::Checksum => f.write_str("the program's bytes are not those that were stored"),
         }
     }

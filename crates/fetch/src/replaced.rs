@@ -3,10 +3,10 @@
 //! Invariant: a program of the system's loader never gets these.
 
 use crate::image::{self, Replaced};
-use crate::{threads, visible};
+use crate::{link, threads, visible};
 
 /// How many.
-const COUNT: usize = 5;
+const COUNT: usize = 8;
 
 /// Names and functions.
 #[must_use]
@@ -17,6 +17,9 @@ pub fn table() -> [Replaced; COUNT] {
         row(b"__cxa_atexit", image::leave_for_exit as *const ()),
         row(b"__cxa_thread_atexit", image::leave_for_thread as *const ()),
         row(b"__cxa_thread_atexit_impl", image::leave_for_thread as *const ()),
+        row(b"exit", link::exit as *const ()),
+        row(b"_exit", link::exit_now as *const ()),
+        row(b"_Exit", link::exit_now as *const ()),
         row(b"dl_iterate_phdr", visible::iterate as *const ()),
     ]
 }

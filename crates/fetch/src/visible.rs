@@ -17,7 +17,8 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::again::Again;
-use crate::system::{self, ProgramHeader, ProgramInfo, Visitor};
+pub use crate::system::ProgramInfo;
+use crate::system::{self, ProgramHeader, Visitor};
 
 /// A program that can be seen. It stands in the program's own structure, and is linked while it is loaded.
 pub struct Entry {

@@ -74,6 +74,19 @@ pub struct Image {
     pub relocations: Done,
 }
 
+/// Whole pages that a program can write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writable {
+    /// Address in this process.
+    pub start: usize,
+    /// Bytes.
+    pub length: usize,
+    /// All of them were zeros at the beginning, and no file lies below them.
+    pub is_zeros: bool,
+    /// It can be executed too.
+    pub is_code: bool,
+}
+
 /// Libraries that an image needs, in the arena.
 #[derive(Clone, Copy, Debug)]
 struct Needed {
@@ -390,22 +403,34 @@ impl Image {
             && dynamic.init_array.1 == 0
             && dynamic.fini_array.1 == 0
             && self.threads == 0
-            && self.writable().all(|(_, length)| length == 0)
+            && self.writable().all(|range| range.length == 0)
     }
 
-    /// The pages that the program can write: address in this process and bytes, whole pages.
-    pub fn writable(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    /// The pages that the program can write.
+    pub fn writable(&self) -> impl Iterator<Item = Writable> + '_ {
         let (low, length) = self.layout.relro.unwrap_or((0, 0));
         let high = low + length;
         self.layout.segments().iter().filter(|segment| segment.is_writable()).flat_map(move |segment| {
             let (start, end) = (segment.address & !(PAGE - 1), segment.end().next_multiple_of(PAGE));
-            // What is protected lies in one segment; what is before and after it there can be written.
-            let parts = match low >= start && high <= end && length > 0 {
-                true => [(start, low), (high, end)],
-                false => [(start, end), (end, end)],
+            let zeros = (segment.address + segment.in_file).next_multiple_of(PAGE).clamp(start, end);
+            // What is protected lies in the file's part of one segment; what is before and after it can be written.
+            let parts = match length > 0 && low >= start && high <= end {
+                true => [(start, low, false), (high, zeros.max(high), false), (zeros.max(high), end, true)],
+                false => [(start, zeros, false), (zeros, end, true), (end, end, true)],
             };
-            parts.map(|(from, to)| (self.bias().wrapping_add(from as usize), (to - from) as usize))
+            parts.map(|(from, to, is_zeros)| Writable {
+                start: self.bias().wrapping_add(from as usize),
+                length: (to - from) as usize,
+                is_zeros,
+                is_code: segment.is_executable(),
+            })
         })
+    }
+
+    /// How many destructors of thread variables wait for their threads to end.
+    #[must_use]
+    pub fn pending(&self) -> u32 {
+        self.pending
     }
 
     /// Bytes of its mapping.

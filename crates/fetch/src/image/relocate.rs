@@ -31,7 +31,7 @@ pub struct Done {
 struct Words<'a> {
     bias: usize,
     layout: &'a Layout,
-    /// The writable segment that held the last word: first place and last one.
+    /// What the file has of the writable segment that held the last word: first place and last one.
     range: (u64, u64),
 }
 
@@ -48,7 +48,9 @@ impl Words<'_> {
     #[cold]
     fn find(&self, place: u64) -> Option<(u64, u64)> {
         let segment = self.layout.segment(place, 8).filter(|segment| segment.is_writable())?;
-        Some((segment.address, segment.end() - 8))
+        // Not in the zeros: `pool` takes them for zeros for ever, and no linker writes there.
+        let last = (segment.address + segment.in_file).checked_sub(8)?;
+        (place <= last).then_some((segment.address, last))
     }
 }
 
