@@ -5,6 +5,7 @@
 
 use core::fmt;
 
+use underbar_partitioned::read::Fault;
 use underbar_sys::syscall::Errno;
 
 use crate::elf::Damage;
@@ -18,7 +19,7 @@ pub struct Text {
 
 impl Text {
     /// Bytes that are kept.
-    pub const MOST: usize = 159;
+    pub const MOST: usize = 191;
 
     /// The first bytes of a text.
     #[must_use]
@@ -63,6 +64,8 @@ pub enum Error {
     Damaged(Damage),
     /// No program of this name in any of the libraries: the caller, or the list of libraries.
     NotFound(Text),
+    /// The library is damaged, or no library.
+    Library(Fault),
     /// A symbol that the program needs, and nobody has: the program, or the libraries that it was loaded with.
     Unresolved(Text),
     /// A library that the program needs could not be loaded; in the words of the system's loader.
@@ -104,6 +107,7 @@ impl fmt::Display for Error {
         match self {
             Error::Damaged(damage) => write!(f, "the program is damaged: {damage}"),
             Error::NotFound(name) => write!(f, "no program {name} in the libraries"),
+            Error::Library(fault) => write!(f, "{fault}"),
             Error::Unresolved(name) => write!(f, "the program needs {name}, which nobody has"),
             Error::Needed(message) => write!(f, "a library that the program needs: {message}"),
             Error::System(reason, message) => write!(f, "{message} (left to the system's loader: {reason})"),

@@ -15,6 +15,8 @@ mod error;
 pub mod image;
 pub mod library;
 pub mod link;
+mod opened;
+mod organised;
 mod pool;
 mod program;
 mod replaced;

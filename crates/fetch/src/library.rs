@@ -4,7 +4,7 @@
 //! Source ──find(name)──> Member ──fetch──> Content
 //!   Folder   members are its files NAME or NAME.so
 //!   Single   one file, whose member is its name without .so
-//!   others   PDS and PDSE, through the same trait
+//!   others   PDS and PDSE (`organised`), through the same trait
 //! ```
 //!
 //! Invariant: two members with the same token have the same bytes, as far as the file system tells.
@@ -12,7 +12,8 @@
 
 use core::ffi::CStr;
 
-use underbar_sys::file::{Status, fstat, stat, statat};
+use underbar_partitioned::count::Counts;
+use underbar_sys::file::{Status, stat, statat};
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
 
 use crate::content::FileContent;
@@ -22,30 +23,6 @@ use crate::image::Content;
 /// The longest name of a member, in bytes.
 pub const MOST_NAME: usize = 255;
 const MOST_PATH: usize = 4096;
-
-/// What was read, in four figures that are never added to each other. A folder of files has neither tracks nor channel
-/// programs: there they stay 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transfers {
-    /// Channel programs, one for a search of a directory and one for each piece of a program that is read.
-    pub channel_programs: u64,
-    /// Blocks.
-    pub blocks: u64,
-    /// Tracks touched.
-    pub tracks: u64,
-    /// Reads that reached a device, as far as the source can tell.
-    pub device_reads: u64,
-}
-
-impl Transfers {
-    /// Adds each figure to its own.
-    pub fn add(&mut self, other: &Transfers) {
-        self.channel_programs += other.channel_programs;
-        self.blocks += other.blocks;
-        self.tracks += other.tracks;
-        self.device_reads += other.device_reads;
-    }
-}
 
 /// What a directory says of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +35,8 @@ pub struct Member {
     pub length: u64,
     /// One copy serves all, and what it writes into itself may be seen by the next one (RENT).
     pub is_reentrant: bool,
-    /// The symbol at which it is entered; empty: its own name, then `main`.
-    pub entry: Text,
+    /// Where it is entered, as an address of its file; nothing: at the symbol of its own name, or at `main`.
+    pub entry_at: Option<u64>,
 }
 
 /// What changes when a library does: nothing of it may be believed any more then.
@@ -71,9 +48,10 @@ pub trait Source: Sync {
     ///
     /// # Errors
     /// The library is damaged, or cannot be read.
-    fn find(&self, name: &[u8], transfers: &mut Transfers) -> Result<Option<Member>, Error>;
+    fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error>;
 
-    /// Gives a member's bytes to `work`, for as long as that runs.
+    /// Gives a member's bytes to `work`, for as long as that runs. Where pages may have been mapped and must not be used
+    /// for something else while they are, gives a number other than 0, for [`Source::release`].
     ///
     /// # Errors
     /// As `find`; [`Error::NotFound`] where the member has gone.
@@ -81,9 +59,12 @@ pub trait Source: Sync {
         &self,
         name: &[u8],
         member: &Member,
-        transfers: &mut Transfers,
+        counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<(), Error>;
+    ) -> Result<u64, Error>;
+
+    /// Pages that were mapped are no longer.
+    fn release(&self, hold: u64);
 
     /// What the library is now.
     ///
@@ -114,6 +95,13 @@ impl Default for PathRoom {
 }
 
 impl PathRoom {
+    /// What was put together last.
+    #[must_use]
+    pub fn text(&self) -> &CStr {
+        let bytes = self.bytes.get(..self.length).unwrap_or_default();
+        CStr::from_bytes_with_nul(bytes).unwrap_or_default()
+    }
+
     /// The parts one after the other; nothing where they have no room, or a zero byte in them.
     pub fn join(&mut self, parts: &[&[u8]]) -> Option<&CStr> {
         self.length = 0;
@@ -189,13 +177,15 @@ impl Drop for Files {
     }
 }
 
-fn token(status: &Status) -> [u64; 4] {
+/// What of a file's status changes when its bytes do.
+#[must_use]
+pub fn token(status: &Status) -> [u64; 4] {
     let (seconds, nanoseconds) = status.changed();
     [status.device, status.inode, seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds), status.size as u64]
 }
 
 impl Source for Files {
-    fn find(&self, name: &[u8], _: &mut Transfers) -> Result<Option<Member>, Error> {
+    fn find(&self, name: &[u8], _: &mut Counts) -> Result<Option<Member>, Error> {
         if self.folder < 0 && name != self.own_name() {
             return Ok(None);
         }
@@ -211,7 +201,7 @@ impl Source for Files {
                     place: if has_suffix { WITH_SUFFIX } else { 0 },
                     length: status.size as u64,
                     is_reentrant: false,
-                    entry: Text::new(b""),
+                    entry_at: None,
                 }));
             }
         }
@@ -222,9 +212,9 @@ impl Source for Files {
         &self,
         name: &[u8],
         member: &Member,
-        _: &mut Transfers,
+        _: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let fd = self.open_member(name, member.place == WITH_SUFFIX).map_err(|errno| match errno {
             Errno::ENOENT => Error::NotFound(Text::new(name)),
             errno => Error::Unreadable(errno),
@@ -232,12 +222,13 @@ impl Source for Files {
         let content = FileContent::whole(fd).map_err(Error::Unreadable);
         let done = content.map(|content| work(&content));
         let _ = syscall::close(fd);
-        done
+        done.map(|()| 0)
     }
 
+    fn release(&self, _: u64) {}
+
     fn stamp(&self) -> Result<Stamp, Error> {
-        let status = if self.folder < 0 { stat(self.path()) } else { fstat(self.folder) };
-        status.map(|status| token(&status)).map_err(Error::Unreadable)
+        stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)
     }
 
     /// A file that is written over leaves its folder as it is.
@@ -246,8 +237,7 @@ impl Source for Files {
     }
 
     fn path(&self) -> &CStr {
-        let bytes = self.path.bytes.get(..self.path.length).unwrap_or_default();
-        CStr::from_bytes_with_nul(bytes).unwrap_or_default()
+        self.path.text()
     }
 
     fn member_path<'a>(&self, name: &[u8], member: &Member, room: &'a mut PathRoom) -> Option<&'a CStr> {

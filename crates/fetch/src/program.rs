@@ -15,6 +15,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::directory::Known;
 use crate::error::Error;
 use crate::image::Image;
+use crate::opened::Opened;
 use crate::pool::{Copy, Restored};
 use crate::system::Handle;
 
@@ -64,6 +65,8 @@ pub struct Program {
     pub entry: usize,
     /// Bytes that it takes in the pool: its mapping, its copy.
     pub bytes: u64,
+    /// The library whose pages it holds, and which; 0: none.
+    pub hold: Option<(NonNull<Opened>, u64)>,
     /// What loading it again would cost, in relocations.
     pub cost: u64,
 }
@@ -85,6 +88,7 @@ impl Program {
             known: known.as_ptr(),
             entry: 0,
             bytes: 0,
+            hold: None,
             cost: 0,
         }
     }
@@ -150,10 +154,11 @@ impl Program {
             match program.kind {
                 Kind::Own(image) => {
                     Image::end(image);
-                    Image::unload(image)
+                    Image::unload(image, program.hold)
                 }
                 Kind::System(handle) => {
                     handle.close();
+                    Opened::give_up(program.hold);
                     true
                 }
             }

@@ -5,8 +5,9 @@
 //! Not here: pages that the kernel reads when a mapped program is touched: no program can count these exactly
 //! (`/proc/self/io` tells of the whole process).
 
+use underbar_partitioned::count::Counts;
+
 use crate::error::REASONS;
-use crate::library::Transfers;
 
 /// Makes the structure and the list of names from one table.
 macro_rules! figures {
@@ -17,8 +18,10 @@ macro_rules! figures {
             $($(#[doc = $about])+ pub $name: u64,)*
             /// Programs left to the system's loader, by the number of the reason.
             pub fallbacks: [u64; REASONS.len()],
-            /// What sources read.
-            pub transfers: Transfers,
+            /// What searches and loads of our own libraries read: four kinds of figures that are never added to each
+            /// other. A folder of files has neither tracks nor channel programs. What really came from a device only the
+            /// kernel knows: `/proc/self/io`.
+            pub counts: Counts,
         }
 
         impl Statistics {
@@ -26,10 +29,17 @@ macro_rules! figures {
             pub const NONE: Statistics = Statistics {
                 $($name: 0,)*
                 fallbacks: [0; REASONS.len()],
-                transfers: Transfers { channel_programs: 0, blocks: 0, tracks: 0, device_reads: 0 },
+                counts: Counts {
+                    programs_by_article: 0,
+                    programs_by_fetch: 0,
+                    blocks: 0,
+                    tracks: 0,
+                    directory_blocks: 0,
+                    directory_tracks: 0,
+                },
             };
 
-            /// Calls `each` with key, value and meaning of every figure, but for fallbacks and transfers.
+            /// Calls `each` with key, value and meaning of every figure, but for fallbacks and `counts`.
             pub fn each(&self, mut each: impl FnMut(&'static str, u64, &'static str)) {
                 $(each($key, self.$name, concat!($($about),*));)*
             }

@@ -138,23 +138,38 @@ impl Handle {
     /// The path from which it was loaded, as long as it is; empty for the program itself.
     #[must_use]
     pub fn path(self) -> Option<&'static CStr> {
-        /// The public beginning of the loader's list.
-        #[repr(C)]
-        struct LinkMap {
-            bias: usize,
-            name: *const c_char,
-        }
+        // SAFETY: the entry lives as long as the library; its name is a C string.
+        self.link_map().and_then(|map| unsafe { (!map.name.is_null()).then(|| CStr::from_ptr(map.name)) })
+    }
+
+    /// What is added to the addresses of its file.
+    #[must_use]
+    pub fn bias(self) -> Option<usize> {
+        self.link_map().map(|map| map.bias)
+    }
+
+    fn link_map(self) -> Option<&'static LinkMap> {
         const RTLD_DI_LINKMAP: c_int = 2;
         let mut map: *const LinkMap = core::ptr::null();
-        // SAFETY: the loader writes one pointer, to an entry that lives as long as the library; its name is a C string.
-        unsafe {
-            if dlinfo(self.0, RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 || map.is_null() {
-                message();
-                return None;
+        // SAFETY: the loader writes one pointer, to an entry that lives as long as the library.
+        let map = unsafe {
+            match dlinfo(self.0, RTLD_DI_LINKMAP, (&raw mut map).cast()) {
+                0 => map.as_ref(),
+                _ => None,
             }
-            (!(*map).name.is_null()).then(|| CStr::from_ptr((*map).name))
+        };
+        if map.is_none() {
+            message();
         }
+        map
     }
+}
+
+/// The public beginning of an entry of the loader's list.
+#[repr(C)]
+struct LinkMap {
+    bias: usize,
+    name: *const c_char,
 }
 
 /// The address of a symbol of the program, or of the libraries that are there for everybody.

@@ -19,6 +19,7 @@
 use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 
+use underbar_partitioned::count::Counts;
 use underbar_sys::syscall::{self, Errno};
 
 use crate::again::Again;
@@ -26,7 +27,8 @@ use crate::arena;
 use crate::directory::{Directory, Known};
 use crate::error::{Error, Failure, Reason, Text};
 use crate::image::{self, Content};
-use crate::library::{Files, MOST_NAME, Member, PathRoom, Source, Stamp};
+use crate::library::{MOST_NAME, Member, PathRoom, Source, Stamp};
+use crate::opened::Opened;
 use crate::pool::{Copy, write_all};
 use crate::program::{Form, Kind, Program};
 use crate::statistics::Statistics;
@@ -92,9 +94,7 @@ impl Loaded {
 }
 
 struct Open {
-    source: Option<&'static dyn Source>,
-    /// Where it lies, if it is ours to give back.
-    files: *mut Files,
+    opened: Option<NonNull<Opened>>,
     is_frozen: bool,
     stamp: Stamp,
     /// Counts up when what is known of it is not believed any more.
@@ -124,8 +124,7 @@ unsafe impl Send for Table {}
 
 static TABLE: Again<Table> = Again::new(Table {
     options: Options::DEFAULT,
-    libraries: [const { Open { source: None, files: null_mut(), is_frozen: false, stamp: [0; 4], seen: 1 } };
-        MOST_LIBRARIES],
+    libraries: [const { Open { opened: None, is_frozen: false, stamp: [0; 4], seen: 1 } }; MOST_LIBRARIES],
     directory: Directory::EMPTY,
     slots: null_mut(),
     slot_count: 0,
@@ -155,21 +154,13 @@ fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
 
 // ---- libraries -------------------------------------------------------------------------------------------
 
-/// Opens a folder or a shared object as a library. Frozen: what was read of its directory is believed until
+/// Opens a PDS, a PDSE, a folder or a shared object as a library. Frozen: what was read of its directory is believed until
 /// [`refresh`]; else it is compared at each LOAD with what the file system says.
 ///
 /// # Errors
 /// It is not there, or there are too many.
 pub fn open(path: &CStr, is_frozen: bool) -> Result<Library, Error> {
-    let files = arena::keep(Files::open(path)?).map_err(Error::NoStorage)?;
-    // SAFETY: kept until the library is closed, when nobody uses its source any more.
-    let source: &'static dyn Source = unsafe { &*files.as_ptr() };
-    let opened = enter(source, files.as_ptr(), is_frozen);
-    if opened.is_err() {
-        // SAFETY: nobody has it.
-        drop(unsafe { arena::take(files) });
-    }
-    opened
+    enter(Opened::at(path)?, is_frozen)
 }
 
 /// Opens a library of another kind.
@@ -177,19 +168,25 @@ pub fn open(path: &CStr, is_frozen: bool) -> Result<Library, Error> {
 /// # Errors
 /// There are too many, or it cannot be looked at.
 pub fn open_source(source: &'static dyn Source, is_frozen: bool) -> Result<Library, Error> {
-    enter(source, null_mut(), is_frozen)
+    enter(Opened::of(source)?, is_frozen)
 }
 
-fn enter(source: &'static dyn Source, files: *mut Files, is_frozen: bool) -> Result<Library, Error> {
-    let stamp = source.stamp()?;
-    with(|table| {
-        let free = table.libraries.iter().position(|open| open.source.is_none());
+fn enter(opened: NonNull<Opened>, is_frozen: bool) -> Result<Library, Error> {
+    let entered = with(|table| {
+        // SAFETY: opened just now, or shared by its place in the table.
+        let stamp = unsafe { opened.as_ref() }.source().stamp()?;
+        let free = table.libraries.iter().position(|open| open.opened.is_none());
         let (number, open) = free
             .and_then(|number| Some((number, table.libraries.get_mut(number)?)))
             .ok_or(Error::TablesFull)?;
-        *open = Open { source: Some(source), files, is_frozen, stamp, seen: open.seen + 1 };
+        *open = Open { opened: Some(opened), is_frozen, stamp, seen: open.seen + 1 };
         Ok(Library(number as u32))
-    })
+    });
+    if entered.is_err() {
+        // SAFETY: nobody else has it.
+        unsafe { Opened::leave(opened) };
+    }
+    entered
 }
 
 /// Closes a library: its images leave the pool. Programs in use stay until their DELETE.
@@ -200,32 +197,55 @@ pub fn close(library: Library) -> Result<(), Error> {
     TABLE.with(|table| {
         // SAFETY: under the lock; programs are taken out of the lists before their destructors run.
         unsafe {
-            let open = (*table).libraries.get_mut(library.0 as usize).filter(|open| open.source.is_some());
-            let open = open.ok_or(Error::NotLoaded)?;
-            open.source = None;
+            let open = (*table).libraries.get_mut(library.0 as usize).ok_or(Error::NotLoaded)?;
+            let opened = open.opened.take().ok_or(Error::NotLoaded)?;
             open.seen += 1;
-            let files = core::mem::replace(&mut open.files, null_mut());
             detach(table, library, true);
-            if let Some(files) = NonNull::new(files) {
-                drop(arena::take(files));
-            }
+            Opened::leave(opened);
         }
         Ok(())
     })
 }
 
-/// Gives up what is known of a library's directory: also of a frozen one.
+/// Gives up what is known of a library's directory, also of a frozen one, and opens its file again.
 ///
 /// # Errors
-/// It is not open.
+/// It is not open, or not there any more.
 pub fn refresh(library: Library) -> Result<(), Error> {
-    with(|table| {
-        let open = table.libraries.get_mut(library.0 as usize).filter(|open| open.source.is_some());
-        let open = open.ok_or(Error::NotLoaded)?;
-        open.seen += 1;
-        table.statistics.refreshes += 1;
+    TABLE.with(|table| {
+        // SAFETY: under the lock.
+        unsafe {
+            let open = (*table).libraries.get_mut(library.0 as usize).ok_or(Error::NotLoaded)?;
+            renew(open)?;
+            (*table).statistics.refreshes += 1;
+        }
         Ok(())
     })
+}
+
+/// The library's file as it is now.
+unsafe fn renew(open: &mut Open) -> Result<(), Error> {
+    let opened = open.opened.ok_or(Error::NotLoaded)?;
+    // SAFETY: the caller has the lock; the place in the table is a user, of the old one and then of the new one.
+    unsafe {
+        if opened.as_ref().has_path() {
+            let fresh = Opened::at(opened.as_ref().source().path())?;
+            open.opened = Some(fresh);
+            Opened::leave(opened);
+        }
+        open.stamp = open.opened.ok_or(Error::NotLoaded)?.as_ref().source().stamp()?;
+    }
+    open.seen += 1;
+    Ok(())
+}
+
+/// A program's pages are not mapped any more.
+///
+/// # Safety
+/// The hold is given up once.
+pub(crate) unsafe fn give_up(hold: Option<(NonNull<Opened>, u64)>) {
+    // SAFETY: under the lock.
+    TABLE.with(|_| unsafe { Opened::give_up(hold) });
 }
 
 /// Programs of a library are no longer those of its members; those in the pool go.
@@ -479,15 +499,14 @@ unsafe fn look(table: *mut Table, library: Library, name: &[u8]) -> Result<Optio
     unsafe {
         let state = &mut *table;
         let open = state.libraries.get_mut(library.0 as usize).ok_or(Error::NotLoaded)?;
-        let source = open.source.ok_or(Error::NotLoaded)?;
-        let is_kept = state.options.lookaside && (open.is_frozen || source.tells_changes());
-        if is_kept && !open.is_frozen {
-            let stamp = source.stamp()?;
-            if stamp != open.stamp {
-                (open.stamp, open.seen) = (stamp, open.seen + 1);
-                state.statistics.refreshes += 1;
-            }
+        let mut opened = open.opened.ok_or(Error::NotLoaded)?;
+        let is_kept = state.options.lookaside && (open.is_frozen || opened.as_ref().source().tells_changes());
+        if !open.is_frozen && opened.as_ref().source().stamp()? != open.stamp {
+            renew(open)?;
+            opened = open.opened.ok_or(Error::NotLoaded)?;
+            state.statistics.refreshes += 1;
         }
+        let source = opened.as_ref().source();
         let seen = open.seen;
         let known = state.directory.find(library.0, name);
         if is_kept
@@ -498,7 +517,7 @@ unsafe fn look(table: *mut Table, library: Library, name: &[u8]) -> Result<Optio
             return Ok((*known.as_ptr()).member.is_some().then_some(known));
         }
         state.statistics.searches += 1;
-        let member = source.find(name, &mut state.statistics.transfers)?;
+        let member = source.find(name, &mut state.statistics.counts)?;
         if known.is_none() && member.is_none() && !is_kept {
             return Ok(None);
         }
@@ -581,27 +600,27 @@ unsafe fn fetch(
     // and libraries that the system's loader opens.
     unsafe {
         let open = (*table).libraries.get(library.0 as usize).ok_or(Error::NotLoaded)?;
-        let source = open.source.ok_or(Error::NotLoaded)?;
-        let name = (*known).name();
-        let mut transfers = crate::library::Transfers::default();
-        let mut kind = Err(Error::NotFound(Text::new(name)));
-        let mut reason = None;
-        source.fetch(name, member, &mut transfers, &mut |content| {
-            (kind, reason) = match attempt(source, name, member, content) {
-                Ok(kind) => (Ok(kind), None),
-                Err(Failure::Error(error)) => (Err(error), None),
-                Err(Failure::Reason(reason)) => {
-                    (by_system(source, name, member, content, reason).map(Kind::System), Some(reason))
-                }
-            };
-        })?;
-        (*table).statistics.transfers.add(&transfers);
-        let kind = kind?;
-        let program = Program::new(kind, form, NonNull::new_unchecked(known));
+        let opened = open.opened.ok_or(Error::NotLoaded)?;
+        // A constructor may close the library: it stays until this is done.
+        Opened::share(opened);
+        let made = make(table, opened, &*known, member);
+        let (kind, reason, hold) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                Opened::leave(opened);
+                return Err(error);
+            }
+        };
+        let mut program = Program::new(kind, form, NonNull::new_unchecked(known));
+        match hold {
+            0 => Opened::leave(opened),
+            hold => program.hold = Some((opened, hold)),
+        }
+        let hold = program.hold;
         let program = match enter_program(table, program) {
             Ok(program) => program,
             Err(error) => {
-                drop_kind(kind);
+                drop_kind(kind, hold);
                 return Err(error);
             }
         };
@@ -617,7 +636,7 @@ unsafe fn fetch(
                 (*one).bytes += (*one).copy.map_or(0, |copy| copy.bytes);
             }
         }
-        (*one).entry = entry_of(&*one, name, member).unwrap_or(0);
+        (*one).entry = entry_of(&*one, (*known).name(), member).unwrap_or(0);
         (*known).program = one;
         let loaded = Loaded(u64::from((*one).generation) << 32 | u64::from((*one).number));
         if let Err(error) = Program::begin(program) {
@@ -640,6 +659,43 @@ unsafe fn fetch(
             }
         }
         Ok(loaded)
+    }
+}
+
+/// A program of a member, by us or by the system's loader; with the reason, and what pages of the library it holds.
+unsafe fn make(
+    table: *mut Table,
+    opened: NonNull<Opened>,
+    known: &Known,
+    member: &Member,
+) -> Result<(Kind, Option<Reason>, u64), Error> {
+    // SAFETY: the library has a user: the caller.
+    let source = unsafe { opened.as_ref() }.source();
+    let name = known.name();
+    let mut counts = Counts::default();
+    let mut kind = Err(Error::NotFound(Text::new(name)));
+    let mut reason = None;
+    let fetched = source.fetch(name, member, &mut counts, &mut |content| {
+        (kind, reason) = match attempt(source, name, member, content) {
+            Ok(kind) => (Ok(kind), None),
+            Err(Failure::Error(error)) => (Err(error), None),
+            Err(Failure::Reason(reason)) => {
+                (by_system(source, name, member, content, reason).map(Kind::System), Some(reason))
+            }
+        };
+    });
+    // SAFETY: the caller has the lock.
+    unsafe { (*table).statistics.counts += counts };
+    let hold = fetched?;
+    match kind {
+        Ok(kind @ Kind::Own(_)) => Ok((kind, reason, hold)),
+        other => {
+            // What the system's loader has is a copy.
+            if hold != 0 {
+                source.release(hold);
+            }
+            other.map(|kind| (kind, reason, 0))
+        }
     }
 }
 
@@ -716,18 +772,20 @@ fn decimal(mut number: u32, room: &mut [u8; 10]) -> &[u8] {
     }
 }
 
-/// The entry point: the symbol that the directory names, the program's own name, or `main`.
+/// The entry point: where the directory says, or at the symbol of the program's own name, or at `main`.
 fn entry_of(program: &Program, name: &[u8], member: &Member) -> Option<usize> {
-    let mut room = PathRoom::default();
-    for symbol in [member.entry.bytes(), name, b"main"] {
-        if !symbol.is_empty()
-            && let Some(text) = room.join(&[symbol])
-            && let Ok(Some(address)) = program.symbol(text)
-        {
-            return Some(address);
+    if let Some(at) = member.entry_at {
+        let address = match program.kind {
+            // SAFETY: an image stays as long as its program.
+            Kind::Own(image) => unsafe { image.as_ref() }.code_at(at),
+            Kind::System(handle) => handle.bias().map(|bias| bias.wrapping_add(at as usize)),
+        };
+        if address.is_some() {
+            return address;
         }
     }
-    None
+    let mut room = PathRoom::default();
+    [name, b"main"].into_iter().find_map(|symbol| program.symbol(room.join(&[symbol])?).ok().flatten())
 }
 
 /// Gives a program a number.
@@ -779,14 +837,17 @@ unsafe fn remove(table: *mut Table, program: NonNull<Program>) {
 }
 
 /// Gives back what no program was made of.
-unsafe fn drop_kind(kind: Kind) {
+unsafe fn drop_kind(kind: Kind, hold: Option<(NonNull<Opened>, u64)>) {
     // SAFETY: nobody uses it.
     unsafe {
         match kind {
             Kind::Own(image) => {
-                image::Image::unload(image);
+                image::Image::unload(image, hold);
             }
-            Kind::System(handle) => handle.close(),
+            Kind::System(handle) => {
+                handle.close();
+                Opened::give_up(hold);
+            }
         }
     }
 }

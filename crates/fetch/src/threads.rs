@@ -155,14 +155,6 @@ pub unsafe fn unregister(number: usize) {
     }
 }
 
-/// How many threads have a block of a program.
-#[must_use]
-pub fn blocks(number: usize) -> u32 {
-    let (slot, generation) = parts(number);
-    let modules = MODULES.lock();
-    modules.slots.get(slot).filter(|module| module.generation == generation).map_or(0, |module| module.blocks)
-}
-
 fn parts(number: usize) -> (usize, u32) {
     (number & ((1 << SLOT_BITS) - 1), (number >> SLOT_BITS) as u32)
 }

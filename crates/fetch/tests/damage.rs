@@ -43,7 +43,7 @@ fn load(bytes: &[u8]) -> bool {
             unsafe {
                 let _ = image.as_ref().symbol(b"tiny", None);
                 let _ = image.as_ref().exports(|_, _| ());
-                Image::unload(image);
+                Image::unload(image, None);
             }
             true
         }

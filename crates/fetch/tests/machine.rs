@@ -48,7 +48,7 @@ fn child() {
         Ok(image) if std::env::var_os(RUNS).is_some() => unsafe {
             Image::begin(image).expect("constructors");
             Image::end(image);
-            Image::unload(image);
+            Image::unload(image, None);
             println!("=ran and gone");
         },
         Ok(image) => println!("=loaded {}", compare(image, &path)),

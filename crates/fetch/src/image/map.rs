@@ -20,6 +20,9 @@ use crate::elf::{Layout, PAGE, Segment};
 /// Pages may be executed.
 pub(crate) const PROT_EXEC: u32 = 4;
 
+/// Make pages present, for reading.
+const POPULATE_READ: u32 = 22;
+
 /// Where the bytes of a program are read from.
 pub trait Content {
     /// All of them.
@@ -33,6 +36,11 @@ pub trait Content {
 
     /// The file in which they lie in one piece, beginning at a whole page: descriptor and offset.
     fn mapping(&self) -> Option<(i32, u64)>;
+
+    /// So many bytes from the beginning are made present at once where they are mapped; the rest when it is touched.
+    fn initial(&self) -> u64 {
+        0
+    }
 }
 
 /// A mapped program.
@@ -109,6 +117,11 @@ impl Mapping {
                     let rights = if zeros { rights | PROT_WRITE } else { rights };
                     let length = (file_end - page) as usize;
                     syscall::mmap(self.at(page), length, rights, MAP_PRIVATE | MAP_FIXED, fd, at)?;
+                    let present = content.initial().saturating_sub(segment.offset & !(PAGE - 1)) as usize;
+                    if present > 0 && segment.is_readable() {
+                        // Older kernels do not know it; the pages come when they are touched then.
+                        let _ = syscall::madvise(self.at(page), present.min(length), POPULATE_READ);
+                    }
                     file_end
                 }
                 _ => page,

@@ -32,6 +32,7 @@ use crate::again::Again;
 use crate::arena;
 use crate::elf::{Damage, Dynamic, Header, Layout, LoadedBytes, Memory, PAGE, Tables};
 use crate::error::{Error, Failure, Reason};
+use crate::opened::Opened;
 use crate::system::{self, Ending, Handle, ProgramHeader};
 use crate::threads;
 use crate::visible::{self, Entry};
@@ -66,8 +67,9 @@ pub struct Image {
     finals: [usize; 4],
     /// Destructors of thread variables that wait for their threads to end. Under [`LIFE`].
     pending: u32,
-    /// `unload` was called, and waits for these.
+    /// `unload` was called, and waits for these; with what it holds of its library.
     is_leaving: bool,
+    hold: Option<(NonNull<Opened>, u64)>,
     /// When its constructors ran, counted from 1; 0: they have not, or its destructors have since.
     begun: u64,
     /// What was relocated.
@@ -299,6 +301,7 @@ impl Building {
             finals: [0; 4],
             pending: 0,
             is_leaving: false,
+            hold: None,
             begun: 0,
             relocations,
         };
@@ -468,6 +471,13 @@ impl Image {
         Ok(Some(address))
     }
 
+    /// The address in this process of an address of its code; nothing where no code is.
+    #[must_use]
+    pub fn code_at(&self, address: u64) -> Option<usize> {
+        let segment = self.layout.segment(address, 1).filter(|segment| segment.is_executable());
+        segment.map(|_| self.bias().wrapping_add(address as usize))
+    }
+
     /// Each symbol that it defines and others may use: name and whether it is a function.
     ///
     /// # Errors
@@ -534,13 +544,15 @@ impl Image {
     }
 
     /// Gives everything back: at once, or when no thread has a destructor of the program left. Says whether at once.
+    /// `hold` is what pages of its library it holds.
     ///
     /// # Safety
     /// As [`Image::end`], which was called; nobody uses the image any more.
-    pub unsafe fn unload(image: NonNull<Image>) -> bool {
+    pub unsafe fn unload(image: NonNull<Image>, hold: Option<(NonNull<Opened>, u64)>) -> bool {
         // SAFETY: under the lock that `pending` changes under.
         let waits = LIFE.with(|_| unsafe {
             (*image.as_ptr()).is_leaving = true;
+            (*image.as_ptr()).hold = hold;
             (*image.as_ptr()).pending > 0
         });
         if waits {
@@ -567,6 +579,7 @@ impl Image {
             }
             image.mapping.unmap();
             image.descriptors.free();
+            crate::table::give_up(image.hold);
             close(image.needed);
             arena::put(image.needed.start.cast(), image.dynamic.needed().len() * size_of::<Handle>());
             arena::put(image.headers.0, image.headers.1);
