@@ -4,4 +4,5 @@
 //! is served by either; both know the same words.
 #![warn(missing_docs)]
 
+pub mod fetch;
 pub mod simple_lock;

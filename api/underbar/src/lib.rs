@@ -15,8 +15,11 @@
 //! });
 //! assert_eq!(*COUNT.lock(), 4);
 //! ```
+//!
+//! [`programs`] loads programs from libraries, runs them, and gives them back.
 #![warn(missing_docs)]
 
+pub mod programs;
 mod simple_lock;
 
 pub use simple_lock::{Guard, SimpleLock};

@@ -41,7 +41,9 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("underbar-load-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     println!("{:<40} {:>12} {:>12} {:>8}", "microseconds for LOAD, call, DELETE", "median", "least", "ratio");
-    for (name, source, times) in [("tiny", TINY, 5000), ("plain", PLAIN, 1000), ("relocated", RELOCATED, 1000)] {
+    for (name, source, times) in
+        [("tiny", TINY, 5000), ("plain", PLAIN, 1000), ("relocated", RELOCATED, 1000)]
+    {
         let path = compile(&folder, name, source);
         measure(name, &path, times, rounds);
     }
@@ -62,7 +64,8 @@ type Way<'a> = (&'a str, Box<dyn Fn() + 'a>);
 fn measure(name: &str, path: &Path, times: usize, rounds: usize) {
     let c = CString::new(path.as_os_str().as_encoded_bytes()).expect("a path");
     let symbol = CString::new(name).expect("a name");
-    let folder = CString::new(path.parent().expect("a folder").as_os_str().as_encoded_bytes()).expect("a path");
+    let folder =
+        CString::new(path.parent().expect("a folder").as_os_str().as_encoded_bytes()).expect("a path");
     let frozen = table::open(&folder, true).expect("a library");
     let thawed = table::open(&folder, false).expect("a library");
     let bytes = std::fs::read(path).expect("a program");

@@ -72,7 +72,8 @@ impl Content for MemoryContent<'_> {
     }
 
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
-        let from = usize::try_from(at).ok().and_then(|at| self.0.get(at..)).and_then(|rest| rest.get(..into.len()));
+        let from =
+            usize::try_from(at).ok().and_then(|at| self.0.get(at..)).and_then(|rest| rest.get(..into.len()));
         into.copy_from_slice(from.ok_or(Errno::EIO)?);
         Ok(())
     }

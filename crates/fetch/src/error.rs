@@ -68,8 +68,6 @@ pub enum Error {
     Library(Fault),
     /// A symbol that the program needs, and nobody has: the program, or the libraries that it was loaded with.
     Unresolved(Text),
-    /// A library that the program needs could not be loaded; in the words of the system's loader.
-    Needed(Text),
     /// The system's loader, to which the program was left for this reason, refused it; in its words.
     System(Reason, Text),
     /// An executable, which can be started but not loaded.
@@ -96,6 +94,31 @@ pub enum Error {
     Checksum,
 }
 
+impl Error {
+    /// The number by which C programs know the kind of error, from 1 on, in the order of the variants; it never changes.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        match self {
+            Error::Damaged(_) => 1,
+            Error::NotFound(_) => 2,
+            Error::Library(_) => 3,
+            Error::Unresolved(_) => 4,
+            Error::System(..) => 5,
+            Error::Executable => 6,
+            Error::Unreadable(_) => 7,
+            Error::NoStorage(_) => 8,
+            Error::ThreadStorageFull => 9,
+            Error::TablesFull => 10,
+            Error::NotLoaded => 11,
+            Error::NoEntry => 12,
+            Error::BadName => 13,
+            Error::NotIsolated => 14,
+            Error::NotLinked => 15,
+            Error::Checksum => 16,
+        }
+    }
+}
+
 impl From<Damage> for Error {
     fn from(damage: Damage) -> Self {
         Error::Damaged(damage)
@@ -109,7 +132,6 @@ impl fmt::Display for Error {
             Error::NotFound(name) => write!(f, "no program {name} in the libraries"),
             Error::Library(fault) => write!(f, "{fault}"),
             Error::Unresolved(name) => write!(f, "the program needs {name}, which nobody has"),
-            Error::Needed(message) => write!(f, "a library that the program needs: {message}"),
             Error::System(reason, message) => write!(f, "{message} (left to the system's loader: {reason})"),
             Error::Executable => f.write_str("an executable, not a shared object"),
             Error::Unreadable(errno) => write!(f, "not readable: {errno}"),
@@ -119,7 +141,9 @@ impl fmt::Display for Error {
             Error::NotLoaded => f.write_str("the program is not loaded"),
             Error::NoEntry => f.write_str("the program has no such entry"),
             Error::BadName => f.write_str("not a name of a program"),
-            Error::NotIsolated => f.write_str("left to the system's loader, where its exit would end the caller"),
+            Error::NotIsolated => {
+                f.write_str("left to the system's loader, where its exit would end the caller")
+            }
             Error::NotLinked => f.write_str("not in a program that was LINKed"),
             Error::Checksum => f.write_str("the program's bytes are not those that were stored"),
         }

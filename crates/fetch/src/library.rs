@@ -181,7 +181,12 @@ impl Drop for Files {
 #[must_use]
 pub fn token(status: &Status) -> [u64; 4] {
     let (seconds, nanoseconds) = status.changed();
-    [status.device, status.inode, seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds), status.size as u64]
+    [
+        status.device,
+        status.inode,
+        seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds),
+        status.size as u64,
+    ]
 }
 
 impl Source for Files {

@@ -96,20 +96,21 @@ pub unsafe fn link(
     key()?;
     // SAFETY: the caller's promise.
     let mut task = unsafe { Task::prepare(libraries, name, arguments, environment)? };
-    let mut frame =
-        Frame { registers: Registers::default(), outer: innermost(), status: 0, next: None };
-    set_innermost(&raw mut frame)?;
+    let mut place = Frame { registers: Registers::default(), outer: innermost(), status: 0, next: None };
+    // By pointer only: what runs in the frame changes it.
+    let frame = &raw mut place;
+    set_innermost(frame)?;
     loop {
         // SAFETY: the frame is the innermost one of this thread, and stays until it is not.
         unsafe {
-            run(&raw mut frame, task);
-            let status = (*&raw const frame).status;
+            run(frame, task);
+            let status = (*frame).status;
             task.finish();
             system::fflush(null_mut());
-            match (*&raw mut frame).next.take() {
+            match (*frame).next.take() {
                 Some(next) => task = next,
                 None => {
-                    set_innermost((*&raw const frame).outer)?;
+                    set_innermost((*frame).outer)?;
                     return Ok(status & 0xff);
                 }
             }

@@ -109,7 +109,10 @@ impl PdsFile {
         let mut texts = self.pds.texts(entry);
         while let Some(text) = texts.next_text(counts)? {
             let room = usize::try_from(text.origin).ok().and_then(|origin| into.get_mut(origin..));
-            self.pds.read_text(&text, room.ok_or(Fault::Contradiction("a member is longer than its entry says"))?)?;
+            self.pds.read_text(
+                &text,
+                room.ok_or(Fault::Contradiction("a member is longer than its entry says"))?,
+            )?;
         }
         Ok(())
     }
@@ -131,7 +134,8 @@ impl Source for PdsFile {
     ) -> Result<u64, Error> {
         // The search was counted when the member was found; this one is ours.
         let found = Name::new(name).ok().map(|name| self.pds.find(&name, &mut Counts::default()));
-        let entry = found.transpose().map_err(Error::Library)?.flatten().ok_or(Error::NotFound(Text::new(name)))?;
+        let entry =
+            found.transpose().map_err(Error::Library)?.flatten().ok_or(Error::NotFound(Text::new(name)))?;
         with_room(entry.size as usize, |room| {
             self.read(&entry, room, counts).map_err(Error::Library)?;
             work(&MemoryContent(room));
@@ -199,7 +203,10 @@ impl PdseFile {
     }
 
     /// Runs on the newest generation, held meanwhile; and after that, if `work` says so with what it gives.
-    fn with<R>(&self, work: impl FnOnce(&Pdse<&File>) -> Result<(R, bool), Error>) -> Result<(R, u64), Error> {
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&Pdse<&File>) -> Result<(R, bool), Error>,
+    ) -> Result<(R, u64), Error> {
         let superblock = turns::begin(&self.file, self).map_err(|refused| match refused {
             turns::Refused::Library(fault) => Error::Library(fault),
             turns::Refused::Lock(errno) => Error::Unreadable(errno),
@@ -340,7 +347,8 @@ impl Source for PdseFile {
         let not_found = || Error::NotFound(Text::new(name));
         let key = Name::new(name).map_err(|_| not_found())?;
         let ((), hold) = self.with(|pdse| {
-            let found = pdse.find(&key, &mut Counts::default()).map_err(Error::Library)?.ok_or_else(not_found)?;
+            let found =
+                pdse.find(&key, &mut Counts::default()).map_err(Error::Library)?.ok_or_else(not_found)?;
             let member = &found.member;
             let initial = member.classes().initial;
             *counts += load_counts(member, 0..initial);
@@ -359,7 +367,8 @@ impl Source for PdseFile {
     }
 
     fn stamp(&self) -> Result<Stamp, Error> {
-        let [device, inode, _, _] = stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)?;
+        let [device, inode, _, _] =
+            stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)?;
         let superblock = pdse::Superblock::newest(&self.file).map_err(Error::Library)?;
         Ok([device, inode, superblock.identity, superblock.generation])
     }

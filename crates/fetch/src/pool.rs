@@ -15,9 +15,7 @@
 
 use core::ptr::NonNull;
 
-use underbar_sys::syscall::{
-    self, Errno, MADV_DONTNEED, MAP_FIXED, MAP_PRIVATE, PROT_READ, PROT_WRITE,
-};
+use underbar_sys::syscall::{self, Errno, MADV_DONTNEED, MAP_FIXED, MAP_PRIVATE, PROT_READ, PROT_WRITE};
 
 use crate::arena;
 use crate::image::{Image, Writable};
@@ -64,14 +62,13 @@ impl Copy {
     /// No room for it, more ranges than are kept ([`Errno::E2BIG`]), or code that the program writes ([`Errno::EACCES`]).
     pub unsafe fn take(image: &Image) -> Result<Copy, Errno> {
         let mut copy = Copy { ranges: [None; MOST_RANGES], bytes: 0 };
-        let mut number = 0;
-        for Writable { start, length, is_zeros, is_code } in image.writable().filter(|range| range.length > 0) {
+        let ranges = image.writable().filter(|range| range.length > 0);
+        for (number, Writable { start, length, is_zeros, is_code }) in ranges.enumerate() {
             let Some(place) = copy.ranges.get_mut(number) else {
                 // SAFETY: taken just now.
                 unsafe { copy.free() };
                 return Err(Errno::E2BIG);
             };
-            number += 1;
             let way = match (is_zeros, length <= MOST_COPIED) {
                 _ if is_code => Err(Errno::EACCES),
                 (true, _) => Ok(Way::Dropped),

@@ -60,7 +60,11 @@ unsafe extern "C" {
     fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
     pub(crate) fn __cxa_atexit(ending: Ending, argument: *mut c_void, program: *mut c_void) -> c_int;
     pub(crate) fn __cxa_finalize(program: *mut c_void);
-    pub(crate) fn __cxa_thread_atexit_impl(ending: Ending, argument: *mut c_void, program: *mut c_void) -> c_int;
+    pub(crate) fn __cxa_thread_atexit_impl(
+        ending: Ending,
+        argument: *mut c_void,
+        program: *mut c_void,
+    ) -> c_int;
     pub(crate) fn __tls_get_addr(index: *const c_void) -> *mut u8;
     pub(crate) fn pthread_key_create(key: *mut u32, ending: Ending) -> c_int;
     pub(crate) fn pthread_getspecific(key: u32) -> *mut c_void;
@@ -191,9 +195,8 @@ pub fn next_symbol(name: &CStr) -> Option<usize> {
 
 unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char) -> Option<usize> {
     // SAFETY: the caller's promise.
-    let address = unsafe {
-        if version.is_null() { dlsym(handle, name) } else { dlvsym(handle, name, version) }
-    };
+    let address =
+        unsafe { if version.is_null() { dlsym(handle, name) } else { dlvsym(handle, name, version) } };
     if address.is_null() {
         message();
         return None;

@@ -700,10 +700,18 @@ unsafe fn make(
 }
 
 /// Our own way.
-fn attempt(source: &dyn Source, name: &[u8], member: &Member, content: &dyn Content) -> Result<Kind, Failure> {
+fn attempt(
+    source: &dyn Source,
+    name: &[u8],
+    member: &Member,
+    content: &dyn Content,
+) -> Result<Kind, Failure> {
     let folder = |path: &CStr| {
         let path = path.to_bytes();
-        path.iter().rposition(|byte| *byte == b'/').map_or(&b"."[..], |at| path.get(..at).unwrap_or(b".")).len()
+        path.iter()
+            .rposition(|byte| *byte == b'/')
+            .map_or(&b"."[..], |at| path.get(..at).unwrap_or(b"."))
+            .len()
     };
     let (mut room, mut other) = (PathRoom::default(), PathRoom::default());
     let image = match source.member_path(name, member, &mut room) {
@@ -798,7 +806,8 @@ unsafe fn enter_program(table: *mut Table, program: Program) -> Result<NonNull<P
             Some(number) => number,
             None => {
                 let count = (state.slot_count * 2).max(64);
-                let slots = arena::get(count * size_of::<Slot>()).map_err(Error::NoStorage)?.cast::<Slot>().as_ptr();
+                let slots =
+                    arena::get(count * size_of::<Slot>()).map_err(Error::NoStorage)?.cast::<Slot>().as_ptr();
                 core::ptr::copy_nonoverlapping(state.slots, slots, state.slot_count);
                 for number in state.slot_count..count {
                     slots.add(number).write(Slot { program: null_mut(), generation: 0 });
@@ -857,8 +866,8 @@ fn is_worth_keeping(table: &Table, program: &Program) -> bool {
     unsafe {
         let (Some(known), Kind::Own(image)) = (program.known.as_ref(), program.kind) else { return false };
         let Options { pool_bytes, keep_after, .. } = table.options;
-        let is_wanted = known.is_resident
-            || pool_bytes > 0 && known.fetches >= keep_after && program.bytes <= pool_bytes;
+        let is_wanted =
+            known.is_resident || pool_bytes > 0 && known.fetches >= keep_after && program.bytes <= pool_bytes;
         let can_be = match program.form {
             Form::Shared => true,
             Form::Fresh => program.copy.is_some() && image.as_ref().pending() == 0,

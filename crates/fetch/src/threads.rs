@@ -226,7 +226,8 @@ pub unsafe extern "C" fn thread_address(index: *const Index) -> *mut u8 {
 #[cold]
 unsafe fn first_touch(thread: *mut Thread, key: u32, slot: usize, generation: u32) -> *mut u8 {
     let mut modules = MODULES.lock();
-    let Some(module) = modules.slots.get(slot).filter(|module| module.generation == generation).copied() else {
+    let Some(module) = modules.slots.get(slot).filter(|module| module.generation == generation).copied()
+    else {
         system::end_with(b"underbar: a thread variable of a program that is not loaded any more\n");
     };
     // SAFETY: this thread's own structure, and the list, are changed under the lock.
@@ -355,6 +356,7 @@ pub fn of_system(address: usize) -> Option<Index> {
         1
     }
     let mut search = Search { address, found: None };
-    crate::visible::system_programs(look, (&raw mut search).cast());
+    // SAFETY: a visitor of this kind, with what it expects.
+    unsafe { crate::visible::system_programs(look, (&raw mut search).cast()) };
     search.found
 }

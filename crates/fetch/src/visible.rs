@@ -17,8 +17,8 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::again::Again;
-pub use crate::system::ProgramInfo;
-use crate::system::{self, ProgramHeader, Visitor};
+use crate::system::{self, ProgramHeader};
+pub use crate::system::{ProgramInfo, Visitor};
 
 /// A program that can be seen. It stands in the program's own structure, and is linked while it is loaded.
 pub struct Entry {
@@ -158,7 +158,8 @@ pub unsafe extern "C" fn iterate(visitor: Visitor, data: *mut c_void) -> c_int {
         }
     }
     let mut through = Through { visitor, data };
-    let result = system_programs(with_our_counts, (&raw mut through).cast());
+    // SAFETY: a visitor of this kind, with what it expects.
+    let result = unsafe { system_programs(with_our_counts, (&raw mut through).cast()) };
     if result != 0 {
         return result;
     }
@@ -194,7 +195,10 @@ unsafe fn visit(entry: &Entry, visitor: Visitor, data: *mut c_void) -> c_int {
 }
 
 /// The C library's programs only.
-pub fn system_programs(visitor: Visitor, data: *mut c_void) -> c_int {
+///
+/// # Safety
+/// As [`iterate`].
+pub(crate) unsafe fn system_programs(visitor: Visitor, data: *mut c_void) -> c_int {
     type Iterate = unsafe extern "C" fn(Visitor, *mut c_void) -> c_int;
     let mut address = SYSTEM.load(Ordering::Relaxed);
     if address == 0 {
@@ -203,6 +207,6 @@ pub fn system_programs(visitor: Visitor, data: *mut c_void) -> c_int {
         SYSTEM.store(found, Ordering::Relaxed);
         address = found;
     }
-    // SAFETY: the C library's function of this name.
+    // SAFETY: the C library's function of this name, and the caller's promise.
     unsafe { core::mem::transmute::<usize, Iterate>(address)(visitor, data) }
 }

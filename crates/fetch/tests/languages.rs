@@ -20,7 +20,9 @@ fn exceptions_pass_from_program_to_program() {
         let before = table::statistics();
         let thrower = library.load("thrower", Form::Fresh).expect("loaded");
         let catcher = library.load("catcher", Form::Fresh).expect("loaded");
-        assert!(!table::is_of_system(thrower).expect("loaded") && !table::is_of_system(catcher).expect("loaded"));
+        assert!(
+            !table::is_of_system(thrower).expect("loaded") && !table::is_of_system(catcher).expect("loaded")
+        );
         let function = table::symbol(thrower, c"thrower").expect("whole").expect("there");
         assert_eq!(ask(catcher, c"catcher", function), 1);
         assert_eq!(ask(thrower, c"destroyed_so_far", 0), 1);
@@ -60,7 +62,11 @@ fn thread_variables_are_right_in_eight_threads() {
                             }
                             let expected = (1000 + step * (thread + 1)) * 1000 + step % 256;
                             let expected = if step > 127 { expected - 256 } else { expected };
-                            assert_eq!(ask(loaded, c"threads", thread + 1), expected, "{name} in turn {turn}");
+                            assert_eq!(
+                                ask(loaded, c"threads", thread + 1),
+                                expected,
+                                "{name} in turn {turn}"
+                            );
                         }
                         // By the symbol, as by the code.
                         let counted = table::symbol(loaded, c"counted").expect("whole").expect("there");

@@ -1,5 +1,7 @@
 //! CALL, LINK and XCTL.
 
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
+
 mod common;
 
 use std::ffi::{CString, c_char};

@@ -9,9 +9,9 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use underbar_fetch::Failure;
 use underbar_fetch::content::FileContent;
 use underbar_fetch::image::{self, Image};
-use underbar_fetch::Failure;
 
 const MOST: usize = 300;
 const FOLDER: &str = "/usr/lib/x86_64-linux-gnu";
@@ -66,7 +66,10 @@ fn compare(image: std::ptr::NonNull<Image>, path: &CStr) -> String {
         }
         let (theirs, ours) = ((*handle.cast::<LinkMap>()).bias, image.as_ref().bias());
         let mut names = Vec::new();
-        image.as_ref().exports(|name, is_function| names.extend(is_function.then(|| name.to_owned()))).expect("names");
+        image
+            .as_ref()
+            .exports(|name, is_function| names.extend(is_function.then(|| name.to_owned())))
+            .expect("names");
         let mut wrong = Vec::new();
         for name in &names {
             let there = dlsym(handle, name.as_ptr()) as usize;

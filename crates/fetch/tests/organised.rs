@@ -38,9 +38,11 @@ fn library(place: &Path, organisation: Organisation, block_size: u32) -> PathBuf
     let wanted = Wanted { organisation, block_size, directory_blocks: Some(20), ..Wanted::usual(NOW) };
     create(&path, &wanted).expect("made");
     let mut add = Vec::new();
-    for (of, file, function) in
-        [("TINY", "tiny", Some("tiny")), ("THREADS", "threads", Some("threads")), ("LARGE", "large", Some("large"))]
-    {
+    for (of, file, function) in [
+        ("TINY", "tiny", Some("tiny")),
+        ("THREADS", "threads", Some("threads")),
+        ("LARGE", "large", Some("large")),
+    ] {
         add.push(Edit::Add(Box::new(addition(of, &place.join(format!("{file}.so")), function))));
     }
     add.push(Edit::Alias { alias: name("NEXT"), of: name("TINY"), function: Some(b"next".to_vec()) });
@@ -107,7 +109,8 @@ fn what_a_load_reads_is_counted() {
         let before = table::statistics();
         delete(library.load(program, Form::Fresh).expect("loaded"));
         let now = table::statistics();
-        let by = |what: fn(&underbar_partitioned::count::Counts) -> u64| what(&now.counts) - what(&before.counts);
+        let by =
+            |what: fn(&underbar_partitioned::count::Counts) -> u64| what(&now.counts) - what(&before.counts);
         (by(|all| all.programs_by_article), by(|all| all.programs_by_fetch), by(|all| all.blocks))
     };
     let small = library(&place, Organisation::Pds, 6144);
@@ -138,7 +141,8 @@ fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
         assert_eq!(enter(old, 5), 1);
         // Again and again, so that a PDSE would use the pages of the old one if it could.
         for turn in 0..10 {
-            let by = addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
+            let by =
+                addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
             change(&path, vec![Edit::Add(Box::new(by))]);
         }
         let new = library.load("LARGE", Form::Fresh).expect("loaded");
@@ -147,7 +151,10 @@ fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
         change(&path, vec![Edit::Add(Box::new(by))]);
         let newest = library.load("LARGE", Form::Fresh).expect("loaded");
         assert_eq!(enter(newest, 1) as u32, 2);
-        assert!((0..65536).all(|x| enter(old, x) == 1), "{organisation:?}: pages of the old one were used again");
+        assert!(
+            (0..65536).all(|x| enter(old, x) == 1),
+            "{organisation:?}: pages of the old one were used again"
+        );
         assert!(table::symbol(old, c"large").expect("whole").is_some());
         for loaded in [old, new, newest] {
             delete(loaded);

@@ -78,7 +78,10 @@ fn the_kept_directory_is_believed_until_it_is_refreshed() {
     let (first, second) = both("tiny");
     delete(first.expect("loaded"));
     delete(second.expect("loaded"));
-    assert_eq!(both("late"), (Err(Error::NotFound(Text::new(b"late"))), Err(Error::NotFound(Text::new(b"late")))));
+    assert_eq!(
+        both("late"),
+        (Err(Error::NotFound(Text::new(b"late"))), Err(Error::NotFound(Text::new(b"late"))))
+    );
     let before = table::statistics();
     for _ in 0..100 {
         delete(frozen.load("tiny", Form::Fresh).expect("loaded"));
@@ -282,7 +285,12 @@ fn relocations_of_all_kinds_are_done() {
     member(&place, "indirect.c", &[]);
     member_as(&place, "indirect.c", "relr", &["-Wl,-z,pack-relative-relocs"]);
     member_as(&place, "indirect.c", "old", &["-Wl,--hash-style=sysv", "-Wl,-z,noseparate-code"]);
-    member_as(&place, "large.c", "large", &["-DQUALIFIER=const", "-Wl,-z,pack-relative-relocs", "-Wno-unused"]);
+    member_as(
+        &place,
+        "large.c",
+        "large",
+        &["-DQUALIFIER=const", "-Wl,-z,pack-relative-relocs", "-Wno-unused"],
+    );
     let library = Opened::folder(&place, true);
     for name in ["indirect", "relr", "old"] {
         let before = table::statistics();

@@ -219,7 +219,12 @@ impl Layout {
             THREADS if size > 0 => {
                 let alignment = giant(bytes, 48).max(1);
                 let lies = in_file == 0 || in_segment(self, in_file).is_some();
-                if !lies || in_file > size || size >= HIGHEST || !alignment.is_power_of_two() || alignment > PAGE {
+                if !lies
+                    || in_file > size
+                    || size >= HIGHEST
+                    || !alignment.is_power_of_two()
+                    || alignment > PAGE
+                {
                     return Err(Damage::ThreadStorage);
                 }
                 self.threads = Some(ThreadStorage { address, in_file, size, alignment });
@@ -238,7 +243,8 @@ impl Layout {
     /// The whole pages of what is to be protected, which linkers let end anywhere in, or one page behind, its segment.
     fn protected(&self, address: u64, size: u64) -> Result<Option<(u64, u64)>, Damage> {
         let end = address.checked_add(size).ok_or(Damage::Relro)?;
-        let segment = self.segments().iter().find(|segment| segment.holds(address, 1)).ok_or(Damage::Relro)?;
+        let segment =
+            self.segments().iter().find(|segment| segment.holds(address, 1)).ok_or(Damage::Relro)?;
         if !segment.is_writable() || end > segment.end().next_multiple_of(PAGE) {
             return Err(Damage::Relro);
         }
@@ -307,7 +313,11 @@ mod tests {
         };
         assert_eq!(protected(0x2100, 0xf00), Ok(Some((0x2000, 0x1000))));
         assert_eq!(protected(0x2100, 0x300), Ok(None), "not a whole page");
-        assert_eq!(protected(0x2100, 0x1f00 + 0x1000), Ok(Some((0x2000, 0x3000))), "to the end of the last page");
+        assert_eq!(
+            protected(0x2100, 0x1f00 + 0x1000),
+            Ok(Some((0x2000, 0x3000))),
+            "to the end of the last page"
+        );
         assert_eq!(protected(0x2100, 0x4000), Err(Damage::Relro));
     }
 }

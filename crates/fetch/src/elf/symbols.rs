@@ -326,7 +326,7 @@ impl<'a> Gnu<'a> {
         if self.buckets == 0 {
             return Some(None);
         }
-        let filter: u64 = self.table.read(16 + (hash / 64 & (self.filters - 1)) as usize * 8)?;
+        let filter: u64 = self.table.read(16 + ((hash / 64) & (self.filters - 1)) as usize * 8)?;
         if filter >> (hash % 64) & filter >> ((hash >> self.shift) % 64) & 1 == 0 {
             return Some(None);
         }

@@ -40,8 +40,7 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 impl<'a> Table<'a> {
     /// No bytes.
-    pub const EMPTY: Table<'static> =
-        Table { start: core::ptr::dangling(), length: 0, of: PhantomData };
+    pub const EMPTY: Table<'static> = Table { start: core::ptr::dangling(), length: 0, of: PhantomData };
 
     /// The bytes of a slice.
     #[must_use]

@@ -26,7 +26,9 @@ impl Tables<'_> {
     /// # Errors
     /// The tables lead outside of themselves, or know no such version.
     pub fn wanted(&self, number: u32, symbol: &Symbol) -> Result<Wanted, Damage> {
-        let Some(index) = self.version_index(number).map(|index| index & 0x7fff) else { return Ok(Wanted::Any) };
+        let Some(index) = self.version_index(number).map(|index| index & 0x7fff) else {
+            return Ok(Wanted::Any);
+        };
         if index < 2 {
             return Ok(Wanted::Any);
         }

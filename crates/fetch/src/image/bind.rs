@@ -78,9 +78,8 @@ impl Binder<'_> {
         }
         let (name, length) = self.tables.name(number, &symbol)?;
         if !symbol.is_defined()
-            && let Some(one) = self.replaced.iter().find(|one| {
-                one.name.len() == length && name.is_text(0, one.name)
-            })
+            && let Some(one) =
+                self.replaced.iter().find(|one| one.name.len() == length && name.is_text(0, one.name))
         {
             return Ok(Bound::Address(one.address));
         }
@@ -123,7 +122,13 @@ impl Binder<'_> {
             && (symbol.is_local() || symbol.is_bound_here() || self.is_symbolic || !self.exported.has(number))
     }
 
-    fn missing(&self, number: u32, symbol: &Symbol, name: &Table<'_>, length: usize) -> Result<Bound, Failure> {
+    fn missing(
+        &self,
+        number: u32,
+        symbol: &Symbol,
+        name: &Table<'_>,
+        length: usize,
+    ) -> Result<Bound, Failure> {
         if symbol.is_defined() {
             self.own(number, symbol)
         } else if symbol.is_weak() {
@@ -243,7 +248,9 @@ pub fn elsewhere(tables: &Tables<'_>) -> Bits {
     }
     let count = tables.count();
     let bytes = count as usize * 4;
-    let (Ok(words), Ok(hashes)) = (arena::get(Bits::bytes(count)), arena::get(bytes)) else { return Bits::ALL };
+    let (Ok(words), Ok(hashes)) = (arena::get(Bits::bytes(count)), arena::get(bytes)) else {
+        return Bits::ALL;
+    };
     let (words, hashes) = (words.cast::<u32>().as_ptr(), hashes.cast::<u32>());
     let bits = Bits { words, count };
     let mut search = Search { tables, hashes: hashes.as_ptr(), bits, is_unknown: count == 0 };
@@ -255,7 +262,8 @@ pub fn elsewhere(tables: &Tables<'_>) -> Bits {
         }
     }
     if !search.is_unknown {
-        crate::visible::system_programs(look, (&raw mut search).cast());
+        // SAFETY: a visitor of this kind, with what it expects.
+        unsafe { crate::visible::system_programs(look, (&raw mut search).cast()) };
     }
     // SAFETY: got with this size above.
     unsafe { arena::put(hashes.cast(), bytes) };
@@ -318,7 +326,7 @@ impl Exports {
         unsafe {
             let [buckets, first, filters, shift] = *self.hash.cast::<[u32; 4]>();
             let filter = self.hash.add(4).cast::<u64>();
-            let word = filter.add((hash / 64 & (filters - 1)) as usize).read_unaligned();
+            let word = filter.add(((hash / 64) & (filters - 1)) as usize).read_unaligned();
             if buckets == 0 || word >> (hash % 64) & word >> ((hash >> shift) % 64) & 1 == 0 {
                 return false;
             }

@@ -137,7 +137,7 @@ pub unsafe fn untell(known: Known) {
             let Entry { next, before, .. } = *known.entry.as_ptr();
             match before.as_mut() {
                 Some(before) => before.next = next,
-                None => (*&raw mut __jit_debug_descriptor).first = next,
+                None => __jit_debug_descriptor.first = next,
             }
             if let Some(next) = next.as_mut() {
                 next.before = before;
@@ -187,10 +187,10 @@ struct Plan {
 impl Plan {
     fn of(bias: usize, layout: &Layout, tables: &Tables<'_>, frames: Option<(u64, u64)>) -> Plan {
         let code = layout.segments().iter().filter(|segment| segment.is_executable());
-        let code = code.fold((u64::MAX, 0), |(low, high), segment| {
-            (low.min(segment.address), high.max(segment.end()))
-        });
-        let mut plan = Plan { bias, code: (code.0, code.1.saturating_sub(code.0)), frames, symbols: 0, names: 1 };
+        let code = code
+            .fold((u64::MAX, 0), |(low, high), segment| (low.min(segment.address), high.max(segment.end())));
+        let mut plan =
+            Plan { bias, code: (code.0, code.1.saturating_sub(code.0)), frames, symbols: 0, names: 1 };
         let (mut symbols, mut names) = (0, 1);
         plan.functions(tables, |_, length| (symbols, names) = (symbols + 1, names + length + 1));
         (plan.symbols, plan.names) = (symbols, names);

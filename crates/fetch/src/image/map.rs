@@ -140,9 +140,8 @@ impl Mapping {
                 let rest = segment.address + segment.in_file;
                 self.at(rest).write_bytes(0, (file_end - rest) as usize);
             }
-            if !segment.is_writable() && (mapped == page || zeros) {
-                self.protect(page, end - page, rights)?;
-            } else if segment.is_executable() && mapped == page {
+            let has_other_rights = !segment.is_writable() && zeros || mapped == page;
+            if has_other_rights && rights != PROT_READ | PROT_WRITE {
                 self.protect(page, end - page, rights)?;
             }
         }

@@ -135,7 +135,8 @@ pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull
         return Err(Reason::SharedPages.into());
     }
     let mapping = Mapping::new(&layout, content).map_err(unavailable)?;
-    let mut building = Building { mapping, layout, needed: None, headers: None, name: None, threads: 0, done: false };
+    let mut building =
+        Building { mapping, layout, needed: None, headers: None, name: None, threads: 0, done: false };
     let headers = bytes.headers(&header);
     // SAFETY: mapped just now, seen by nobody else.
     unsafe { building.finish(headers, name, origin) }
@@ -222,7 +223,12 @@ impl Drop for Building {
 impl Building {
     /// # Safety
     /// The mapping is of the layout, complete, and nobody else uses it.
-    unsafe fn finish(&mut self, headers: &[u8], name: &CStr, origin: &[u8]) -> Result<NonNull<Image>, Failure> {
+    unsafe fn finish(
+        &mut self,
+        headers: &[u8],
+        name: &CStr,
+        origin: &[u8],
+    ) -> Result<NonNull<Image>, Failure> {
         let (layout, bias) = (self.layout, self.mapping.bias);
         // SAFETY: the segments are mapped there until `self` or the image goes.
         let memory = unsafe { LoadedBytes::new(bias, &layout) };
@@ -487,7 +493,9 @@ impl Image {
         let memory = unsafe { LoadedBytes::new(self.bias(), &self.layout) };
         let tables = Tables::read(&self.dynamic, &memory)?;
         for number in 1..tables.count() {
-            if let Some(symbol) = tables.symbol(number).filter(|symbol| symbol.is_defined() && !symbol.is_local()) {
+            if let Some(symbol) =
+                tables.symbol(number).filter(|symbol| symbol.is_defined() && !symbol.is_local())
+            {
                 let (name, _) = tables.name(number, &symbol)?;
                 // SAFETY: `name` has found its end, and the program's names are not changed any more.
                 each(unsafe { CStr::from_ptr(name.address(0).cast()) }, symbol.is_function());
@@ -611,7 +619,8 @@ impl Functions {
             true => (dynamic.init, dynamic.init_array),
             false => (dynamic.fini, dynamic.fini_array),
         };
-        let is_code = |address: u64| image.layout.segment(address, 1).is_some_and(|segment| segment.is_executable());
+        let is_code =
+            |address: u64| image.layout.segment(address, 1).is_some_and(|segment| segment.is_executable());
         if single != 0 && !is_code(single) {
             return Err(Damage::Function(single).into());
         }
@@ -641,7 +650,9 @@ impl Functions {
             if address != 0 && address != usize::MAX {
                 let (count, arguments) = arguments();
                 // SAFETY: a function of the program's code, as its own tables say; destructors ignore the arguments.
-                unsafe { core::mem::transmute::<usize, Function>(address)(count, arguments, system::environ) };
+                unsafe {
+                    core::mem::transmute::<usize, Function>(address)(count, arguments, system::environ)
+                };
             }
         };
         // SAFETY: `start` leads to `count` words of the loaded program.
@@ -737,7 +748,11 @@ unsafe extern "C" fn after_fork() {
 ///
 /// # Safety
 /// As the C library's.
-pub unsafe extern "C" fn leave_for_exit(ending: Ending, argument: *mut c_void, program: *mut c_void) -> c_int {
+pub unsafe extern "C" fn leave_for_exit(
+    ending: Ending,
+    argument: *mut c_void,
+    program: *mut c_void,
+) -> c_int {
     if let Some(image) = Image::of_address(program as usize) {
         // SAFETY: the program runs, so its image stays; changed under the lock.
         LIFE.with(|_| unsafe {
@@ -762,7 +777,11 @@ struct Waiting {
 ///
 /// # Safety
 /// As the C library's.
-pub unsafe extern "C" fn leave_for_thread(ending: Ending, argument: *mut c_void, program: *mut c_void) -> c_int {
+pub unsafe extern "C" fn leave_for_thread(
+    ending: Ending,
+    argument: *mut c_void,
+    program: *mut c_void,
+) -> c_int {
     let owner = Image::of_address(program as usize).or_else(|| Image::of_address(ending as usize));
     let Some(image) = owner else {
         // SAFETY: the caller's promise.
@@ -772,8 +791,9 @@ pub unsafe extern "C" fn leave_for_thread(ending: Ending, argument: *mut c_void,
     // SAFETY: the program runs, so its image stays; counted under the lock.
     LIFE.with(|_| unsafe { (*image.as_ptr()).pending += 1 });
     // SAFETY: our own function, with what it expects; the program's own name would mean nothing to the system's loader.
-    let result =
-        unsafe { system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), core::ptr::null_mut()) };
+    let result = unsafe {
+        system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), core::ptr::null_mut())
+    };
     if result != 0 {
         // SAFETY: counted above, and not called.
         LIFE.with(|_| unsafe { (*image.as_ptr()).pending -= 1 });

@@ -148,9 +148,10 @@ pub unsafe fn relocate(binder: &mut Binder<'_>, descriptors: &mut Descriptors) -
                     }
                 }
                 kind::DTPMOD64 => binder.thread_variable(relocation.symbol, at)?.module,
-                kind::DTPOFF64 => {
-                    binder.thread_variable(relocation.symbol, at)?.place.wrapping_add(relocation.addend as usize)
-                }
+                kind::DTPOFF64 => binder
+                    .thread_variable(relocation.symbol, at)?
+                    .place
+                    .wrapping_add(relocation.addend as usize),
                 kind::TPOFF64 => return Err(Reason::StaticThreads.into()),
                 kind::TLSDESC => {
                     if descriptors.room == 0 {
@@ -158,7 +159,8 @@ pub unsafe fn relocate(binder: &mut Binder<'_>, descriptors: &mut Descriptors) -
                     }
                     let mut index = binder.thread_variable(relocation.symbol, at)?;
                     index.place = index.place.wrapping_add(relocation.addend as usize);
-                    let (Some(resolver), Some(kept)) = (descriptor::resolver(), descriptors.keep(index)) else {
+                    let (Some(resolver), Some(kept)) = (descriptor::resolver(), descriptors.keep(index))
+                    else {
                         return Err(Reason::Relocation.into());
                     };
                     let second = relocation.place.checked_add(8).ok_or(Damage::RelocationPlace(at))?;

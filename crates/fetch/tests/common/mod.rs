@@ -1,5 +1,6 @@
 //! What the tests share: members made by the compiler when they are asked for, and one test at a time, since the table of
 //! programs is the process's.
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
 #![allow(dead_code, reason = "no test program uses all of it")]
 
 use std::ffi::{CStr, CString};
