@@ -57,7 +57,11 @@ unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {
 /// # Safety
 /// The pointers lead to what the header says. So for all calls; and programs do what their authors wrote.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn underbar_library_open(path: *const c_char, freeze: c_int, library: *mut u32) -> c_int {
+pub unsafe extern "C" fn underbar_library_open(
+    path: *const c_char,
+    freeze: c_int,
+    library: *mut u32,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { told(table::open(CStr::from_ptr(path), freeze != 0).map(|opened| *library = opened.number())) }
 }
@@ -125,7 +129,8 @@ pub extern "C" fn underbar_entry(program: u64) -> *mut c_void {
 pub unsafe extern "C" fn underbar_symbol(program: u64, name: *const c_char) -> *mut c_void {
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    let found = table::symbol(Loaded::from_number(program), name).and_then(|found| found.ok_or(Error::NoEntry));
+    let found =
+        table::symbol(Loaded::from_number(program), name).and_then(|found| found.ok_or(Error::NoEntry));
     let address = found.as_ref().map_or(null_mut(), |address| *address as *mut c_void);
     told(found.map(|_| ()));
     address

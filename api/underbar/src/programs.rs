@@ -305,7 +305,8 @@ int main(int argc, char **argv) { exit(argc == 3 ? atoi(argv[2]) : getenv(\"ONLY
         let empty = folder.join("empty");
         std::fs::create_dir_all(&empty).expect("a folder");
         {
-            let (empty, library) = (Library::open(&empty).expect("open"), Library::open(&folder).expect("open"));
+            let (empty, library) =
+                (Library::open(&empty).expect("open"), Library::open(&folder).expect("open"));
             let both = [&empty, &library];
             assert_eq!(find(&both, "PROGRAM").expect("there").0, 1);
             let error = find(&both, "NOBODY").expect_err("not there");

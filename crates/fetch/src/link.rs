@@ -21,7 +21,7 @@
 //! as often as LINK has LOADed them.
 //! Not here: heaps and stacks of their own for LINKed programs; they belong where `main` is called ([`run`]).
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -172,6 +172,39 @@ pub unsafe extern "C" fn exit_now(status: c_int) -> ! {
             system::_exit(status)
         }
         exit(status)
+    }
+}
+
+/// Becomes a program: loads it, runs its `main` with our environment, and ends the process with its exit status. Comes back
+/// only where that cannot be done; a program that was left to the system's loader is run too, since nobody is to come after
+/// it.
+///
+/// This is as safe as `execve`, and for the same reason: nothing of the caller runs after the program has begun, but for
+/// what it left for the end of the process.
+pub fn become_program(libraries: &[Library], name: &[u8], arguments: &[&CStr]) -> Error {
+    // SAFETY: the program's constructors and its `main` have the process for themselves, see above; `arguments` is made
+    // into a list of C strings that ends with null, in memory that stays.
+    unsafe {
+        let program = match table::load(libraries, name, Some(Form::Fresh)) {
+            Ok(program) => program,
+            Err(error) => return error,
+        };
+        let main = match table::symbol(program, c"main") {
+            Ok(Some(main)) => main,
+            Ok(None) => return Error::NoEntry,
+            Err(error) => return error,
+        };
+        let size = (arguments.len() + 1) * size_of::<*const c_char>();
+        let list = match crate::arena::get(size) {
+            Ok(room) => room.cast::<*const c_char>().as_ptr(),
+            Err(errno) => return Error::NoStorage(errno),
+        };
+        for (at, text) in arguments.iter().enumerate() {
+            list.add(at).write(text.as_ptr());
+        }
+        list.add(arguments.len()).write(core::ptr::null());
+        let main = core::mem::transmute::<usize, Main>(main);
+        system::exit(main(arguments.len() as c_int, list, system::environ))
     }
 }
 

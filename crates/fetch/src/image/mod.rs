@@ -94,6 +94,7 @@ pub struct Writable {
 struct Needed {
     start: NonNull<Handle>,
     count: usize,
+    room: usize,
 }
 
 impl Needed {
@@ -135,8 +136,17 @@ pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull
         return Err(Reason::SharedPages.into());
     }
     let mapping = Mapping::new(&layout, content).map_err(unavailable)?;
-    let mut building =
-        Building { mapping, layout, needed: None, headers: None, name: None, threads: 0, done: false };
+    let mut building = Building {
+        mapping,
+        layout,
+        needed: None,
+        headers: None,
+        name: None,
+        threads: 0,
+        descriptors: Descriptors::NONE,
+        known: None,
+        done: false,
+    };
     let headers = bytes.headers(&header);
     // SAFETY: mapped just now, seen by nobody else.
     unsafe { building.finish(headers, name, origin) }
@@ -196,6 +206,8 @@ struct Building {
     headers: Option<(NonNull<u8>, usize)>,
     name: Option<(NonNull<u8>, usize)>,
     threads: usize,
+    descriptors: Descriptors,
+    known: Option<debugger::Known>,
     done: bool,
 }
 
@@ -206,10 +218,14 @@ impl Drop for Building {
         }
         // SAFETY: nobody has seen the program but resolvers of its own, which have answered.
         unsafe {
+            if let Some(known) = self.known {
+                debugger::untell(known);
+            }
             if self.threads != 0 {
                 threads::unregister(self.threads);
             }
             self.mapping.unmap();
+            self.descriptors.free();
             if let Some(needed) = self.needed {
                 close(needed);
             }
@@ -260,16 +276,8 @@ impl Building {
             exported: bind::elsewhere(&tables),
             last: None,
         };
-        let mut descriptors = Descriptors::NONE;
         // SAFETY: the binder is of this program, whose code is mapped with its rights.
-        let relocations = match unsafe { relocate::relocate(&mut binder, &mut descriptors) } {
-            Ok(done) => done,
-            Err(failure) => {
-                // SAFETY: nobody uses them.
-                unsafe { descriptors.free() };
-                return Err(failure);
-            }
-        };
+        let relocations = unsafe { relocate::relocate(&mut binder, &mut self.descriptors)? };
         if let Some((address, length)) = layout.relro {
             // SAFETY: whole pages of a writable segment; all relocations are done.
             unsafe { self.mapping.protect(address, length, PROT_READ).map_err(unavailable)? };
@@ -279,7 +287,7 @@ impl Building {
         let (Some(headers), Some(name)) = (self.headers, self.name) else {
             return Err(Error::NoStorage(Errno::ENOMEM).into());
         };
-        let known = debugger::tell(bias, &layout, &tables, frames).map_err(Error::NoStorage)?;
+        self.known = debugger::tell(bias, &layout, &tables, frames).map_err(Error::NoStorage)?;
         let registered = match frames {
             // SAFETY: found in this program, which is given back after `deregister`.
             Some((start, _)) => unsafe { frames::register(bias.wrapping_add(start as usize))? },
@@ -301,9 +309,9 @@ impl Building {
             name,
             needed,
             threads: self.threads,
-            descriptors,
+            descriptors: self.descriptors,
             registered,
-            known,
+            known: self.known,
             finals: [0; 4],
             pending: 0,
             is_leaving: false,
@@ -311,7 +319,13 @@ impl Building {
             begun: 0,
             relocations,
         };
-        let image = arena::keep(image).map_err(Error::NoStorage)?;
+        let image = arena::keep(image).map_err(|errno| {
+            if let Some(registered) = registered {
+                // SAFETY: registered just now.
+                unsafe { frames::deregister(registered) };
+            }
+            Error::NoStorage(errno)
+        })?;
         self.done = true;
         // SAFETY: the entry stays until `unload` hides it.
         unsafe { visible::show(&raw mut (*image.as_ptr()).entry) };
@@ -326,7 +340,7 @@ impl Building {
     ) -> Result<Needed, Failure> {
         let room = dynamic.needed().len();
         let start = arena::get(room * size_of::<Handle>()).map_err(Error::NoStorage)?.cast::<Handle>();
-        self.needed = Some(Needed { start, count: 0 });
+        self.needed = Some(Needed { start, count: 0, room });
         needed::open(dynamic, tables, origin, |handle| {
             if let Some(needed) = self.needed.as_mut()
                 && needed.count < room
@@ -379,6 +393,8 @@ unsafe fn close(needed: Needed) {
     for handle in needed.list().iter().rev() {
         handle.close();
     }
+    // SAFETY: got with this size.
+    unsafe { arena::put(needed.start.cast(), needed.room * size_of::<Handle>()) };
 }
 
 // ---- a whole image ---------------------------------------------------------------------------------------
@@ -589,7 +605,6 @@ impl Image {
             image.descriptors.free();
             crate::table::give_up(image.hold);
             close(image.needed);
-            arena::put(image.needed.start.cast(), image.dynamic.needed().len() * size_of::<Handle>());
             arena::put(image.headers.0, image.headers.1);
             arena::put(image.name.0, image.name.1);
         }

@@ -7,6 +7,7 @@ pub mod completions;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
+pub mod exec;
 pub mod explain;
 pub mod man;
 pub mod options;
@@ -26,6 +27,8 @@ use crate::printing::NO_ANSWER;
 pub enum Command {
     /// Run a program and report on it when it has ended
     Run(run::Run),
+    /// Run a program of a library: LIBRARY(PROGRAM)
+    Exec(exec::Exec),
     /// Run a program, and say at which of its instructions the time went
     Profile(profile::Profile),
     /// Measure a program, follow the suggestions, and say by paired reruns whether they help
@@ -77,6 +80,7 @@ impl Command {
     pub fn run(self) -> ExitCode {
         match self {
             Command::Run(run) => run.run(),
+            Command::Exec(exec) => exec.run(),
             Command::Profile(profile) => profile.run(),
             Command::Tune(tune) => tune.run(),
             Command::Compare(compare) => compare.run(),
