@@ -82,6 +82,27 @@ fn thread_variables_are_right_in_eight_threads() {
 }
 
 #[test]
+fn more_programs_with_thread_storage_than_there_is_room_for_are_refused_by_name() {
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, ..Options::DEFAULT });
+    let place = folder("many");
+    let one = member(&place, "threads.c", &[]);
+    const MOST: usize = 1024;
+    for number in 0..=MOST {
+        std::fs::hard_link(&one, place.join(format!("t{number}.so"))).expect("a name");
+    }
+    let library = Opened::folder(&place, true);
+    let load = |number: usize| library.load(&format!("t{number}"), Form::Fresh);
+    let loaded: Vec<_> = (0..MOST).map(|number| load(number).expect("loaded")).collect();
+    assert_eq!(load(MOST), Err(underbar_fetch::Error::ThreadStorageFull));
+    assert_eq!(ask(loaded[MOST - 1], c"threads", 1), 1_001_001);
+    assert!(loaded.iter().all(|loaded| !delete(*loaded)));
+    let again = load(MOST).expect("room again");
+    assert_eq!(ask(again, c"threads", 2), 1_002_001);
+    delete(again);
+}
+
+#[test]
 fn a_descriptor_keeps_all_registers() {
     let _alone = alone();
     let place = folder("registers");
