@@ -68,6 +68,7 @@ fn measure(name: &str, path: &Path, times: usize, rounds: usize) {
         CString::new(path.parent().expect("a folder").as_os_str().as_encoded_bytes()).expect("a path");
     let frozen = table::open(&folder, true).expect("a library");
     let thawed = table::open(&folder, false).expect("a library");
+    let pdse = table::open(&pdse(path, name), true).expect("a library");
     let bytes = std::fs::read(path).expect("a program");
     let pool = |pool_bytes| table::set_options(Options { pool_bytes, keep_after: 1, lookaside: true });
     let ways: Vec<Way<'_>> = vec![
@@ -77,12 +78,13 @@ fn measure(name: &str, path: &Path, times: usize, rounds: usize) {
         ("own, fresh, from the pool", Box::new(|| ours(frozen, name, Form::Fresh))),
         ("own, fresh, library not frozen", Box::new(|| ours(thawed, name, Form::Fresh))),
         ("own, nothing kept", Box::new(|| ours(frozen, name, Form::Fresh))),
+        ("own, nothing kept, from a PDSE", Box::new(|| ours(pdse, name, Form::Fresh))),
     ];
     let mut figures = vec![Vec::new(); ways.len()];
     for _ in 0..rounds {
         for ((title, way), figures) in ways.iter().zip(&mut figures) {
             pool(0);
-            if title.contains("pool") || title.contains("frozen") {
+            if title.contains("from the pool") || title.contains("frozen") {
                 pool(64 << 20);
             }
             way();
@@ -105,6 +107,19 @@ fn measure(name: &str, path: &Path, times: usize, rounds: usize) {
     std::io::stdout().flush().expect("written");
     table::close(frozen).expect("open");
     table::close(thawed).expect("open");
+    table::close(pdse).expect("open");
+}
+
+/// A PDSE with the program as its only member.
+fn pdse(path: &Path, name: &str) -> CString {
+    use underbar_store::change::{Addition, Edit, apply};
+    let library = path.with_extension("pdse");
+    underbar_store::make::create(&library, &underbar_store::make::Wanted::usual(0)).expect("made");
+    let member = underbar_partitioned::name::Name::new(name.as_bytes()).expect("a name");
+    let bytes = std::fs::read(path).expect("a program");
+    let addition = Addition::new(member, bytes, Some(name.as_bytes()), 0).expect("a program");
+    apply(&library, [Ok(Edit::Add(Box::new(addition)))], 1, 0, true).expect("added");
+    CString::new(library.as_os_str().as_encoded_bytes()).expect("a path")
 }
 
 /// Only what was loaded by us counts, and from where the title says.
@@ -113,7 +128,7 @@ fn check(before: &Statistics, title: &str, times: u64) {
     assert_eq!(now.fallbacks, before.fallbacks, "{title}");
     let (hits, loads) = (now.hits_in_pool - before.hits_in_pool, now.loads - before.loads);
     match title {
-        "own, nothing kept" => assert_eq!((hits, loads), (0, times), "{title}"),
+        _ if title.starts_with("own, nothing kept") => assert_eq!((hits, loads), (0, times), "{title}"),
         _ if title.starts_with("own") => assert_eq!((hits, loads), (times, 0), "{title}"),
         _ => assert_eq!((hits, loads), (0, 0), "{title}"),
     }

@@ -37,6 +37,8 @@ pub struct Member {
     pub is_reentrant: bool,
     /// Where it is entered, as an address of its file; nothing: at the symbol of its own name, or at `main`.
     pub entry_at: Option<u64>,
+    /// Its bytes were compared with their sums since it is known: that need not be done again.
+    pub is_checked: bool,
 }
 
 /// What changes when a library does: nothing of it may be believed any more then.
@@ -207,6 +209,7 @@ impl Source for Files {
                     length: status.size as u64,
                     is_reentrant: false,
                     entry_at: None,
+                    is_checked: false,
                 }));
             }
         }

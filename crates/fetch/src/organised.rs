@@ -101,6 +101,7 @@ impl PdsFile {
             is_reentrant: entry.attributes.has(Attributes::REENTRANT),
             // The alias tells the entry point of the member beside its own.
             entry_at: entry.entry_point.map(u64::from),
+            is_checked: false,
         }
     }
 
@@ -292,6 +293,12 @@ impl Content for PdseContent<'_> {
     }
 }
 
+/// Which bytes a member has.
+fn token_of(pdse: &Pdse<&File>, member: &pdse::Member) -> [u64; 4] {
+    let first = member.runs.as_slice().first().map_or(0, |run| run.first);
+    [pdse.superblock().identity, member.sum, u64::from(first), member.size]
+}
+
 impl PdseContent<'_> {
     /// Are these the bytes that were stored? As far as they are read at LOAD.
     fn check(&self) -> Result<(), Error> {
@@ -320,16 +327,16 @@ impl Source for PdseFile {
     fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error> {
         let Ok(name) = Name::new(name) else { return Ok(None) };
         let (found, _) = self.with(|pdse| {
-            let identity = pdse.superblock().identity;
             let found = pdse.find(&name, counts).map_err(Error::Library)?;
             let member = found.map(|found| {
-                let first = found.member.runs.as_slice().first().map_or(0, |run| run.first);
+                let token = token_of(pdse, &found.member);
                 Member {
-                    token: [identity, found.member.sum, u64::from(first), found.member.size],
-                    place: u64::from(first),
+                    token,
+                    place: token[2],
                     length: found.member.size,
                     is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
                     entry_at: found.entry_point(),
+                    is_checked: false,
                 }
             });
             Ok((member, false))
@@ -340,7 +347,7 @@ impl Source for PdseFile {
     fn fetch(
         &self,
         name: &[u8],
-        _: &Member,
+        known: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
     ) -> Result<u64, Error> {
@@ -355,7 +362,10 @@ impl Source for PdseFile {
             let is_mapped = member.fetch != FetchOptions::Pack && member.runs.as_slice().len() == 1;
             let initial = u64::from(initial) * PAGE as u64;
             let content = PdseContent { pdse, member, initial, is_mapped };
-            content.check()?;
+            // The same pages as those that were checked: nobody may write them while they are a member's.
+            if !known.is_checked || known.token != token_of(pdse, member) {
+                content.check()?;
+            }
             work(&content);
             Ok(((), is_mapped))
         })?;

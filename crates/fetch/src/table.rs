@@ -638,6 +638,9 @@ unsafe fn fetch(
         }
         (*one).entry = entry_of(&*one, (*known).name(), member).unwrap_or(0);
         (*known).program = one;
+        if let Some(member) = (*known).member.as_mut() {
+            member.is_checked = true;
+        }
         let loaded = Loaded(u64::from((*one).generation) << 32 | u64::from((*one).number));
         if let Err(error) = Program::begin(program) {
             (*known).program = null_mut();
