@@ -1,6 +1,6 @@
 //! What a LOAD, a call and a DELETE cost, beside dlopen and memfd with dlopen: one run, in turns, medians of rounds.
 //!
-//! `cargo run --release -p underbar-fetch --example load -- [ROUNDS]`; it needs a C compiler, and one processor at least.
+//! `cargo run --release -p underbar-fetch --example load -- [ROUNDS [tiny|plain|relocated]]`; it needs a C compiler, and one processor at least.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write as _;
@@ -41,9 +41,13 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("underbar-load-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     println!("{:<40} {:>12} {:>12} {:>8}", "microseconds for LOAD, call, DELETE", "median", "least", "ratio");
+    let only = std::env::args().nth(2);
     for (name, source, times) in
         [("tiny", TINY, 5000), ("plain", PLAIN, 1000), ("relocated", RELOCATED, 1000)]
     {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         let path = compile(&folder, name, source);
         measure(name, &path, times, rounds);
     }

@@ -3,13 +3,13 @@
 //! ```text
 //! PDS    search in sequence ─> blocks of text, each checked ─> a copy in storage ─> loaded from there
 //! PDSE   index ─> what is read at LOAD, checked ─> pages mapped from the library; the rest is read when it is touched
-//!                                                  └─ its generation is held, so that no writer uses them again
-//! ```
+//!//! ```
 //!
 //! Which pages of a PDSE's member are read at LOAD is the documented rule (`underbar_partitioned::attribute`): all of them
 //! under 96 KB, else the first sixteen; with PRIME all; with PACK all, copied.
 //!
-//! Invariant: while pages of a PDSE are mapped, or read, their generation is held.
+//! Invariant: while a PDSE is open, or pages of it are mapped, its generation is held: no writer uses its pages again until
+//! there is a newer one and the library was looked at, which a LOAD does unless it is frozen.
 //! Not here: what the bytes mean (`underbar_partitioned`), changing libraries (`underbar-store`).
 
 use core::ffi::CStr;
@@ -23,19 +23,18 @@ use underbar_partitioned::pdse::{self, PageSums, Pdse, load_counts, turns};
 use underbar_partitioned::read::{Fault, ReadAt, Unread};
 use underbar_partitioned::sum::Sum;
 use underbar_sys::file::stat;
-use underbar_sys::lock::Lock;
 use underbar_sys::range_lock;
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
 
 use crate::arena;
-use crate::content::MemoryContent;
+use crate::content::{FileContent, MemoryContent};
 use crate::error::{Error, Text};
 use crate::image::Content;
 use crate::library::{Member, PathRoom, Source, Stamp, token};
 
 const PAGE: usize = 4096;
-/// Generations of one library whose pages are mapped at one time; beyond, members are copied.
-const MOST_HELD: usize = 32;
+/// Pages of a PDSE that count as a track, as `underbar_partitioned` has it.
+const PAGES_PER_TRACK: u32 = 12;
 
 /// An open library file.
 struct File(i32);
@@ -184,82 +183,53 @@ fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>)
 
 // ---- PDSE ------------------------------------------------------------------------------------------------
 
-/// A PDSE, which may be changed while it is read.
+/// A PDSE, which may be changed while it is read. What is read here is one generation, held from the opening on: when
+/// there is a newer one, the table opens the file again, and this one goes with the last program that has pages of it.
 pub struct PdseFile {
     path: PathRoom,
     file: File,
-    /// Generations that are held, and by how many: the kernel counts a lock once for the file.
-    held: Lock<[(u64, u32); MOST_HELD]>,
+    superblock: pdse::Superblock,
 }
 
 impl PdseFile {
-    /// Opens the file at a path.
+    /// Opens the file at a path, at its newest generation.
     ///
     /// # Errors
     /// It is not there, or no PDSE.
     pub fn open(path: &CStr) -> Result<PdseFile, Error> {
         let file = File::open(path)?;
-        Pdse::open(&file).map_err(Error::Library)?;
-        Ok(PdseFile { path: kept_path(path)?, file, held: Lock::new([(0, 0); MOST_HELD]) })
-    }
-
-    /// Runs on the newest generation, held meanwhile; and after that, if `work` says so with what it gives.
-    fn with<R>(
-        &self,
-        work: impl FnOnce(&Pdse<&File>) -> Result<(R, bool), Error>,
-    ) -> Result<(R, u64), Error> {
-        let superblock = turns::begin(&self.file, self).map_err(|refused| match refused {
+        let superblock = turns::begin(&file, &file).map_err(|refused| match refused {
             turns::Refused::Library(fault) => Error::Library(fault),
             turns::Refused::Lock(errno) => Error::Unreadable(errno),
         })?;
-        let held = Held { library: self, generation: superblock.generation };
-        let (result, stays) = work(&Pdse::at(&self.file, superblock))?;
-        if stays {
-            core::mem::forget(held);
-            return Ok((result, superblock.generation));
+        Ok(PdseFile { path: kept_path(path)?, file, superblock })
+    }
+
+    fn pdse(&self) -> Pdse<&File> {
+        Pdse::at(&self.file, self.superblock)
+    }
+
+    fn member(&self, name: &[u8], counts: &mut Counts) -> Result<Option<pdse::Found>, Error> {
+        match Name::new(name) {
+            Ok(name) => self.pdse().find(&name, counts).map_err(Error::Library),
+            Err(_) => Ok(None),
         }
-        drop(held);
-        Ok((result, 0))
     }
 }
 
-struct Held<'a> {
-    library: &'a PdseFile,
-    generation: u64,
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        turns::Hold::release(self.library, self.generation);
-    }
-}
-
-impl turns::Hold for PdseFile {
+/// The file's own locks: released at the latest when it is closed.
+impl turns::Hold for File {
     type Error = Errno;
 
     fn hold(&self, generation: u64) -> Result<(), Errno> {
-        let mut held = self.held.lock();
-        if let Some((_, count)) = held.iter_mut().find(|(one, count)| *one == generation && *count > 0) {
-            *count += 1;
-            return Ok(());
+        match range_lock::try_hold(self.0, turns::reader_byte(generation), 1, range_lock::Hold::Shared)? {
+            true => Ok(()),
+            false => Err(Errno::EAGAIN),
         }
-        let place = held.iter_mut().find(|(_, count)| *count == 0).ok_or(Errno::EAGAIN)?;
-        if !range_lock::try_hold(self.file.0, turns::reader_byte(generation), 1, range_lock::Hold::Shared)? {
-            return Err(Errno::EAGAIN);
-        }
-        *place = (generation, 1);
-        Ok(())
     }
 
     fn release(&self, generation: u64) {
-        let mut held = self.held.lock();
-        let found = held.iter_mut().find(|(one, count)| *one == generation && *count > 0);
-        if let Some((_, count)) = found {
-            *count -= 1;
-            if *count == 0 {
-                let _ = range_lock::release(self.file.0, turns::reader_byte(generation), 1);
-            }
-        }
+        let _ = range_lock::release(self.0, turns::reader_byte(generation), 1);
     }
 }
 
@@ -294,9 +264,45 @@ impl Content for PdseContent<'_> {
 }
 
 /// Which bytes a member has.
-fn token_of(pdse: &Pdse<&File>, member: &pdse::Member) -> [u64; 4] {
+fn token_of(superblock: &pdse::Superblock, member: &pdse::Member) -> [u64; 4] {
     let first = member.runs.as_slice().first().map_or(0, |run| run.first);
-    [pdse.superblock().identity, member.sum, u64::from(first), member.size]
+    [superblock.identity, member.sum, u64::from(first), member.size]
+}
+
+/// What reading the first pages of a run counts.
+fn counts_of(first: u32, pages: u32) -> Counts {
+    let tracks = first / PAGES_PER_TRACK..=first.saturating_add(pages.saturating_sub(1)) / PAGES_PER_TRACK;
+    Counts {
+        programs_by_article: u64::from(pages),
+        programs_by_fetch: u64::from(pages > 0),
+        blocks: u64::from(pages),
+        tracks: if pages > 0 { u64::from(tracks.end() - tracks.start()) + 1 } else { 0 },
+        ..Counts::default()
+    }
+}
+
+/// A piece of a file whose first pages are made present.
+struct Prefetched {
+    file: FileContent,
+    initial: u64,
+}
+
+impl Content for Prefetched {
+    fn length(&self) -> u64 {
+        self.file.length
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
+        self.file.read(at, into)
+    }
+
+    fn mapping(&self) -> Option<(i32, u64)> {
+        self.file.mapping()
+    }
+
+    fn initial(&self) -> u64 {
+        self.initial
+    }
 }
 
 impl PdseContent<'_> {
@@ -323,25 +329,27 @@ impl PdseContent<'_> {
     }
 }
 
+/// Where a member lies that has one run of pages and is mapped: its first page and how many are read at LOAD; 0 for
+/// others, which are looked for again.
+fn place_of(member: &pdse::Member) -> u64 {
+    match (member.runs.as_slice(), member.fetch) {
+        (_, FetchOptions::Pack) => 0,
+        ([run], _) => u64::from(member.classes().initial) << 32 | u64::from(run.first),
+        _ => 0,
+    }
+}
+
 impl Source for PdseFile {
     fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error> {
-        let Ok(name) = Name::new(name) else { return Ok(None) };
-        let (found, _) = self.with(|pdse| {
-            let found = pdse.find(&name, counts).map_err(Error::Library)?;
-            let member = found.map(|found| {
-                let token = token_of(pdse, &found.member);
-                Member {
-                    token,
-                    place: token[2],
-                    length: found.member.size,
-                    is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
-                    entry_at: found.entry_point(),
-                    is_checked: false,
-                }
-            });
-            Ok((member, false))
-        })?;
-        Ok(found)
+        let found = self.member(name, counts)?;
+        Ok(found.map(|found| Member {
+            token: token_of(&self.superblock, &found.member),
+            place: place_of(&found.member),
+            length: found.member.size,
+            is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
+            entry_at: found.entry_point(),
+            is_checked: false,
+        }))
     }
 
     fn fetch(
@@ -351,30 +359,29 @@ impl Source for PdseFile {
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
     ) -> Result<u64, Error> {
-        let not_found = || Error::NotFound(Text::new(name));
-        let key = Name::new(name).map_err(|_| not_found())?;
-        let ((), hold) = self.with(|pdse| {
-            let found =
-                pdse.find(&key, &mut Counts::default()).map_err(Error::Library)?.ok_or_else(not_found)?;
-            let member = &found.member;
-            let initial = member.classes().initial;
-            *counts += load_counts(member, 0..initial);
-            let is_mapped = member.fetch != FetchOptions::Pack && member.runs.as_slice().len() == 1;
-            let initial = u64::from(initial) * PAGE as u64;
-            let content = PdseContent { pdse, member, initial, is_mapped };
+        let initial = |pages: u32| u64::from(pages) * PAGE as u64;
+        if known.is_checked && known.place != 0 {
             // The same pages as those that were checked: nobody may write them while they are a member's.
-            if !known.is_checked || known.token != token_of(pdse, member) {
-                content.check()?;
-            }
-            work(&content);
-            Ok(((), is_mapped))
-        })?;
-        Ok(hold)
+            let (first, pages) = (known.place as u32, (known.place >> 32) as u32);
+            *counts += counts_of(first, pages);
+            let offset = u64::from(first) * PAGE as u64;
+            let file = FileContent { fd: self.file.0, offset, length: known.length };
+            work(&Prefetched { file, initial: initial(pages) });
+            return Ok(1);
+        }
+        let found = self.member(name, &mut Counts::default())?.ok_or(Error::NotFound(Text::new(name)))?;
+        let (pdse, member) = (self.pdse(), &found.member);
+        let pages = member.classes().initial;
+        *counts += load_counts(member, 0..pages);
+        let is_mapped = place_of(member) != 0;
+        let content = PdseContent { pdse: &pdse, member, initial: initial(pages), is_mapped };
+        content.check()?;
+        work(&content);
+        Ok(u64::from(is_mapped))
     }
 
-    fn release(&self, hold: u64) {
-        turns::Hold::release(self, hold);
-    }
+    /// The generation is held as long as the library is: so it is enough that the program keeps the library.
+    fn release(&self, _: u64) {}
 
     fn stamp(&self) -> Result<Stamp, Error> {
         let [device, inode, _, _] =

@@ -376,6 +376,10 @@ pub mod needed {
         let path = dynamic.runpath.or(dynamic.rpath);
         for at in dynamic.needed() {
             let name = text(tables, *at)?;
+            // It is there as long as we are, for everybody: nothing is gained by opening it once more.
+            if name == c"libc.so.6" {
+                continue;
+            }
             let found = match path {
                 Some(path) if !name.to_bytes().contains(&b'/') => {
                     along(text(tables, path)?.to_bytes(), origin, name.to_bytes())

@@ -12,7 +12,8 @@
 //! Not here: relocation.
 
 use underbar_sys::syscall::{
-    self, Errno, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, PROT_NONE, PROT_READ, PROT_WRITE,
+    self, Errno, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_POPULATE, MAP_PRIVATE, PROT_NONE, PROT_READ,
+    PROT_WRITE,
 };
 
 use crate::elf::{Layout, PAGE, Segment};
@@ -20,6 +21,8 @@ use crate::elf::{Layout, PAGE, Segment};
 /// Pages may be executed.
 pub(crate) const PROT_EXEC: u32 = 4;
 
+/// The rights of a segment that is neither written nor executed.
+const READ_ONLY: u32 = 4;
 /// Make pages present, for reading.
 const POPULATE_READ: u32 = 22;
 
@@ -60,15 +63,31 @@ impl Mapping {
     pub fn new(layout: &Layout, content: &dyn Content) -> Result<Mapping, Errno> {
         let slack = layout.alignment - PAGE;
         let length = layout.span().checked_add(slack).ok_or(Errno::ENOMEM)? as usize;
-        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-        // SAFETY: without MAP_FIXED a mapping replaces nothing.
-        let start =
-            unsafe { syscall::mmap(core::ptr::null_mut(), length, PROT_NONE, flags, -1, 0)? } as usize;
+        // Where the file can be mapped, its own first segment is the reservation: a call less. What lies between segments
+        // then is pages of the file that nobody has an address of.
+        let first = layout.segments().first().filter(|first| first.rights == READ_ONLY && first.in_file > 0);
+        let of_file = first.zip(content.mapping()).filter(|_| slack == 0);
+        // SAFETY: without MAP_FIXED a mapping replaces nothing; the file's part lies within the file.
+        let start = unsafe {
+            match of_file {
+                Some((first, (fd, offset))) => {
+                    let at = offset + (first.offset & !(PAGE - 1));
+                    syscall::mmap(core::ptr::null_mut(), length, PROT_READ, MAP_PRIVATE, fd, at)?
+                }
+                None => {
+                    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+                    syscall::mmap(core::ptr::null_mut(), length, PROT_NONE, flags, -1, 0)?
+                }
+            }
+        } as usize;
         // The first place in the reservation that is to the alignment what `low` is.
         let skip = layout.low.wrapping_sub(start as u64) & (layout.alignment - 1);
         let bias = start.wrapping_add(skip as usize).wrapping_sub(layout.low as usize);
         let mapping = Mapping { start, length, bias };
-        for segment in layout.segments() {
+        let is_mapped = |segment: &Segment| {
+            of_file.is_some_and(|(first, _)| first == segment && first.in_file == first.size)
+        };
+        for segment in layout.segments().iter().filter(|segment| !is_mapped(segment)) {
             // SAFETY: the segment lies in [low, high), and so in the reservation, which nobody else uses.
             if let Err(errno) = unsafe { mapping.fill(segment, content) } {
                 // SAFETY: nothing has seen the pages yet.
@@ -116,11 +135,13 @@ impl Mapping {
                     let at = offset + (segment.offset & !(PAGE - 1));
                     let rights = if zeros { rights | PROT_WRITE } else { rights };
                     let length = (file_end - page) as usize;
-                    syscall::mmap(self.at(page), length, rights, MAP_PRIVATE | MAP_FIXED, fd, at)?;
+                    // All of it at once, where it is to be there at LOAD; a part of it, where a part is.
                     let present = content.initial().saturating_sub(segment.offset & !(PAGE - 1)) as usize;
-                    if present > 0 && segment.is_readable() {
+                    let populate = if present >= length { MAP_POPULATE } else { 0 };
+                    syscall::mmap(self.at(page), length, rights, MAP_PRIVATE | MAP_FIXED | populate, fd, at)?;
+                    if present > 0 && present < length && segment.is_readable() {
                         // Older kernels do not know it; the pages come when they are touched then.
-                        let _ = syscall::madvise(self.at(page), present.min(length), POPULATE_READ);
+                        let _ = syscall::madvise(self.at(page), present, POPULATE_READ);
                     }
                     file_end
                 }
