@@ -129,11 +129,17 @@ pub extern "C" fn underbar_entry(program: u64) -> *mut c_void {
 pub unsafe extern "C" fn underbar_symbol(program: u64, name: *const c_char) -> *mut c_void {
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    let found =
-        table::symbol(Loaded::from_number(program), name).and_then(|found| found.ok_or(Error::NoEntry));
-    let address = found.as_ref().map_or(null_mut(), |address| *address as *mut c_void);
-    told(found.map(|_| ()));
-    address
+    match table::symbol(Loaded::from_number(program), name) {
+        Ok(Some(address)) => address as *mut c_void,
+        Ok(None) => {
+            told(Err(Error::NoEntry));
+            null_mut()
+        }
+        Err(error) => {
+            told(Err(error));
+            null_mut()
+        }
+    }
 }
 
 /// underbar_call.

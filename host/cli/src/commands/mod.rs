@@ -9,6 +9,7 @@ pub mod diff;
 pub mod doctor;
 pub mod exec;
 pub mod explain;
+pub mod lib;
 pub mod man;
 pub mod options;
 pub mod profile;
@@ -47,6 +48,8 @@ pub enum Command {
     Options(options::Options),
     /// Say what an option, a figure or a rule means
     Explain(explain::Explain),
+    /// Make, change and survey program libraries
+    Lib(lib::Lib),
     /// Say what will and will not work here, and why
     Doctor(doctor::Doctor),
     /// Write a script that completes commands and flags in a shell
@@ -56,7 +59,7 @@ pub enum Command {
 }
 
 /// Commands that run no program of the user's in his place: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 11] = [
+const ANSWERING: [&str; 12] = [
     "tune",
     "compare",
     "demo",
@@ -65,6 +68,7 @@ const ANSWERING: [&str; 11] = [
     "advise",
     "options",
     "explain",
+    "lib",
     "doctor",
     "completions",
     "man",
@@ -90,6 +94,7 @@ impl Command {
             Command::Advise(advise) => advise.run(),
             Command::Options(options) => options.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Lib(lib) => lib.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
