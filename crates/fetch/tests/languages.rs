@@ -1,5 +1,7 @@
 //! What C++ and threads expect of a program, and what debuggers see of it.
 
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
+
 mod common;
 
 use std::process::Command;

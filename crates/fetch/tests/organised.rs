@@ -1,5 +1,7 @@
 //! Programs from a PDS and a PDSE.
 
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! LOAD and DELETE: use counts, forms, the pool, the lookaside, and what is left in memory.
 
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
+
 mod common;
 
 use common::{Opened, alone, ask, delete, folder, member, member_as, resident, since};
