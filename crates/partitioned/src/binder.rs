@@ -10,7 +10,7 @@
 //!    track, rounded down likewise; what is left of the text.
 //! 3. Where not even [`SHORTEST`] bytes fit, the next track begins.
 //!
-//! The rule was recovered from a real library; that 3 says 1,024 is an assumption. [`tracks`] is what a copy of a library
+//! The rule was recovered from a real library; that 3 says 1,024 is an assumption. [`copy`] is what a copy of a library
 //! at another block size would take by it: computed, not observed.
 //!
 //! Invariant: no track holds more than the device's capacity.
@@ -116,7 +116,7 @@ impl Fill {
 }
 
 /// A member as the tracks it takes depend on it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Module<'a> {
     /// Blocks that every copy keeps as they are: symbols, sections, identification.
     pub fixed: &'a [u32],
@@ -124,16 +124,31 @@ pub struct Module<'a> {
     pub texts: &'a [u64],
     /// Bytes of relocation entries, spread over the texts.
     pub relocations: u64,
+    /// Bytes of a control record: [`FULL_CONTROL`] where they are not known, as the reference simulation has it.
+    pub control: u32,
 }
 
-/// Tracks that members would take at a block size, with a directory of so many blocks in front.
-pub fn tracks<'a>(
+/// What a copy would take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Tracks, the directory's among them.
+    pub tracks: u32,
+    /// Blocks of text.
+    pub texts: u64,
+    /// Channel programs that load each member once, without the search, by the article's count: each text but a member's
+    /// first is announced by a control record that has to be read.
+    pub programs: u64,
+}
+
+/// What members would take at a block size, with a directory of so many blocks in front.
+pub fn copy<'a>(
     device: &'static Device,
     block_size: u32,
     directory_blocks: u32,
     members: impl IntoIterator<Item = Module<'a>>,
-) -> u32 {
+) -> Copied {
     let mut fill = Fill::new(device, block_size);
+    let mut copied = Copied::default();
     for _ in 0..directory_blocks {
         fill.put(256, 8);
     }
@@ -143,12 +158,14 @@ pub fn tracks<'a>(
             fill.put(*fixed, 0);
         }
         let all: u64 = member.texts.iter().sum();
+        let before = copied.texts;
         for text in member.texts {
             let mut rest = *text;
             while rest > 0 {
                 let length = fill.next_text(rest);
-                fill.put(FULL_CONTROL, 0);
+                fill.put(member.control, 0);
                 fill.put(length, 0);
+                copied.texts += 1;
                 rest -= u64::from(length);
                 // This block's share of the relocations, in records of 240 bytes behind a header of 16.
                 let mut share =
@@ -160,9 +177,11 @@ pub fn tracks<'a>(
                 }
             }
         }
+        copied.programs += (2 * (copied.texts - before)).saturating_sub(1);
         fill.put(0, 0);
     }
-    fill.tracks()
+    copied.tracks = fill.tracks();
+    copied
 }
 
 #[cfg(test)]
@@ -223,20 +242,17 @@ mod tests {
     #[test]
     fn large_blocks_never_need_more_tracks() {
         let texts: Vec<[u64; 1]> = (0..300u64).map(|n| [(n * n * 977) % 400_000 + 8]).collect();
-        let members =
-            || texts.iter().map(|texts| Module { fixed: &[80, 250], texts, relocations: texts[0] / 20 });
-        let at = |size| tracks(&D3390, size, 60, members());
-        assert!(
-            at(32_760) < at(23_440) && at(23_440) < at(6_144),
-            "{} {} {}",
-            at(32_760),
-            at(23_440),
-            at(6_144)
-        );
+        let fixed = [80, 250];
+        let module = |texts| Module { fixed: &fixed, texts, relocations: 900, control: FULL_CONTROL };
+        let at = |size| copy(&D3390, size, 60, texts.iter().map(|texts| module(texts)));
+        let [large, half, small] = [32_760, 23_440, 6_144].map(at);
+        assert!(large.tracks < half.tracks && half.tracks < small.tracks, "{large:?} {half:?} {small:?}");
+        assert!(large.texts < half.texts && large.programs == 2 * large.texts - 300, "{large:?}");
+        let empty = copy(&D3390, 6_144, 45, []);
         assert_eq!(
-            tracks(&D3390, 6_144, 45, []),
-            2,
-            "45 blocks fill a track, the end of the directory is on the next"
+            (empty.tracks, empty.texts),
+            (2, 0),
+            "45 blocks fill a track, the directory's end is on the next"
         );
     }
 }

@@ -11,6 +11,7 @@
 //! Not here: the bytes themselves (`underbar-partitioned`), real mainframe files (`underbar-library`).
 #![forbid(unsafe_code)]
 
+pub mod change;
 pub mod error;
 pub mod facts;
 pub mod pds;
@@ -18,5 +19,6 @@ pub mod pdse;
 #[cfg(test)]
 mod simulated;
 pub mod storage;
+pub mod verify;
 
 pub use error::{Error, Result};

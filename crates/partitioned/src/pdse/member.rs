@@ -64,17 +64,18 @@ pub fn load_counts(member: &Member, range: Range<u32>) -> Counts {
     counts
 }
 
-/// The sums of a member's pages, for members that have them: checks pages one by one.
+/// The sums of members' pages, for members that have them: checks pages one by one. For one generation of a library:
+/// what was read of another is not read again.
 #[derive(Debug)]
 pub struct PageSums {
-    /// The page of sums that was read last, and which of the member's it is.
+    /// The page of sums that was read last, and its number in the file.
     page: [u8; PAGE],
-    index: Option<u32>,
+    read: Option<u32>,
 }
 
 impl Default for PageSums {
     fn default() -> PageSums {
-        PageSums { page: [0; PAGE], index: None }
+        PageSums { page: [0; PAGE], read: None }
     }
 }
 
@@ -96,15 +97,14 @@ impl PageSums {
         }
         let place =
             member.runs.page(number).ok_or(Fault::Contradiction("a member is read beyond its end"))?;
-        let index = number / TABLE_SUMS;
-        if self.index != Some(index) {
-            self.index = None;
-            let table = member.table.saturating_add(index);
+        let table = member.table.saturating_add(number / TABLE_SUMS);
+        if self.read != Some(table) {
+            self.read = None;
             fill(&pdse.read, u64::from(table) * PAGE as u64, &mut self.page)?;
             if !is_sealed_table(&self.page, pdse.superblock.seed(table)) {
                 return Err(Fault::DamagedMember { track: table, record: 0 });
             }
-            self.index = Some(index);
+            self.read = Some(table);
         }
         let right = u64_at(&self.page, (number % TABLE_SUMS) as usize * 8);
         if sum(pdse.superblock.seed(place), bytes) == right {

@@ -246,6 +246,59 @@ impl<S: Storage> Make<S> {
         Ok(())
     }
 
+    /// Gives a member or alias another name: its records are written anew, since they bear it; a member's aliases go with
+    /// it.
+    ///
+    /// # Errors
+    /// There is none of that name; the new one is taken or too long; no room; the system's.
+    pub fn rename(&mut self, from: &Name, to: &Name) -> Result<()> {
+        let to = short(to)?;
+        let entry = *self.entries.get(from).ok_or_else(|| Error::NoMember(from.to_string()))?;
+        if self.entries.contains_key(&to) {
+            return Err(Error::Exists(to.to_string()));
+        }
+        if let Some(alias) = entry.alias {
+            self.entries.remove(from);
+            return self.alias(&to, &alias.of, entry.entry_point.map(u64::from));
+        }
+        let aliases = self.aliases_of(from);
+        let identification =
+            self.as_it_is()?.identification(&entry).map_err(|fault| Error::member(from, fault))?;
+        let bytes = self.bytes(from)?;
+        self.delete(from)?;
+        let new = New {
+            name: to,
+            bytes: &bytes,
+            attributes: entry.attributes,
+            fetch: entry.fetch,
+            loadable: identification.loadable,
+            storage: u64::from(entry.storage),
+            entry_point: entry.entry_point.map(u64::from),
+            symbol: identification.symbol,
+            modified: identification.modified,
+        };
+        self.add(&new, false)?;
+        aliases.iter().try_for_each(|alias| self.alias(&alias.name, &to, alias.entry_point.map(u64::from)))
+    }
+
+    /// The bytes of a member that was put, or that an old library had.
+    ///
+    /// # Errors
+    /// There is none of that name; it is damaged; the system's.
+    pub fn bytes(&mut self, name: &Name) -> Result<Vec<u8>> {
+        let entry = self.member(name)?;
+        let pds = self.as_it_is()?;
+        bytes(&pds, &entry, &mut Counts::default())
+    }
+
+    /// The library as far as it is made: its directory is not there yet, but entries lead to members.
+    fn as_it_is(&mut self) -> Result<Pds<&S>> {
+        self.flush()?;
+        let header = Header { tracks: self.last.track + 1, last: self.last, ..self.header };
+        self.write(0, &header.encode())?;
+        Ok(Pds::open(&self.storage)?)
+    }
+
     /// Deletes a member with its aliases, or an alias. Its blocks stay, as a gap.
     ///
     /// # Errors

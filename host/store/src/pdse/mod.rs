@@ -27,10 +27,10 @@ use underbar_partitioned::attribute::{Attributes, FetchOptions, PAGE, pages};
 use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pdse::{
-    Alias, FIRST_PAGE, Key, Member, NODE_HEADER, Pdse, Run, Runs, Superblock, TABLE_SUMS, Value, seal_table,
-    table_pages,
+    Alias, FIRST_PAGE, Key, Member, NODE_HEADER, PageSums, Pdse, Run, Runs, Superblock, TABLE_SUMS, Value,
+    seal_table, table_pages,
 };
-use underbar_partitioned::read::Fault;
+use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::sum::sum;
 use underbar_partitioned::symbol::Symbol;
 
@@ -130,6 +130,8 @@ pub struct Change<S> {
     pending: Pending,
     /// Pages that hold something: the superblocks, tree, members and their sums.
     used: u64,
+    /// Of these: nodes of the tree as it was.
+    nodes: u64,
     members: u32,
     aliases: u32,
     added: u64,
@@ -149,7 +151,7 @@ impl<S: Storage> Change<S> {
         let old = *pdse.superblock();
         let mut reached = Reached::new(old.pages);
         let tree = Tree::walk(&pdse, &mut reached)?;
-        let used = u64::from(reached.count());
+        let (used, nodes) = (u64::from(reached.count()), tree.nodes());
         let pending_run = Run { first: old.pending, pages: old.pending_pages };
         let (pending, mut space) = match Pending::read(&storage, &old) {
             Some(mut pending) if reached.mark(pending_run) || pending_run.pages == 0 => {
@@ -175,6 +177,7 @@ impl<S: Storage> Change<S> {
             freed,
             pending,
             used,
+            nodes,
             members: old.members,
             aliases: old.aliases,
             added: old.added,
@@ -317,9 +320,7 @@ impl<S: Storage> Change<S> {
             self.pending.add(generation, run);
         }
         let pending = self.pending.write(&mut self.storage, &self.old, &mut self.space)?;
-        let used = self.used - u64::from(self.old.directory_pages)
-            + u64::from(tree.pages)
-            + u64::from(pending.pages);
+        let used = self.used - self.nodes + u64::from(tree.pages) + u64::from(pending.pages);
         let end = self.space.end();
         Ok(Superblock {
             generation,
@@ -511,3 +512,34 @@ fn token(identity: u64, added: u64) -> u32 {
 
 /// Bytes of cells that a node has room for.
 const ROOM: usize = PAGE - NODE_HEADER;
+
+/// Walks the tree, marks every page that it reaches, and says how many nodes it has.
+///
+/// # Errors
+/// A tree that is damaged anywhere; two things in one page.
+pub fn nodes<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<u64> {
+    Ok(Tree::walk(pdse, reached)?.nodes())
+}
+
+/// The bytes of a member, with their sum checked.
+///
+/// # Errors
+/// A member that is damaged.
+pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
+    let wrong = |fault| Error::member(member.name, fault);
+    // Its pages lie inside the file, so its size is no more than the file's.
+    let length = usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
+    let mut bytes = vec![0; length];
+    pdse.read_member(member, 0, &mut bytes).map_err(wrong)?;
+    if sum(0, &bytes) == member.sum {
+        return Ok(bytes);
+    }
+    // Which page it is, where each has a sum.
+    let mut sums = PageSums::default();
+    for (number, page) in (0..).zip(bytes.chunks(PAGE)) {
+        let mut whole = [0; PAGE];
+        whole[..page.len()].copy_from_slice(page);
+        sums.check(pdse, member, number, &whole).map_err(wrong)?;
+    }
+    Err(Error::MemberSum(member.name.to_string()))
+}

@@ -111,6 +111,12 @@ impl Tree {
         Ok(tree)
     }
 
+    /// Nodes that lie in the file.
+    pub fn nodes(&self) -> u64 {
+        let kept = self.leaves.iter().filter(|leaf| matches!(leaf.state, State::Kept(_))).count();
+        (self.inner.len() + kept) as u64
+    }
+
     /// Pages of the inner nodes, which a change makes anew.
     pub fn inner_pages(&self) -> Vec<Run> {
         self.inner.clone()
