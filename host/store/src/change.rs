@@ -178,6 +178,15 @@ pub fn apply_to_pdse<S: Storage>(
     edits: impl IntoIterator<Item = Result<Edit>>,
     now: u64,
 ) -> Result<Changed> {
+    fill_pdse(file, edits, now).map(|(changed, _)| changed)
+}
+
+/// As [`apply_to_pdse`]; gives the file back.
+pub(crate) fn fill_pdse<S: Storage>(
+    file: S,
+    edits: impl IntoIterator<Item = Result<Edit>>,
+    now: u64,
+) -> Result<(Changed, S)> {
     let mut change = pdse::Change::begin(file)?;
     let mut made = 0;
     for edit in edits {
@@ -188,8 +197,8 @@ pub fn apply_to_pdse<S: Storage>(
         made += 1;
     }
     change.set_modified(now);
-    let (superblock, _) = change.commit()?;
-    Ok(Changed { edits: made, members: superblock.members, aliases: superblock.aliases })
+    let (superblock, file) = change.commit()?;
+    Ok((Changed { edits: made, members: superblock.members, aliases: superblock.aliases }, file))
 }
 
 fn edit_pdse<S: Storage>(change: &mut pdse::Change<S>, edit: &Edit) -> Result<()> {
@@ -277,7 +286,8 @@ pub fn apply_to_pds<R: ReadAt, P: Place>(
     Ok(Changed { edits: made, members: header.members, aliases: header.aliases })
 }
 
-fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Result<()> {
+/// Makes one step of a change of a PDS.
+pub(crate) fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Result<()> {
     match edit {
         Edit::Delete(name) => make.delete(name),
         Edit::Rename { from, to } => make.rename(from, to),

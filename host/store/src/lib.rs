@@ -14,11 +14,16 @@
 pub mod change;
 pub mod error;
 pub mod facts;
+pub mod library;
+pub mod make;
 pub mod pds;
 pub mod pdse;
 #[cfg(test)]
 mod simulated;
 pub mod storage;
 pub mod verify;
+
+#[cfg(test)]
+use pdse::tests as pdse_tests;
 
 pub use error::{Error, Result};

@@ -157,7 +157,10 @@ impl<S: Storage> Make<S> {
         start.copy_from_slice(&image[..TRACK_HEADER]);
         TrackHeader::decode(&start, header.identity, header.last.track)?;
         let at = (header.last_bytes as usize).max(TRACK_HEADER);
-        image[at.min(TRACK_IMAGE - 1)..].fill(0);
+        // Behind the last record stands the mark of the track's end, and nothing else.
+        let end = at.min(TRACK_IMAGE - 1);
+        image[end..].fill(0);
+        image[end] = 0xFF;
         let fill = Fill::from(
             header.device(),
             header.block_size,

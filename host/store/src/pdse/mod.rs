@@ -18,7 +18,7 @@
 mod pending;
 mod space;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 
 pub use space::Reached;
