@@ -21,6 +21,7 @@ pub mod pdse;
 #[cfg(test)]
 mod simulated;
 pub mod storage;
+pub mod survey;
 pub mod verify;
 
 #[cfg(test)]
