@@ -8,6 +8,7 @@ pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
+pub mod lib;
 pub mod man;
 pub mod options;
 pub mod profile;
@@ -44,6 +45,8 @@ pub enum Command {
     Options(options::Options),
     /// Say what an option, a figure or a rule means
     Explain(explain::Explain),
+    /// Make, change and survey program libraries
+    Lib(lib::Lib),
     /// Say what will and will not work here, and why
     Doctor(doctor::Doctor),
     /// Write a script that completes commands and flags in a shell
@@ -53,7 +56,7 @@ pub enum Command {
 }
 
 /// Commands that run no program of the user's in his place: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 11] = [
+const ANSWERING: [&str; 12] = [
     "tune",
     "compare",
     "demo",
@@ -62,6 +65,7 @@ const ANSWERING: [&str; 11] = [
     "advise",
     "options",
     "explain",
+    "lib",
     "doctor",
     "completions",
     "man",
@@ -86,6 +90,7 @@ impl Command {
             Command::Advise(advise) => advise.run(),
             Command::Options(options) => options.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Lib(lib) => lib.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
