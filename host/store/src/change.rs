@@ -272,6 +272,7 @@ pub fn apply_to_pds<R: ReadAt, P: Place>(
                 identity: header.identity ^ now.rotate_left(32) ^ header.generation,
                 block_size: header.block_size,
                 directory_blocks,
+                generation: header.generation + 1,
                 now,
             },
         )?

@@ -157,6 +157,7 @@ fn fill_pds<P: Place>(
         identity: identity()?,
         block_size: wanted.block_size,
         directory_blocks: wanted.directory_blocks.unwrap_or_else(|| pds::directory_blocks_for(entries)),
+        generation: 1,
         now: wanted.now,
     };
     let mut make = pds::Make::new(place.temporary()?, &making)?;

@@ -49,6 +49,15 @@ enum Write {
     Cut(usize),
 }
 
+impl World {
+    /// A library of these bytes.
+    pub fn put_file(&mut self, bytes: Vec<u8>) {
+        self.files.push(Contents { durable: bytes.clone(), now: bytes, since: Vec::new() });
+        self.name = Some(self.files.len() - 1);
+        self.durable_name = self.name;
+    }
+}
+
 /// One disk, as its users share it.
 #[derive(Clone, Debug, Default)]
 pub struct Disk(pub Rc<RefCell<World>>);

@@ -150,6 +150,14 @@ fn hold_writer(file: &File, path: &Path, wait: bool) -> Result<()> {
     }
 }
 
+impl Drop for OnDisk {
+    /// Gives up what it held. Closing the file would, too, but not while a child that another thread has just forked
+    /// still has the descriptor.
+    fn drop(&mut self) {
+        let _ = range_lock::release(self.file.as_raw_fd(), WRITER, turns::MOST_GENERATIONS);
+    }
+}
+
 impl ReadAt for OnDisk {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> std::result::Result<(), Unread> {
         self.file.read_exact_at(into, offset).map_err(|error| match error.kind() {

@@ -3,14 +3,14 @@
 //! Invariant: a library in which nothing is found lists every member, gives each as it was put in, and counts what it has
 //! rightly; damage to one member is said of that member, and the others are looked at all the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{self as pds_layout, Pds, TRACK_HEADER, TrackHeader, track_offset};
-use underbar_partitioned::pdse::{FIRST_PAGE, PageSums, Pdse, Run, Value};
+use underbar_partitioned::pdse::{FIRST_PAGE, PageSums, Pdse, Run, Superblock, Value};
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::track::TRACK_IMAGE;
 
@@ -68,16 +68,10 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
     if pending.pages > 0 && !reached.mark(pending) {
         verdict.library("the list of pages to come free lies where something else does");
     }
-    match Pending::read(pdse.reader(), &superblock) {
-        None => verdict.library("the list of pages to come free is damaged"),
-        Some(pending) => {
-            // A page may be listed twice, but none that holds something.
-            let listed: BTreeSet<u32> =
-                pending.runs().flat_map(|run| run.first..run.first.saturating_add(run.pages)).collect();
-            if listed.iter().any(|&page| page < FIRST_PAGE || reached.has(page)) {
-                verdict.library("a page that holds something is listed as one to come free");
-            }
-        }
+    let wrong = pending_is_wrong(pdse, &reached);
+    // That list is kept for writers only: of a generation that is no longer the newest, it may have been written over.
+    if let Some(wrong) = wrong.filter(|_| Superblock::newest(pdse.reader()) == Ok(superblock)) {
+        verdict.library(wrong);
     }
     verdict.counts(
         "free pages",
@@ -134,6 +128,18 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
     verdict.counts("members", u64::from(superblock.members), verdict.members);
     verdict.counts("aliases", u64::from(superblock.aliases), verdict.aliases);
     verdict
+}
+
+fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'static str> {
+    let Some(pending) = Pending::read(pdse.reader(), pdse.superblock()) else {
+        return Some("the list of pages to come free is damaged");
+    };
+    let pages = pdse.superblock().pages;
+    let is_wrong = |run: Run| {
+        let mut listed = run.first..run.first.saturating_add(run.pages).min(pages);
+        run.first < FIRST_PAGE || listed.any(|page| reached.has(page))
+    };
+    pending.runs().any(is_wrong).then_some("a page that holds something is listed as one to come free")
 }
 
 /// Reads all of a PDS. `progress` is told of each member.

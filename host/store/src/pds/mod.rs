@@ -45,6 +45,8 @@ pub struct Making {
     pub block_size: u32,
     /// Blocks of the directory, at least one.
     pub directory_blocks: u32,
+    /// The generation that it begins with: 1, or one more than that of the library whose place it takes.
+    pub generation: u64,
     /// Seconds since 1970.
     pub now: u64,
 }
@@ -102,7 +104,7 @@ impl<S: Storage> Make<S> {
         let fill = Fill::new(&D3390, making.block_size);
         let header = Header {
             identity: making.identity,
-            generation: 1,
+            generation: making.generation,
             device: D3390.code,
             block_size: fill.block_size(),
             tracks: 1,

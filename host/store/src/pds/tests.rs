@@ -18,7 +18,7 @@ use crate::storage::Place;
 use crate::verify;
 
 fn making(block_size: u32, directory_blocks: u32) -> Making {
-    Making { identity: 0x77_1234, block_size, directory_blocks, now: 7 }
+    Making { identity: 0x77_1234, block_size, directory_blocks, generation: 1, now: 7 }
 }
 
 fn new_disk(making: &Making) -> Disk {

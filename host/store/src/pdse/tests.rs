@@ -478,3 +478,58 @@ fn an_alias_keeps_its_function_or_goes() {
         .collect();
     assert_eq!(aliases, ["SAME"], "data exports no function");
 }
+
+/// Gives every page that says it is a node, and both superblocks, the sum that belongs to it: so what sums protect is
+/// looked at, too.
+fn resealed(bytes: &mut [u8]) {
+    use underbar_partitioned::pdse::seal_node;
+    use underbar_partitioned::sum::sum;
+    for page in bytes.chunks_exact_mut(PAGE).take(2) {
+        let right = sum(0, &page[..PAGE - 8]);
+        page[PAGE - 8..].copy_from_slice(&right.to_le_bytes());
+    }
+    let identity = MAKING.identity;
+    for (number, page) in (0..).zip(bytes.chunks_exact_mut(PAGE)) {
+        if page.starts_with(b"NODE") {
+            let page: &mut [u8; PAGE] = page.try_into().expect("a page");
+            let (level, cells) = (page[4], u16::from_le_bytes([page[6], page[7]]));
+            let generation = u64::from(page[16]);
+            seal_node(page, identity, number, level, cells, generation);
+        }
+    }
+}
+
+#[test]
+fn lies_with_right_sums_do_no_harm() {
+    let (bytes, model) = small_library();
+    let pdse = Pdse::open(&bytes[..]).expect("a library");
+    let mut reached = super::Reached::new(pdse.superblock().pages);
+    super::nodes(&pdse, &mut reached).expect("sound");
+    let nodes: Vec<usize> = (0..bytes.len() / PAGE)
+        .filter(|page| bytes[page * PAGE..].starts_with(b"NODE") && reached.has(*page as u32))
+        .collect();
+    let mut random = Random(4);
+    let mut refused = 0;
+    for _ in 0..1500 {
+        let mut bytes = bytes.clone();
+        for _ in 0..1 + random.below(4) {
+            let page = match random.below(8) {
+                0 => random.below(2) as usize,
+                _ => nodes[random.below(nodes.len() as u64) as usize],
+            };
+            // The front of a page, its places and lengths, more often than the rest.
+            let within = if random.below(2) == 0 { random.below(100) } else { random.below(PAGE as u64) };
+            bytes[page * PAGE + within as usize] = random.next() as u8;
+        }
+        resealed(&mut bytes);
+        let (_, has_problems) = read_all(&bytes, &model);
+        refused += usize::from(has_problems);
+        // A writer that does not understand all of it changes nothing.
+        let disk = Disk::default();
+        disk.0.borrow_mut().put_file(bytes.clone());
+        if apply(&disk, &[add("NEW", 9_000, true)]).is_err() {
+            assert!(disk.bytes().expect("a file") == bytes);
+        }
+    }
+    assert!(refused > 500, "{refused}");
+}
