@@ -122,3 +122,19 @@ pub(crate) fn fill<R: ReadAt + ?Sized>(read: &R, offset: u64, into: &mut [u8]) -
         Unread::System(errno) => Fault::Unreadable { offset, errno },
     })
 }
+
+/// The first page of a library. A file too short for one is no library, unless it begins as one.
+pub(crate) fn first_page<R: ReadAt + ?Sized>(read: &R, page: &mut [u8]) -> Result<(), Fault> {
+    fill(read, 0, page).map_err(|fault| {
+        let mut begins = [0; 7];
+        let is_ours = fill(read, 0, &mut begins).is_ok() && (begins == PDS_BEGINS || begins == PDSE_BEGINS);
+        if matches!(fault, Fault::Cut { .. }) && !is_ours { Fault::NotALibrary } else { fault }
+    })
+}
+
+/// What a PDS begins with; the version follows.
+pub const PDS_BEGINS: [u8; 7] = *b"UNDPDS\r";
+/// What a PDSE begins with; the version follows.
+pub const PDSE_BEGINS: [u8; 7] = *b"UNDPSE\r";
+/// The version that is written, and the only one so far.
+pub(crate) const VERSION: u8 = 1;

@@ -9,10 +9,14 @@ fn library(folder: &Folder, name: &str, flags: &[&str], members: &[(&str, usize)
     let path = folder.name(name);
     good(&[&["lib", "create", &path], flags].concat());
     for (member, length) in members {
-        let file = folder.file(&format!("{member}.data"), vec![length.to_le_bytes()[0]; *length]);
+        let file = folder.file(&format!("{member}.data"), vec![letter(*length); *length]);
         good(&["lib", "add", "--name", member, &path, &file]);
     }
     path
+}
+
+fn letter(length: usize) -> u8 {
+    b'a' + (length % 26) as u8
 }
 
 const BOTH: [&[&str]; 2] = [&["--organisation", "pdse"], &["--organisation", "pds", "--block-size", "6144"]];
@@ -201,7 +205,7 @@ fn damage_is_exit_status_1_and_named() {
     let folder = Folder::new("damage");
     let path = library(&folder, "lib", &[], &[("A", 50_000), ("B", 20)]);
     let mut bytes = std::fs::read(&path).expect("there");
-    let at = bytes.windows(1000).position(|window| window == [80; 1000]).expect("A's bytes");
+    let at = bytes.windows(1000).position(|window| window == [letter(50_000); 1000]).expect("A's bytes");
     bytes[at] ^= 1;
     std::fs::write(&path, &bytes).expect("written");
     let (code, output, error) = run(&["lib", "verify", &path]);
@@ -227,7 +231,7 @@ fn a_survey_says_what_would_be_better() {
     let place = folder.name("");
     let (code, text, error) = run(&["lib", "survey", &place]);
     assert_eq!(code, 0);
-    assert!(error.contains("cut.pds: the library is cut"), "{error}");
+    assert!(error.contains("the library is cut"), "{error}");
     assert!(text.starts_with("3 libraries: 2 PDS, 1 PDSE\n"), "{text}");
     assert!(
         text.contains(

@@ -36,6 +36,8 @@ pub struct Source {
     pub tracks: u32,
     /// Directory blocks in use.
     pub directory_blocks: u32,
+    /// Directory blocks there are: a copy has as many.
+    pub directory_allocated: u32,
     /// Aliases.
     pub aliases: u32,
     /// Pages that hold nothing, of how many (PDSE).
@@ -57,6 +59,7 @@ impl Source {
             block_size: label.block_size,
             tracks: label.tracks,
             directory_blocks: label.directory_blocks,
+            directory_allocated: label.directory_allocated.unwrap_or(label.directory_blocks),
             aliases: label.aliases,
             free_pages: label.free_pages.zip(label.pages),
             shapes: library.shapes()?,
@@ -164,7 +167,7 @@ pub fn measure(source: &Source) -> Surveyed {
     let searches = source.shapes.len() as u64;
     let at = |block_size| {
         let copied =
-            copy(&D3390, block_size, source.directory_blocks, source.shapes.iter().map(Shape::module));
+            copy(&D3390, block_size, source.directory_allocated, source.shapes.iter().map(Shape::module));
         At { block_size, tracks: copied.tracks, channel_programs: copied.programs + searches }
     };
     let copied = match source.organisation {
@@ -334,6 +337,7 @@ mod tests {
             block_size,
             tracks: 0,
             directory_blocks: (members / 7) as u32 + 1,
+            directory_allocated: (members / 7) as u32 + 1,
             aliases: 0,
             free_pages: None,
             shapes: (0..members).map(|member| shape(member * 3_001 % 200_000 + 8)).collect(),

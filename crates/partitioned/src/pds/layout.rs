@@ -13,15 +13,11 @@ use crate::attribute::PAGE;
 use crate::binder::{LARGEST_BLOCK_SIZE, Place, SMALLEST_BLOCK_SIZE};
 use crate::bytes::{put, take, u8_at, u16_at, u32_at, u64_at};
 use crate::name::Name;
-use crate::read::Fault;
+use crate::read::{Fault, PDS_BEGINS, PDSE_BEGINS, VERSION};
 use crate::sum::Sum;
 use crate::symbol::Symbol;
 use crate::track::{Device, TRACK_IMAGE};
 
-/// The first bytes of a PDS; the last of them is the version.
-const MAGIC: [u8; 8] = *b"UNDPDS\r\x01";
-/// The first bytes of a PDSE, to tell it from what is no library.
-pub(crate) const OTHER_MAGIC: [u8; 7] = *b"UNDPSE\r";
 /// Bytes of the header.
 pub const HEADER: usize = PAGE;
 /// Where the header's sum lies.
@@ -67,7 +63,8 @@ impl Header {
     #[must_use]
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
-        put(&mut page, 0, &MAGIC);
+        put(&mut page, 0, &PDS_BEGINS);
+        put(&mut page, 7, &[VERSION]);
         put(&mut page, 8, &self.identity.to_le_bytes());
         put(&mut page, 16, &self.generation.to_le_bytes());
         put(&mut page, 24, &u32::from(self.device).to_le_bytes());
@@ -93,10 +90,10 @@ impl Header {
     /// # Errors
     /// Another file, another version, damage, figures that no PDS has.
     pub fn decode(page: &[u8; PAGE]) -> Result<Header, Fault> {
-        match take::<8>(page, 0) {
-            MAGIC => {}
-            other if other[..7] == MAGIC[..7] => return Err(Fault::Version(other[7])),
-            other if other[..7] == OTHER_MAGIC => return Err(Fault::OtherOrganisation),
+        match (take::<7>(page, 0), u8_at(page, 7)) {
+            (PDS_BEGINS, VERSION) => {}
+            (PDS_BEGINS, version) => return Err(Fault::Version(version)),
+            (PDSE_BEGINS, _) => return Err(Fault::OtherOrganisation),
             _ => return Err(Fault::NotALibrary),
         }
         if u64_at(page, SUM) != crate::sum::sum(0, &page[..SUM]) {

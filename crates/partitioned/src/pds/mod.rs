@@ -35,7 +35,7 @@ pub use member::{Text, Texts};
 use crate::attribute::PAGE;
 use crate::count::Counts;
 use crate::name::Name;
-use crate::read::{Fault, ReadAt, fill};
+use crate::read::{Fault, ReadAt, fill, first_page};
 
 /// An open PDS.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl<R: ReadAt> Pds<R> {
     /// Bytes that are no PDS, or whose header is damaged. The rest is looked at when it is asked for.
     pub fn open(read: R) -> Result<Pds<R>, Fault> {
         let mut page = [0; PAGE];
-        fill(&read, 0, &mut page)?;
+        first_page(&read, &mut page)?;
         let header = Header::decode(&page)?;
         Ok(Pds { read, header })
     }

@@ -15,16 +15,13 @@ use crate::attribute::{Attributes, Classes, FetchOptions, PAGE, pages};
 use crate::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
 use crate::bytes::{put, take, u8_at, u16_at, u32_at, u64_at};
 use crate::name::{LONGEST, Name};
-use crate::read::{Fault, ReadAt, fill};
+use crate::read::{Fault, PDS_BEGINS, PDSE_BEGINS, ReadAt, VERSION, fill, first_page};
 use crate::sum::{Sum, sum};
 use crate::symbol::Symbol;
 
 use super::Pdse;
 use super::turns::MOST_GENERATIONS;
 
-/// The first bytes of a superblock; the last of them is the version.
-const MAGIC: [u8; 8] = *b"UNDPSE\r\x01";
-const PDS_MAGIC: [u8; 7] = *b"UNDPDS\r";
 const SUM: usize = PAGE - 8;
 /// The first page behind the superblocks.
 pub const FIRST_PAGE: u32 = 2;
@@ -73,7 +70,8 @@ impl Superblock {
     #[must_use]
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
-        put(&mut page, 0, &MAGIC);
+        put(&mut page, 0, &PDSE_BEGINS);
+        put(&mut page, 7, &[VERSION]);
         put(&mut page, 8, &self.identity.to_le_bytes());
         put(&mut page, 16, &self.generation.to_le_bytes());
         put(&mut page, 24, &self.root.to_le_bytes());
@@ -100,10 +98,10 @@ impl Superblock {
     /// # Errors
     /// Another file, another version, damage, figures that no PDSE has.
     pub fn decode(page: &[u8; PAGE]) -> Result<Superblock, Fault> {
-        match take::<8>(page, 0) {
-            MAGIC => {}
-            other if other[..7] == MAGIC[..7] => return Err(Fault::Version(other[7])),
-            other if other[..7] == PDS_MAGIC => return Err(Fault::OtherOrganisation),
+        match (take::<7>(page, 0), u8_at(page, 7)) {
+            (PDSE_BEGINS, VERSION) => {}
+            (PDSE_BEGINS, version) => return Err(Fault::Version(version)),
+            (PDS_BEGINS, _) => return Err(Fault::OtherOrganisation),
             _ => return Err(Fault::NotALibrary),
         }
         if u64_at(page, SUM) != sum(0, &page[..SUM]) {
@@ -147,11 +145,9 @@ impl Superblock {
     /// Neither is.
     pub fn newest<R: ReadAt + ?Sized>(read: &R) -> Result<Superblock, Fault> {
         let mut page = [0; PAGE];
-        let mut each = |number: u64| {
-            fill(read, number * PAGE as u64, &mut page)?;
-            Superblock::decode(&page)
-        };
-        match (each(0), each(1)) {
+        let first = first_page(read, &mut page).and_then(|()| Superblock::decode(&page));
+        let second = fill(read, PAGE as u64, &mut page).and_then(|()| Superblock::decode(&page));
+        match (first, second) {
             (Ok(first), Ok(second)) if first.generation < second.generation => Ok(second),
             (Ok(first), _) => Ok(first),
             (_, Ok(second)) => Ok(second),
@@ -718,7 +714,11 @@ mod tests {
         assert_eq!(Superblock::newest(&file[..]), Err(Fault::DamagedHeader));
         assert_eq!(Superblock::newest(&file[..4096]), Err(Fault::DamagedHeader));
         assert_eq!(Superblock::newest(&[0; 8192][..]), Err(Fault::NotALibrary));
-        assert_eq!(Superblock::newest(&[][..]), Err(Fault::Cut { offset: 0, length: 4096 }));
+        assert_eq!(Superblock::newest(&[][..]), Err(Fault::NotALibrary));
+        let whole = superblock().encode();
+        assert_eq!(Superblock::newest(&whole[..4000]), Err(Fault::Cut { offset: 0, length: 4096 }));
+        let older = Superblock { generation: 1, ..superblock() };
+        assert_eq!(Superblock::newest(&older.encode()[..]), Ok(older), "the first alone");
     }
 
     #[test]

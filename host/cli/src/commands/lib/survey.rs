@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+use underbar_partitioned::read::{PDS_BEGINS, PDSE_BEGINS};
 use underbar_store::library::{Library, Organisation};
 use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 
@@ -111,7 +112,7 @@ fn find(place: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn is_library(path: &Path) -> bool {
     let mut first = [0; 7];
     File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
-        && (first == *b"UNDPDS\r" || first == *b"UNDPSE\r")
+        && [PDS_BEGINS, PDSE_BEGINS].contains(&first)
 }
 
 fn text(survey: &Survey) -> String {
