@@ -225,6 +225,86 @@ pub fn name_of_file(path: &Path, organisation: Organisation, shorten: bool) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pdse_tests::add;
+    use crate::simulated::{Disk, Random};
+    use crate::verify;
+    use underbar_partitioned::pds::Pds;
+    use underbar_partitioned::pdse::Pdse;
+
+    /// Makes a library of members on a simulated disk: what `create`, `copy` and `compress` do.
+    fn make_on(disk: &Disk, wanted: &Wanted, edits: &[Edit]) -> Result<()> {
+        let (mut place, edits) = (disk.clone(), edits.iter().cloned().map(Ok));
+        let file = match wanted.organisation {
+            Organisation::Pds => fill_pds(&mut place, wanted, 200, edits)?.1,
+            Organisation::Pdse => fill_pdse(&mut place, wanted, edits)?.1,
+        };
+        place.install(file, true)
+    }
+
+    /// The names that the library on a disk has; None if there is none. It is sound.
+    fn names_on(disk: &Disk) -> Option<usize> {
+        let bytes = disk.bytes()?;
+        let (verdict, names) = match Pds::open(&bytes[..]) {
+            Ok(pds) => (verify::pds(&pds, &mut |_| ()), pds.entries().count()),
+            Err(_) => {
+                let pdse = Pdse::open(&bytes[..]).expect("a library of either organisation");
+                (verify::pdse(&pdse, &mut |_| ()), pdse.entries().expect("sound").count())
+            }
+        };
+        assert_eq!(verdict.problems, []);
+        Some(names)
+    }
+
+    #[test]
+    fn made_anew_and_ended_at_every_write_it_is_the_old_or_the_new_one() {
+        let mut random = Random(11);
+        for organisation in [Organisation::Pds, Organisation::Pdse] {
+            let wanted = Wanted { organisation, block_size: 6_144, ..Wanted::usual(1) };
+            let few = [add("A", 60_000, false)];
+            let many: Vec<Edit> =
+                (0..60).map(|number| add(&format!("M{number}"), number * 300, false)).collect();
+            // Where nothing was, and where an old one was.
+            let (none, old) = (Disk::default(), Disk::default());
+            make_on(&old, &wanted, &few).expect("no end");
+            old.settle();
+            for (disk, before) in [(none, None), (old, Some(1))] {
+                let whole = disk.copy();
+                make_on(&whole, &wanted, &many).expect("no end");
+                let operations = whole.0.borrow().done;
+                let mut outcomes = [0, 0];
+                for end in 0..=operations {
+                    let ended = disk.copy();
+                    ended.0.borrow_mut().left = Some(end);
+                    make_on(&ended, &wanted, &many).expect_err("it was ended");
+                    for cut in 0..4 {
+                        let seen = ended.copy();
+                        if cut > 0 {
+                            seen.power_cut(&mut random);
+                        }
+                        let names = names_on(&seen);
+                        assert!(names == before || names == Some(60), "ended at {end}: {names:?}");
+                        outcomes[usize::from(names == Some(60))] += 1;
+                    }
+                }
+                assert!(outcomes[0] > 10 && outcomes[1] > 0, "{outcomes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_old_one() {
+        for organisation in [Organisation::Pds, Organisation::Pdse] {
+            let wanted = Wanted { organisation, ..Wanted::usual(1) };
+            let disk = Disk::default();
+            make_on(&disk, &wanted, &[add("A", 60_000, false)]).expect("room");
+            for room in (0..130_000).step_by(10_000) {
+                disk.0.borrow_mut().room = Some(room);
+                let made = make_on(&disk, &wanted, &[add("A", 9, false), add("B", 150_000, false)]);
+                assert!(matches!(made, Err(Error::DeviceFull)), "{room}: {made:?}");
+                assert_eq!(names_on(&disk), Some(1));
+            }
+        }
+    }
 
     #[test]
     fn names_of_files() {
