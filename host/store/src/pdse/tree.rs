@@ -246,14 +246,13 @@ impl Tree {
     ) -> Result<Written> {
         self.join_small(storage, old)?;
         freed.append(&mut self.gone);
-        // The nodes of a level: the key from which each is in charge, its page, and its bytes if it is new.
-        let mut level: Vec<(Box<[u8]>, u32, Option<Node>)> = Vec::new();
+        let mut level: Vec<Placed> = Vec::new();
         for leaf in std::mem::take(&mut self.leaves) {
             match leaf.state {
-                State::Kept(number) => level.push((leaf.from, number, None)),
+                State::Kept(page) => level.push(Placed { from: leaf.from, page, node: None }),
                 State::Changed(before, cells) => {
                     freed.extend(before.map(|first| Run { first, pages: 1 }));
-                    level.extend(split(cells).into_iter().map(|(from, node)| (from, 0, Some(node))));
+                    level.extend(split(cells));
                 }
             }
         }
@@ -264,12 +263,12 @@ impl Tree {
             if levels == MOST_LEVELS {
                 return Err(Error::Full("its directory has as many levels as it can"));
             }
-            level = above(&level).into_iter().map(|(from, node)| (from, 0, Some(node))).collect();
+            level = above(&level);
             writing.place(&mut level, levels)?;
             pages += level.len() as u32;
             levels += 1;
         }
-        Ok(Written { root: level.first().map_or(0, |(_, number, _)| *number), levels, pages })
+        Ok(Written { root: level.first().map_or(0, |root| root.page), levels, pages })
     }
 
     /// Two neighbours of which a changed one has few cells become one.
@@ -292,6 +291,16 @@ impl Tree {
     }
 }
 
+/// A node of a level.
+struct Placed {
+    /// The key from which it is in charge.
+    from: Box<[u8]>,
+    /// Where it lies, or will; 0 as long as that is not known.
+    page: u32,
+    /// What it holds, if it is new.
+    node: Option<Node>,
+}
+
 /// Writes the nodes of one change.
 struct Writing<'a, S> {
     storage: &'a mut S,
@@ -302,9 +311,9 @@ struct Writing<'a, S> {
 
 impl<S: Storage> Writing<'_, S> {
     /// Gives each new node of a level a page, and writes them, in one piece where there is one.
-    fn place(&mut self, level: &mut [(Box<[u8]>, u32, Option<Node>)], number: u8) -> Result<()> {
+    fn place(&mut self, level: &mut [Placed], number: u8) -> Result<()> {
         let new: Vec<_> =
-            level.iter_mut().filter_map(|(_, page, node)| Some((page, node.as_ref()?))).collect();
+            level.iter_mut().filter_map(|placed| Some((&mut placed.page, placed.node.as_ref()?))).collect();
         let mut new = new.into_iter().peekable();
         while let (left, Some(_)) = (new.len() as u32, new.peek()) {
             // Many at once, unless only single pages are free and the file may not grow.
@@ -371,36 +380,39 @@ fn bytes(cells: &Cells) -> usize {
 }
 
 /// Leaves of a changed leaf's cells: one, or as many as they need, evenly filled, so that the next few fit, too.
-fn split(cells: Cells) -> Vec<(Box<[u8]>, Node)> {
+fn split(cells: Cells) -> Vec<Placed> {
     let all = bytes(&cells);
     // The longest cell, 650 bytes, may be left over in each.
     let leaves = if all <= ROOM { 1 } else { all.div_ceil(ROOM * 9 / 10) };
     let share = all.div_ceil(leaves);
-    let mut nodes: Vec<(Box<[u8]>, Node)> = Vec::new();
+    let mut nodes: Vec<Placed> = Vec::new();
     for (key, value) in cells {
         let length = (value.len() as u16).to_le_bytes();
         let parts: [&[u8]; 4] = [&[key.len() as u8], &length, &key, &value];
-        let fits = nodes.last_mut().is_some_and(|(_, node)| node.used() < share && node.put(&parts));
+        let fits = nodes
+            .last_mut()
+            .and_then(|last| last.node.as_mut())
+            .is_some_and(|node| node.used() < share && node.put(&parts));
         if !fits {
             let mut node = Node::new();
             // A cell is far shorter than a page.
             node.put(&parts);
-            nodes.push((key, node));
+            nodes.push(Placed { from: key, page: 0, node: Some(node) });
         }
     }
     nodes
 }
 
 /// The level of inner nodes above a level.
-fn above(level: &[(Box<[u8]>, u32, Option<Node>)]) -> Vec<(Box<[u8]>, Node)> {
-    let mut nodes: Vec<(Box<[u8]>, Node)> = Vec::new();
-    for (from, number, _) in level {
-        let child = number.to_le_bytes();
+fn above(level: &[Placed]) -> Vec<Placed> {
+    let mut nodes: Vec<Placed> = Vec::new();
+    for Placed { from, page, .. } in level {
+        let child = page.to_le_bytes();
         let parts: [&[u8]; 3] = [&[from.len() as u8], &child, from];
-        if !nodes.last_mut().is_some_and(|(_, node)| node.put(&parts)) {
+        if !nodes.last_mut().and_then(|last| last.node.as_mut()).is_some_and(|node| node.put(&parts)) {
             let mut node = Node::new();
             node.put(&parts);
-            nodes.push((from.clone(), node));
+            nodes.push(Placed { from: from.clone(), page: 0, node: Some(node) });
         }
     }
     nodes
