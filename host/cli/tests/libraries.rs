@@ -176,7 +176,10 @@ fn wrong_use_names_who_is_at_fault() {
         (&["delete", &path, "B"], "there is no member B"),
         (&["rename", &path, "A", "A"], "there is a member A already"),
         (&["alias", &path, "A", "A"], "there is a member A already"),
-        (&["add", "--name", "A", &path, &file], "--replace replaces it"),
+        (
+            &["add", "--name", "A", &path, &file],
+            "there is a member A already; add and copy replace members with --replace",
+        ),
         (&["add", "--name", "B", &path, &file, &file], "--name and --alias are for one file"),
         (&["extract", "--suffix", "/x", &path], "/x"),
         (&["info", &path, "B"], "there is no member B"),

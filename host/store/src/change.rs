@@ -155,6 +155,8 @@ pub fn apply(
     now: u64,
     wait: bool,
 ) -> Result<Changed> {
+    // The file itself is changed or replaced, not a link to it.
+    let path = &std::fs::canonicalize(path).map_err(|error| Error::system(path, error))?;
     let file = OnDisk::open_for_change(path, wait)?;
     match Superblock::newest(&file) {
         Err(Fault::OtherOrganisation) => {

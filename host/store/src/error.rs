@@ -28,7 +28,7 @@ pub enum Error {
     #[error("there is no member {0}")]
     NoMember(String),
     /// The name is taken.
-    #[error("there is a member {0} already; --replace replaces it")]
+    #[error("there is a member {0} already")]
     Exists(String),
     /// The name is an alias, and what was asked for needs a member.
     #[error("{0} is an alias of {1}")]
@@ -64,7 +64,7 @@ pub enum Error {
     #[error("the file system has no room left; the library is as it was")]
     DeviceFull,
     /// Another process changes the library.
-    #[error("another process is changing the library; --wait waits for it")]
+    #[error("another process is changing the library")]
     Busy,
     /// A file is there where a new one was to be made.
     #[error("{} is there already", .0.display())]

@@ -77,6 +77,7 @@ pub fn compress(
     wait: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Changed> {
+    let path = &std::fs::canonicalize(path).map_err(|error| Error::system(path, error))?;
     let held = OnDisk::open_for_change(path, wait)?;
     let library = Library::open(path)?;
     let label = library.label()?;

@@ -214,7 +214,7 @@ pub struct InDirectory {
 }
 
 impl InDirectory {
-    /// The place of a library. The new file beside it is `.NAME.new`; one that a killed maker left is used again.
+    /// The place of a library. The new file beside it is `.NAME.new`; one that a killed maker left is taken away.
     ///
     /// # Errors
     /// A path without a name.
@@ -231,8 +231,26 @@ impl InDirectory {
 
     /// Forgets what was begun: takes the new file away.
     pub fn abandon(&self) {
-        // A file that cannot be taken away is used again by the next maker.
+        // What cannot be taken away now is by the next maker.
         let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Takes away the new file of a maker that was killed. Nothing is ever written into it: it may be a link, or the library
+/// itself, by the name that it had first.
+fn take_away(path: &Path) -> Result<()> {
+    let system = |error| Error::system(path, error);
+    if fs::symlink_metadata(path).is_ok_and(|there| there.is_file() && there.nlink() == 1) {
+        match OpenOptions::new().read(true).write(true).open(path) {
+            // Who makes one holds it.
+            Ok(file) => hold_writer(&file, path, false)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(system(error)),
+        }
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(system(error)),
+        _ => Ok(()),
     }
 }
 
@@ -244,13 +262,16 @@ impl Place for InDirectory {
         let system = |error| Error::system(path, error);
         loop {
             let mut options = OpenOptions::new();
-            let file =
-                options.read(true).write(true).create(true).truncate(false).open(path).map_err(system)?;
-            hold_writer(&file, path, false)?;
-            // Another maker may have renamed this very file into place before we held it: that is the library now.
-            if is_still_there(&file, path)? {
-                file.set_len(0).map_err(system)?;
-                return Ok(OnDisk { file, path: self.path.clone() });
+            match options.read(true).write(true).create_new(true).open(path) {
+                Ok(file) => {
+                    hold_writer(&file, path, false)?;
+                    // Another maker may have taken it for a left-over one before we held it.
+                    if is_still_there(&file, path)? {
+                        return Ok(OnDisk { file, path: self.path.clone() });
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => take_away(path)?,
+                Err(error) => return Err(system(error)),
             }
         }
     }

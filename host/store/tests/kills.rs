@@ -181,6 +181,21 @@ fn two_makers_and_a_left_over_file() {
     create(&path, &Wanted::usual(1)).expect("it is made");
     assert!(matches!(create(&path, &Wanted::usual(1)), Err(Error::FileExists(_))));
     assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
+    // A maker that was killed when its file had both names; a link that somebody put there.
+    apply(&path, [add("A", 1)], 1, 9, false).expect("room");
+    std::fs::hard_link(&path, folder.0.join(".library.new")).expect("linked");
+    let old = Library::open(&path).expect("sound");
+    underbar_store::make::compress(&path, None, 9, false, &mut |_| ()).expect("sound");
+    assert!(old.member(&name("A")).expect("held").bytes == bytes("A", 1), "it was not written over");
+    std::os::unix::fs::symlink(&path, folder.0.join(".library.new")).expect("linked");
+    underbar_store::make::compress(&path, None, 9, false, &mut |_| ()).expect("sound");
+    assert!(Library::open(&path).expect("sound").member(&name("A")).expect("there").bytes == bytes("A", 1));
+    assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
+    // A library that is known by a link stays behind it.
+    let link = folder.0.join("link");
+    std::os::unix::fs::symlink(&path, &link).expect("linked");
+    underbar_store::make::compress(&link, None, 9, false, &mut |_| ()).expect("sound");
+    assert!(std::fs::symlink_metadata(&link).expect("there").is_symlink());
     let missing = folder.0.join("no/library");
     assert!(matches!(create(&missing, &Wanted::usual(1)), Err(Error::System { .. })));
 }

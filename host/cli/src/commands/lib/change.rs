@@ -54,16 +54,24 @@ impl Target {
     }
 }
 
-/// Says what was changed, or why not.
+/// Says what was changed, or why not. `done` says what was done, with `{n}` for how often.
 pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: &str) -> ExitCode {
     let path = library.display();
     match changed {
-        Err(error) => printing.fail(format_args!("{path}: {error}")),
+        Err(error) => {
+            let help = match &error {
+                Error::Exists(_) => "; add and copy replace members with --replace",
+                Error::Busy => "; --wait waits for it",
+                _ => "",
+            };
+            printing.fail(format_args!("{path}: {error}{help}"))
+        }
         Ok(Changed { edits, members, aliases }) => {
             let text = if printing.json {
                 json(&Done { library: path.to_string(), changes: edits, members, aliases })
             } else {
-                format!("{path}: {done} {edits}; it has {members} members and {aliases} aliases\n")
+                let done = done.replace("{n}", &edits.to_string());
+                format!("{path}: {done}; it has {members} members and {aliases} aliases\n")
             };
             printing.print(&text, None, 0)
         }
@@ -145,7 +153,7 @@ impl Add {
             let of = self.member_name(&files[0], organisation)?;
             alias_edit(text, of)
         });
-        target.change(additions.chain(aliases), expected, "added")
+        target.change(additions.chain(aliases), expected, "added {n}")
     }
 
     /// The files, and those of folders.
@@ -223,7 +231,7 @@ pub struct Delete {
 impl Delete {
     /// Deletes.
     pub fn run(self) -> ExitCode {
-        self.target.change(self.names.iter().map(|name| Ok(Edit::Delete(*name))), 0, "deleted")
+        self.target.change(self.names.iter().map(|name| Ok(Edit::Delete(*name))), 0, "deleted {n}")
     }
 }
 
@@ -252,7 +260,7 @@ pub struct Rename {
 impl Rename {
     /// Renames.
     pub fn run(self) -> ExitCode {
-        self.target.change([Ok(Edit::Rename { from: self.old, to: self.new })], 1, "renamed")
+        self.target.change([Ok(Edit::Rename { from: self.old, to: self.new })], 1, "renamed {n}")
     }
 }
 
@@ -283,6 +291,6 @@ impl Alias {
     /// Gives the names.
     pub fn run(self) -> ExitCode {
         let edits = self.aliases.iter().map(|alias| alias_edit(alias, self.member));
-        self.target.change(edits, self.aliases.len(), "added")
+        self.target.change(edits, self.aliases.len(), "added {n}")
     }
 }

@@ -64,7 +64,7 @@ impl Create {
             now: now(),
         };
         let made = make::create(&self.library, &wanted);
-        say(&self.printing, &self.library, made.map(|()| Default::default()), "made, changes:")
+        say(&self.printing, &self.library, made.map(|()| Default::default()), "made")
     }
 }
 
@@ -119,7 +119,7 @@ pub struct Copy {
 impl Copy {
     /// Copies.
     pub fn run(self) -> ExitCode {
-        say(&self.printing, &self.to, self.copy(), "copied")
+        say(&self.printing, &self.to, self.copy(), "copied {n}")
     }
 
     fn copy(&self) -> Result<underbar_store::change::Changed> {
@@ -185,7 +185,7 @@ impl Compress {
             progress.done(done);
         });
         drop(progress);
-        target.say(done, "compressed, members laid anew:")
+        target.say(done, "compressed")
     }
 }
 
