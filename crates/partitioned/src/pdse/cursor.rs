@@ -184,7 +184,7 @@ impl<'a, R: ReadAt> Aliases<'a, R> {
             Some(_) => return Ok(None),
             None => return Err(Fault::DamagedDirectory { block }),
         };
-        match pdse.value(&alias, &mut crate::count::Counts::default())? {
+        match pdse.value(&alias, &mut crate::count::Counts::default(), &mut [])? {
             Some(Value::Alias(alias)) if alias.of == self.member => Ok(Some(alias)),
             _ => Err(Fault::Contradiction("an alias is listed with its member and nowhere else")),
         }

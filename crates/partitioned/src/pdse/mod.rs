@@ -17,11 +17,13 @@
 //! Not here: changing one (`underbar-store`).
 
 mod cursor;
+mod kept;
 mod layout;
 mod member;
 pub mod turns;
 
 pub use cursor::{Aliases, Cursor, Entries};
+pub use kept::Kept;
 pub use layout::{
     Alias, Decoded, FIRST_PAGE, Key, MOST_LEVELS, MOST_RUNS, Member, NODE_HEADER, NodeView, Run, Runs,
     Superblock, TABLE_ABOVE, TABLE_SUMS, Value, seal_node, seal_table, table_pages,
@@ -99,11 +101,24 @@ impl<R: ReadAt> Pdse<R> {
     /// # Errors
     /// A tree that is damaged on the way to the name.
     pub fn find(&self, name: &Name, counts: &mut Counts) -> Result<Option<Found>, Fault> {
+        self.find_keeping(name, counts, &mut [])
+    }
+
+    /// As [`Pdse::find`], with places for inner nodes: those that are kept from a search before are not read again.
+    ///
+    /// # Errors
+    /// As [`Pdse::find`].
+    pub fn find_keeping(
+        &self,
+        name: &Name,
+        counts: &mut Counts,
+        kept: &mut [Kept],
+    ) -> Result<Option<Found>, Fault> {
         counts.programs_by_fetch += 1;
-        let Some(value) = self.value(name, counts)? else { return Ok(None) };
+        let Some(value) = self.value(name, counts, kept)? else { return Ok(None) };
         let (alias, value) = match value {
             Value::Member(member) => return Ok(Some(Found { member, alias: None })),
-            Value::Alias(alias) => (alias, self.value(&alias.of, counts)?),
+            Value::Alias(alias) => (alias, self.value(&alias.of, counts, kept)?),
         };
         match value {
             Some(Value::Member(member)) => Ok(Some(Found { member, alias: Some(alias) })),
@@ -111,14 +126,18 @@ impl<R: ReadAt> Pdse<R> {
         }
     }
 
-    fn value(&self, name: &Name, counts: &mut Counts) -> Result<Option<Value>, Fault> {
+    fn value(&self, name: &Name, counts: &mut Counts, kept: &mut [Kept]) -> Result<Option<Value>, Fault> {
         let key = Key::of_name(name);
         let mut page = [0; PAGE];
         let (mut number, mut level) = (self.superblock.root, self.superblock.levels);
         let mut track = None;
         while level > 0 {
             level -= 1;
-            let node = self.node(number, level, &mut page)?;
+            let place = (number as usize).checked_rem(kept.len()).filter(|_| level > 0);
+            let node = match place.and_then(|place| kept.get_mut(place)) {
+                Some(kept) => kept.node(self, number, level)?,
+                None => self.node(number, level, &mut page)?,
+            };
             counts.programs_by_article += 1;
             counts.directory_blocks += 1;
             counts.directory_tracks += u64::from(track != Some(number / member::PAGES_PER_TRACK));

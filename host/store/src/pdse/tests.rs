@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
-use underbar_partitioned::pdse::{Pdse, Superblock, Value};
+use underbar_partitioned::pdse::{Kept, Pdse, Superblock, Value};
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::symbol::Symbol;
 
@@ -165,6 +165,55 @@ fn thousands_of_members_come_and_go() {
     assert!((few.levels, few.members, few.aliases, few.directory_pages) == (1, 10, 3, 1), "{few:?}");
     let none = step((2990..3000).map(|number| Edit::Delete(name(&format!("MEMBER{number}")))).collect());
     assert!((none.levels, none.root, none.directory_pages) == (0, 0, 0), "{none:?}");
+}
+
+#[test]
+fn kept_nodes_change_no_search() {
+    let disk = new_disk();
+    let mut kept = [const { Kept::EMPTY }; 3];
+    for generation in 0..4 {
+        let edits: Vec<Edit> =
+            (0..9_000).map(|number| add(&format!("G{generation}N{number}"), 0, false)).collect();
+        apply(&disk, &edits).expect("room");
+        let bytes = disk.bytes().expect("a library");
+        let pdse = Pdse::open(&bytes[..]).expect("a library");
+        assert!(pdse.superblock().levels >= 2);
+        for number in (0..10_000).step_by(7) {
+            let name = name(&format!("G{generation}N{number}"));
+            let (mut with, mut without) = (Counts::default(), Counts::default());
+            let found = pdse.find_keeping(&name, &mut with, &mut kept);
+            assert_eq!(found, pdse.find(&name, &mut without));
+            assert_eq!((with, found.expect("sound").is_some()), (without, number < 9_000));
+        }
+    }
+}
+
+#[test]
+fn with_kept_nodes_a_search_reads_one_page_however_many_members_there_are() {
+    struct Counting<'a>(&'a [u8], std::cell::Cell<usize>);
+    impl ReadAt for Counting<'_> {
+        fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), underbar_partitioned::read::Unread> {
+            self.1.set(self.1.get() + 1);
+            self.0.read_at(offset, into)
+        }
+    }
+    let disk = new_disk();
+    for (members, levels) in [(2, 1), (4_200, 2), (30_000, 3)] {
+        let edits: Vec<Edit> = (0..members).map(|number| add(&format!("M{number:06}"), 0, true)).collect();
+        apply(&disk, &edits).expect("room");
+        let bytes = disk.bytes().expect("a library");
+        let pdse = Pdse::open(Counting(&bytes, std::cell::Cell::new(0))).expect("a library");
+        assert_eq!(pdse.superblock().levels, levels);
+        let mut kept = vec![Kept::EMPTY; pdse.superblock().pages as usize];
+        let mut search = |number: usize| {
+            let before = pdse.reader().1.get();
+            let name = name(&format!("M{number:06}"));
+            assert!(pdse.find_keeping(&name, &mut Counts::default(), &mut kept).expect("sound").is_some());
+            pdse.reader().1.get() - before
+        };
+        (0..members).step_by(11).for_each(|number| assert!(search(number) <= usize::from(levels)));
+        assert!((0..members).step_by(7).all(|number| search(number) == 1), "{members}");
+    }
 }
 
 #[test]
