@@ -7,7 +7,9 @@
 //! Invariant: keys ascend strictly, so that a tree that leads in circles ends at its first key that does not.
 //! Cost: a leaf is read once, an inner node once for each child.
 
-use super::layout::{Decoded, Key, MOST_LEVELS, NodeView, Value};
+use super::node::{Decoded, Key, NodeView};
+use super::superblock::MOST_LEVELS;
+use super::value::Value;
 use super::{Alias, Pdse};
 use crate::attribute::PAGE;
 use crate::name::Name;

@@ -9,7 +9,8 @@
 //! Not here: keeping entries of the directory (LLA), which saves the leaf, too.
 
 use super::Pdse;
-use super::layout::{NodeView, Superblock};
+use super::node::NodeView;
+use super::superblock::Superblock;
 use crate::attribute::PAGE;
 use crate::read::{Fault, ReadAt};
 

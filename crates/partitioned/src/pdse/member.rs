@@ -1,7 +1,7 @@
 //! The pages of a member: reading, checking, and what reading them counts.
 
 use super::Pdse;
-use super::layout::{Member, TABLE_SUMS, is_sealed_table, table_pages};
+use super::value::{Member, TABLE_SUMS, is_sealed_table, table_pages};
 use crate::attribute::{PAGE, pages};
 use crate::bytes::u64_at;
 use crate::count::Counts;
@@ -117,7 +117,7 @@ impl PageSums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Run, Runs};
+    use super::super::value::{Run, Runs};
     use super::*;
     use crate::attribute::{Attributes, FetchOptions};
     use crate::name::Name;

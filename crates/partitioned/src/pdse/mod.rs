@@ -18,17 +18,20 @@
 
 mod cursor;
 mod kept;
-mod layout;
 mod member;
+mod node;
+mod superblock;
 pub mod turns;
+mod value;
 
 pub use cursor::{Aliases, Cursor, Entries};
 pub use kept::Kept;
-pub use layout::{
-    Alias, Decoded, FIRST_PAGE, Key, MOST_LEVELS, MOST_RUNS, Member, NODE_HEADER, NodeView, Run, Runs,
-    Superblock, TABLE_ABOVE, TABLE_SUMS, Value, seal_node, seal_table, table_pages,
-};
 pub use member::{PageSums, load_counts};
+pub use node::{Decoded, Key, NODE_HEADER, NodeView, seal_node};
+pub use superblock::{FIRST_PAGE, MOST_LEVELS, Superblock};
+pub use value::{
+    Alias, MOST_RUNS, Member, Run, Runs, TABLE_ABOVE, TABLE_SUMS, Value, seal_table, table_pages,
+};
 
 use crate::attribute::PAGE;
 use crate::count::Counts;

@@ -29,7 +29,7 @@
 //! Cost: a reader's begin is two reads of two pages and a call for the lock.
 //! Not here: the locks themselves (`underbar_sys::file`, or whoever implements [`Hold`]).
 
-use super::layout::Superblock;
+use super::superblock::Superblock;
 use crate::read::{Fault, ReadAt};
 
 /// The byte of the writer's lock.
