@@ -102,6 +102,11 @@ impl OneRmw {
                 Err(now) => seen = now,
             }
         }
+        self.mark_and_sleep(seen);
+    }
+
+    /// Takes it, with the mark, as who may have to sleep. `seen`: what the word was.
+    fn mark_and_sleep(&self, mut seen: u32) {
         loop {
             if seen != AWAITED {
                 match self.word.swap(AWAITED, Ordering::Acquire) {

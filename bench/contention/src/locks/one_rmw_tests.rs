@@ -3,17 +3,19 @@
 //! Whether somebody does is asked of the kernel and of no clock: a wake of all sleepers says how many there were. If
 //! that is all threads that are not done, nobody was left who could have woken them.
 
-use super::{OneRmw, restart_all, sequences, syscall};
+use super::{AWAITED, FREE, HELD, OneRmw, restart_all, sequences, syscall};
 use crate::locks::Lock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// How the threads of a run give up.
+/// How the threads of a run take the lock and give it up.
 #[derive(Clone, Copy)]
 enum Way {
     /// As the lock does.
     Own,
-    /// As where there are no sequences, or the one and the other in one process.
+    /// Whoever finds it held marks it without a look: so marks meet stores as often as they can.
+    Eager,
+    /// Some give up as where there are no sequences.
     Mixed,
 }
 
@@ -28,11 +30,19 @@ fn contend(threads: u64, each: u64, way: Way) -> u64 {
             let (lock, sum, done) = (&lock, &sum, &done);
             scope.spawn(move || {
                 for turn in 0..each {
-                    lock.take();
+                    match way {
+                        Way::Eager => {
+                            let (taken, failed) = (Ordering::Acquire, Ordering::Relaxed);
+                            if let Err(seen) = lock.word.compare_exchange(FREE, HELD, taken, failed) {
+                                lock.mark_and_sleep(seen);
+                            }
+                        }
+                        _ => lock.take(),
+                    }
                     // Not an addition of the processor's: two at once would lose some.
                     sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                     // Now and then the others have time to go to sleep.
-                    if (turn + which) % 64 == 0 {
+                    if (turn + which) % 64 == 0 && !matches!(way, Way::Eager) {
                         thread::yield_now();
                     }
                     match way {
@@ -76,6 +86,15 @@ fn nobody_is_forgotten_and_nothing_lost() {
 }
 
 #[test]
+fn a_mark_that_meets_a_store_is_not_lost() {
+    for threads in [2, 3] {
+        for _ in 0..200 {
+            assert_eq!(contend(threads, 500, Way::Eager), 0, "{threads} threads, all asleep");
+        }
+    }
+}
+
+#[test]
 fn who_swaps_and_who_stores_share_a_lock() {
     for _ in 0..10 {
         assert_eq!(contend(3, 2_000, Way::Mixed), 0);
@@ -102,9 +121,9 @@ fn without_sequences_it_is_a_lock_all_the_same() {
 fn a_waiter_who_cannot_make_sure_leaves_its_mark_with_the_lock() {
     let lock = OneRmw::new();
     lock.take_awake();
-    assert_eq!(lock.word.load(Ordering::Relaxed), super::AWAITED);
+    assert_eq!(lock.word.load(Ordering::Relaxed), AWAITED);
     lock.give_up();
-    assert_eq!(lock.word.load(Ordering::Relaxed), super::FREE);
+    assert_eq!(lock.word.load(Ordering::Relaxed), FREE);
 }
 
 #[test]
@@ -114,10 +133,10 @@ fn the_sequence_stores_over_held_alone() {
         // No rseq or no membarrier here: the lock swaps, and that is tested above.
         return;
     }
-    for (before, is_stored) in [(super::HELD, true), (super::AWAITED, false), (super::FREE, false)] {
+    for (before, is_stored) in [(HELD, true), (AWAITED, false), (FREE, false)] {
         let word = std::sync::atomic::AtomicU32::new(before);
         assert_eq!(sequences::store_if_held(&word, area), is_stored);
-        assert_eq!(word.load(Ordering::Relaxed), if is_stored { super::FREE } else { before });
+        assert_eq!(word.load(Ordering::Relaxed), if is_stored { FREE } else { before });
     }
     assert!(restart_all());
 }
