@@ -294,3 +294,7 @@ mod tests;
 #[cfg(test)]
 #[path = "one_rmw_model.rs"]
 mod model;
+
+#[cfg(all(test, target_arch = "x86_64", not(miri)))]
+#[path = "one_rmw_steps.rs"]
+mod steps;

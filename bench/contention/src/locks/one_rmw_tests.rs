@@ -88,7 +88,7 @@ fn nobody_is_forgotten_and_nothing_lost() {
 #[test]
 fn a_mark_that_meets_a_store_is_not_lost() {
     for threads in [2, 3] {
-        for _ in 0..200 {
+        for _ in 0..800 {
             assert_eq!(contend(threads, 500, Way::Eager), 0, "{threads} threads, all asleep");
         }
     }
