@@ -357,6 +357,12 @@ mod tests {
         assert!(cells(&request(&["none"], &[])).is_err());
         assert!(chosen_locks(&request(&[], &["none"])).is_err());
         assert!(chosen_locks(&request(&[], &["simple"])).is_err(), "nobody to compare with");
+        let takes_part = |locks: &[&str], name: &str| {
+            let arms = chosen_locks(&request(&[], locks)).expect("locks");
+            arms.iter().any(|arm| arm.name == name)
+        };
+        assert!(takes_part(&["std", "one_rmw"], "one_rmw") && takes_part(&[], "fifo"));
+        assert!(!takes_part(&[], "one_rmw"), "what was only tried takes no time of a whole run");
         let through = vec![("counted".to_owned(), vec!["env".to_owned()])];
         let arms = chosen_locks(&Request { through, ..request(&[], &["std"]) }).expect("locks");
         assert_eq!(

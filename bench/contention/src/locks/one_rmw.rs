@@ -34,7 +34,8 @@
 
 use super::Lock;
 use crate::Figures;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::histogram::Histogram;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::time::Instant;
 use underbar_sys::syscall;
@@ -253,38 +254,60 @@ mod sequences {
     }
 }
 
-/// What the membarrier of a waiter costs while so many other threads of the process run: the mean of 20,000 calls, and
-/// of the same calls the fastest thousand in a row. `possible` is 0 where there is none.
+/// What the membarrier of a waiter costs while so many other threads of the process want to run, each on a processor of
+/// its own as long as there are enough: medians of single calls, apart for those during which another thread ran and had
+/// to be interrupted. `possible` is 0 where there is none.
 #[must_use]
 pub fn price(others: usize) -> Figures {
-    const CALLS: u64 = 1_000;
-    const LOTS: u64 = 20;
+    const CALLS: u64 = 20_000;
     let is_possible = sequences::area() != 0;
-    let (stop, ready) = (AtomicU64::new(0), Barrier::new(others + 1));
-    let lots: Vec<u64> = std::thread::scope(|scope| {
-        for _ in 0..others {
-            scope.spawn(|| {
+    let (stop, ready, steps) = (AtomicBool::new(false), Barrier::new(others + 1), AtomicU64::new(0));
+    let (mut alone, mut met) = (Histogram::default(), Histogram::default());
+    std::thread::scope(|scope| {
+        let (stop, ready, steps) = (&stop, &ready, &steps);
+        for which in 0..others {
+            scope.spawn(move || {
+                stay_on(which + 1);
                 ready.wait();
-                while stop.load(Ordering::Relaxed) == 0 {
-                    std::hint::spin_loop();
+                while !stop.load(Ordering::Relaxed) {
+                    steps.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
+        stay_on(0);
         ready.wait();
-        let lot = |_| {
-            let began = Instant::now();
-            let done = (0..CALLS).filter(|_| restart_all()).count() as u64;
-            assert!(done == CALLS || !is_possible, "what is registered works");
-            began.elapsed().as_nanos() as u64
-        };
-        let lots = (0..LOTS).map(lot).collect();
-        stop.store(1, Ordering::Relaxed);
-        lots
+        for _ in 0..CALLS {
+            let (before, began) = (steps.load(Ordering::Relaxed), Instant::now());
+            let is_done = restart_all();
+            let took = began.elapsed().as_nanos() as u64;
+            assert!(is_done || !is_possible, "what is registered works");
+            let calls = if steps.load(Ordering::Relaxed) == before { &mut alone } else { &mut met };
+            calls.add(took);
+        }
+        stop.store(true, Ordering::Relaxed);
     });
     Figures::default()
         .with("possible", u64::from(is_possible))
-        .with("barrier_ns", lots.iter().sum::<u64>() / (CALLS * LOTS))
-        .with("barrier_least_ns", lots.iter().min().map_or(0, |least| least / CALLS))
+        .with("alone", alone.number())
+        .with("alone_p50_ns", alone.quantile(500_000))
+        .with("met", met.number())
+        .with("met_p50_ns", met.quantile(500_000))
+}
+
+/// The calling thread runs on one of the processors that it may use, counted from 0 and round. Where that is refused, on any.
+fn stay_on(which: usize) {
+    // SAFETY: sets of processors are plain bits, of which nothing is set is one; the calls read and write one of that size.
+    unsafe {
+        let (mut usable, mut one): (libc::cpu_set_t, libc::cpu_set_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        if libc::sched_getaffinity(0, size_of_val(&usable), &raw mut usable) != 0 {
+            return;
+        }
+        let all: Vec<usize> =
+            (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &usable)).collect();
+        libc::CPU_SET(all[which % all.len()], &mut one);
+        let _ = libc::sched_setaffinity(0, size_of_val(&one), &raw const one);
+    }
 }
 
 #[cfg(test)]
