@@ -25,7 +25,8 @@ Of bench lock:
   --rounds N            rounds of each cell (15)
   --cells A,B           only these sections: short, long, blocking, uncontended, open
   --threads A,B         only with so many threads (1,2,8,32)
-  --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo
+  --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo;
+                        one_rmw only where it is named
   --through NAME=WORDS  pthread once more, started through a command (underbar run ... --)
   --ms N                length of one run in milliseconds (400)
   --seed N, --no-record as above";
