@@ -11,7 +11,8 @@ use underbar_store::library::Organisation;
 use super::article::{LARGE_PDSE, PDSE_BLOCK_SIZES};
 use super::load_blocksize::LARGE_TEXT;
 use super::loads::{
-    BLOCK_SIZES, RUNS, all_of, at_most, counted, each, equal, loads, note, nothing_fell_back, refused, table,
+    BLOCK_SIZES, RUNS, all_of, at_most, counted, cpu_each, each, elapsed_each, equal, loads, note,
+    nothing_fell_back, refused, table,
 };
 use super::measure::{Arm, Figured, Machine, Problem, Rounds};
 use super::module::Module;
@@ -26,7 +27,9 @@ const PRIME: &str = "PDSE, PRIME";
 const KEPT: &str = "PDSE, LLA and VLF";
 const SYSTEM: &str = "dlopen, dlclose";
 const LARGE_NAME: &str = "ARCCTL";
-const LARGE_LOADS: u64 = 100;
+/// The article's 1,000, but where each reads all of it.
+const LARGE_LOADS: u64 = 1_000;
+const LARGE_READ: u64 = 50;
 const LARGE_DIRECT: u64 = 5;
 /// The article's 5,000 for the small ones.
 const SMALL_LOADS: u64 = 5_000;
@@ -127,12 +130,12 @@ impl Arms {
         let file = workshop.shared_object(LARGE_NAME, &module)?;
         let file_of_rows = workshop.shared_object("ROWS", &rows)?;
         let of = |name: &str, path: &str, way, times| loads(name, path, LARGE_NAME, way, times);
-        let rows = |name: &str, path: &str, way| loads(name, path, "ROWS", way, RELOCATED_LOADS);
+        let rows = |name: &str, path: &str, way, times| loads(name, path, "ROWS", way, times);
         Ok(Arms {
             large: vec![
-                of(PDS, &pds, "plain", LARGE_LOADS),
+                of(PDS, &pds, "plain", LARGE_READ),
                 of(PDSE, &pdse, "plain", LARGE_LOADS),
-                of(PRIME, &prime, "plain", LARGE_LOADS),
+                of(PRIME, &prime, "plain", LARGE_READ),
                 of(KEPT, &pdse, "kept", LARGE_LOADS),
                 of(SYSTEM, &file, "system", LARGE_LOADS),
             ],
@@ -151,9 +154,9 @@ impl Arms {
                 })
                 .collect(),
             relocated: vec![
-                rows(PDSE, &relocated, "plain"),
-                rows(KEPT, &relocated, "kept"),
-                rows(SYSTEM, &file_of_rows, "system"),
+                rows(PDSE, &relocated, "plain", RELOCATED_LOADS),
+                rows(KEPT, &relocated, "kept", LARGE_LOADS),
+                rows(SYSTEM, &file_of_rows, "system", RELOCATED_LOADS),
             ],
         })
     }
@@ -214,9 +217,11 @@ fn checks(tables: &[Table], rounds: [&Rounds; 4]) -> Vec<Check> {
             |reads| reads[0] < reads[1],
         ));
     }
-    checks.extend(at_most("default_to_pds", "4 MB past the page cache, elapsed", direct, [PDSE, PDS], 1.0));
-    checks.extend(at_most("default_to_system", "4 MB, elapsed", large, [PDSE, SYSTEM], 1.0));
-    checks.extend(at_most("kept_to_system", "4 MB, elapsed", large, [KEPT, SYSTEM], 0.10));
-    checks.extend(at_most("relocated_to_system", "relocations, elapsed", relocated, [KEPT, SYSTEM], 0.05));
+    let past = (direct, elapsed_each as fn(&_) -> _);
+    checks.extend(at_most("default_to_pds", "4 MB past the page cache, elapsed", past, [PDSE, PDS], 1.0));
+    checks.extend(at_most("default_to_system", "4 MB, CPU", (large, cpu_each), [PDSE, SYSTEM], 1.0));
+    checks.extend(at_most("kept_to_system", "4 MB, CPU", (large, cpu_each), [KEPT, SYSTEM], 0.10));
+    let relocations = (relocated, cpu_each as fn(&_) -> _);
+    checks.extend(at_most("relocated_to_system", "relocations, CPU", relocations, [KEPT, SYSTEM], 0.05));
     checks
 }

@@ -69,17 +69,22 @@ pub fn nothing_fell_back(rounds: &[&Rounds]) -> Check {
     )
 }
 
-/// A check of elapsed time by two arms' names; none where one of them did not run.
+/// CPU time of a LOAD, in nanoseconds: what is compared where nothing waits for a device.
+pub fn cpu_each(said: &Said) -> Option<f64> {
+    Some(*said.get("cpu_ns")? as f64 / (*said.get("loads")?).max(1) as f64)
+}
+
+/// A check of time by two arms' names; none where one of them did not run.
 pub fn at_most(
     name: &'static str,
     what: &str,
-    rounds: &Rounds,
+    (rounds, time): (&Rounds, fn(&Said) -> Option<f64>),
     arms: [&str; 2],
     limit: f64,
 ) -> Option<Check> {
     let (arm, to) = (rounds.place(arms[0])?, rounds.place(arms[1])?);
     let what = format!("{what}, {} to {}", arms[0], arms[1]);
-    Some(Check::at_most(name, &what, rounds.said_ratio(arm, to, elapsed_each), limit))
+    Some(Check::at_most(name, &what, rounds.said_ratio(arm, to, time), limit))
 }
 
 /// A check of counts: in words, with the figures.
