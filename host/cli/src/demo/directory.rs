@@ -72,7 +72,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
             Organisation::Pdse => DIRECT[0],
         }),
     )?;
-    let known = rounds("with LLA", arms("lookaside", |_, _| LOADS_BY_INDEX))?;
+    let known = rounds("with LLA", arms("lookaside", by_search))?;
     let large = rounds("4 MB", large)?;
     output.tables = vec![
         table("8 bytes, without LLA, through the page cache".to_owned(), &searched, &DIRECTORY),

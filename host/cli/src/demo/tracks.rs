@@ -68,11 +68,11 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     output.tables.push(table);
     output.notes.push(
         "Tracks: of the whole data set, its directory among them, counted on the copy. Computed: what a survey of the \
-         original says of that block size, from the directory, without reading members. Filling: blocks of text that are shorter than the longest although their \
-         program goes on. In use: cells of all tracks that hold blocks. Fullest: the most of them on one track, of 1,729. \
-         EXCP: channel programs that load each program once, by the article's count, a search each. A size in between can \
-         take a track more than a smaller one; the largest never takes more than the smallest. The document's library is \
-         another, so that only the shape can be compared."
+         original says of that block size; it takes each member's first record as the shortest there is. Filling: blocks of \
+         text that are shorter than the longest although their program goes on. In use: cells of all tracks that hold \
+         blocks. Fullest: the most of them on one track, of 1,729. EXCP: channel programs that load each program once, by \
+         the article's count, a search each. A size in between can take a track more than a smaller one; the largest never \
+         takes more than the smallest. The document's library is another, so that only the shape can be compared."
             .to_owned(),
     );
     Ok(output)
