@@ -114,9 +114,10 @@ fn own(parameters: &Parameters, way: &str) {
         Err(error) => fail(parameters, &error),
     };
     measure(parameters, |times| {
-        repeat::load_and_delete(library, parameters.member.as_bytes(), times)?;
+        repeat::load_and_delete(library, parameters.member.as_bytes(), times)
+            .map_err(|error| error.to_string())?;
         let now = table::statistics();
-        Ok::<Done, underbar_fetch::Error>(Done {
+        Ok::<Done, String>(Done {
             counts: Some(now.counts),
             hits_in_pool: now.hits_in_pool,
             fallbacks: now.fallbacks.iter().sum(),
@@ -127,7 +128,9 @@ fn own(parameters: &Parameters, way: &str) {
 
 fn system(parameters: &Parameters) {
     let path = CString::new(parameters.library).unwrap_or_default();
-    measure(parameters, |times| repeat::open_and_close(&path, times).map(|()| Done::default()));
+    measure(parameters, |times| {
+        repeat::open_and_close(&path, times).map(|()| Done::default()).map_err(|error| error.to_string())
+    });
 }
 
 /// What a LOAD reads, past the page cache.
