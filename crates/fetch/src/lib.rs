@@ -7,6 +7,7 @@
 //!  |- image                a program in memory  ── elf: what its file says, checked
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
 //!  |- pool                 the initial state of an image, to begin again from (VLF)
+//!  |- repeat               LOAD and DELETE again and again, for measurements
 //!  '- system               the C library's loader: for what a program needs, and for programs that we cannot load
 //! link        CALL, LINK, XCTL
 //! ```
@@ -45,6 +46,7 @@ mod opened;
 mod organised;
 mod pool;
 mod program;
+pub mod repeat;
 mod replaced;
 mod statistics;
 mod system;

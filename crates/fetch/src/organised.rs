@@ -16,6 +16,7 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 
 use underbar_partitioned::attribute::{Attributes, FetchOptions};
+use underbar_partitioned::binder::Place;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{self, Pds};
@@ -30,7 +31,7 @@ use crate::arena;
 use crate::content::{FileContent, MemoryContent};
 use crate::error::{Error, Text};
 use crate::image::Content;
-use crate::library::{Member, PathRoom, Source, Stamp, token};
+use crate::library::{FirstText, Member, PathRoom, Source, Stamp, token};
 
 const PAGE: usize = 4096;
 /// Pages of a PDSE that count as a track, as `underbar_partitioned` has it.
@@ -101,7 +102,33 @@ impl PdsFile {
             // The alias tells the entry point of the member beside its own.
             entry_at: entry.entry_point.map(u64::from),
             is_checked: false,
+            text: entry.alias.is_none().then_some(FirstText {
+                track: entry.text.track,
+                record: entry.text.record,
+                at: entry.text_at,
+                length: entry.text_length,
+            }),
         }
+    }
+
+    /// The entry of a member, as far as reading its blocks goes, from what was found before in this very file.
+    fn entry_again(&self, name: Name, member: &Member) -> Option<pds::Entry> {
+        let (header, text) = (self.pds.header(), member.text?);
+        let is_ours = member.token[..2] == [header.identity, header.generation];
+        let place = |track, record| Place { track, record };
+        is_ours.then(|| pds::Entry {
+            name,
+            first: place((member.place >> 8) as u32, member.place as u8),
+            text: place(text.track, text.record),
+            text_at: text.at,
+            text_length: text.length,
+            attributes: Attributes::default(),
+            fetch: FetchOptions::Default,
+            storage: 0,
+            entry_point: None,
+            size: member.length as u32,
+            alias: None,
+        })
     }
 
     /// Reads all blocks of a member.
@@ -128,14 +155,16 @@ impl Source for PdsFile {
     fn fetch(
         &self,
         name: &[u8],
-        _: &Member,
+        member: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
     ) -> Result<u64, Error> {
-        // The search was counted when the member was found; this one is ours.
-        let found = Name::new(name).ok().map(|name| self.pds.find(&name, &mut Counts::default()));
-        let entry =
-            found.transpose().map_err(Error::Library)?.flatten().ok_or(Error::NotFound(Text::new(name)))?;
+        let not_found = || Error::NotFound(Text::new(name));
+        let key = Name::new(name).map_err(|_| not_found())?;
+        let entry = match self.entry_again(key, member) {
+            Some(entry) => entry,
+            None => self.pds.find(&key, counts).map_err(Error::Library)?.ok_or_else(not_found)?,
+        };
         with_room(entry.size as usize, |room| {
             self.read(&entry, room, counts).map_err(Error::Library)?;
             work(&MemoryContent(room));
@@ -349,6 +378,7 @@ impl Source for PdseFile {
             is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
             entry_at: found.entry_point(),
             is_checked: false,
+            text: None,
         }))
     }
 

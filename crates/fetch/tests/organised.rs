@@ -133,6 +133,25 @@ fn what_a_load_reads_is_counted() {
 }
 
 #[test]
+fn a_directory_that_is_known_is_not_searched_again() {
+    use std::os::unix::fs::FileExt as _;
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, keep_after: 1, lookaside: true });
+    let place = members("known");
+    let path = library(&place, Organisation::Pds, 32760);
+    let library = Opened::folder(&path, true);
+    let first = library.load("TINY", Form::Fresh).expect("loaded");
+    delete(first);
+    // The key and the data of the first directory block: whoever searches it finds it damaged.
+    let file = std::fs::File::options().write(true).open(&path).expect("open");
+    file.write_all_at(&[0xA5; 64], 4096 + 32 + 16).expect("written");
+    let again = library.load("TINY", Form::Fresh).expect("loaded without a search");
+    assert_eq!(enter(again, 41), 42);
+    delete(again);
+    assert!(matches!(library.load("LARGE", Form::Fresh), Err(Error::Library(_))));
+}
+
+#[test]
 fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
     let _alone = alone();
     let place = members("replaced");

@@ -120,6 +120,8 @@ pub enum Problem {
     File(io::Error),
     /// underbar, or an allocator compared with: the program did not end as it does by itself.
     Died(String),
+    /// A library could not be made: the machine, mostly a full disk.
+    Library(String),
     /// underbar: no accounts.
     NoAccounts(String),
 }
@@ -130,6 +132,7 @@ impl std::fmt::Display for Problem {
             Problem::NoPlace(error) => write!(f, "{error}"),
             Problem::NotStarted(failure) => write!(f, "{failure}"),
             Problem::File(error) => write!(f, "{error}"),
+            Problem::Library(reason) => write!(f, "a library could not be made: {reason}"),
             Problem::Died(how) => write!(f, "the demo program {how}"),
             Problem::NoAccounts(reason) => write!(f, "no accounts were kept: {reason}"),
         }
@@ -139,6 +142,12 @@ impl std::fmt::Display for Problem {
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
         Problem::File(error)
+    }
+}
+
+impl From<underbar_store::Error> for Problem {
+    fn from(error: underbar_store::Error) -> Self {
+        Problem::Library(error.to_string())
     }
 }
 
