@@ -15,6 +15,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use underbar_ledger::layout::{FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OF
 use underbar_ledger::locks::{AREAS, Area};
 use underbar_ledger::{LedgerView, SlotState, make};
 use underbar_runtime::follow::environment::LEDGER;
-use underbar_sys::syscall::{Errno, clock_nanoseconds, getuid, kill};
+use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, getuid, kill};
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
@@ -79,13 +80,15 @@ impl LedgerFile {
         written.map(|()| ledger)
     }
 
-    /// Writing the zeros allocates their space; a run in whose ledger even the header has none has no ledger.
+    /// A run in whose ledger even the head has no space has no ledger.
     fn write(&self, options: &[u8], keep: bool) -> io::Result<()> {
         self.file.set_len(FILE_BYTES as u64)?;
-        let mut head = vec![0; SLOTS_OFFSET];
+        if fallocate(self.file.as_raw_fd(), 0, 0, SLOTS_OFFSET as u64).is_err() {
+            // A file system that cannot; writing zeros takes space as well, or says why not.
+            self.file.write_all_at(&vec![0; SLOTS_OFFSET], 0)?;
+        }
         let kept = &options[..options.len().min(OPTIONS_ROOM)];
-        head[OPTIONS_OFFSET..OPTIONS_OFFSET + kept.len()].copy_from_slice(kept);
-        self.file.write_all_at(&head, 0)?;
+        self.file.write_all_at(kept, OPTIONS_OFFSET as u64)?;
         let now = clock_nanoseconds(CLOCK_BOOTTIME);
         self.file.write_all_at(&make::header_page(process::id(), now, options.len(), keep), 0)
     }
