@@ -22,7 +22,7 @@ use crate::shared::Shared;
 use crate::{OWN_FAILURE, carried};
 
 /// The flags of `run`.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   underbar run -- ./prog --its --own --flags
