@@ -23,6 +23,7 @@ use std::process;
 
 use underbar_ledger::layout::{FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::locks::{AREAS, Area};
+use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{LedgerView, SlotState, make};
 use underbar_runtime::follow::environment::LEDGER;
 use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, getuid, kill};
@@ -119,6 +120,22 @@ impl LedgerFile {
         read(&self.file)
     }
 
+    /// Is it a ledger still? Cheaper than reading all of it.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        let mut head = [0; CHECKED_BYTES];
+        let length = self
+            .file
+            .read_at(&mut head, 0)
+            .and_then(|_| self.file.metadata())
+            .map_err(|error| not_readable(&error))?
+            .len();
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        LedgerView::check(&head, length).map_err(|error| error.to_string())
+    }
+
     /// The bytes of the lock areas beside it; see [`areas`].
     #[must_use]
     pub fn areas(&self) -> Vec<Vec<u8>> {
@@ -139,6 +156,11 @@ impl Drop for LedgerFile {
             remove_areas(&self.path);
         }
     }
+}
+
+/// What is said of a ledger that cannot be read.
+pub fn not_readable(error: &io::Error) -> String {
+    format!("the ledger could not be read: {error}")
 }
 
 /// The bytes of the lock areas beside that ledger, in the order of their names. What cannot be read is left out: a
@@ -314,6 +336,20 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         own_folder(&folder).expect("a folder of our own");
         folder
+    }
+
+    #[test]
+    fn what_is_no_ledger_any_more_is_said() {
+        let folder = folder("ledger-check");
+        let path = folder.join("1-1.ledger");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        assert_eq!(ledger.check(), Ok(()));
+        fs::write(&path, vec![b'x'; SLOTS_OFFSET]).expect("written over");
+        assert_eq!(ledger.check(), Err("this is not a ledger".to_owned()));
+        fs::write(&path, b"UNDERBAR").expect("cut");
+        assert_eq!(ledger.check(), Err("the ledger is cut short".to_owned()));
+        drop(ledger);
+        fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]
