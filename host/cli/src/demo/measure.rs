@@ -28,6 +28,7 @@ use underbar_report::model::Report;
 use underbar_report::steps::Steps;
 use underbar_symbols::Symbols;
 use underbar_verdict::interval::{Interval, TooFewPairs};
+use underbar_verdict::logarithm::ln;
 use underbar_verdict::random::Random;
 
 use super::progress::Progress;
@@ -286,7 +287,7 @@ impl Rounds {
         let logs: Vec<f64> = self.runs[arm]
             .iter()
             .zip(&self.runs[to])
-            .map(|(this, that)| (cpu(&this.steps).max(1) as f64 / cpu(&that.steps).max(1) as f64).ln())
+            .map(|(this, that)| ln(cpu(&this.steps).max(1) as f64 / cpu(&that.steps).max(1) as f64))
             .collect();
         Interval::of(&logs, CONFIDENCE)
     }
@@ -301,9 +302,7 @@ impl Rounds {
         let logs: Vec<f64> = self.runs[arm]
             .iter()
             .zip(&self.runs[to])
-            .filter_map(|(this, that)| {
-                Some((figure(&said(&this.output))? / figure(&said(&that.output))?).ln())
-            })
+            .filter_map(|(this, that)| Some(ln(figure(&said(&this.output))? / figure(&said(&that.output))?)))
             .filter(|log| log.is_finite())
             .collect();
         Interval::of(&logs, CONFIDENCE)
