@@ -26,7 +26,7 @@ struct Says {
     reason: &'static str,
 }
 
-const SAYS: [Says; 14] = [
+const SAYS: [Says; 13] = [
     says(
         "lock-holder-blocks",
         "COUNT",
