@@ -30,9 +30,8 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     good(&["lib", "export", "--force", "-o", &file, "--name", "MY.LOAD", &ours]);
     assert_eq!(good(&["lib", "ls", &file]), "ALSO\nBIG\nSMALL\n");
     let list = good(&["lib", "ls", "-l", &file]);
-    assert!(
-        list.contains("BIG       20000") && list.lines().next().is_some_and(|line| line.contains("ALIAS-OF"))
-    );
+    let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((lines[0][3], lines[2][0], lines[2][1]), ("ALIAS-OF", "BIG", "20000"), "{list}");
     let said = json(&["lib", "ls", "--json", "-l", &file]);
     assert_eq!(said["label"]["name"], "MY.LOAD");
     assert_eq!(said["label"]["block_size"], 6_144);
@@ -122,6 +121,7 @@ fn names_that_no_mainframe_has_are_refused_and_leave_no_file() {
     let error = bad(2, &["lib", "export", "-o", &file, &ours]);
     assert!(error.contains("much_too_long cannot be a member's name on a mainframe"), "{error}");
     assert!(!std::path::Path::new(&file).exists());
+    good(&["lib", "rename", &ours, "much_too_long", "GOOD"]);
     assert!(
         bad(2, &["lib", "export", "-o", &file, "--name", "toolongqualifier", &ours]).contains("qualifiers")
     );

@@ -271,6 +271,9 @@ impl Info {
             holds: Vec::new(),
             faults: library.troubles().to_vec(),
         };
+        if !self.printing.json {
+            library.warn(self.printing.color);
+        }
         let mut is_chosen = true;
         if let Any::Theirs(carrier) = &library {
             if self.members.is_empty() {
@@ -293,7 +296,6 @@ impl Info {
         if self.printing.json {
             return Ok(json(&said));
         }
-        library.warn(self.printing.color);
         if !said.members.is_empty() {
             let alone = said
                 .holds
