@@ -55,6 +55,9 @@ const LABELS: [(&str, Field); 22] = [
     ("catalog", Field::Other),
 ];
 
+/// Lines of a heading.
+const LINES_MOST: usize = 8;
+
 /// A label, and where on its line it stands.
 type Label = (Field, usize, usize);
 
@@ -68,8 +71,8 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
     for line in text.lines() {
         let labels = labels(line);
         if !labels.is_empty() {
-            // A heading may have several lines; one that follows entries is that of the next page.
-            if found.last().is_some_and(|last| !last.name.is_empty()) && headings.len() > 8 {
+            // A heading has a few lines; more than that is the heading of another page.
+            if headings.len() >= LINES_MOST {
                 headings.clear();
             }
             is_list |= labels.iter().any(|label| label.0 == Field::BlockSize);

@@ -41,7 +41,7 @@ impl Library {
                     Some(extent) => *extent += u64::from(block.length),
                     None => outline.extents.push(block.length.into()),
                 }
-                follows = Some(origin + block.length);
+                follows = Some(origin.saturating_add(block.length));
                 continue;
             }
             let head = self.head(block, 16)?;

@@ -1,7 +1,7 @@
 //! Libraries of mainframes as ours are shown.
 //!
 //! ```text
-//! file ── choose ──> one library ──┬─ items    ──> Label, Item      of underbar_store, as `ls` and `info` show them
+//! file ── choose ──> one library ──┬─ items    ──> Label, Item   of underbar_store, as `ls` and `info` show them
 //!                                  ├─ survey   ──> Source           figures of tracks and loads
 //!                                  ├─ import   ──> Addition         members of ours
 //!                                  └─ extract  ──> bytes, and names that are safe as names of files
