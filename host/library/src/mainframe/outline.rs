@@ -33,7 +33,8 @@ impl Library {
     /// # Errors
     /// Where its blocks cannot be read.
     pub fn outline(&self, member: &Member) -> Result<Outline, ReadError> {
-        let (mut outline, mut awaited, mut follows) = (Outline::default(), None, None);
+        let mut outline = Outline::default();
+        let (mut awaited, mut follows): (Option<u32>, Option<u32>) = (None, None);
         for block in self.blocks_of(member) {
             if let Some(origin) = awaited.take() {
                 outline.texts.push(block.length);
