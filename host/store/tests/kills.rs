@@ -90,7 +90,7 @@ fn look(path: &Path) -> (u64, Option<Vec<u8>>) {
         bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).replace("PAIR1", "PAIR2"))
     };
     assert!(text(&one) == text(&two), "both or neither, of one round");
-    (library.label().expect("it is open").generation, one)
+    (library.label().expect("it is open").generation.expect("ours has one"), one)
 }
 
 fn new_library(folder: &Folder, organisation: Organisation) -> PathBuf {

@@ -385,7 +385,7 @@ impl Relocations {
 }
 
 /// What a block is by its first byte; text is told by what comes before it.
-fn kind(byte: u8) -> Option<Kind> {
+pub(super) fn kind(byte: u8) -> Option<Kind> {
     match byte {
         0x40 => Some(Kind::Sym),
         0x20 | 0x28 => Some(Kind::Cesd),
