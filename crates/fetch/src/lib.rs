@@ -46,6 +46,7 @@ mod opened;
 mod organised;
 mod pool;
 mod program;
+mod remembered;
 pub mod repeat;
 mod replaced;
 mod statistics;
