@@ -688,10 +688,13 @@ impl Functions {
 static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 static ARGUMENTS: AtomicUsize = AtomicUsize::new(0);
 
+// Miri passes no arguments to what runs before `main`.
+#[cfg(not(miri))]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn(c_int, *const *const c_char) = note_arguments;
 
+#[cfg_attr(miri, allow(dead_code))]
 extern "C" fn note_arguments(count: c_int, arguments: *const *const c_char) {
     ARGUMENT_COUNT.store(count as usize, Ordering::Relaxed);
     ARGUMENTS.store(arguments as usize, Ordering::Relaxed);
@@ -700,6 +703,7 @@ extern "C" fn note_arguments(count: c_int, arguments: *const *const c_char) {
 /// Count and texts.
 pub(crate) fn arguments() -> (c_int, *const *const c_char) {
     static NONE: usize = 0;
+    #[cfg(not(miri))]
     core::hint::black_box(&AT_START);
     match ARGUMENTS.load(Ordering::Relaxed) {
         0 => (0, (&raw const NONE).cast()),
