@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use underbar_fetch::content::MemoryContent;
-use underbar_fetch::elf::{Dynamic, FileBytes, Header, Layout, Tables};
+use underbar_fetch::elf::{Dynamic, FileBytes, Header, Layout, Relocation, Tables, kind};
 use underbar_fetch::image::{self, Image};
 
 fn read(bytes: &[u8]) -> Option<()> {
@@ -20,14 +20,10 @@ fn read(bytes: &[u8]) -> Option<()> {
     }
     let _ = (tables.find(b"main", None), tables.find(b"main", Some(b"V1")));
     // What asks functions of the program, or opens libraries by its names, would run what the bytes say.
-    let asks = |number: usize, table| {
-        underbar_fetch::elf::Relocation::read(table, number)
-            .map(|one| one.kind == underbar_fetch::elf::kind::IRELATIVE || one.symbol != 0)
-    };
     for table in tables.relocations() {
         let mut number = 0;
-        while let Some(is_one) = asks(number, &table) {
-            if is_one {
+        while let Some(one) = Relocation::read(&table, number) {
+            if one.kind == kind::IRELATIVE || one.symbol != 0 {
                 return None;
             }
             number += 1;

@@ -1,7 +1,7 @@
-//! Project tasks: `cargo xtask test | ci | bench | try-libraries`.
+//! Project tasks: `cargo xtask test | ci | fuzz | bench | try-libraries`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
-//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], and
+//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], [`fuzz`], and
 //! [`libraries`], which is run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
@@ -12,6 +12,7 @@
 mod bench;
 mod budget;
 mod ci;
+mod fuzz;
 mod libraries;
 mod licences;
 mod miri;
@@ -25,8 +26,9 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test [--require-all] [--quick]   build everything, run every test, the zoo's too
-cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all
-cargo xtask bench heap|accounts [FLAGS]      measure against other allocators; --help for the flags
+cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all, fuzz
+cargo xtask fuzz [--seconds N] [TARGET]...   every parser, or these, against bytes that nobody wrote
+cargo xtask bench WHAT [FLAGS]               measure, side by side with others; --help for what and flags
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 
   --require-all   what was skipped counts as failed
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
         ["ci"] => Ok(ci::command()),
         ["try-libraries", rest @ ..] => libraries::command(rest),
+        ["fuzz", rest @ ..] => fuzz::command(rest),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),
     };
