@@ -21,6 +21,7 @@ mod paths;
 mod policy;
 mod steps;
 mod test;
+mod witness;
 
 use std::process::ExitCode;
 

@@ -9,3 +9,4 @@ mod forms;
 mod hercules;
 mod roundtrip;
 pub(crate) mod sample;
+mod xmi_reader;
