@@ -11,11 +11,11 @@
 //! and all processes are told the same length of work, found out once.
 //! Not here: the locks and their threads (`contention`).
 
-mod busy;
+pub(crate) mod busy;
 mod figure;
 mod files;
-mod goals;
-mod table;
+pub(crate) mod goals;
+pub(crate) mod table;
 
 use self::busy::Busy;
 use self::figure::Figure;

@@ -45,6 +45,7 @@ mod opened;
 mod organised;
 mod pool;
 mod program;
+mod remembered;
 mod replaced;
 mod statistics;
 mod system;

@@ -31,6 +31,7 @@ use crate::content::{FileContent, MemoryContent};
 use crate::error::{Error, Text};
 use crate::image::Content;
 use crate::library::{Member, PathRoom, Source, Stamp, token};
+use crate::remembered::Remembered;
 
 const PAGE: usize = 4096;
 /// Pages of a PDSE that count as a track, as `underbar_partitioned` has it.
@@ -189,6 +190,7 @@ pub struct PdseFile {
     path: PathRoom,
     file: File,
     superblock: pdse::Superblock,
+    remembered: Remembered,
 }
 
 impl PdseFile {
@@ -202,7 +204,7 @@ impl PdseFile {
             turns::Refused::Library(fault) => Error::Library(fault),
             turns::Refused::Lock(errno) => Error::Unreadable(errno),
         })?;
-        Ok(PdseFile { path: kept_path(path)?, file, superblock })
+        Ok(PdseFile { path: kept_path(path)?, file, superblock, remembered: Remembered::default() })
     }
 
     fn pdse(&self) -> Pdse<&File> {
@@ -210,10 +212,23 @@ impl PdseFile {
     }
 
     fn member(&self, name: &[u8], counts: &mut Counts) -> Result<Option<pdse::Found>, Error> {
-        match Name::new(name) {
-            Ok(name) => self.pdse().find(&name, counts).map_err(Error::Library),
-            Err(_) => Ok(None),
+        let Ok(name) = Name::new(name) else { return Ok(None) };
+        let search = |kept: &mut [_]| self.pdse().find_keeping(&name, counts, kept);
+        let found = self.remembered.inner(self.superblock.levels, search).map_err(Error::Library)?;
+        self.remembered.last.set(found.as_ref().map(|found| found.member));
+        Ok(found)
+    }
+
+    /// The member with the bytes that a search found: mostly the last one's.
+    fn known(&self, name: &[u8], known: &Member) -> Result<pdse::Member, Error> {
+        if let Some(last) =
+            self.remembered.last.get().filter(|last| token_of(&self.superblock, last) == known.token)
+        {
+            return Ok(last);
         }
+        // The search was counted when the member was found; this one is ours.
+        let found = self.member(name, &mut Counts::default())?;
+        found.map(|found| found.member).ok_or(Error::NotFound(Text::new(name)))
     }
 }
 
@@ -369,8 +384,7 @@ impl Source for PdseFile {
             work(&Prefetched { file, initial: initial(pages) });
             return Ok(1);
         }
-        let found = self.member(name, &mut Counts::default())?.ok_or(Error::NotFound(Text::new(name)))?;
-        let (pdse, member) = (self.pdse(), &found.member);
+        let (pdse, member) = (self.pdse(), &self.known(name, known)?);
         let pages = member.classes().initial;
         *counts += load_counts(member, 0..pages);
         let is_mapped = place_of(member) != 0;

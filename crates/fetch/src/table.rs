@@ -524,8 +524,13 @@ unsafe fn look(table: *mut Table, library: Library, name: &[u8]) -> Result<Optio
         let entry = state.directory.enter(library.0, name).map_err(Error::NoStorage)?;
         let known = entry.as_ptr();
         let before = core::mem::replace(&mut (*known).member, member);
+        let is_same = before.map(|member| member.token) == member.map(|member| member.token);
+        if let (true, Some(before), Some(member)) = (is_same, before, &mut (*known).member) {
+            // The same bytes of the same open file need no second check.
+            member.is_checked = before.is_checked && (*known).seen == seen;
+        }
         (*known).seen = seen;
-        if before.map(|member| member.token) != member.map(|member| member.token) {
+        if !is_same {
             (*known).fetches = 0;
             replaced(table, entry);
         }

@@ -132,6 +132,59 @@ fn what_a_load_reads_is_counted() {
     assert_eq!(load(&pdse, "LARGE").2, all);
 }
 
+/// Calls of read so far by this thread; nothing where the kernel does not count them.
+fn reads() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("syscr: "))?.parse().ok()
+}
+
+#[test]
+fn without_the_lookaside_a_load_reads_one_page_of_the_directory() {
+    let _alone = alone();
+    let place = members("reads");
+    let Some(first) = reads() else { return common::skip("reads are not counted by this kernel") };
+    let itself = reads().expect("counted") - first;
+    let tiny = place.join("tiny.so");
+    for (count, levels) in [(2, 1), (400, 2), (3000, 3)] {
+        let path = place.join(format!("{count}"));
+        create(&path, &Wanted::usual(NOW)).expect("made");
+        // Long names: few in a page, so that few members make a tree of three levels.
+        let of = |number: usize| format!("{number:05}{}", "X".repeat(55));
+        let mut edits: Vec<Edit> = (0..count)
+            .map(|number| Addition::new(name(&of(number)), Vec::new(), None, NOW).expect("data"))
+            .map(|data| Edit::Add(Box::new(data)))
+            .collect();
+        let programs = [of(0) + "P", of(count / 2) + "P", of(count - 1) + "P"];
+        for program in &programs {
+            edits.push(Edit::Add(Box::new(addition(program, &tiny, Some("tiny")))));
+        }
+        change(&path, edits);
+        let bytes = std::fs::read(&path).expect("a library");
+        let superblock = underbar_partitioned::pdse::Superblock::newest(&bytes[..]).expect("a PDSE");
+        assert_eq!(superblock.levels, levels, "{count}");
+        let library = Opened::folder(&path, true);
+        for program in &programs {
+            let turn = |pool_bytes| {
+                table::set_options(Options { pool_bytes, keep_after: 1, lookaside: false });
+                let before = reads().expect("counted");
+                let loaded = library.load(program, Form::Fresh).expect("loaded");
+                let after = reads().expect("counted");
+                assert_eq!(enter(loaded, 41) as u32, 42);
+                delete(loaded);
+                after - before - itself
+            };
+            turn(64 << 20);
+            assert_eq!(turn(64 << 20), 1, "from the pool, {count} members: the leaf alone");
+            let mapped = (turn(0), turn(0));
+            assert_eq!(mapped.0, mapped.1, "{count} members");
+            assert_eq!(mapped.0, 1 + HEADERS, "loaded anew, {count} members: the leaf, and headers");
+        }
+    }
+}
+
+/// What is read of a small program that is mapped, beside the directory.
+const HEADERS: u64 = 1;
+
 #[test]
 fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
     let _alone = alone();
