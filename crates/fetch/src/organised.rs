@@ -215,14 +215,14 @@ impl PdseFile {
         let Ok(name) = Name::new(name) else { return Ok(None) };
         let search = |kept: &mut [_]| self.pdse().find_keeping(&name, counts, kept);
         let found = self.remembered.inner(self.superblock.levels, search).map_err(Error::Library)?;
-        self.remembered.last.set(found.as_ref().map(|found| found.member));
+        self.remembered.found(found.as_ref().map(|found| found.member));
         Ok(found)
     }
 
     /// The member with the bytes that a search found: mostly the last one's.
     fn known(&self, name: &[u8], known: &Member) -> Result<pdse::Member, Error> {
         if let Some(last) =
-            self.remembered.last.get().filter(|last| token_of(&self.superblock, last) == known.token)
+            self.remembered.last().filter(|last| token_of(&self.superblock, last) == known.token)
         {
             return Ok(last);
         }

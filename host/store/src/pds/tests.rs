@@ -12,7 +12,7 @@ use underbar_partitioned::track::D3390;
 use super::{Make, Making, directory_blocks_for};
 use crate::change::{Addition, Edit, apply_to_pds, lay_anew};
 use crate::error::Error;
-use crate::pdse_tests::{Held, Model, add, alias, any_edit, name};
+use crate::model::{Held, Model, add, alias, any_edit, cut_anywhere, flip_bits, name};
 use crate::simulated::{Disk, Random};
 use crate::storage::Place;
 use crate::verify;
@@ -226,25 +226,13 @@ fn read_all(bytes: &[u8], model: &Model) -> (usize, bool) {
 #[test]
 fn cut_anywhere_it_gives_errors() {
     let (bytes, model) = small_library();
-    for length in (0..bytes.len()).step_by(512) {
-        let (wrong, has_problems) = read_all(&bytes[..length], &model);
-        assert!(wrong == 0 && has_problems, "cut at {length}");
-    }
+    cut_anywhere(&bytes, |bytes| read_all(bytes, &model));
 }
 
 #[test]
 fn flipped_bits_are_found_and_never_believed() {
     let (bytes, model) = small_library();
-    let mut random = Random(8);
-    let mut unseen = 0;
-    for _ in 0..500 {
-        let mut bytes = bytes.clone();
-        let bit = random.below(bytes.len() as u64 * 8) as usize;
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        let (wrong, has_problems) = read_all(&bytes, &model);
-        assert_eq!(wrong, 0, "bit {bit}");
-        unseen += usize::from(!has_problems);
-    }
+    let unseen = flip_bits(&bytes, 500, |bytes| read_all(bytes, &model));
     // A track's image is longer than what a track of small blocks holds: nobody reads what is behind.
     assert!(unseen < 250, "{unseen}");
 }
