@@ -155,9 +155,15 @@ fn a_constructor_of_the_systems_loader_loads_while_another_thread_loads() {
     let met = Opened(table::open_source(meeting, true).expect("a library"));
     let other = Opened::folder(&place, true);
     *MEETING.lock().expect("not poisoned") = Some((meeting, other.0));
+    // A thread that begins waits for the system's loader itself.
+    let begun = Barrier::new(2);
     std::thread::scope(|scope| {
-        scope.spawn(|| drop(Shared::open(&shared)));
         scope.spawn(|| {
+            begun.wait();
+            drop(Shared::open(&shared));
+        });
+        scope.spawn(|| {
+            begun.wait();
             let loaded = met.load("needy", Form::Fresh).expect("loaded");
             assert_eq!(ask(loaded, c"tiny", 1), 2);
             delete(loaded);
