@@ -10,7 +10,7 @@ use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::symbol::Symbol;
 
 use super::{Making, create};
-use crate::change::{Addition, Edit, apply_to_pdse};
+use crate::change::{Edit, apply_to_pdse};
 use crate::error::Error;
 use crate::model::{Held, Model, add, alias, any_edit, cut_anywhere, flip_bits, name};
 use crate::simulated::{Disk, Random};
