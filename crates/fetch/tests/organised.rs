@@ -13,7 +13,7 @@ use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::name::Name;
 use underbar_store::change::{Addition, Edit, apply};
 use underbar_store::library::Organisation;
-use underbar_store::make::{Wanted, create};
+use underbar_store::make::{Wanted, compress, create};
 
 const NOW: u64 = 1_566_000_000;
 
@@ -186,7 +186,7 @@ fn without_the_lookaside_a_load_reads_one_page_of_the_directory() {
 const HEADERS: u64 = 1;
 
 #[test]
-fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
+fn a_member_that_is_replaced_or_moved_while_it_is_loaded_stays_as_it_is() {
     let _alone = alone();
     let place = members("replaced");
     for organisation in [Organisation::Pds, Organisation::Pdse] {
@@ -199,6 +199,9 @@ fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
             let by =
                 addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
             change(&path, vec![Edit::Add(Box::new(by))]);
+            if turn % 3 == 0 {
+                compress(&path, None, NOW, true, &mut |_| ()).expect("sound");
+            }
         }
         let new = library.load("LARGE", Form::Fresh).expect("loaded");
         assert_ne!(old, new);
@@ -269,7 +272,8 @@ fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
     member(&place, "paged.c", &[]);
     for organisation in [Organisation::Pds, Organisation::Pdse] {
         let path = place.join(format!("{organisation:?}"));
-        create(&path, &Wanted { organisation, directory_blocks: Some(4), ..Wanted::usual(NOW) }).expect("made");
+        create(&path, &Wanted { organisation, directory_blocks: Some(4), ..Wanted::usual(NOW) })
+            .expect("made");
         let add = |of: &str, file: &str, function: &str| {
             Edit::Add(Box::new(addition(of, &place.join(file), Some(function))))
         };

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use underbar_partitioned::binder::{Module, copy};
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
-use underbar_partitioned::pds::{CONTROL, Entry, Header, Pds};
+use underbar_partitioned::pds::{CONTROL, Entry, HEADER, Header, Pds, TRACK_HEADER};
 use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::sum::Sum;
 use underbar_partitioned::track::D3390;
 
 use super::{Make, Making, directory_blocks_for};
@@ -251,6 +252,28 @@ fn damage_is_said_of_the_member_that_has_it() {
     assert!(
         problems.iter().all(|problem| problem.member.is_none() || problem.member.as_deref() == Some("B"))
     );
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_is_damage() {
+    let disk = new_disk(&making(6_144, 1));
+    apply(&disk, &[add("ABCDEFG", 100, false)]).expect("room");
+    let whole = disk.bytes().expect("a library");
+    let identity = Pds::open(&whole[..]).expect("a library").header().identity;
+    for to in [b"../../A", b"/etc/AB"] {
+        let mut bytes = whole.clone();
+        // The first block of the directory: count, sum, key, data.
+        let block = &mut bytes[HEADER + TRACK_HEADER..][..16 + 8 + 256];
+        let at = block.windows(7).position(|seven| seven == b"ABCDEFG").expect("the first entry");
+        block[at..at + 7].copy_from_slice(to);
+        let mut right = Sum::new(identity ^ 1);
+        right.add(&block[..8]);
+        right.add(&block[16..]);
+        block[8..16].copy_from_slice(&right.finish().to_le_bytes());
+        let pds = Pds::open(&bytes[..]).expect("a library");
+        let listed: Result<Vec<Entry>, Fault> = pds.entries().collect();
+        assert!(matches!(listed, Err(Fault::DamagedDirectory { .. })), "{listed:?}");
+    }
 }
 
 #[test]

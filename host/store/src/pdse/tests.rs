@@ -464,6 +464,24 @@ fn resealed(bytes: &mut [u8]) {
 }
 
 #[test]
+fn a_name_that_leads_elsewhere_is_damage() {
+    let disk = new_disk();
+    apply(&disk, &[add("ABCDEFG", 100, false), alias("HIJKLMN", "ABCDEFG")]).expect("room");
+    let whole = disk.bytes().expect("a library");
+    for (from, to) in [("ABCDEFG", "../../A"), ("HIJKLMN", "/etc/HI"), ("ABCDEFG", "A\0CDEFG")] {
+        let mut bytes = whole.clone();
+        while let Some(at) = bytes.windows(7).position(|seven| seven == from.as_bytes()) {
+            bytes[at..at + 7].copy_from_slice(to.as_bytes());
+        }
+        assert!(bytes != whole);
+        resealed(&mut bytes);
+        let pdse = Pdse::open(&bytes[..]).expect("its sums are right");
+        let listed: Result<Vec<Value>, Fault> = pdse.entries().and_then(Iterator::collect);
+        assert!(matches!(listed, Err(Fault::DamagedDirectory { .. })), "{to:?}: {listed:?}");
+    }
+}
+
+#[test]
 fn lies_with_right_sums_do_no_harm() {
     let (bytes, model) = small_library();
     let pdse = Pdse::open(&bytes[..]).expect("a library");
