@@ -23,7 +23,7 @@ use underbar_partitioned::pds::{self, Pds};
 use underbar_partitioned::pdse::{self, PageSums, Pdse, load_counts, turns};
 use underbar_partitioned::read::{Fault, ReadAt, Unread};
 use underbar_partitioned::sum::Sum;
-use underbar_sys::file::stat;
+use underbar_sys::file::{fstat, stat};
 use underbar_sys::range_lock;
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
 
@@ -218,6 +218,8 @@ fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>)
 pub struct PdseFile {
     path: PathRoom,
     file: File,
+    /// Bytes of the file when it was opened: this generation needs no more, unless it was cut.
+    length: u64,
     superblock: pdse::Superblock,
     remembered: Remembered,
 }
@@ -233,7 +235,17 @@ impl PdseFile {
             turns::Refused::Library(fault) => Error::Library(fault),
             turns::Refused::Lock(errno) => Error::Unreadable(errno),
         })?;
-        Ok(PdseFile { path: kept_path(path)?, file, superblock, remembered: Remembered::default() })
+        let length = fstat(file.0).map_err(Error::Unreadable)?.size.unsigned_abs();
+        Ok(PdseFile { path: kept_path(path)?, file, length, superblock, remembered: Remembered::default() })
+    }
+
+    /// Are these pages in the file? Those of a member that are mapped would else be missed only when they are touched.
+    fn has(&self, first: u32, bytes: u64) -> Result<(), Error> {
+        let offset = u64::from(first) * PAGE as u64;
+        match offset.checked_add(bytes).is_some_and(|end| end <= self.length) {
+            true => Ok(()),
+            false => Err(Error::Library(Fault::Cut { offset, length: bytes })),
+        }
     }
 
     fn pdse(&self) -> Pdse<&File> {
@@ -244,14 +256,14 @@ impl PdseFile {
         let Ok(name) = Name::new(name) else { return Ok(None) };
         let search = |kept: &mut [_]| self.pdse().find_keeping(&name, counts, kept);
         let found = self.remembered.inner(self.superblock.levels, search).map_err(Error::Library)?;
-        self.remembered.last.set(found.as_ref().map(|found| found.member));
+        self.remembered.found(found.as_ref().map(|found| found.member));
         Ok(found)
     }
 
     /// The member with the bytes that a search found: mostly the last one's.
     fn known(&self, name: &[u8], known: &Member) -> Result<pdse::Member, Error> {
         if let Some(last) =
-            self.remembered.last.get().filter(|last| token_of(&self.superblock, last) == known.token)
+            self.remembered.last().filter(|last| token_of(&self.superblock, last) == known.token)
         {
             return Ok(last);
         }
@@ -408,6 +420,7 @@ impl Source for PdseFile {
         if known.is_checked && known.place != 0 {
             // The same pages as those that were checked: nobody may write them while they are a member's.
             let (first, pages) = (known.place as u32, (known.place >> 32) as u32);
+            self.has(first, known.length)?;
             *counts += counts_of(first, pages);
             let offset = u64::from(first) * PAGE as u64;
             let file = FileContent { fd: self.file.0, offset, length: known.length };
@@ -415,6 +428,12 @@ impl Source for PdseFile {
             return Ok(1);
         }
         let (pdse, member) = (self.pdse(), &self.known(name, known)?);
+        let mut rest = member.size;
+        for run in member.runs.as_slice() {
+            let bytes = rest.min(u64::from(run.pages) * PAGE as u64);
+            self.has(run.first, bytes)?;
+            rest -= bytes;
+        }
         let pages = member.classes().initial;
         *counts += load_counts(member, 0..pages);
         let is_mapped = place_of(member) != 0;

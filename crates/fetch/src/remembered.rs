@@ -9,13 +9,13 @@
 //! ```
 //!
 //! Invariant: places are got once, given back when the library closes, and never moved. An open library is one generation,
-//! so what is kept stays right. Used under the table's lock alone.
+//! so what is kept stays right. Nobody waits: who comes while another thread has the places does without.
 //! Not here: what a node is, and when it is read (`underbar_partitioned::pdse::Kept`).
 
-use core::cell::Cell;
 use core::ptr::NonNull;
 
 use underbar_partitioned::pdse::{Kept, Member};
+use underbar_sys::lock::Lock;
 
 use crate::arena;
 
@@ -23,30 +23,49 @@ use crate::arena;
 const MOST: usize = 64;
 
 /// Nothing at first.
-#[derive(Default)]
 pub struct Remembered {
-    places: Cell<Option<(NonNull<Kept>, usize)>>,
-    /// The member that was found last.
-    pub last: Cell<Option<Member>>,
+    places: Lock<Places>,
+    last: Lock<Option<Member>>,
 }
 
-// SAFETY: libraries are searched, and programs fetched from them, under the table's lock alone.
-unsafe impl Sync for Remembered {}
+#[derive(Clone, Copy)]
+struct Places(Option<(NonNull<Kept>, usize)>);
+
+// SAFETY: the places are touched under the lock alone.
+unsafe impl Send for Places {}
+
+impl Default for Remembered {
+    fn default() -> Self {
+        Self { places: Lock::new(Places(None)), last: Lock::new(None) }
+    }
+}
 
 impl Remembered {
-    /// Runs with the places that a tree of so many levels deserves; with none where there is no storage.
+    /// Runs with the places that a tree of so many levels deserves; with none where there is no storage, or another thread
+    /// searches.
     pub fn inner<R>(&self, levels: u8, work: impl FnOnce(&mut [Kept]) -> R) -> R {
         let wanted = match levels {
             0 | 1 => 0,
             2 => 1,
             _ => MOST,
         };
-        // Taken while the work runs: there are never two references to the places.
-        let Some((first, count)) = self.places.take().or_else(|| made(wanted)) else { return work(&mut []) };
-        // SAFETY: `made` wrote so many, and nobody else has them before they are put back.
-        let result = work(unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), count) });
-        self.places.set(Some((first, count)));
-        result
+        let Some(mut places) = self.places.try_lock() else { return work(&mut []) };
+        *places = Places(places.0.or_else(|| made(wanted)));
+        let Some((first, count)) = places.0 else { return work(&mut []) };
+        // SAFETY: `made` wrote so many, and nobody else has them while this thread holds the lock.
+        work(unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), count) })
+    }
+
+    /// The member that was found last.
+    pub fn last(&self) -> Option<Member> {
+        *self.last.try_lock()?
+    }
+
+    /// This one was found.
+    pub fn found(&self, member: Option<Member>) {
+        if let Some(mut last) = self.last.try_lock() {
+            *last = member;
+        }
     }
 }
 
@@ -62,7 +81,10 @@ fn made(count: usize) -> Option<(NonNull<Kept>, usize)> {
 
 impl Drop for Remembered {
     fn drop(&mut self) {
-        if let Some((first, count)) = self.places.take() {
+        // Nobody has it any more; but in a forked child a thread that is not there may have had it.
+        if let Some(mut places) = self.places.try_lock()
+            && let Some((first, count)) = places.0.take()
+        {
             // SAFETY: from `made`, with this size; whoever used them has put them back.
             unsafe { arena::put(first.cast(), count * size_of::<Kept>()) };
         }

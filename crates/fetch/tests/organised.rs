@@ -13,7 +13,7 @@ use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::name::Name;
 use underbar_store::change::{Addition, Edit, apply};
 use underbar_store::library::Organisation;
-use underbar_store::make::{Wanted, create};
+use underbar_store::make::{Wanted, compress, create};
 
 const NOW: u64 = 1_566_000_000;
 
@@ -205,7 +205,7 @@ fn a_directory_that_is_known_is_not_searched_again() {
 }
 
 #[test]
-fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
+fn a_member_that_is_replaced_or_moved_while_it_is_loaded_stays_as_it_is() {
     let _alone = alone();
     let place = members("replaced");
     for organisation in [Organisation::Pds, Organisation::Pdse] {
@@ -218,6 +218,9 @@ fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
             let by =
                 addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
             change(&path, vec![Edit::Add(Box::new(by))]);
+            if turn % 3 == 0 {
+                compress(&path, None, NOW, true, &mut |_| ()).expect("sound");
+            }
         }
         let new = library.load("LARGE", Form::Fresh).expect("loaded");
         assert_ne!(old, new);
@@ -274,5 +277,57 @@ fn a_damaged_member_is_known_by_its_sum() {
         let loaded = library.load("THREADS", Form::Fresh).expect("the others are whole");
         assert_eq!(enter(loaded, 1), 1_001_001);
         delete(loaded);
+    }
+}
+
+/// Cut at 512 bytes or a multiple of it, a library gives its programs or errors: also where the pages that are missing are
+/// mapped, and would be read only later.
+#[test]
+fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, ..table::options() });
+    let place = folder("cut");
+    member(&place, "tiny.c", &[]);
+    member(&place, "paged.c", &[]);
+    for organisation in [Organisation::Pds, Organisation::Pdse] {
+        let path = place.join(format!("{organisation:?}"));
+        create(&path, &Wanted { organisation, directory_blocks: Some(4), ..Wanted::usual(NOW) })
+            .expect("made");
+        let add = |of: &str, file: &str, function: &str| {
+            Edit::Add(Box::new(addition(of, &place.join(file), Some(function))))
+        };
+        // What is deleted leaves room for a PDSE's index, so that the last program lies behind it.
+        change(&path, vec![add("GOES", "tiny.so", "tiny"), add("TINY", "tiny.so", "tiny")]);
+        change(&path, vec![Edit::Delete(name("GOES"))]);
+        change(&path, vec![Edit::Alias { alias: name("ALIAS"), of: name("TINY"), function: None }]);
+        change(&path, vec![add("PAGED", "paged.so", "paged")]);
+        let whole = std::fs::read(&path).expect("a library");
+        let cut = place.join("cut");
+        let mut outcomes = [0, 0];
+        // Every 512 bytes at both ends, where what is small lies; fewer between.
+        let ends = (0..whole.len())
+            .step_by(512)
+            .filter(|at| *at < 20_000 || whole.len() - at < 30_000 || at % (512 * 13) == 0);
+        for end in ends {
+            std::fs::write(&cut, &whole[..end]).expect("written");
+            let Ok(library) = table::open(&common::c(&cut), true).map(Opened) else { continue };
+            for (name, argument, result) in [("TINY", 1, 2), ("PAGED", 3, 5)] {
+                match library.load(name, Form::Fresh) {
+                    Ok(loaded) => {
+                        assert_eq!(enter(loaded, argument) as u32, result, "{organisation:?} cut at {end}");
+                        delete(loaded);
+                        outcomes[0] += 1;
+                    }
+                    Err(error) => {
+                        assert!(
+                            matches!(error, Error::Library(_) | Error::NotFound(_)),
+                            "{organisation:?} cut at {end}: {error}"
+                        );
+                        outcomes[1] += 1;
+                    }
+                }
+            }
+        }
+        assert!(outcomes[0] > 5 && outcomes[1] > 50, "{organisation:?}: {outcomes:?}");
     }
 }
