@@ -78,7 +78,7 @@ impl Job {
         let text: Vec<u8> = line.text.iter().map(|byte| if *byte == b'|' { b' ' } else { *byte }).collect();
         let words: Vec<String> = split(&text).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         let words = match words.first().map(String::as_str) {
-            Some("-") => &words[1..],
+            Some("-" | "_") => &words[1..],
             _ => &words[..],
         };
         let looks = words.iter().filter(|word| time(word).is_some()).count();

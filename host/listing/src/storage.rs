@@ -272,8 +272,14 @@ impl Storage {
         }
         values(line, &text[at..], offset + at, found, &mut section.marks);
         if !found && section.marks[from..].iter().any(|mark| !matches!(mark, Mark::Value { .. })) {
-            // A line of something else.
+            // A line of something else; behind the last label no number can follow any more.
             section.marks.truncate(from);
+            let last = kind.row().and_then(|row| row.fields.last());
+            let seen = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if Some(field) == last);
+            if section.marks.iter().any(seen) {
+                self.close_section();
+                return false;
+            }
         }
         let any = section.marks.len() > from;
         if any {

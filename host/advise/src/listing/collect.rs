@@ -1,0 +1,140 @@
+//! What the listings hold, sorted by program.
+//!
+//! Invariant: memory is bounded: of one program [`MOST_RUNS`] runs are kept, and of all programs [`MOST_REPORTS`]; how
+//! many more there were is said. A fragment without heading is a program of its own: nobody knows whose it is.
+
+use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
+
+const MOST_RUNS: usize = 1_000;
+const MOST_REPORTS: usize = 4_000;
+const MOST_OTHER: usize = 2_000;
+
+/// One run.
+pub struct Run {
+    /// Number of the file.
+    pub file: usize,
+    /// Its storage report.
+    pub report: StorageReport,
+}
+
+/// One program.
+pub struct Program {
+    /// Its enclave's name, or what stands for it.
+    pub name: String,
+    /// Its runs.
+    pub runs: Vec<Run>,
+}
+
+/// What was found in all files.
+#[derive(Default)]
+pub struct Collected {
+    /// The files, as they were named.
+    pub files: Vec<String>,
+    /// The programs, in the order in which they were met.
+    pub programs: Vec<Program>,
+    /// Options in force or in a text: the file, the enclave if it is known, the option.
+    pub options: Vec<(usize, Option<String>, OptionRow)>,
+    /// What shows the region: the file and the statement.
+    pub regions: Vec<(usize, Region)>,
+    /// Step timings.
+    pub steps: Vec<(usize, StepTiming)>,
+    /// What was not read, and every doubt: the file, the line, why.
+    pub unread: Vec<(usize, u64, String)>,
+    /// How many items there were, of any kind.
+    pub items: u64,
+    /// How many there were beyond what is kept.
+    pub beyond: u64,
+}
+
+impl Collected {
+    /// Begins a file.
+    pub fn file(&mut self, name: &str) {
+        self.files.push(name.to_owned());
+    }
+
+    /// Takes an item of the file begun last.
+    pub fn take(&mut self, item: Item) {
+        let file = self.files.len().saturating_sub(1);
+        self.items += 1;
+        match item {
+            Item::Storage(report) => self.storage(file, report),
+            Item::Options(report) => {
+                for doubt in report.doubts {
+                    self.say(file, doubt.line, doubt.words);
+                }
+                for row in report.rows {
+                    self.option(file, report.enclave.clone(), row);
+                }
+            }
+            Item::Text(text) => {
+                for doubt in text.doubts {
+                    self.say(file, doubt.line, doubt.words);
+                }
+                for row in text.rows {
+                    self.option(file, None, row);
+                }
+            }
+            Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
+            Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
+            Item::Step(_) | Item::Region(_) => self.beyond += 1,
+            Item::Unread(Unread { evidence, why }) => self.say(file, evidence.line, format!("{why}: {}", evidence.text)),
+        }
+    }
+
+    fn storage(&mut self, file: usize, report: StorageReport) {
+        for doubt in &report.doubts {
+            self.say(file, doubt.line, doubt.words.clone());
+        }
+        let name = match &report.enclave {
+            Some(name) => name.clone(),
+            None => format!("{}:{}", self.files.get(file).map_or("", String::as_str), report.lines.0),
+        };
+        let kept: usize = self.programs.iter().map(|program| program.runs.len()).sum();
+        let run = Run { file, report };
+        match self.programs.iter_mut().find(|program| program.name == name) {
+            _ if kept >= MOST_REPORTS => self.beyond += 1,
+            Some(program) if program.runs.len() >= MOST_RUNS => self.beyond += 1,
+            Some(program) => program.runs.push(run),
+            None => self.programs.push(Program { name, runs: vec![run] }),
+        }
+    }
+
+    fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {
+        if self.options.len() < MOST_OTHER {
+            self.options.push((file, enclave, row));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    fn say(&mut self, file: usize, line: u64, words: String) {
+        if self.unread.len() < MOST_OTHER {
+            self.unread.push((file, line, words));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    /// An option as it is known for a program: from an options report of its own name, else from the only
+    /// place where it is set at all. None where two places differ.
+    #[must_use]
+    pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
+        let all = || self.options.iter().filter(move |(_, _, row)| row.name == name);
+        let own = all().filter(|(_, enclave, _)| enclave.as_deref() == Some(program)).last();
+        if let Some((file, _, row)) = own {
+            return Some((*file, row));
+        }
+        let (file, _, row) = all().find(|(_, enclave, _)| enclave.is_none())?;
+        let same = all().filter(|(_, enclave, _)| enclave.is_none()).all(|(_, _, other)| other.values == row.values);
+        same.then_some((*file, row))
+    }
+
+    /// The region of a program, where it is plain: the statement that names it, else the smallest in the listing.
+    #[must_use]
+    pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
+        let with = |region: &&(usize, Region)| region.1.region.is_some();
+        let named = self.regions.iter().filter(with).find(|(_, region)| region.program.as_deref() == Some(program));
+        let any = || self.regions.iter().filter(with).min_by_key(|(_, region)| super::sizes::above_the_line(region).unwrap_or(u64::MAX));
+        named.or_else(any).map(|(file, region)| (*file, region))
+    }
+}

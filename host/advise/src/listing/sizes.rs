@@ -1,0 +1,56 @@
+//! Sizes: rounded as options want them, written as people do, and what the region allows.
+
+use underbar_listing::Region;
+
+const K: u64 = 1 << 10;
+const M: u64 = 1 << 20;
+
+/// At this size and above, nothing grows without a region in sight.
+pub const LINE: u64 = 16 * M;
+
+/// Rounds up to three binary digits behind the first and to `unit`.
+pub fn rounded(bytes: u64, unit: u64) -> u64 {
+    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(3)).max(unit);
+    bytes.max(1).checked_next_multiple_of(step).unwrap_or(bytes)
+}
+
+/// `100M`, `32K`, `4792`.
+pub fn written(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        _ if bytes.is_multiple_of(M) => format!("{}M", bytes / M),
+        _ if bytes.is_multiple_of(K) => format!("{}K", bytes / K),
+        _ => bytes.to_string(),
+    }
+}
+
+/// What may be taken above the line under this REGION; None where it asks for all there is.
+///
+/// REGION of 16M or less is for below the line and leaves 32M above; up to 32M the same; more is for above.
+pub fn above_the_line(region: &Region) -> Option<u64> {
+    match region.region {
+        None | Some(0) => None,
+        Some(bytes) => Some(bytes.max(32 * M)),
+    }
+}
+
+/// The share of runs that a figure covers: the nearest rank.
+pub fn percentile(figures: &mut [u64], hundredths: usize) -> u64 {
+    figures.sort_unstable();
+    let rank = (figures.len() * hundredths).div_ceil(100).clamp(1, figures.len().max(1));
+    figures.get(rank - 1).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_up_and_short() {
+        assert_eq!(written(rounded(102_403_632, 4096)), "104M");
+        assert_eq!(written(rounded(1, 4096)), "4K");
+        assert_eq!(written(4_792), "4792");
+        assert_eq!(percentile(&mut [5, 1, 9], 50), 5);
+        assert_eq!(percentile(&mut [1, 2, 3, 4, 5, 6, 7, 8, 9, 100], 90), 9);
+    }
+}
