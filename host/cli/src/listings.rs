@@ -10,40 +10,56 @@ use std::path::Path;
 use underbar_advise::listing::Collected;
 use underbar_ledger::layout::MAGIC;
 use underbar_listing::Reader;
+use underbar_report::Report;
 
-use crate::saved::{Fault, SavedError};
+use crate::saved::{self, Fault, SavedError};
 
 const PIECE: usize = 256 << 10;
 
-/// Reads a file into `collected`; false if it is no listing, or nothing in it is known. `-` is standard input, which is
-/// taken for a saved report.
+/// What a file turned out to be.
+pub enum Found {
+    /// Listings, which are collected.
+    Listings,
+    /// A saved report, or nothing that is known.
+    Other(Result<Report, SavedError>),
+}
+
+/// Reads a file; `-` is standard input.
 ///
 /// # Errors
 /// Says what keeps the file from being read.
-pub fn read(path: &Path, collected: &mut Collected) -> Result<bool, SavedError> {
-    if path == Path::new("-") {
-        return Ok(false);
-    }
+pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError> {
     let named = |error| SavedError { path: path.to_owned(), fault: Fault::Unreadable(error) };
-    let mut file = File::open(path).map_err(named)?;
+    let is_input = path == Path::new("-");
+    let mut file: Box<dyn Read> =
+        if is_input { Box::new(io::stdin().lock()) } else { Box::new(File::open(path).map_err(named)?) };
     let mut piece = vec![0; PIECE];
     let mut length = fill(&mut file, &mut piece).map_err(named)?;
     let start = piece[..length].trim_ascii_start();
-    if start.is_empty() || start[0] == b'{' || start.starts_with(&MAGIC.to_le_bytes()) {
-        return Ok(false);
+    let is_saved = start.is_empty() || start[0] == b'{' || start.starts_with(&MAGIC.to_le_bytes());
+    if !is_saved {
+        let first = piece[..length].to_vec();
+        let before = collected.items;
+        collected.file(&path.display().to_string());
+        let mut reader = Reader::new();
+        while length > 0 {
+            reader.feed(&piece[..length], &mut |item| collected.take(item));
+            length = fill(&mut file, &mut piece).map_err(named)?;
+        }
+        reader.finish(&mut |item| collected.take(item));
+        if collected.items > before {
+            return Ok(Found::Listings);
+        }
+        return Ok(Found::Other(if is_input {
+            saved::read_on(path, &first, io::empty())
+        } else {
+            saved::read(path)
+        }));
     }
-    let before = collected.items;
-    collected.file(&path.display().to_string());
-    let mut reader = Reader::new();
-    while length > 0 {
-        reader.feed(&piece[..length], &mut |item| collected.take(item));
-        length = fill(&mut file, &mut piece).map_err(named)?;
-    }
-    reader.finish(&mut |item| collected.take(item));
-    Ok(collected.items > before)
+    Ok(Found::Other(if is_input { saved::read_on(path, &piece[..length], file) } else { saved::read(path) }))
 }
 
-fn fill(file: &mut File, piece: &mut [u8]) -> io::Result<usize> {
+fn fill(file: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < piece.len() {
         match file.read(&mut piece[length..])? {

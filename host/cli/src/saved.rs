@@ -112,6 +112,16 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
     open().map_err(named)
 }
 
+/// The same from what was read already, and from what is left to read of it.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn read_on(path: &Path, start: &[u8], rest: impl Read) -> Result<Report, SavedError> {
+    let named = |fault| SavedError { path: path.to_owned(), fault };
+    let bytes = all(start.chain(rest)).map_err(named)?;
+    report(&bytes, None, Vec::new()).map_err(named)
+}
+
 fn all(reader: impl Read) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     reader.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(Fault::Unreadable)?;

@@ -24,8 +24,25 @@ const BYTES: usize = 32 << 10;
 const GROUPS: [&str; 5] = ["ceedopt(", "ceecopt(", "celqdopt(", "ceeropt(", "celqropt("];
 /// Options at whose name a bare line is taken for an option text.
 const BARE: [&str; 20] = [
-    "ALL31", "ANYHEAP", "BELOWHEAP", "HEAP", "HEAP64", "HEAPCHK", "HEAPPOOLS", "HEAPPOOLS64", "HEAPZONES", "IOHEAP64",
-    "LIBHEAP64", "LIBSTACK", "RPTOPTS", "RPTSTG", "STACK", "STACK64", "STORAGE", "THREADHEAP", "THREADSTACK",
+    "ALL31",
+    "ANYHEAP",
+    "BELOWHEAP",
+    "HEAP",
+    "HEAP64",
+    "HEAPCHK",
+    "HEAPPOOLS",
+    "HEAPPOOLS64",
+    "HEAPZONES",
+    "IOHEAP64",
+    "LIBHEAP64",
+    "LIBSTACK",
+    "RPTOPTS",
+    "RPTSTG",
+    "STACK",
+    "STACK64",
+    "STORAGE",
+    "THREADHEAP",
+    "THREADSTACK",
     "THREADSTACK64",
 ];
 
@@ -81,7 +98,9 @@ impl Carriers {
             }
             return true;
         }
-        if let Some(group) = GROUPS.iter().find_map(|group| find(text, group.as_bytes()).map(|at| at + group.len())) {
+        if let Some(group) =
+            GROUPS.iter().find_map(|group| find(text, group.as_bytes()).map(|at| at + group.len()))
+        {
             let open = self.open.insert(Open::new(Carrier::Ceeprm, line));
             open.depth = 1;
             if open.member(line.number, &text[group..]) {
@@ -89,7 +108,11 @@ impl Carriers {
             }
             return true;
         }
-        if text.starts_with(b"//") && has(text, "ceeopts") && has(text, " dd ") && text.trim_ascii_end().ends_with(b"*") {
+        if text.starts_with(b"//")
+            && has(text, "ceeopts")
+            && has(text, " dd ")
+            && text.trim_ascii_end().ends_with(b"*")
+        {
             self.open = Some(Open::new(Carrier::Ceeopts, line));
             return true;
         }
@@ -132,7 +155,11 @@ impl Carriers {
             _ => {
                 let ends = text.is_empty() || text.starts_with(b"//") || text.starts_with(b"/*");
                 let open_text = open.unclosed();
-                let fits = text.starts_with(b"*") || open_text || is_bare(text) || text.starts_with(b",") || !open.bare;
+                let fits = text.starts_with(b"*")
+                    || open_text
+                    || is_bare(text)
+                    || text.starts_with(b",")
+                    || !open.bare;
                 if ends || !fits {
                     self.close(true, out);
                     return ends && !text.starts_with(b"//");
@@ -170,7 +197,9 @@ pub(crate) fn parm(line: Line<'_>, value: &[u8], out: &mut dyn FnMut(Item)) {
         .into_iter()
         .filter(|side| {
             let mut warnings = 0;
-            check(side, &mut |diagnostic| warnings += usize::from(diagnostic.severity() == Severity::Warning));
+            check(side, &mut |diagnostic| {
+                warnings += usize::from(diagnostic.severity() == Severity::Warning)
+            });
             warnings == 0 && crate::options::option_at(side).is_some()
         })
         .collect();
@@ -220,12 +249,13 @@ impl Open {
 
     fn unclosed(&self) -> bool {
         let depth = |text: &[u8]| {
-            text.iter().map(|byte| match byte {
-                b'(' => 1,
-                b')' => -1,
-                _ => 0,
-            })
-            .sum::<i32>()
+            text.iter()
+                .map(|byte| match byte {
+                    b'(' => 1,
+                    b')' => -1,
+                    _ => 0,
+                })
+                .sum::<i32>()
         };
         let all: i32 = self.parts.iter().map(|(_, text)| depth(text)).sum();
         all > 0 || self.parts.last().is_some_and(|(_, text)| text.trim_ascii_end().ends_with(b","))
@@ -237,7 +267,9 @@ impl Open {
             starts.push((text.len(), *line));
             text.extend_from_slice(part);
         }
-        let line_at = |at: usize| starts.iter().rev().find(|(start, _)| *start <= at).map_or(self.first.line, |start| start.1);
+        let line_at = |at: usize| {
+            starts.iter().rev().find(|(start, _)| *start <= at).map_or(self.first.line, |start| start.1)
+        };
         let mut doubts = Vec::new();
         check(&text, &mut |diagnostic| {
             if diagnostic.severity() == Severity::Warning && doubts.len() < 50 {
@@ -259,7 +291,11 @@ impl Open {
             if !text[start].is_ascii_alphabetic() || (start > 0 && text[start - 1].is_ascii_alphanumeric()) {
                 continue;
             }
-            let end = start + text[start..].iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len() - start);
+            let end = start
+                + text[start..]
+                    .iter()
+                    .position(|byte| !byte.is_ascii_alphanumeric())
+                    .unwrap_or(text.len() - start);
             if named(&text[start..end]).is_none() {
                 at = end.max(at);
                 continue;
@@ -283,11 +319,22 @@ impl Open {
                 }
                 _ => (values, None),
             };
-            rows.push(OptionRow { source: String::new(), overridable, name, negative, values, evidence: evidence(line, shown) });
+            rows.push(OptionRow {
+                source: String::new(),
+                overridable,
+                name,
+                negative,
+                values,
+                evidence: evidence(line, shown),
+            });
         }
         if !closed {
             let words = "the option text is not closed".to_owned();
-            doubts.push(Doubt { kind: Doubtful::Cut, line: self.parts.last().map_or(self.first.line, |part| part.0), words });
+            doubts.push(Doubt {
+                kind: Doubtful::Cut,
+                line: self.parts.last().map_or(self.first.line, |part| part.0),
+                words,
+            });
         }
         out(Item::Text(OptionText { carrier: self.carrier, rows, evidence: self.first, doubts }));
     }

@@ -54,10 +54,18 @@ impl Job {
             if line.number > first + MESSAGE {
                 self.message = None;
             } else if let Some(at) = find(line.text, b"ext:") {
-                let used = split(&line.text[at + 4..]).next().and_then(|word| size(&String::from_utf8_lossy(word), u64::MAX));
+                let used = split(&line.text[at + 4..])
+                    .next()
+                    .and_then(|word| size(&String::from_utf8_lossy(word), u64::MAX));
                 if let Some(used) = used.filter(|used| line.whole && *used < 1 << 41) {
                     let evidence = evidence(line.number, line.text);
-                    out(Item::Region(Region { program: None, region: None, memlimit: None, used_above: Some(used), evidence }));
+                    out(Item::Region(Region {
+                        program: None,
+                        region: None,
+                        memlimit: None,
+                        used_above: Some(used),
+                        evidence,
+                    }));
                 }
                 return true;
             }
@@ -76,7 +84,8 @@ impl Job {
 
     fn row(&mut self, line: Line<'_>, full: bool, out: &mut dyn FnMut(Item)) -> bool {
         let text: Vec<u8> = line.text.iter().map(|byte| if *byte == b'|' { b' ' } else { *byte }).collect();
-        let words: Vec<String> = split(&text).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let words: Vec<String> =
+            split(&text).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         let words = match words.first().map(String::as_str) {
             Some("-" | "_") => &words[1..],
             _ => &words[..],
@@ -142,7 +151,13 @@ impl Job {
                 out(Item::Unread(Unread { evidence, why }));
             } else {
                 let program = self.program.clone();
-                out(Item::Region(Region { program, region: region_bytes, memlimit: memlimit_bytes, used_above: None, evidence }));
+                out(Item::Region(Region {
+                    program,
+                    region: region_bytes,
+                    memlimit: memlimit_bytes,
+                    used_above: None,
+                    evidence,
+                }));
             }
         }
         if let Some(at) = find(statement, b"parm=") {
@@ -160,7 +175,8 @@ impl Job {
 
 /// The statement of job control in a line, behind a number that the job log has put before it.
 fn statement(text: &[u8]) -> Option<&[u8]> {
-    let at = find(text.get(..24.min(text.len()))?, b"//").or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
+    let at = find(text.get(..24.min(text.len()))?, b"//")
+        .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
     let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));
     let comment = text[at..].starts_with(b"//*");
     (before && !comment).then(|| &text[at..])
@@ -178,8 +194,11 @@ fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
 fn time(word: &str) -> Option<u64> {
     let (clock, hundredths) = word.split_once('.')?;
     let mut parts = clock.split(':');
-    let number = |part: &str, most: u64| part.parse::<u64>().ok().filter(|n| *n <= most && part.bytes().all(|b| b.is_ascii_digit()));
-    let (hours, minutes, seconds) = (number(parts.next()?, 99_999)?, number(parts.next()?, 59)?, number(parts.next()?, 59)?);
+    let number = |part: &str, most: u64| {
+        part.parse::<u64>().ok().filter(|n| *n <= most && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let (hours, minutes, seconds) =
+        (number(parts.next()?, 99_999)?, number(parts.next()?, 59)?, number(parts.next()?, 59)?);
     if parts.next().is_some() || hundredths.len() != 2 {
         return None;
     }

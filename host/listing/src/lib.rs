@@ -32,9 +32,9 @@ mod storage;
 mod words;
 
 pub use model::{
-    Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region, Section,
-    StepTiming, StorageReport, Unread,
+    Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
+    Section, StepTiming, StorageReport, Unread,
 };
 pub use reader::{Reader, read};
-pub use shown::shown;
 pub use sections::{Field, Kind};
+pub use shown::shown;

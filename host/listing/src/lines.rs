@@ -89,7 +89,8 @@ impl Lines {
             }
             return;
         }
-        let is_end = |byte: &u8| if form.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { *byte == b'\n' };
+        let is_end =
+            |byte: &u8| if form.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { *byte == b'\n' };
         while let Some(at) = bytes.iter().position(is_end) {
             let (start, rest) = bytes.split_at(at);
             bytes = &rest[1..];
@@ -126,9 +127,12 @@ impl Lines {
 fn form(head: &[u8]) -> Form {
     let count = |of: fn(&u8) -> bool| head.iter().filter(|byte| of(byte)).count();
     let blanks = count(|byte| *byte == 0x40);
-    let letters = count(|byte| matches!(byte, 0x81..=0x89 | 0x91..=0x99 | 0xa2..=0xa9 | 0xc1..=0xc9 | 0xd1..=0xd9 | 0xe2..=0xe9 | 0xf0..=0xf9));
+    let letters = count(
+        |byte| matches!(byte, 0x81..=0x89 | 0x91..=0x99 | 0xa2..=0xa9 | 0xc1..=0xc9 | 0xd1..=0xd9 | 0xe2..=0xe9 | 0xf0..=0xf9),
+    );
     let ebcdic = blanks + letters > head.len() / 2 && blanks > count(|byte| *byte == 0x20);
-    let has_ends = if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
+    let has_ends =
+        if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
     let blank = if ebcdic { 0x40 } else { b' ' };
     // Records end in blanks; that of a wrong length seldom does.
     let record = (!has_ends && head.len() > 160)
@@ -138,11 +142,18 @@ fn form(head: &[u8]) -> Form {
                 .map(|length| {
                     let all = head.chunks_exact(length);
                     let share = all.clone().filter(|record| record.ends_with(&[blank, blank])).count() * 1000;
-                    (share / all.len().max(1), length)
+                    // With a wrong length the text moves on from record to record.
+                    let mut indents: Vec<usize> = all
+                        .clone()
+                        .map(|record| record.iter().take_while(|byte| **byte == blank).count())
+                        .collect();
+                    indents.sort_unstable();
+                    indents.dedup();
+                    (share / all.len().max(1), indents.len(), length)
                 })
-                .max_by_key(|(share, length)| (*share, usize::MAX - length))
-                .filter(|(share, _)| *share > 600)
-                .map(|(_, length)| length)
+                .filter(|(share, _, _)| *share > 600)
+                .min_by_key(|(share, indents, _)| (*indents, 1000 - share))
+                .map(|(_, _, length)| length)
         })
         .flatten();
     Form { ebcdic, record }
@@ -151,10 +162,38 @@ fn form(head: &[u8]) -> Form {
 /// The character of code page 1047, as far as listings have it.
 fn ascii(byte: u8) -> u8 {
     const PUNCTUATION: [(u8, u8); 32] = [
-        (0x40, b' '), (0x05, b' '), (0x4b, b'.'), (0x4c, b'<'), (0x4d, b'('), (0x4e, b'+'), (0x4f, b'|'), (0x50, b'&'),
-        (0x5a, b'!'), (0x5b, b'$'), (0x5c, b'*'), (0x5d, b')'), (0x5e, b';'), (0x60, b'-'), (0x61, b'/'), (0x6b, b','),
-        (0x6c, b'%'), (0x6d, b'_'), (0x6e, b'>'), (0x6f, b'?'), (0x7a, b':'), (0x7b, b'#'), (0x7c, b'@'), (0x7d, b'\''),
-        (0x7e, b'='), (0x7f, b'"'), (0xad, b'['), (0xbd, b']'), (0xc0, b'{'), (0xd0, b'}'), (0xe0, b'\\'), (0x0d, b' '),
+        (0x40, b' '),
+        (0x05, b' '),
+        (0x4b, b'.'),
+        (0x4c, b'<'),
+        (0x4d, b'('),
+        (0x4e, b'+'),
+        (0x4f, b'|'),
+        (0x50, b'&'),
+        (0x5a, b'!'),
+        (0x5b, b'$'),
+        (0x5c, b'*'),
+        (0x5d, b')'),
+        (0x5e, b';'),
+        (0x60, b'-'),
+        (0x61, b'/'),
+        (0x6b, b','),
+        (0x6c, b'%'),
+        (0x6d, b'_'),
+        (0x6e, b'>'),
+        (0x6f, b'?'),
+        (0x7a, b':'),
+        (0x7b, b'#'),
+        (0x7c, b'@'),
+        (0x7d, b'\''),
+        (0x7e, b'='),
+        (0x7f, b'"'),
+        (0xad, b'['),
+        (0xbd, b']'),
+        (0xc0, b'{'),
+        (0xd0, b'}'),
+        (0xe0, b'\\'),
+        (0x0d, b' '),
     ];
     match byte {
         0x81..=0x89 => byte - 0x81 + b'a',
@@ -172,7 +211,13 @@ fn ascii(byte: u8) -> u8 {
 #[cfg(test)]
 pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
     text.bytes()
-        .map(|c| if c == b'\n' { 0x15 } else { (0..=255).find(|&byte| ascii(byte) == c && byte != 5 && byte != 0x0d).unwrap_or(0x6f) })
+        .map(|c| {
+            if c == b'\n' {
+                0x15
+            } else {
+                (0..=255).find(|&byte| ascii(byte) == c && byte != 5 && byte != 0x0d).unwrap_or(0x6f)
+            }
+        })
         .collect()
 }
 
@@ -182,7 +227,9 @@ mod tests {
 
     fn lines(bytes: &[u8], chunk: usize) -> Vec<(u64, String, bool)> {
         let (mut all, mut lines) = (Vec::new(), Lines::new());
-        let mut take = |line: Line<'_>| all.push((line.number, String::from_utf8_lossy(line.text).into_owned(), line.whole));
+        let mut take = |line: Line<'_>| {
+            all.push((line.number, String::from_utf8_lossy(line.text).into_owned(), line.whole))
+        };
         for part in bytes.chunks(chunk) {
             lines.feed(part, &mut take);
         }

@@ -28,8 +28,10 @@ pub(crate) fn word(text: &[u8]) -> Word {
         return Word::Number(number);
     }
     let counted = |of: fn(&u8) -> bool| text.iter().filter(|byte| of(byte)).count();
-    let number_like = counted(u8::is_ascii_digit) * 2 >= text.len().max(2) - 1 && counted(u8::is_ascii_digit) > 0;
-    let recognition = text.starts_with(b"$") || text.starts_with(b"\\") || matches!(text, b"O" | b"o" | b"l" | b"|" | b"?");
+    let number_like =
+        counted(u8::is_ascii_digit) * 2 >= text.len().max(2) - 1 && counted(u8::is_ascii_digit) > 0;
+    let recognition =
+        text.starts_with(b"$") || text.starts_with(b"\\") || matches!(text, b"O" | b"o" | b"l" | b"|" | b"?");
     if number_like || recognition || text[0] >= 0x80 || matches!(text, b"-" | b"n" | b"()" | b"[]") {
         Word::Mark
     } else {
@@ -47,7 +49,10 @@ fn plain(digits: &[u8]) -> Option<u64> {
     if !well {
         return None;
     }
-    groups.concat().iter().try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+    groups
+        .concat()
+        .iter()
+        .try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
 /// A size as options and job control have it: digits with K, M, G, T, P.
@@ -77,7 +82,17 @@ mod tests {
         check("32768", Word::Number(32768));
         check("819,229,056", Word::Number(819_229_056));
         check("1M", Word::Number(1 << 20));
-        for mark in ["1O48576", "-5", "$\\cap$", "\\cap", "O", "8,19", "99999999999999999999999", "3276S", "1.264.640"] {
+        for mark in [
+            "1O48576",
+            "-5",
+            "$\\cap$",
+            "\\cap",
+            "O",
+            "8,19",
+            "99999999999999999999999",
+            "3276S",
+            "1.264.640",
+        ] {
             check(mark, Word::Mark);
         }
         for other in ["HEAP", "", "requests:", "PAYROLL1"] {

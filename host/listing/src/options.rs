@@ -62,7 +62,11 @@ impl Options {
             self.finish(out);
             let name = split(&line.text[at + HEADING.len()..]).next().unwrap_or_default();
             let enclave = Some(String::from_utf8_lossy(name).chars().take(64).collect());
-            self.open = Some(OptionsReport { enclave, lines: (line.number, line.number), ..OptionsReport::default() });
+            self.open = Some(OptionsReport {
+                enclave,
+                lines: (line.number, line.number),
+                ..OptionsReport::default()
+            });
             return true;
         }
         if self.open.is_some() && has(line.text, "run-time options report") {
@@ -83,7 +87,11 @@ impl Options {
                 if !by_dump {
                     return false;
                 }
-                self.open = Some(OptionsReport { dump: true, lines: (line.number, line.number), ..OptionsReport::default() });
+                self.open = Some(OptionsReport {
+                    dump: true,
+                    lines: (line.number, line.number),
+                    ..OptionsReport::default()
+                });
             }
             self.take(line.number, line.text.to_vec(), line);
             return true;
@@ -115,7 +123,14 @@ impl Options {
                     _ => (source, None),
                 };
                 if open.rows.len() < 4 * OPTIONS.len() {
-                    open.rows.push(OptionRow { source, overridable, name, negative, values, evidence: evidence(first, &text) });
+                    open.rows.push(OptionRow {
+                        source,
+                        overridable,
+                        name,
+                        negative,
+                        values,
+                        evidence: evidence(first, &text),
+                    });
                 }
             }
             None if line.whole && text.len() < 4096 => self.wrapped = Some((first, text)),
@@ -160,7 +175,10 @@ pub(crate) fn named(word: &[u8]) -> Option<(&'static str, bool)> {
         return Some((OPTIONS[option].name, false));
     }
     let rest = word.get(..2).filter(|no| no.eq_ignore_ascii_case(b"no")).map(|_| &word[2..])?;
-    find_option(rest).map(|option| &OPTIONS[option]).filter(|entry| entry.has_negative()).map(|entry| (entry.name, true))
+    find_option(rest)
+        .map(|option| &OPTIONS[option])
+        .filter(|entry| entry.has_negative())
+        .map(|entry| (entry.name, true))
 }
 
 /// `NAME(values)` from the start of a text, up to the closed parenthesis. None if it is not closed.

@@ -80,7 +80,11 @@ mod tests {
     fn neighbours_decide() {
         let all = |n: usize| (0..n).map(|at| (at, true)).collect::<Vec<_>>();
         check("VLVLLVVLLVVLL", false, &all(6));
-        check("LVLVVLVLVLLVLV", false, &[(0, true), (1, true), (2, true), (3, true), (4, true), (5, true), (6, true)]);
+        check(
+            "LVLVVLVLVLLVLV",
+            false,
+            &[(0, true), (1, true), (2, true), (3, true), (4, true), (5, true), (6, true)],
+        );
         check("VLLVLV", false, &[(0, true), (1, true), (2, true)]);
     }
 

@@ -25,7 +25,8 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     if let Some(at) = find(text, LARGE) {
         let behind = &text[at + LARGE.len()..];
         if let Some([value]) = numbers::<1>(behind.strip_prefix(b":").unwrap_or(behind)) {
-            report.larger_than_cells = Some(Figure { value, evidence: evidence(number, text), likely: false });
+            report.larger_than_cells =
+                Some(Figure { value, evidence: evidence(number, text), likely: false });
         }
         return true;
     }
@@ -48,14 +49,29 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     }
     let row = numbers::<7>(text).filter(|row| fits(row, heap));
     match row {
-        Some([cell, element, percent, cells_per_extent, extents, used_peak, in_use]) if report.pools.len() < MOST => {
+        Some([cell, element, percent, cells_per_extent, extents, used_peak, in_use])
+            if report.pools.len() < MOST =>
+        {
             let evidence = evidence(number, text);
-            report.pools.push(Pool { cell, element, percent: Some(percent), cells_per_extent, extents, used_peak, in_use, evidence });
+            report.pools.push(Pool {
+                cell,
+                element,
+                percent: Some(percent),
+                cells_per_extent,
+                extents,
+                used_peak,
+                in_use,
+                evidence,
+            });
         }
         _ => {
             let words = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
             if report.doubts.len() < 100 {
-                report.doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: number, words: words.to_owned() });
+                report.doubts.push(Doubt {
+                    kind: Doubtful::LayoutNotKnown,
+                    line: number,
+                    words: words.to_owned(),
+                });
             }
         }
     }
@@ -65,7 +81,8 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
 /// Whether a row is what it seems.
 fn fits(row: &[u64; 7], heap: Option<u64>) -> bool {
     let [cell, element, percent, cells, extents, peak, in_use] = *row;
-    let expected = heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS));
+    let expected =
+        heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS));
     cell.checked_add(8) == Some(element)
         && cell <= 65536
         && cell.is_multiple_of(8)
@@ -76,8 +93,7 @@ fn fits(row: &[u64; 7], heap: Option<u64>) -> bool {
 }
 
 fn numbers<const N: usize>(text: &[u8]) -> Option<[u64; N]> {
-    let all: Option<Vec<u64>> = split(text)
-        .map(|one| if let Word::Number(value) = word(one) { Some(value) } else { None })
-        .collect();
+    let all: Option<Vec<u64>> =
+        split(text).map(|one| if let Word::Number(value) = word(one) { Some(value) } else { None }).collect();
     all?.try_into().ok()
 }

@@ -69,7 +69,8 @@ pub fn read(bytes: &[u8]) -> Vec<Item> {
 impl State {
     fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
         self.count = line.number;
-        let open = self.storage.is_open() || self.options.is_open() || self.carriers.is_open() || self.job.is_open();
+        let open =
+            self.storage.is_open() || self.options.is_open() || self.carriers.is_open() || self.job.is_open();
         if !open && !is_of_interest(line.text) {
             return;
         }
@@ -87,9 +88,10 @@ impl State {
 
 /// The first four letters, in small, of words that may open something.
 const STARTS: [&[u8; 4]; 37] = [
-    b"stor", b"opti", b"end ", b"stac", b"thre", b"libs", b"heap", b"anyh", b"belo", b"addi", b"xpli", b"bit ", b"step",
-    b"regi", b"meml", b"pgm=", b"parm", b"ief0", b"smf3", b"ceex", b"ceed", b"ceec", b"ceer", b"celq", b"_cee", b"ceeo",
-    b"rpto", b"rpts", b"all3", b"stat", b"64bi", b"31bi", b"24bi", b"ovr ", b"nono", b"libh", b"iohe",
+    b"stor", b"opti", b"end ", b"stac", b"thre", b"libs", b"heap", b"anyh", b"belo", b"addi", b"xpli",
+    b"bit ", b"step", b"regi", b"meml", b"pgm=", b"parm", b"ief0", b"smf3", b"ceex", b"ceed", b"ceec",
+    b"ceer", b"celq", b"_cee", b"ceeo", b"rpto", b"rpts", b"all3", b"stat", b"64bi", b"31bi", b"24bi",
+    b"ovr ", b"nono", b"libh", b"iohe",
 ];
 
 const fn hash(four: u32) -> usize {
@@ -126,7 +128,9 @@ fn is_of_interest(text: &[u8]) -> bool {
             && let Some(four) = text.get(at..at + 4)
         {
             let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | 0x2020_2020;
-            if TABLE[hash(four)] && STARTS.iter().any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four) {
+            if TABLE[hash(four)]
+                && STARTS.iter().any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four)
+            {
                 return true;
             }
         }

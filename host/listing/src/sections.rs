@@ -76,8 +76,8 @@ pub enum Field {
 }
 
 use Field::{
-    Allocated, AllThreads, AnyThread, Created, Discarded, Freed, Frees, Gets, Increment, Increments, Initial, Suggested,
-    Total,
+    AllThreads, Allocated, AnyThread, Created, Discarded, Freed, Frees, Gets, Increment, Increments, Initial,
+    Suggested, Total,
 };
 
 /// A row of the table of sections.
@@ -104,7 +104,12 @@ pub static SECTIONS: [Row; 15] = [
     Row { kind: Kind::Stack, title: "STACK", fields: STACK, option: ("STACK", 0) },
     Row { kind: Kind::ThreadStack, title: "THREADSTACK", fields: STACK, option: ("THREADSTACK", 1) },
     Row { kind: Kind::XplinkStack, title: "XPLINK STACK", fields: STACK, option: ("STACK", 4) },
-    Row { kind: Kind::XplinkThreadStack, title: "XPLINK THREADSTACK", fields: STACK, option: ("THREADSTACK", 5) },
+    Row {
+        kind: Kind::XplinkThreadStack,
+        title: "XPLINK THREADSTACK",
+        fields: STACK,
+        option: ("THREADSTACK", 5),
+    },
     Row { kind: Kind::LibStack, title: "LIBSTACK", fields: STACK, option: ("LIBSTACK", 0) },
     Row { kind: Kind::ThreadHeap, title: "THREADHEAP", fields: THREAD_HEAP, option: ("THREADHEAP", 0) },
     Row { kind: Kind::Heap, title: "HEAP", fields: HEAP, option: ("HEAP", 0) },

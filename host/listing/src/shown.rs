@@ -13,7 +13,11 @@ pub fn shown(item: &Item) -> String {
         Item::Storage(report) => {
             let name = report.enclave.as_deref().unwrap_or("(no heading)");
             let date = report.date.as_deref().unwrap_or("(no date)");
-            let _ = writeln!(text, "storage report of {name}, {date}, lines {} to {}", report.lines.0, report.lines.1);
+            let _ = writeln!(
+                text,
+                "storage report of {name}, {date}, lines {} to {}",
+                report.lines.0, report.lines.1
+            );
             for section in &report.sections {
                 let figures: Vec<String> = section
                     .figures
@@ -23,7 +27,13 @@ pub fn shown(item: &Item) -> String {
                         format!("{field:?} {}{mark}", figure.value)
                     })
                     .collect();
-                let _ = writeln!(text, "  {} (line {}): {}", section.kind.title(), section.heading.line, figures.join(", "));
+                let _ = writeln!(
+                    text,
+                    "  {} (line {}): {}",
+                    section.kind.title(),
+                    section.heading.line,
+                    figures.join(", ")
+                );
             }
             for (from, to, figure) in &report.ranges {
                 let _ = writeln!(text, "  requests of {from} to {to}: {}", figure.value);
@@ -46,7 +56,8 @@ pub fn shown(item: &Item) -> String {
         }
         Item::Options(report) => {
             let name = report.enclave.as_deref().unwrap_or(if report.dump { "(dump)" } else { "(no name)" });
-            let _ = writeln!(text, "options report of {name}, lines {} to {}", report.lines.0, report.lines.1);
+            let _ =
+                writeln!(text, "options report of {name}, lines {} to {}", report.lines.0, report.lines.1);
             rows(&mut text, &report.rows);
             doubts(&mut text, &report.doubts)
         }
@@ -58,7 +69,8 @@ pub fn shown(item: &Item) -> String {
         Item::Step(step) => {
             let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
             let time = |hundredths: u64| format!("{}.{:02} s", hundredths / 100, hundredths % 100);
-            let elapsed = step.elapsed.map_or(String::new(), |elapsed| format!(", elapsed {}", time(elapsed)));
+            let elapsed =
+                step.elapsed.map_or(String::new(), |elapsed| format!(", elapsed {}", time(elapsed)));
             let excp = step.excp.map_or(String::new(), |excp| format!(", {excp} EXCP"));
             let cpu = step.cpu.map_or(String::new(), time);
             writeln!(text, "step {}, line {line}: CPU {cpu}{elapsed}{excp}", step.names.join(" "))
@@ -70,7 +82,9 @@ pub fn shown(item: &Item) -> String {
                 Some(value) => format!(" {name} {value}"),
                 None => String::new(),
             };
-            let all = value("REGION", region.region) + &value("MEMLIMIT", region.memlimit) + &value("used above", region.used_above);
+            let all = value("REGION", region.region)
+                + &value("MEMLIMIT", region.memlimit)
+                + &value("used above", region.used_above);
             writeln!(text, "region of {of}, line {}:{all}", region.evidence.line)
         }
         Item::Unread(unread) => writeln!(text, "line {}: {}", unread.evidence.line, unread.why),
@@ -87,7 +101,8 @@ fn rows(text: &mut String, rows: &[OptionRow]) {
             None => "",
         };
         let source = if row.source.is_empty() { String::new() } else { format!(" from {}", row.source) };
-        let _ = writeln!(text, "  line {}: {no}{}({}){over}{source}", row.evidence.line, row.name, row.values);
+        let _ =
+            writeln!(text, "  line {}: {no}{}({}){over}{source}", row.evidence.line, row.name, row.values);
     }
 }
 

@@ -99,11 +99,13 @@ impl Storage {
             }
         }
         if let Some(at) = find(line.text, THREADS.as_bytes()) {
-            let behind: Vec<&[u8]> = split(&line.text[at + THREADS.len()..]).filter(|word| *word != b":").collect();
+            let behind: Vec<&[u8]> =
+                split(&line.text[at + THREADS.len()..]).filter(|word| *word != b":").collect();
             if let ([one], true) = (&behind[..], line.whole)
                 && let Word::Number(value) = word(one)
             {
-                open.report.threads = Some(Figure { value, evidence: evidence(line.number, line.text), likely: false });
+                open.report.threads =
+                    Some(Figure { value, evidence: evidence(line.number, line.text), likely: false });
             }
             open.seen(line.number);
             self.close_section();
@@ -187,19 +189,28 @@ impl Storage {
     fn mixed(&mut self, line: u64) {
         let open = self.open.as_mut().filter(|open| open.after_unended).map(|open| &mut open.report);
         for report in self.held.iter_mut().chain(open) {
-            doubt(report, Doubtful::Interleaved, line, "lines of two reports stand in one another".to_owned());
+            doubt(
+                report,
+                Doubtful::Interleaved,
+                line,
+                "lines of two reports stand in one another".to_owned(),
+            );
         }
     }
 
     fn section(&mut self, line: Line<'_>, title: Title, out: &mut dyn FnMut(Item)) {
         self.close_section();
-        let own = |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
+        let own =
+            |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
         let known = match title {
-            Title::Known(Kind::AdditionalHeap) => self.open.as_ref().is_some_and(own).then_some(Kind::AdditionalHeap),
+            Title::Known(Kind::AdditionalHeap) => {
+                self.open.as_ref().is_some_and(own).then_some(Kind::AdditionalHeap)
+            }
             Title::Known(kind) => Some(kind),
             Title::Unknown(_) => None,
         };
-        let repeated = |open: &Open| known.is_some_and(|kind| open.report.section(kind).is_some() || back(open, kind));
+        let repeated =
+            |open: &Open| known.is_some_and(|kind| open.report.section(kind).is_some() || back(open, kind));
         if self.open.as_ref().is_some_and(repeated) {
             let after_unended = self.open.as_ref().is_some_and(|open| open.after_unended);
             if after_unended || !self.held.is_empty() {
@@ -216,7 +227,8 @@ impl Storage {
                 // A section behind an end, and a report before it without end: theirs are mixed.
                 self.mixed(line.number);
                 let report = StorageReport { lines: (line.number, line.number), ..StorageReport::default() };
-                self.open = Some(Open { report, after_unended: true, last_seen: line.number, ..Open::default() });
+                self.open =
+                    Some(Open { report, after_unended: true, last_seen: line.number, ..Open::default() });
                 self.mixed(line.number);
             }
         }
@@ -224,7 +236,9 @@ impl Storage {
         open.seen(line.number);
         let first = open.report.sections.is_empty() && open.highest.is_none();
         let odd_start = open.after_unended && first && !matches!(known, Some(Kind::Stack | Kind::Stack64));
-        open.highest = open.highest.max(known.filter(|kind| !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)));
+        open.highest = open
+            .highest
+            .max(known.filter(|kind| !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)));
         let words = match (title, known) {
             (Title::Unknown(words), _) => Some(words),
             (Title::Known(kind), None) => Some(kind.title().to_owned()),
@@ -234,7 +248,8 @@ impl Storage {
             let words = format!("{words}: layout not known, not read");
             doubt(&mut open.report, Doubtful::LayoutNotKnown, line.number, words);
         }
-        open.section = Some(OpenSection { kind: known, heading: evidence(line.number, line.text), marks: Vec::new() });
+        open.section =
+            Some(OpenSection { kind: known, heading: evidence(line.number, line.text), marks: Vec::new() });
         if odd_start {
             self.mixed(line.number);
         }
@@ -252,7 +267,11 @@ impl Storage {
         };
         let Some(kind) = section.kind else { return labels(text).next().is_some() };
         if kind == Kind::Pools {
-            let heap = open.report.section(Kind::Heap).and_then(|heap| heap.get(Field::Initial)).map(|figure| figure.value);
+            let heap = open
+                .report
+                .section(Kind::Heap)
+                .and_then(|heap| heap.get(Field::Initial))
+                .map(|figure| figure.value);
             let seen = line.whole && pools::line(&mut open.report, line.number, text, heap);
             if seen {
                 open.seen(line.number);
@@ -266,7 +285,11 @@ impl Storage {
         let (mut at, mut found) = (0, false);
         let offset = text.as_ptr() as usize - line.text.as_ptr() as usize;
         for (start, end, field) in labels(text) {
-            values(line, &text[at..start], offset + at, found, &mut section.marks);
+            // What a job log puts before a line is none of ours.
+            let ours = |one: &[u8]| matches!(word(one), Word::Number(_)) || matches!(one, [b'$' | b'\\', ..]);
+            if found || split(&text[..start]).all(ours) {
+                values(line, &text[at..start], offset + at, found, &mut section.marks);
+            }
             section.marks.push(Mark::Label(field, line.number, offset + start));
             (at, found) = (end, true);
         }
@@ -325,13 +348,14 @@ impl Storage {
             doubt(report, Doubtful::Cut, line, words.to_owned());
         }
         let missing = report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
-        if let (Some(Some(width)), true) = (open.width, missing && open.widths >= 3)
+        if let (Some(Some(width)), true) = (open.width, missing && open.widths >= 1)
             && width < WIDTH
         {
             let line = report.lines.0;
-            let words = "all values end in one column, and some are missing: lines were cut at the right, so that \
+            let words =
+                "all values end in one column, and some are missing: lines were cut at the right, so that \
                          digits may be missing"
-                .to_owned();
+                    .to_owned();
             doubt(report, Doubtful::CutAtTheRight, line, words);
         }
         self.held.push(open.report);
@@ -347,7 +371,8 @@ impl Open {
 
 /// Whether a section stands before one that was there already.
 fn back(open: &Open, kind: Kind) -> bool {
-    !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack) && open.highest.is_some_and(|highest| kind < highest)
+    !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)
+        && open.highest.is_some_and(|highest| kind < highest)
 }
 
 fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
@@ -378,7 +403,8 @@ fn heading(text: &[u8]) -> Option<(&[u8], Title, &[u8])> {
     let front = &text[..words.as_ptr() as usize - text.as_ptr() as usize];
     let matches = |title: &str| {
         let plain = words.eq_ignore_ascii_case(title.as_bytes());
-        plain || matches!(words, [b'0' | b'1' | b'-' | b'+' | b' ', rest @ ..] if rest.trim_ascii_start().eq_ignore_ascii_case(title.as_bytes()))
+        plain
+            || matches!(words, [b'0' | b'1' | b'-' | b'+' | b' ', rest @ ..] if rest.trim_ascii_start().eq_ignore_ascii_case(title.as_bytes()))
     };
     let ends = |title: &str| {
         let Some(cut) = words.len().checked_sub(title.len() + 1) else { return false };
@@ -391,11 +417,14 @@ fn heading(text: &[u8]) -> Option<(&[u8], Title, &[u8])> {
         return Some((front, Title::Known(Kind::Pools), behind));
     }
     let exact = SECTIONS.iter().find(|row| matches(row.title));
-    let row = exact.or_else(|| SECTIONS.iter().filter(|row| ends(row.title)).max_by_key(|row| row.title.len()));
+    let row =
+        exact.or_else(|| SECTIONS.iter().filter(|row| ends(row.title)).max_by_key(|row| row.title.len()));
     if let Some(row) = row {
         return Some((front, Title::Known(row.kind), behind));
     }
-    let is_like = ["HEAP", "STACK", "HEAP24"].iter().any(|end| split(words).last().is_some_and(|word| word.eq_ignore_ascii_case(end.as_bytes())));
+    let is_like = ["HEAP", "STACK", "HEAP24"]
+        .iter()
+        .any(|end| split(words).last().is_some_and(|word| word.eq_ignore_ascii_case(end.as_bytes())));
     is_like.then(|| (front, Title::Unknown(format!("section {}", tidy(words))), behind))
 }
 
@@ -422,7 +451,8 @@ fn labels(text: &[u8]) -> impl Iterator<Item = (usize, usize, Field)> {
             }
             for (label, field) in LABELS {
                 let Some(there) = text.get(start..start + label.len()) else { continue };
-                let differ = there.iter().zip(label.bytes()).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
+                let differ =
+                    there.iter().zip(label.bytes()).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
                 if differ > label.len() / 16 {
                     continue;
                 }
@@ -455,7 +485,8 @@ fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, marks: &mut 
 
 /// Each label with the one number on its own line.
 fn by_line(open: &mut Open, section: &mut Section, marks: &[Mark]) {
-    let order = |field: Field| section.kind.row().and_then(|row| row.fields.iter().position(|known| *known == field));
+    let order =
+        |field: Field| section.kind.row().and_then(|row| row.fields.iter().position(|known| *known == field));
     let mut seen: Vec<Field> = Vec::new();
     let mut at = 0;
     while let Some(mark) = marks.get(at) {
@@ -468,7 +499,12 @@ fn by_line(open: &mut Open, section: &mut Section, marks: &[Mark]) {
         });
         let beside: Vec<&Mark> = rest.collect();
         if seen.contains(field) || seen.last().is_some_and(|last| order(*last) > order(*field)) {
-            doubt(&mut open.report, Doubtful::Interleaved, *line, format!("{} stands out of its order", field.label()));
+            doubt(
+                &mut open.report,
+                Doubtful::Interleaved,
+                *line,
+                format!("{} stands out of its order", field.label()),
+            );
         }
         seen.push(*field);
         match beside[..] {
@@ -483,11 +519,23 @@ fn by_line(open: &mut Open, section: &mut Section, marks: &[Mark]) {
                 let figure = Figure { value: *value, evidence: evidence.clone(), likely: false };
                 section.figures.push((*field, figure));
             }
-            [] => doubt(&mut open.report, Doubtful::NoValue, *line, format!("{} has no value", field.label())),
-            [Mark::Other(_)] if section.kind.row().is_some() => {
-                doubt(&mut open.report, Doubtful::CutLine, *line, format!("{}: what stands there is no number, or is cut", field.label()));
+            [] => {
+                doubt(&mut open.report, Doubtful::NoValue, *line, format!("{} has no value", field.label()))
             }
-            _ => doubt(&mut open.report, Doubtful::NotANumber, *line, format!("{}: what stands there is no number", field.label())),
+            [Mark::Other(_)] if section.kind.row().is_some() => {
+                doubt(
+                    &mut open.report,
+                    Doubtful::CutLine,
+                    *line,
+                    format!("{}: what stands there is no number, or is cut", field.label()),
+                );
+            }
+            _ => doubt(
+                &mut open.report,
+                Doubtful::NotANumber,
+                *line,
+                format!("{}: what stands there is no number", field.label()),
+            ),
         }
     }
 }
@@ -525,24 +573,35 @@ fn apart(open: &mut Open, section: &mut Section, marks: &[Mark]) {
     };
     let Some(placed) = place(&gaps, labels.len(), unfinished, &possible) else {
         if !values.is_empty() {
-            let words = "numbers stand apart from their labels, and it is not plain which belongs to which: not read";
+            let words =
+                "numbers stand apart from their labels, and it is not plain which belongs to which: not read";
             doubt(&mut open.report, Doubtful::NoLabel, heading, words.to_owned());
         }
         return;
     };
     for ((_, word, evidence), (label, certain)) in values.iter().zip(placed) {
         let Some((field, line)) = labels.get(label) else {
-            doubt(&mut open.report, Doubtful::NoLabel, evidence.line, "a number whose label is missing".to_owned());
+            doubt(
+                &mut open.report,
+                Doubtful::NoLabel,
+                evidence.line,
+                "a number whose label is missing".to_owned(),
+            );
             continue;
         };
         match word {
             Word::Number(value) => {
                 if !certain {
-                    let words = format!("{}: {value} stands apart and may belong to another label", field.label());
+                    let words =
+                        format!("{}: {value} stands apart and may belong to another label", field.label());
                     doubt(&mut open.report, Doubtful::Apart, evidence.line, words);
                 }
                 let text = format!("{}: {}", labels_text(*field, *line), evidence.text);
-                let figure = Figure { value: *value, evidence: Evidence { line: evidence.line, text }, likely: !certain };
+                let figure = Figure {
+                    value: *value,
+                    evidence: Evidence { line: evidence.line, text },
+                    likely: !certain,
+                };
                 section.figures.push((*field, figure));
             }
             _ => doubt(
@@ -555,7 +614,12 @@ fn apart(open: &mut Open, section: &mut Section, marks: &[Mark]) {
     }
     for (field, line) in &labels {
         if section.any(*field).is_none() {
-            doubt(&mut open.report, Doubtful::NoValue, *line, format!("{} has no value that is certain", field.label()));
+            doubt(
+                &mut open.report,
+                Doubtful::NoValue,
+                *line,
+                format!("{} has no value that is certain", field.label()),
+            );
         }
     }
 }
@@ -567,24 +631,34 @@ fn labels_text(field: Field, line: u64) -> String {
 /// Fields of which not all can be true.
 fn contradictions(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Vec<(Vec<Field>, String)> {
     let mut found = Vec::new();
-    for (_, field) in &LABELS {
+    for field in kind.row().map_or(&[][..], |row| row.fields) {
         if let Some(value) = figure(*field)
             && value > if field.is_bytes() { kind.most_bytes() } else { 1 << 50 }
         {
             found.push((vec![*field], format!("{} cannot be {value}", field.label())));
         }
     }
-    for (less, more) in [(Field::Freed, Field::Allocated), (Field::Frees, Field::Gets), (Field::AnyThread, Field::AllThreads), (Field::Discarded, Field::Created)] {
+    for (less, more) in [
+        (Field::Freed, Field::Allocated),
+        (Field::Frees, Field::Gets),
+        (Field::AnyThread, Field::AllThreads),
+        (Field::Discarded, Field::Created),
+    ] {
         if let (Some(a), Some(b)) = (figure(less), figure(more))
             && a > b
         {
-            found.push((vec![less, more], format!("{} is {a}, {} is {b}: both cannot be", less.label(), more.label())));
+            found.push((
+                vec![less, more],
+                format!("{} is {a}, {} is {b}: both cannot be", less.label(), more.label()),
+            ));
         }
     }
-    if let (Some(increment), Some(allocated), Some(freed)) = (figure(Field::Increment), figure(Field::Allocated), figure(Field::Freed))
+    if let (Some(increment), Some(allocated), Some(freed)) =
+        (figure(Field::Increment), figure(Field::Allocated), figure(Field::Freed))
         && allocated.saturating_sub(freed).saturating_sub(1).saturating_mul(increment) > kind.most_bytes()
     {
-        let words = format!("{allocated} segments less {freed} of {increment} bytes and more are more than there is");
+        let words =
+            format!("{allocated} segments less {freed} of {increment} bytes and more are more than there is");
         found.push((vec![Field::Increment, Field::Allocated, Field::Freed], words));
     }
     found
@@ -594,7 +668,10 @@ fn check(report: &mut StorageReport, section: &mut Section) {
     let title = section.kind.title();
     let figure = |field: Field| section.any(field).map(|figure| figure.value);
     for (fields, words) in contradictions(section.kind, &figure) {
-        let line = fields.first().and_then(|field| section.any(*field)).map_or(section.heading.line, |figure| figure.evidence.line);
+        let line = fields
+            .first()
+            .and_then(|field| section.any(*field))
+            .map_or(section.heading.line, |figure| figure.evidence.line);
         let kind = if fields.len() == 1 { Doubtful::Absurd } else { Doubtful::Contradiction };
         doubt(report, kind, line, format!("{title}: {words}; not used"));
         section.figures.retain(|(field, _)| !fields.contains(field));

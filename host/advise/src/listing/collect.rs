@@ -77,7 +77,9 @@ impl Collected {
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
-            Item::Unread(Unread { evidence, why }) => self.say(file, evidence.line, format!("{why}: {}", evidence.text)),
+            Item::Unread(Unread { evidence, why }) => {
+                self.say(file, evidence.line, format!("{why}: {}", evidence.text))
+            }
         }
     }
 
@@ -125,7 +127,8 @@ impl Collected {
             return Some((*file, row));
         }
         let (file, _, row) = all().find(|(_, enclave, _)| enclave.is_none())?;
-        let same = all().filter(|(_, enclave, _)| enclave.is_none()).all(|(_, _, other)| other.values == row.values);
+        let same =
+            all().filter(|(_, enclave, _)| enclave.is_none()).all(|(_, _, other)| other.values == row.values);
         same.then_some((*file, row))
     }
 
@@ -133,8 +136,14 @@ impl Collected {
     #[must_use]
     pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
         let with = |region: &&(usize, Region)| region.1.region.is_some();
-        let named = self.regions.iter().filter(with).find(|(_, region)| region.program.as_deref() == Some(program));
-        let any = || self.regions.iter().filter(with).min_by_key(|(_, region)| super::sizes::above_the_line(region).unwrap_or(u64::MAX));
+        let named =
+            self.regions.iter().filter(with).find(|(_, region)| region.program.as_deref() == Some(program));
+        let any = || {
+            self.regions
+                .iter()
+                .filter(with)
+                .min_by_key(|(_, region)| super::sizes::above_the_line(region).unwrap_or(u64::MAX))
+        };
         named.or_else(any).map(|(file, region)| (*file, region))
     }
 }

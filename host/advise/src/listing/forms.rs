@@ -30,7 +30,8 @@ impl Form {
     pub fn text(self, settings: &[Setting]) -> Option<String> {
         let honoured = |setting: &&Setting| {
             let entry = OPTIONS.iter().find(|entry| entry.name == setting.option);
-            self != Self::Underbar || entry.is_some_and(|entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_)))
+            self != Self::Underbar
+                || entry.is_some_and(|entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_)))
         };
         let words: Vec<String> = settings.iter().filter(honoured).map(ToString::to_string).collect();
         if words.is_empty() {
@@ -43,7 +44,10 @@ impl Form {
             Self::Parm => {
                 let text = words.join(",");
                 if text.len() + 1 > PARM_ROOM {
-                    format!("* longer than the {PARM_ROOM} characters that PARM holds; use //CEEOPTS DD *\n{}", folded(&words))
+                    format!(
+                        "* longer than the {PARM_ROOM} characters that PARM holds; use //CEEOPTS DD *\n{}",
+                        folded(&words)
+                    )
                 } else {
                     format!("PARM='{text}/'\n* COBOL with CBLOPTS(ON): PARM='/{text}'\n")
                 }

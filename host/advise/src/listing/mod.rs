@@ -100,7 +100,9 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
 #[must_use]
 pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
-    for setting in advice.iter().filter(|advice| advice.program == program).filter_map(|advice| advice.option.as_ref()) {
+    for setting in
+        advice.iter().filter(|advice| advice.program == program).filter_map(|advice| advice.option.as_ref())
+    {
         match settings.iter_mut().find(|known| known.option == setting.option) {
             Some(known) => known.merge(setting),
             None => settings.push(setting.clone()),

@@ -4,9 +4,9 @@
 
 use underbar_listing::{Field, Figure, Kind as Part};
 
+use super::Line;
 use super::collect::{Collected, Program, Run};
 use super::sizes::{LINE, above_the_line, percentile, rounded, written};
-use super::Line;
 use crate::suggestion::{Kind, Setting};
 
 /// One rule.
@@ -164,13 +164,29 @@ impl LeCase<'_> {
             Some((file, region)) => {
                 let line = self.line(file, &region.evidence);
                 match above_the_line(region) {
-                    Some(limit) => (Some(limit), Some(line), format!("The region leaves {} above the line, unless IEFUSI sets another limit. ", written(limit))),
-                    None => (None, Some(line), "REGION asks for all there is; IEFUSI may set a limit. ".to_owned()),
+                    Some(limit) => (
+                        Some(limit),
+                        Some(line),
+                        format!(
+                            "The region leaves {} above the line, unless IEFUSI sets another limit. ",
+                            written(limit)
+                        ),
+                    ),
+                    None => (
+                        None,
+                        Some(line),
+                        "REGION asks for all there is; IEFUSI may set a limit. ".to_owned(),
+                    ),
                 }
             }
-            None if bytes > LINE => {
-                (None, None, format!("region unknown: whether {} fit into it cannot be seen here; check REGION first. ", written(bytes)))
-            }
+            None if bytes > LINE => (
+                None,
+                None,
+                format!(
+                    "region unknown: whether {} fit into it cannot be seen here; check REGION first. ",
+                    written(bytes)
+                ),
+            ),
             None => (None, None, String::new()),
         }
     }
@@ -230,7 +246,8 @@ fn one_heap(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
         return None;
     }
     let set = now(part, initial.value, increment.map(|increment| increment.1.value));
-    let mut evidence = vec![case.line(total_file, &total.evidence), case.line(initial_file, &initial.evidence)];
+    let mut evidence =
+        vec![case.line(total_file, &total.evidence), case.line(initial_file, &initial.evidence)];
     evidence.extend(segments.map(|(file, figure)| case.line(file, &figure.evidence)));
     let title = part.title();
     let room = total.value.saturating_add(total.value / 8);
@@ -238,23 +255,46 @@ fn one_heap(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
     // Where the number is missing, no fewer can have been needed than these.
     let least = step.map(|step| total.value.saturating_sub(initial.value).div_ceil(step) + 1);
     let known = segments.map(|segments| segments.1.value).or(least);
-    let of = |count: usize| if count == 1 { "in one run".to_owned() } else { format!("at most in {count} runs") };
+    let of =
+        |count: usize| if count == 1 { "in one run".to_owned() } else { format!("at most in {count} runs") };
     let used = format!("{} bytes used {}", total.value, of(case.figures(part, Field::Total).len()));
     if initial.value >= total.value {
         let enough = rounded(room, unit);
-        if total.value.saturating_mul(100) >= initial.value.saturating_mul(62) || initial.value.saturating_sub(enough) < 64 << 10 {
-            return Some(found(Kind::NoChange, set, evidence, format!("{title}: the initial size holds what is used, and is not far too large: {used}.")));
+        if total.value.saturating_mul(100) >= initial.value.saturating_mul(62)
+            || initial.value.saturating_sub(enough) < 64 << 10
+        {
+            return Some(found(
+                Kind::NoChange,
+                set,
+                evidence,
+                format!("{title}: the initial size holds what is used, and is not far too large: {used}."),
+            ));
         }
-        let mut lower = found(Kind::Lower, set, evidence, format!("{title}: {used}, of an initial size of {}.", initial.value));
+        let mut lower = found(
+            Kind::Lower,
+            set,
+            evidence,
+            format!("{title}: {used}, of an initial size of {}.", initial.value),
+        );
         lower.option = setting(part, Some(enough), None);
         lower.effect = format!("{} less for each enclave.", written(initial.value - enough));
         return Some(lower);
     }
     let Some(count) = known else {
-        return Some(found(Kind::NoAdvice, set, evidence, format!("{title}: neither the number of segments nor the increment can be read.")));
+        return Some(found(
+            Kind::NoAdvice,
+            set,
+            evidence,
+            format!("{title}: neither the number of segments nor the increment can be read."),
+        ));
     };
     if count <= FEW {
-        return Some(found(Kind::NoChange, set, evidence, format!("{title}: {count} segments are few: {used}.")));
+        return Some(found(
+            Kind::NoChange,
+            set,
+            evidence,
+            format!("{title}: {count} segments are few: {used}."),
+        ));
     }
     let whole = if room > 128 << 20 { rounded(total.value.div_ceil(8), unit) } else { rounded(room, unit) };
     let quarter = if room > 128 << 20 { whole } else { rounded(whole / 4, unit) };
@@ -264,15 +304,19 @@ fn one_heap(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
     let rare = all.len() >= 10 && total.value / 2 >= usual;
     let below = matches!(part, Part::Heap24 | Part::BelowHeap);
     let is64 = part == Part::User64;
-    let (limit, line, words) = if is64 { (None, None, memlimit(case)) } else { case.region(whole.max(larger)) };
+    let (limit, line, words) =
+        if is64 { (None, None, memlimit(case)) } else { case.region(whole.max(larger)) };
     evidence.extend(line);
     let small_region = limit.is_some_and(|limit| limit / 2 < whole);
     if small_region && limit.is_some_and(|limit| limit / 8 < larger) {
-        let reason = format!("{title}: {count} segments, {used}; but the region leaves no room for larger ones.");
+        let reason =
+            format!("{title}: {count} segments, {used}; but the region leaves no room for larger ones.");
         return Some(found(Kind::NoAdvice, set, evidence, reason));
     }
     if below && whole > 1 << 20 {
-        let reason = format!("{title}: {count} segments, {used}; below the line there is too little room to take more at once.");
+        let reason = format!(
+            "{title}: {count} segments, {used}; below the line there is too little room to take more at once."
+        );
         return Some(found(Kind::NoAdvice, set, evidence, reason));
     }
     let first = if small_region {
@@ -285,14 +329,31 @@ fn one_heap(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
     let first = first.filter(|first| *first > initial.value);
     let next = Some(larger).filter(|larger| Some(*larger) != increment.map(|increment| increment.1.value));
     if first.is_none() && next.is_none() {
-        return Some(found(Kind::NoChange, set, evidence, format!("{title}: {count} segments, {used}; sizes are as large as they should be.")));
+        return Some(found(
+            Kind::NoChange,
+            set,
+            evidence,
+            format!("{title}: {count} segments, {used}; sizes are as large as they should be."),
+        ));
     }
     let will = total.value.saturating_sub(first.unwrap_or(initial.value)).div_ceil(larger.max(1)) + 1;
     let exact = if segments.is_some() { "" } else { " or more" };
-    let rarely = if rare { format!("; nine runs in ten need no more than {usual}, so the increment takes the rest") } else { String::new() };
-    let mut raise = found(Kind::Raise, set, evidence, format!("{title}: {count} segments{exact}, a request to the system each: {used}{rarely}."));
+    let rarely = if rare {
+        format!("; nine runs in ten need no more than {usual}, so the increment takes the rest")
+    } else {
+        String::new()
+    };
+    let mut raise = found(
+        Kind::Raise,
+        set,
+        evidence,
+        format!("{title}: {count} segments{exact}, a request to the system each: {used}{rarely}."),
+    );
     raise.option = setting(part, first, next);
-    raise.effect = format!("about {will} segments instead of {count}.");
+    raise.effect = match will {
+        1 => format!("one segment instead of {count}."),
+        _ => format!("about {will} segments instead of {count}."),
+    };
     raise.risk = format!("{words}{}", LE_RULES[1].risk);
     Some(raise)
 }
@@ -328,7 +389,12 @@ fn keep_free(case: &LeCase<'_>) -> Vec<Found> {
             Kind::Raise,
             format!("{option} FREE (segments were freed)"),
             evidence,
-            format!("{}: {} segments allocated and {} freed: they come and go.", part.title(), allocated.value, freed.value),
+            format!(
+                "{}: {} segments allocated and {} freed: they come and go.",
+                part.title(),
+                allocated.value,
+                freed.value
+            ),
         );
         let mut words = vec![None; at];
         words.push(Some("KEEP".to_owned()));
@@ -342,9 +408,16 @@ fn keep_free(case: &LeCase<'_>) -> Vec<Found> {
 fn stack(case: &LeCase<'_>) -> Vec<Found> {
     let on = |option: &str| {
         let row = case.collected.option_of(&case.program.name, option);
-        row.is_some_and(|(_, row)| row.sub_options().first().is_some_and(|word| word.eq_ignore_ascii_case("ON")))
+        row.is_some_and(|(_, row)| {
+            row.sub_options().first().is_some_and(|word| word.eq_ignore_ascii_case("ON"))
+        })
     };
-    let parts = [(Part::Stack, 4096), (Part::ThreadStack, 4096), (Part::Stack64, 1 << 20), (Part::ThreadStack64, 1 << 20)];
+    let parts = [
+        (Part::Stack, 4096),
+        (Part::ThreadStack, 4096),
+        (Part::Stack64, 1 << 20),
+        (Part::ThreadStack64, 1 << 20),
+    ];
     let one = |(part, unit): (Part, u64)| {
         let governed = match part {
             Part::ThreadStack => on("THREADSTACK"),
@@ -358,9 +431,13 @@ fn stack(case: &LeCase<'_>) -> Vec<Found> {
         }
         let set = now(part, initial.value, None);
         let evidence = vec![case.line(file, &largest.evidence), case.line(initial_file, &initial.evidence)];
-        let enough = rounded(largest.value.saturating_add(if unit == 4096 { largest.value / 8 } else { 0 }), unit);
+        let enough =
+            rounded(largest.value.saturating_add(if unit == 4096 { largest.value / 8 } else { 0 }), unit);
         let title = part.title();
-        let used = format!("{title}: the thread that used most used {} bytes of an initial size of {}", largest.value, initial.value);
+        let used = format!(
+            "{title}: the thread that used most used {} bytes of an initial size of {}",
+            largest.value, initial.value
+        );
         if largest.value > initial.value {
             let mut raise = found(Kind::Raise, set, evidence, format!("{used}."));
             let (limit, line, words) = case.region(enough);
@@ -372,18 +449,33 @@ fn stack(case: &LeCase<'_>) -> Vec<Found> {
             raise.evidence.extend(line);
             raise.option = setting(part, Some(enough), None);
             raise.effect = "the stack fits into its first segment.".to_owned();
-            let threads = case.program.runs.iter().filter_map(|run| run.report.threads.as_ref()).map(|threads| threads.value).max();
+            let threads = case
+                .program
+                .runs
+                .iter()
+                .filter_map(|run| run.report.threads.as_ref())
+                .map(|threads| threads.value)
+                .max();
             let many = match threads {
-                Some(threads) if threads > 1 => format!("{threads} threads at one time times {} are {}. ", written(enough), written(threads.saturating_mul(enough))),
+                Some(threads) if threads > 1 => format!(
+                    "{threads} threads at one time times {} are {}. ",
+                    written(enough),
+                    written(threads.saturating_mul(enough))
+                ),
                 _ => String::new(),
             };
             raise.risk = format!("{words}{many}{}", LE_RULES[3].risk);
             return Some(raise);
         }
-        if largest.value.saturating_mul(100) < initial.value.saturating_mul(62) && initial.value.saturating_sub(enough) >= 64 << 10 {
+        if largest.value.saturating_mul(100) < initial.value.saturating_mul(62)
+            && initial.value.saturating_sub(enough) >= 64 << 10
+        {
             let mut lower = found(Kind::Lower, set, evidence, format!("{used}."));
             lower.option = setting(part, Some(enough), None);
-            lower.effect = format!("{} less for each enclave, and under THREADSTACK(OFF) for each thread.", written(initial.value - enough));
+            lower.effect = format!(
+                "{} less for each enclave, and under THREADSTACK(OFF) for each thread.",
+                written(initial.value - enough)
+            );
             return Some(lower);
         }
         Some(found(Kind::NoChange, set, evidence, format!("{used}.")))
@@ -392,40 +484,65 @@ fn stack(case: &LeCase<'_>) -> Vec<Found> {
 }
 
 fn storage_fill(case: &LeCase<'_>) -> Vec<Found> {
-    let Some((file, row)) = case.collected.option_of(&case.program.name, "STORAGE") else { return Vec::new() };
+    let Some((file, row)) = case.collected.option_of(&case.program.name, "STORAGE") else {
+        return Vec::new();
+    };
     let values = row.sub_options();
     let Some(third) = values.get(2).filter(|word| !word.is_empty()) else { return Vec::new() };
     if ["NONE", "CLEAR"].iter().any(|word| word.eq_ignore_ascii_case(third)) {
         return Vec::new();
     }
     let evidence = vec![case.line(file, &row.evidence)];
-    let mut dear = found(Kind::Change, format!("STORAGE({})", row.values), evidence, format!("Every stack frame is filled with {third} as it is made."));
+    let mut dear = found(
+        Kind::Change,
+        format!("STORAGE({})", row.values),
+        evidence,
+        format!("Every stack frame is filled with {third} as it is made."),
+    );
     dear.option = Some(Setting::new("STORAGE", [None, None, Some("NONE".to_owned())]));
-    dear.effect = "calls cost no more than they do by themselves: 2.15 s against 0.56 s of CPU in the talk's program.".to_owned();
+    dear.effect =
+        "calls cost no more than they do by themselves: 2.15 s against 0.56 s of CPU in the talk's program."
+            .to_owned();
     vec![dear]
 }
 
 fn heap_pools(case: &LeCase<'_>) -> Vec<Found> {
     let Some(run) = case.sound().filter(|run| !run.report.pools.is_empty()).last() else { return Vec::new() };
-    let Some(initial) = run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Initial)) else { return Vec::new() };
+    let Some(initial) = run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Initial)) else {
+        return Vec::new();
+    };
     let mut all = Vec::new();
     // Percentages are of the initial size that will be in force.
-    let raised = one_heap(case, Part::Heap, 4096).and_then(|found| found.option).and_then(|option| option.sub_options.first().cloned()?);
+    let raised = one_heap(case, Part::Heap, 4096)
+        .and_then(|found| found.option)
+        .and_then(|option| option.sub_options.first().cloned()?);
     let size = raised.as_deref().and_then(underbar_size).unwrap_or(initial.value).max(1);
     let many: Vec<_> = run.report.pools.iter().filter(|pool| pool.extents > 2).collect();
     let evidence: Vec<Line> = many.iter().map(|pool| case.line(run.file, &pool.evidence)).collect();
     if many.is_empty() {
         let lines = run.report.pools.iter().take(1).map(|pool| case.line(run.file, &pool.evidence)).collect();
-        all.push(found(Kind::NoChange, "HEAPPOOLS".to_owned(), lines, "No pool needed more than 2 extents.".to_owned()));
+        all.push(found(
+            Kind::NoChange,
+            "HEAPPOOLS".to_owned(),
+            lines,
+            "No pool needed more than 2 extents.".to_owned(),
+        ));
     } else {
         let mut words = vec![None];
         for pool in &run.report.pools {
-            let percent = pool.used_peak.saturating_mul(pool.element).saturating_mul(100).div_ceil(size).clamp(1, 90);
-            let percent = if pool.extents > 2 || raised.is_some() { percent } else { pool.percent.unwrap_or(percent) };
+            let percent =
+                pool.used_peak.saturating_mul(pool.element).saturating_mul(100).div_ceil(size).clamp(1, 90);
+            let percent =
+                if pool.extents > 2 || raised.is_some() { percent } else { pool.percent.unwrap_or(percent) };
             words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
         }
         let pools = many.len();
-        let mut raise = found(Kind::Raise, "HEAPPOOLS".to_owned(), evidence, format!("{pools} pools needed more than 2 extents."));
+        let mut raise = found(
+            Kind::Raise,
+            "HEAPPOOLS".to_owned(),
+            evidence,
+            format!("{pools} pools needed more than 2 extents."),
+        );
         raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
         raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(size));
         all.push(raise);
@@ -435,12 +552,23 @@ fn heap_pools(case: &LeCase<'_>) -> Vec<Found> {
         && large.value.saturating_mul(10) > gets.value.max(1)
     {
         let lines = vec![case.line(run.file, &large.evidence), case.line(run.file, &gets.evidence)];
-        let reason = format!("{} requests were larger than the largest cell: a pool of a larger size would serve them.", large.value);
+        let reason = format!(
+            "{} requests were larger than the largest cell: a pool of a larger size would serve them.",
+            large.value
+        );
         all.push(found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), lines, reason));
     }
-    for pool in run.report.pools.iter().filter(|pool| pool.in_use > 0 && pool.in_use.saturating_mul(2) >= pool.used_peak) {
+    for pool in run
+        .report
+        .pools
+        .iter()
+        .filter(|pool| pool.in_use > 0 && pool.in_use.saturating_mul(2) >= pool.used_peak)
+    {
         let lines = vec![case.line(run.file, &pool.evidence)];
-        let reason = format!("{} of at most {} cells of {} bytes were in use at the end: a hint of a leak.", pool.in_use, pool.used_peak, pool.cell);
+        let reason = format!(
+            "{} of at most {} cells of {} bytes were in use at the end: a hint of a leak.",
+            pool.in_use, pool.used_peak, pool.cell
+        );
         all.push(found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), lines, reason));
     }
     all
@@ -458,14 +586,24 @@ fn underbar_size(text: &str) -> Option<u64> {
 fn link_call(case: &LeCase<'_>) -> Vec<Found> {
     let runs: Vec<&Run> = case.sound().filter(|run| run.report.enclave.is_some()).collect();
     let small = |run: &&Run| {
-        run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Total)).is_some_and(|total| total.value <= 64 << 10)
+        run.report
+            .section(Part::Heap)
+            .and_then(|heap| heap.get(Field::Total))
+            .is_some_and(|total| total.value <= 64 << 10)
     };
     let one_file = runs.windows(2).all(|two| two[0].file == two[1].file);
     if runs.len() < 8 || !one_file || !runs.iter().all(small) {
         return Vec::new();
     }
-    let evidence = runs.iter().take(2).filter_map(|run| Some(case.line(run.file, &run.report.sections.first()?.heading))).collect();
-    let reason = format!("{} enclaves that use little: where programs LINK to each other, dynamic CALL spares an enclave each.", runs.len());
+    let evidence = runs
+        .iter()
+        .take(2)
+        .filter_map(|run| Some(case.line(run.file, &run.report.sections.first()?.heading)))
+        .collect();
+    let reason = format!(
+        "{} enclaves that use little: where programs LINK to each other, dynamic CALL spares an enclave each.",
+        runs.len()
+    );
     vec![found(Kind::NoAdvice, "LINK or CALL cannot be seen in a listing".to_owned(), evidence, reason)]
 }
 
@@ -505,16 +643,23 @@ mod tests {
 
     #[test]
     fn many_segments_are_made_few_as_in_the_talk() {
-        let all = check(&heap("main", 32768, 32768, 819_229_056, [50_002, 50_000, 27_949, 0]), Some("HEAP(104M,104M)"));
+        let all = check(
+            &heap("main", 32768, 32768, 819_229_056, [50_002, 50_000, 27_949, 0]),
+            Some("HEAP(104M,104M)"),
+        );
         assert!(all[0].risk.starts_with("region unknown"), "{}", all[0].risk);
         assert!(all[0].reason.contains("27949 segments"));
-        assert_eq!((all[0].evidence[0].line, all[0].effect.as_str()), (7, "about 8 segments instead of 27949."));
+        assert_eq!(
+            (all[0].evidence[0].line, all[0].effect.as_str()),
+            (7, "about 8 segments instead of 27949.")
+        );
         check(&heap("main", 100 << 20, 100 << 20, 818_334_944, [50_002, 50_000, 8, 0]), None);
     }
 
     #[test]
     fn small_heaps_hold_everything_at_once_and_need_no_region() {
-        let all = check(&heap("main", 32768, 32768, 1_264_640, [5_210, 5_198, 41, 0]), Some("HEAP(1408K,352K)"));
+        let all =
+            check(&heap("main", 32768, 32768, 1_264_640, [5_210, 5_198, 41, 0]), Some("HEAP(1408K,352K)"));
         assert!(!all[0].risk.contains("region unknown"));
     }
 
@@ -535,7 +680,10 @@ mod tests {
 
     #[test]
     fn segments_that_come_and_go_are_kept() {
-        check(&heap("main", 32768, 32768, 819_982_896, [70_002, 69_999, 39_122, 39_120]), Some("HEAP(104M,104M,,KEEP)"));
+        check(
+            &heap("main", 32768, 32768, 819_982_896, [70_002, 69_999, 39_122, 39_120]),
+            Some("HEAP(104M,104M,,KEEP)"),
+        );
         check(&heap("main", 32768, 32768, 30_000, [70, 70, 30, 2]), None);
     }
 

@@ -16,8 +16,8 @@ use underbar_advise::listing::{Collected, Form, advise_listing, settings};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
+use crate::listings::{self, Found};
 use crate::printing::Printing;
-use crate::{listings, saved};
 
 /// The flags of `advise`.
 #[derive(Args)]
@@ -88,17 +88,10 @@ impl Advise {
         let (mut text, mut failed) = (String::new(), None);
         let mut collected = Collected::default();
         for file in &self.files {
-            match listings::read(file, &mut collected) {
-                Ok(true) => continue,
-                Ok(false) => {}
-                Err(error) => {
-                    failed = Some(self.printing.fail(error));
-                    continue;
-                }
-            }
-            let report = match saved::read(file) {
-                Ok(report) => report,
-                Err(error) => {
+            let report = match listings::read(file, &mut collected) {
+                Ok(Found::Listings) => continue,
+                Ok(Found::Other(Ok(report))) => report,
+                Ok(Found::Other(Err(error))) | Err(error) => {
                     failed = Some(self.printing.fail(error));
                     continue;
                 }
@@ -135,8 +128,10 @@ impl Advise {
             })
             .collect();
         if self.printing.json {
-            let options: Vec<_> =
-                options.iter().map(|(name, text)| serde_json::json!({"program": name, "options": text})).collect();
+            let options: Vec<_> = options
+                .iter()
+                .map(|(name, text)| serde_json::json!({"program": name, "options": text}))
+                .collect();
             let unread: Vec<_> = collected
                 .unread
                 .iter()
@@ -178,7 +173,8 @@ impl Advise {
             text.push_str("Not certain, or not read:\n");
         }
         for (file, line, why) in &collected.unread {
-            let _ = writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
+            let _ =
+                writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
         }
         if collected.beyond > 0 {
             let _ = writeln!(text, "Left out, since there are so many: {} more.", collected.beyond);
