@@ -377,9 +377,9 @@ fn back(open: &Open, kind: Kind) -> bool {
 
 fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
     let doubt = Doubt { kind, line, words };
-    if report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt) {
-        report.doubts.push(doubt);
-    } else if kind.spoils_the_report() && report.is_sound() {
+    let room = report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt);
+    // What spoils a report is said once, even where there is no more room.
+    if room || (kind.spoils_the_report() && report.is_sound()) {
         report.doubts.push(doubt);
     }
 }
