@@ -65,7 +65,7 @@ pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
         Some((title, Some(kind), place)) if is_whole(front, &words[..place], title, cut) => {
             Some((front, Title::Known(kind), behind))
         }
-        _ if LIKE.iter().any(|with| ends(&with)) => {
+        _ if LIKE.iter().any(ends) => {
             Some((front, Title::Unknown(format!("section {}", tidy(words))), behind))
         }
         _ => None,

@@ -26,7 +26,7 @@ pub(crate) struct Range {
 /// Bytes beyond what was asked for, and bytes of all cells; None where no request fits into any.
 pub(crate) fn waste(ranges: &[Range], cells: &[u64]) -> Option<(u64, u64)> {
     let (mut beyond, mut bytes) = (0_u64, 0_u64);
-    for range in ranges {
+    for range in ranges.iter().filter(|range| range.to > 0) {
         let Some(cell) = cells.iter().filter(|cell| **cell >= range.to).min() else { continue };
         beyond = beyond.saturating_add((cell - range.to).saturating_mul(range.count));
         bytes = bytes.saturating_add(cell.saturating_mul(range.count));

@@ -275,8 +275,8 @@ main
     Number of segments allocated                           420            2    0.005
 STEP TIMINGS
        STEPNAME PROCSTEP PGMNAME     CC     USED      CPU TIME  ELAPSED TIME       EXCP
-  old  S1       GO       PAY            00      64K    0:00:12.50    0:01:20.00        500
-  new  S1       GO       PAY            00      64K    0:00:01.25    0:01:20.00        500
+  old  S1       GO       PAY         00      64K    0:00:12.50    0:01:20.00        500
+  new  S1       GO       PAY         00      64K    0:00:01.25    0:01:20.00        500
   ratio                                                   0.100         1.000      1.000
 This is one run each, no interval: a small difference may be chance.
 "

@@ -132,9 +132,12 @@ fn text(collected: &Collected) -> Vec<Lint> {
     flaws.collect()
 }
 
+/// A file, an enclave, and their options.
+type Group<'a> = (usize, Option<&'a str>, Vec<(usize, &'a OptionRow)>);
+
 /// The options of one file and one enclave, or of the texts of one file: the last of each name.
 fn groups(collected: &Collected) -> Vec<Vec<(usize, &OptionRow)>> {
-    let mut groups: Vec<(usize, Option<&str>, Vec<(usize, &OptionRow)>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (file, enclave, row) in &collected.options {
         let key = (*file, enclave.as_deref());
         // Groups follow one another, so that the right one is among the last.
@@ -269,7 +272,7 @@ fn elsewhere(collected: &Collected) -> Vec<Lint> {
     let all = || collected.options.iter();
     let mut found = Vec::new();
     for (file, _, text) in all().filter(|(_, _, row)| row.source.is_empty()) {
-        let report = all().filter(|(_, _, row)| !row.source.is_empty() && row.name == text.name).next_back();
+        let report = all().rfind(|(_, _, row)| !row.source.is_empty() && row.name == text.name);
         let Some((report_file, _, row)) = report.filter(|(_, _, row)| differ(row, text)) else { continue };
         found.push(Lint {
             rule: "le-opt-where",
@@ -292,10 +295,8 @@ fn differ(row: &OptionRow, other: &OptionRow) -> bool {
             let known = theirs.get(at).map_or("", |value| value.trim());
             let same_size = size(value).is_some_and(|bytes| size(known) == Some(bytes));
             let same_place = |word: &str| matches!(word.to_ascii_uppercase().as_str(), "ANY" | "ANYWHERE");
-            !value.is_empty()
-                && !value.eq_ignore_ascii_case(known)
-                && !same_size
-                && !(same_place(value) && same_place(known))
+            let same = value.eq_ignore_ascii_case(known) || (same_place(value) && same_place(known));
+            !value.is_empty() && !same && !same_size
         })
 }
 

@@ -8,9 +8,9 @@ const M: u64 = 1 << 20;
 /// At this size and above, nothing grows without a region in sight.
 pub const LINE: u64 = 16 * M;
 
-/// Rounds up to three binary digits behind the first and to `unit`.
+/// Rounds up to four binary digits behind the first and to `unit`.
 pub fn rounded(bytes: u64, unit: u64) -> u64 {
-    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(3)).max(unit);
+    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(4)).max(unit);
     bytes.max(1).checked_next_multiple_of(step).unwrap_or(bytes)
 }
 
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn sizes_are_rounded_up_and_short() {
-        assert_eq!(written(rounded(102_403_632, 4096)), "104M");
+        assert_eq!(written(rounded(102_403_632, 4096)), "100M");
         assert_eq!(written(rounded(1, 4096)), "4K");
         assert_eq!(written(4_792), "4792");
         for bytes in [0, 1, 4_792, 32 << 10, 104 << 20, 5 << 30] {

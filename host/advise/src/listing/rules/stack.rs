@@ -54,7 +54,7 @@ fn stack(case: &LeCase<'_>, part: Part) -> Option<Stack> {
     evidence.extend(segments.map(|(file, figure)| case.line(file, &figure.evidence)));
     let history = case.history(part, Field::AnyThread);
     let words = format!(
-        "{}: of the thread that used most {}, of an initial size of {}",
+        "{}: {}, by the thread that used most; the initial size is {}",
         part.title(),
         history.words(),
         initial.value
