@@ -113,7 +113,8 @@ fn what_is_no_report_is_called_what_it_is() {
     let json = saved(&folder, "r.json", &["true"]);
     let text = folder.read("r.json");
     const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
-    const NO_LISTING: &str = "neither an underbar report nor a ledger file, and no listing that is known in it";
+    const NO_LISTING: &str =
+        "neither an underbar report nor a ledger file, and no listing that is known in it";
     let check = |name: &str, content: &[u8], expected: &str| {
         let path = folder.file(name, content);
         let message = format!("underbar: error: {path}: {expected}\n");

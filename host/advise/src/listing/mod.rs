@@ -17,6 +17,7 @@ mod compare;
 mod forms;
 mod history;
 mod lint;
+mod page;
 mod rules;
 mod simulate;
 mod sizes;
@@ -25,6 +26,7 @@ pub use collect::{Collected, Program, Run};
 pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
+pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::{Outcome, WhatIf, simulate};
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, settings, simulate};
+use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, page, settings, simulate};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -46,6 +46,10 @@ pub struct Advise {
     /// What these values of HEAP or HEAPPOOLS would have come to for a listing's requests: HEAP(64M,16M)
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
+
+    /// What is advised for listings as a page of HTML
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
 
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
@@ -142,6 +146,9 @@ impl Advise {
             })
             .collect();
         let lints = lint(collected);
+        if self.html {
+            return page(collected, &all, &lints, what_if, self.form.into());
+        }
         if self.printing.json {
             let options: Vec<_> = options
                 .iter()
