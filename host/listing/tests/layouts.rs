@@ -195,3 +195,24 @@ fn noise_gives_nothing_and_no_crash() {
     assert_eq!(understood(&noise), "");
     assert_eq!(understood(b""), "");
 }
+
+#[test]
+fn numbers_cut_by_blanks_are_none() {
+    let apart = "\nHEAP statistics:\n Initial size:\n     32 768\n Increment size:\n     32 768\n Total heap storage used (sugg. initial \
+                 size):\n     819 229 056\n Successful Get Heap requests:\n     50 002\n";
+    assert_eq!(figures(apart.as_bytes()), []);
+    let beside = "\nHEAP statistics:\n  Initial size: 32 768\n  Increment size: 4096\n  Total heap storage used (sugg. initial size): 1 264 640\n";
+    let all = figures(beside.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [4096]);
+}
+
+#[test]
+fn tables_and_leading_dots_are_read() {
+    let text = "\n| HEAP statistics: |\n| Initial size: | 32768 |\n| Increment size: | 4096 |\n";
+    let all = figures(text.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
+    let text =
+        "\nHEAP statistics:\n Initial size: .............. 32768\n Increment size: ............ 4096\n";
+    let all = figures(text.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
+}
