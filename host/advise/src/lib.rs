@@ -11,6 +11,7 @@
 //! | [`rules`] | the one table of rules |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`] | the functions of the rules |
 //! | [`lines`](mod@lines) | several suggestions as one option line, as a file, for the summary |
+//! | [`listing`] | advice from listings of Language Environment, with rules of its own |
 //! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
 //!
 //! Invariant: this crate knows no clock and no process; the same report gives the same
@@ -22,6 +23,7 @@ pub mod explain;
 pub mod heap;
 pub mod keep;
 pub mod lines;
+pub mod listing;
 pub mod lock;
 pub mod pages;
 pub mod rules;

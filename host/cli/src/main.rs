@@ -21,6 +21,7 @@ mod costs;
 mod demo;
 mod elf;
 mod layers;
+mod listings;
 mod naming;
 mod printing;
 mod programs;

@@ -63,6 +63,8 @@ pub enum Fault {
     Printed,
     /// Something else.
     Other,
+    /// The same, where a listing would have done.
+    NoListing,
 }
 
 impl fmt::Display for SavedError {
@@ -83,6 +85,9 @@ impl fmt::Display for SavedError {
             Fault::Printed => f.write_str(
                 "not an underbar report that can be read again: it is the printed form; \
                  `underbar run --json -o FILE` saves one",
+            ),
+            Fault::NoListing => f.write_str(
+                "neither an underbar report nor a ledger file, and no listing that is known in it",
             ),
             Fault::Other => {
                 f.write_str("not an underbar report: neither JSON of `underbar run --json` nor a ledger file")
@@ -110,6 +115,16 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
         report(&bytes, Some(&status), lock_areas(ledger::areas(path)))
     };
     open().map_err(named)
+}
+
+/// The same from what was read already, and from what is left to read of it.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn read_on(path: &Path, start: &[u8], rest: impl Read) -> Result<Report, SavedError> {
+    let named = |fault| SavedError { path: path.to_owned(), fault };
+    let bytes = all(start.chain(rest)).map_err(named)?;
+    report(&bytes, None, Vec::new()).map_err(named)
 }
 
 fn all(reader: impl Read) -> Result<Vec<u8>, Fault> {

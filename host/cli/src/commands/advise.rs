@@ -1,5 +1,8 @@
-//! `underbar advise FILE...`: suggestions from saved reports, each with its evidence, reason, stop rule and risk.
+//! `underbar advise FILE...`: suggestions from saved reports, and advice from listings of Language Environment, each with
+//! its evidence, reason, stop rule and risk.
 //!
+//! A file that is a saved report is read as one; any other is searched for listings, and all listings together are
+//! advised upon, so that several runs of a program count as such.
 //! Invariant: nothing is run and nothing is set; what is printed is for `--opts` or for an options file.
 //! Not here: the rules (`underbar_advise`), and whether a suggestion helps (`tune`).
 
@@ -8,12 +11,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, page, settings, simulate};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
+use crate::listings::{self, Found};
 use crate::printing::Printing;
-use crate::saved;
 
 /// The flags of `advise`.
 #[derive(Args)]
@@ -23,16 +27,29 @@ Examples:
   underbar advise report.json
   underbar advise -o underbar.opts report.json
   underbar run --opts-file underbar.opts -- ./prog
+  underbar advise --as ceeuopt job1.txt job2.txt
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
-    /// Reports saved with --json, or ledger files; - is standard input
+    /// Reports saved with --json, ledger files, or listings of Language Environment; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// Set what could harm the program, too: a smaller stack, for instance
     #[arg(long)]
     risky: bool,
+
+    /// The form of the options for what a listing is about
+    #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ceeopts")]
+    form: As,
+
+    /// What these values of HEAP or HEAPPOOLS would have come to for a listing's requests: HEAP(64M,16M)
+    #[arg(long, value_name = "OPTIONS")]
+    simulate: Option<String>,
+
+    /// What is advised for listings as a page of HTML
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
 
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
@@ -42,6 +59,40 @@ pub struct Advise {
     printing: Printing,
 }
 
+/// So many options in force, and so many steps, are listed in words.
+const IN_FORCE: usize = 40;
+
+/// The form of an option text.
+#[derive(Clone, Copy, ValueEnum)]
+enum As {
+    /// A CEEOPTS data set
+    Ceeopts,
+    /// An assembler source with CEEXOPT
+    Ceeuopt,
+    /// PARM of a job step
+    Parm,
+    /// The environment variable
+    #[value(name = "_cee_runopts")]
+    CeeRunopts,
+    /// One line for each value
+    Values,
+    /// Options of underbar, as far as it honours them
+    Underbar,
+}
+
+impl From<As> for Form {
+    fn from(form: As) -> Self {
+        match form {
+            As::Ceeopts => Self::Ceeopts,
+            As::Ceeuopt => Self::Ceeuopt,
+            As::Parm => Self::Parm,
+            As::CeeRunopts => Self::CeeRunopts,
+            As::Values => Self::Values,
+            As::Underbar => Self::Underbar,
+        }
+    }
+}
+
 impl Advise {
     /// Reads, and says what it suggests; a file that cannot be read does not keep it from the others.
     pub fn run(self) -> ExitCode {
@@ -49,10 +100,12 @@ impl Advise {
             return self.printing.fail("-o writes the options of one report; give one FILE");
         }
         let (mut text, mut failed) = (String::new(), None);
+        let mut collected = Collected::default();
         for file in &self.files {
-            let report = match saved::read(file) {
-                Ok(report) => report,
-                Err(error) => {
+            let report = match listings::read(file, &mut collected) {
+                Ok(Found::Listings) => continue,
+                Ok(Found::Other(Ok(report))) => report,
+                Ok(Found::Other(Err(error))) | Err(error) => {
                     failed = Some(self.printing.fail(error));
                     continue;
                 }
@@ -73,8 +126,133 @@ impl Advise {
                 failed = Some(self.printing.fail(format_args!("{}: {error}", path.display())));
             }
         }
+        let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
+        match simulated {
+            Some(Err(error)) => failed = Some(self.printing.fail(format_args!("--simulate: {error}"))),
+            Some(Ok(all)) if collected.items > 0 => text += &self.of_listings(&collected, &all),
+            _ if collected.items > 0 => text += &self.of_listings(&collected, &[]),
+            _ => {}
+        }
         let printed = self.printing.print(&text, None, 0);
         failed.unwrap_or(printed)
+    }
+
+    fn of_listings(&self, collected: &Collected, what_if: &[WhatIf]) -> String {
+        let all = advise_listing(collected);
+        let programs = collected.programs.iter();
+        let options: Vec<_> = programs
+            .filter_map(|program| {
+                Some((&program.name, Form::from(self.form).text(&settings(&all, &program.name))?))
+            })
+            .collect();
+        let lints = lint(collected);
+        if self.html {
+            return page(collected, &all, &lints, what_if, self.form.into());
+        }
+        if self.printing.json {
+            let options: Vec<_> = options
+                .iter()
+                .map(|(name, text)| serde_json::json!({"program": name, "options": text}))
+                .collect();
+            let unread: Vec<_> = collected
+                .unread
+                .iter()
+                .map(|(file, line, why)| serde_json::json!({"file": collected.files.get(*file), "line": line, "why": why}))
+                .collect();
+            let in_force: Vec<_> = collected
+                .in_force()
+                .map(|(file, enclave, row)| serde_json::json!({"file": collected.files.get(*file), "program": enclave, "option": row}))
+                .collect();
+            let steps: Vec<_> = collected.steps.iter().map(|(_, step)| step).collect();
+            let answer = serde_json::json!({
+                "schema": "underbar.listing-advice/1",
+                "advice": all,
+                "options": options,
+                "what_if": what_if,
+                "lint": lints,
+                "in_force": in_force,
+                "steps": steps,
+                "not_read": unread,
+                "left_out": collected.beyond,
+            });
+            return format!("{answer}\n");
+        }
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        for advice in &all {
+            let _ = writeln!(text, "{advice}");
+        }
+        for (name, line) in &options {
+            let _ = write!(text, "For {name}:\n{line}");
+        }
+        match (options.is_empty(), collected.programs.is_empty()) {
+            (true, true) => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
+            (true, false) => text.push_str("Nothing to set.\n"),
+            (false, _) => text.push_str(
+                "Then run it once more with RPTSTG(ON), not in production, since RPTSTG itself slows the run, and compare: \
+                 one run each, no interval.\n",
+            ),
+        }
+        if !collected.programs.is_empty() {
+            text.push_str(
+                "Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack.\n",
+            );
+        }
+        for one in what_if {
+            let _ = write!(text, "{one}");
+        }
+        if !collected.steps.is_empty() {
+            text.push_str("Steps:\n");
+        }
+        for (file, step) in collected.steps.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
+            let time = |hundredths: Option<u64>| {
+                hundredths.map_or("not known".to_owned(), |all| format!("{}.{:02} s", all / 100, all % 100))
+            };
+            let excp = step.excp.map_or("not known".to_owned(), |excp| excp.to_string());
+            let (cpu, elapsed, names) = (time(step.cpu), time(step.elapsed), step.names.join(" "));
+            let _ = writeln!(text, "  {names}: CPU {cpu}, elapsed {elapsed}, EXCP {excp}, {file}:{line}");
+        }
+        if collected.steps.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
+        }
+        if !lints.is_empty() {
+            text.push_str("About option texts:\n");
+        }
+        for lint in &lints {
+            let _ = write!(text, "{lint}");
+        }
+        let in_force: Vec<_> = collected.in_force().take(IN_FORCE + 1).collect();
+        if !in_force.is_empty() {
+            text.push_str("In force, and last set where:\n");
+        }
+        for (file, _, row) in in_force.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let no = if row.negative { "NO" } else { "" };
+            let over = if row.overridable == Some(false) { ", NONOVR" } else { "" };
+            let _ = writeln!(
+                text,
+                "  {no}{}({}) from {}{over}, {file}:{}",
+                row.name, row.values, row.source, row.evidence.line
+            );
+        }
+        if in_force.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
+        }
+        if !collected.unread.is_empty() {
+            text.push_str("Not certain, or not read:\n");
+        }
+        let mut unread: Vec<_> = collected.unread.iter().collect();
+        unread.sort_by_key(|(file, line, _)| (*file, *line));
+        for (file, line, why) in unread {
+            let _ =
+                writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
+        }
+        if collected.beyond > 0 {
+            let _ = writeln!(text, "Left out, since there are so many: {} more.", collected.beyond);
+        }
+        text
     }
 
     fn in_words(&self, report: &Report, suggestions: &[Suggestion]) -> String {

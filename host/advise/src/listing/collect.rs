@@ -1,0 +1,243 @@
+//! What the listings hold, sorted by program.
+//!
+//! Invariant: memory is bounded: of all programs together [`MOST_REPORTS`] reports are kept, and of those beyond the first
+//! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
+//! heading is a program of its own: nobody knows whose it is.
+
+use std::collections::HashMap;
+
+use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
+
+const MOST_REPORTS: usize = 20_000;
+const WHOLE: usize = 500;
+/// What is said again within so many is kept once.
+const ALIKE: usize = 256;
+/// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
+const MOST_RANGES: usize = 64;
+const MOST_OTHER: usize = 2_000;
+
+/// One run.
+pub struct Run {
+    /// Number of the file.
+    pub file: usize,
+    /// Its storage report.
+    pub report: StorageReport,
+}
+
+/// One program.
+pub struct Program {
+    /// Its enclave's name, or what stands for it.
+    pub name: String,
+    /// Its runs.
+    pub runs: Vec<Run>,
+}
+
+/// What was found in all files.
+#[derive(Default)]
+pub struct Collected {
+    /// The files, as they were named.
+    pub files: Vec<String>,
+    /// The programs, in the order in which they were met.
+    pub programs: Vec<Program>,
+    /// Options in force or in a text: the file, the enclave if it is known, the option.
+    pub options: Vec<(usize, Option<String>, OptionRow)>,
+    /// What shows the region: the file and the statement.
+    pub regions: Vec<(usize, Region)>,
+    /// Step timings.
+    pub steps: Vec<(usize, StepTiming)>,
+    /// What is wrong with option texts: the file, the line, what.
+    pub flaws: Vec<(usize, u64, String)>,
+    /// What was not read, and every doubt: the file, the line, why.
+    pub unread: Vec<(usize, u64, String)>,
+    /// How many items there were, of any kind.
+    pub items: u64,
+    /// How many there were beyond what is kept.
+    pub beyond: u64,
+    /// Where in `programs` a name is.
+    places: HashMap<String, usize>,
+    /// Reports that are kept.
+    kept: usize,
+}
+
+impl Collected {
+    /// Begins a file.
+    pub fn file(&mut self, name: &str) {
+        self.files.push(name.to_owned());
+    }
+
+    /// Takes an item of the file begun last.
+    pub fn take(&mut self, item: Item) {
+        let file = self.files.len().saturating_sub(1);
+        self.items += 1;
+        match item {
+            Item::Storage(report) => self.storage(file, report),
+            Item::Options(report) => {
+                for doubt in report.doubts {
+                    self.say(file, doubt.line, doubt.words);
+                }
+                for row in report.rows {
+                    self.option(file, report.enclave.clone(), row);
+                }
+            }
+            Item::Text(text) => {
+                for doubt in text.doubts {
+                    self.flaw(file, doubt.line, doubt.words);
+                }
+                for row in text.rows {
+                    self.option(file, None, row);
+                }
+            }
+            Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
+            Item::Region(region) if self.is_known(&region) => {}
+            Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
+            Item::Step(_) | Item::Region(_) => self.beyond += 1,
+            Item::Unread(Unread { evidence, why }) => {
+                self.say(file, evidence.line, format!("{why}: {}", evidence.text))
+            }
+        }
+    }
+
+    fn storage(&mut self, file: usize, mut report: StorageReport) {
+        for doubt in &report.doubts {
+            self.say(file, doubt.line, doubt.words.clone());
+        }
+        let name = match &report.enclave {
+            Some(name) => name.clone(),
+            None => format!("{}:{}", self.files.get(file).map_or("", String::as_str), report.lines.0),
+        };
+        if self.kept >= MOST_REPORTS {
+            self.beyond += 1;
+            return;
+        }
+        self.kept += 1;
+        if self.kept > WHOLE {
+            without_texts(&mut report);
+        }
+        let run = Run { file, report };
+        match self.places.get(&name) {
+            Some(at) => self.programs[*at].runs.push(run),
+            None => {
+                self.places.insert(name.clone(), self.programs.len());
+                self.programs.push(Program { name, runs: vec![run] });
+            }
+        }
+    }
+
+    /// Whether a job that is in the log again and again asks for the same.
+    fn is_known(&self, region: &Region) -> bool {
+        self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
+            (&known.program, known.region, known.memlimit, known.used_above)
+                == (&region.program, region.region, region.memlimit, region.used_above)
+        })
+    }
+
+    fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {
+        let is_known = self.options.iter().rev().take(ALIKE).any(|(known_file, program, known)| {
+            known.name == row.name
+                && (*known_file, program, &known.values) == (file, &enclave, &row.values)
+                && (&known.source, known.negative, known.overridable)
+                    == (&row.source, row.negative, row.overridable)
+        });
+        if is_known {
+            return;
+        }
+        if self.options.len() < MOST_OTHER {
+            self.options.push((file, enclave, row));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    fn flaw(&mut self, file: usize, line: u64, words: String) {
+        if self.flaws.len() < MOST_OTHER {
+            self.flaws.push((file, line, words));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    fn say(&mut self, file: usize, line: u64, words: String) {
+        if self.unread.len() < MOST_OTHER {
+            self.unread.push((file, line, words));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    /// What options reports show of options about storage: the file, the enclave, the option with where it was last set.
+    pub fn in_force(&self) -> impl Iterator<Item = &(usize, Option<String>, OptionRow)> {
+        let ours = |name: &str| {
+            name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
+        };
+        self.options.iter().filter(move |(_, _, row)| !row.source.is_empty() && ours(&row.name))
+    }
+
+    /// An option as it is known for a program: from an options report of its own name, else from the only
+    /// place where it is set at all. None where two places differ.
+    #[must_use]
+    pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
+        let all = || self.options.iter().filter(move |(_, _, row)| row.name == name);
+        let own = all().rfind(|(_, enclave, _)| enclave.as_deref() == Some(program));
+        if let Some((file, _, row)) = own {
+            return Some((*file, row));
+        }
+        let (file, _, row) = all().find(|(_, enclave, _)| enclave.is_none())?;
+        let same =
+            all().filter(|(_, enclave, _)| enclave.is_none()).all(|(_, _, other)| other.values == row.values);
+        same.then_some((*file, row))
+    }
+
+    /// The region of a program, where it is plain: the statement that names it, else the smallest in the listing.
+    #[must_use]
+    pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
+        let with = |region: &&(usize, Region)| region.1.region.is_some();
+        let named =
+            self.regions.iter().filter(with).find(|(_, region)| region.program.as_deref() == Some(program));
+        let any = || {
+            self.regions
+                .iter()
+                .filter(with)
+                .min_by_key(|(_, region)| super::sizes::above_the_line(region).unwrap_or(u64::MAX))
+        };
+        named.or_else(any).map(|(file, region)| (*file, region))
+    }
+}
+
+/// Takes away the texts, which can be read again at their lines.
+fn without_texts(report: &mut StorageReport) {
+    for section in &mut report.sections {
+        section.heading.text = String::new();
+        section.figures.iter_mut().for_each(|(_, figure)| figure.evidence.text = String::new());
+        section.figures.shrink_to_fit();
+    }
+    report.sections.shrink_to_fit();
+    report.pools.iter_mut().for_each(|pool| pool.evidence.text = String::new());
+    report.ranges.truncate(MOST_RANGES);
+    report.ranges.iter_mut().for_each(|(_, _, figure)| figure.evidence.text = String::new());
+    report.doubts.truncate(MOST_RANGES);
+    report
+        .doubts
+        .iter_mut()
+        .filter(|doubt| !doubt.kind.spoils_the_report())
+        .for_each(|doubt| doubt.words = String::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_reports_are_kept_and_more_are_counted() {
+        let text = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 4096\nEnd of Storage Report\n";
+        let items = underbar_listing::read(text.as_bytes());
+        let mut collected = Collected::default();
+        collected.file("job");
+        for _ in 0..MOST_REPORTS + 7 {
+            items.iter().cloned().for_each(|item| collected.take(item));
+        }
+        let runs = &collected.programs[0].runs;
+        assert_eq!((collected.programs.len(), runs.len(), collected.beyond), (1, MOST_REPORTS, 7));
+        let text = |run: &Run| run.report.sections[0].figures[0].1.evidence.text.clone();
+        assert_eq!((text(&runs[0]).as_str(), text(&runs[WHOLE]).as_str()), ("Initial size: 4096", ""));
+    }
+}

@@ -1,0 +1,149 @@
+//! Advice from listings of Language Environment: which run-time option to set, from what to what, on which lines.
+//!
+//! ```text
+//! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text
+//! ```
+//!
+//! Its rules have a table of their own, [`LE_RULES`], beside [`crate::RULES`]: those look at the accounts of one run of
+//! ours, exact and complete; these at figures that stand in lines, may be missing or doubtful, come from many runs, and
+//! concern options of another system. What a rule says about itself is the same, and `explain` and the manual print both.
+//! Invariants: a figure that is only likely, or of a report that is not sound, sets nothing. What is set names the
+//! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
+//! Not here: how listings are read (`underbar_listing`).
+
+mod cells;
+mod collect;
+mod compare;
+mod forms;
+mod history;
+mod lint;
+mod page;
+mod rules;
+mod simulate;
+mod sizes;
+
+pub use collect::{Collected, Program, Run};
+pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
+pub use forms::Form;
+pub use lint::{LE_LINTS, LeLint, Lint, lint};
+pub use page::page;
+pub use rules::{LE_RULES, LeCase, LeRule};
+pub use simulate::{Outcome, WhatIf, simulate};
+
+use serde::Serialize;
+
+use crate::suggestion::{Kind, Setting};
+
+/// A line that speaks for an advice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// What stands there.
+    pub text: String,
+}
+
+/// One advice for one program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// The rule, by its id in [`LE_RULES`].
+    pub rule: &'static str,
+    /// The program: the enclave's name.
+    pub program: String,
+    /// Which way it goes.
+    pub kind: Kind,
+    /// What is set now, as far as it is known.
+    pub now: String,
+    /// The option to set; None where nothing is to be set.
+    pub option: Option<Setting>,
+    /// The lines that it rests on.
+    pub evidence: Vec<Line>,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// What is to be expected of it.
+    pub effect: String,
+    /// What it could cost.
+    pub risk: String,
+    /// How many runs it rests on, and how sure that makes it.
+    pub confidence: String,
+}
+
+/// All advice: for each program in the order of the listing what each rule says.
+#[must_use]
+pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
+    let mut all = Vec::new();
+    for program in &collected.programs {
+        let case = LeCase { collected, program };
+        let cics = case.cics();
+        for rule in &LE_RULES {
+            for mut found in (rule.apply)(&case) {
+                if let (Some(line), true) = (&cics, found.option.is_some()) {
+                    found.risk =
+                        format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
+                    found.evidence.push(line.clone());
+                }
+                let runs = program.runs.len();
+                let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
+                let mut confidence = match runs {
+                    0 | 1 => "low: one run only; its peak need not be the largest".to_owned(),
+                    2..=9 => format!("medium: {runs} runs"),
+                    _ => format!("high: {runs} runs"),
+                };
+                if doubts > 0 {
+                    let word = if doubts == 1 { "doubt" } else { "doubts" };
+                    confidence += &format!("; {doubts} {word} about the listing");
+                }
+                all.push(Advice {
+                    rule: rule.id,
+                    program: program.name.clone(),
+                    kind: found.kind,
+                    now: found.now,
+                    option: found.option,
+                    evidence: found.evidence,
+                    reason: found.reason,
+                    effect: found.effect,
+                    risk: if found.risk.is_empty() { rule.risk.to_owned() } else { found.risk },
+                    confidence,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// What is to be said before each risk under CICS.
+const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
+                    GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
+
+/// The options of one program as settings, one for each option.
+#[must_use]
+pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for setting in
+        advice.iter().filter(|advice| advice.program == program).filter_map(|advice| advice.option.as_ref())
+    {
+        match settings.iter_mut().find(|known| known.option == setting.option) {
+            Some(known) => known.merge(setting),
+            None => settings.push(setting.clone()),
+        }
+    }
+    settings
+}
+
+impl std::fmt::Display for Advice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let suggested = self.option.as_ref().map_or(String::new(), |option| format!(" -> {option}"));
+        writeln!(f, "{}: {}: {}{suggested}   ({})", self.program, self.kind.word(), self.now, self.rule)?;
+        writeln!(f, "    why        {}", self.reason)?;
+        for line in &self.evidence {
+            writeln!(f, "    evidence   {}:{}: {}", line.file, line.line, line.text)?;
+        }
+        if self.option.is_some() {
+            writeln!(f, "    effect     {}", self.effect)?;
+            writeln!(f, "    risk       {}", self.risk)?;
+        }
+        writeln!(f, "    confidence {}", self.confidence)
+    }
+}

@@ -1,0 +1,417 @@
+//! Option texts as they stand in data sets, sources, members, scripts and job control.
+//!
+//! | carrier | begins | ends |
+//! |---|---|---|
+//! | CEEOPTS | `//CEEOPTS DD *`, or a line that is an option | `/*`, `//`, an empty line |
+//! | CEEUOPT | the word CEEXOPT | a line without continuation |
+//! | CEEPRMxx | CEEDOPT(, CEECOPT(, CELQDOPT(, CEEROPT(, CELQROPT( | the closed parenthesis |
+//! | `_CEE_RUNOPTS` | `_CEE_RUNOPTS=` | the end of its value |
+//! | PARM | PARM= | the end of its value, before or behind the slash |
+//!
+//! Invariant: each option keeps the line on which it begins; what the check of options complains about is a doubt.
+//! An option that is not closed is not taken.
+
+use underbar_options::{Severity, check};
+
+use crate::lines::Line;
+use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, OptionText, Unread};
+use crate::options::{named, row};
+use crate::words::{evidence, find, has};
+
+/// So many lines and bytes are taken for one text.
+const LINES: usize = 400;
+const BYTES: usize = 32 << 10;
+const GROUPS: [&str; 5] = ["ceedopt(", "ceecopt(", "celqdopt(", "ceeropt(", "celqropt("];
+/// Options at whose name a bare line is taken for an option text.
+const BARE: [&str; 20] = [
+    "ALL31",
+    "ANYHEAP",
+    "BELOWHEAP",
+    "HEAP",
+    "HEAP64",
+    "HEAPCHK",
+    "HEAPPOOLS",
+    "HEAPPOOLS64",
+    "HEAPZONES",
+    "IOHEAP64",
+    "LIBHEAP64",
+    "LIBSTACK",
+    "RPTOPTS",
+    "RPTSTG",
+    "STACK",
+    "STACK64",
+    "STORAGE",
+    "THREADHEAP",
+    "THREADSTACK",
+    "THREADSTACK64",
+];
+
+/// The state between lines.
+#[derive(Default)]
+pub(crate) struct Carriers {
+    open: Option<Open>,
+}
+
+struct Open {
+    carrier: Carrier,
+    /// Begun by a line that merely looks like options.
+    bare: bool,
+    first: Evidence,
+    parts: Vec<(u64, Vec<u8>)>,
+    bytes: usize,
+    depth: i32,
+}
+
+impl Carriers {
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Looks at a line; true if it is part of an option text.
+    pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        if self.open.is_some() && self.goes_on(line, out) {
+            return true;
+        }
+        let text = line.text;
+        if let Some(at) = find(text, b"_cee_runopts=") {
+            let value = text[at + 13..].trim_ascii();
+            let (value, closed) = match value.first() {
+                Some(quote @ (b'"' | b'\'')) => match value[1..].iter().position(|byte| byte == quote) {
+                    Some(end) => (&value[1..=end], true),
+                    None => (&value[1..], false),
+                },
+                _ => (value.split(|byte| matches!(byte, b';' | b'&')).next().unwrap_or_default(), line.whole),
+            };
+            let mut open = Open::new(Carrier::CeeRunopts, line);
+            open.push(line.number, value.to_vec());
+            open.hand_over(closed, out);
+            return true;
+        }
+        if is_misspelt(text) {
+            let words = "_CEE_RUNOPT is no name that is looked at: the variable is _CEE_RUNOPTS".to_owned();
+            let doubts = vec![Doubt { kind: Doubtful::NotANumber, line: line.number, words }];
+            let evidence = evidence(line.number, text);
+            out(Item::Text(OptionText { carrier: Carrier::CeeRunopts, rows: Vec::new(), evidence, doubts }));
+            return true;
+        }
+        if let Some(at) = find(text, b"ceexopt")
+            && !text.starts_with(b"*")
+        {
+            let open = self.open.insert(Open::new(Carrier::Ceeuopt, line));
+            let (body, more) = macro_line(text, at + 7);
+            open.push(line.number, body);
+            if !more {
+                self.close(line.whole, out);
+            }
+            return true;
+        }
+        if let Some(group) =
+            GROUPS.iter().find_map(|group| find(text, group.as_bytes()).map(|at| at + group.len()))
+        {
+            let open = self.open.insert(Open::new(Carrier::Ceeprm, line));
+            open.depth = 1;
+            if open.member(line.number, &text[group..]) {
+                self.close(true, out);
+            }
+            return true;
+        }
+        if text.starts_with(b"//")
+            && has(text, "ceeopts")
+            && has(text, " dd ")
+            && text.trim_ascii_end().ends_with(b"*")
+        {
+            self.open = Some(Open::new(Carrier::Ceeopts, line));
+            return true;
+        }
+        if is_bare(text) {
+            let open = self.open.insert(Open::new(Carrier::Ceeopts, line));
+            open.bare = true;
+            open.push(line.number, columns(text));
+            if !line.whole {
+                self.close(false, out);
+            }
+            return true;
+        }
+        false
+    }
+
+    fn goes_on(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let text = line.text;
+        if open.parts.len() > LINES || open.bytes > BYTES {
+            self.close(false, out);
+            return false;
+        }
+        match open.carrier {
+            Carrier::Ceeuopt => {
+                let (body, more) = macro_line(text, 0);
+                if !text.starts_with(b"*") {
+                    open.push(line.number, body);
+                }
+                if !more && !text.starts_with(b"*") {
+                    self.close(line.whole, out);
+                }
+                true
+            }
+            Carrier::Ceeprm => {
+                if open.member(line.number, text) {
+                    self.close(true, out);
+                }
+                true
+            }
+            _ => {
+                let ends = text.is_empty() || text.starts_with(b"//") || text.starts_with(b"/*");
+                let open_text = open.unclosed();
+                let fits = text.starts_with(b"*")
+                    || open_text
+                    || is_bare(text)
+                    || text.starts_with(b",")
+                    || !open.bare;
+                if ends || !fits {
+                    self.close(true, out);
+                    return ends && !text.starts_with(b"//");
+                }
+                if !text.starts_with(b"*") {
+                    open.push(line.number, columns(text));
+                }
+                if !line.whole {
+                    self.close(false, out);
+                }
+                true
+            }
+        }
+    }
+
+    /// A line of a report comes: what merely looked like options ends here. `row`: it is one of an options report, so that
+    /// a text on the first line of the input may be the end of another one, HEAP(...) of ANYHEAP(...).
+    pub(crate) fn interrupted(&mut self, row: bool, out: &mut dyn FnMut(Item)) {
+        let Some(open) = self.open.take_if(|open| open.bare) else { return };
+        if row && open.first.line == 1 {
+            let why = "may be the rest of a row of an options report: not read".to_owned();
+            out(Item::Unread(Unread { evidence: open.first, why }));
+        } else {
+            open.hand_over(true, out);
+        }
+    }
+
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
+        let whole = self.open.as_ref().is_some_and(|open| open.carrier == Carrier::Ceeopts);
+        self.close(whole, out);
+    }
+
+    fn close(&mut self, closed: bool, out: &mut dyn FnMut(Item)) {
+        if let Some(open) = self.open.take() {
+            open.hand_over(closed, out);
+        }
+    }
+}
+
+/// Options in PARM of a step, before or behind the slash: whichever are options.
+pub(crate) fn parm(line: Line<'_>, value: &[u8], out: &mut dyn FnMut(Item)) {
+    let sides: Vec<&[u8]> = match value.iter().rposition(|&byte| byte == b'/') {
+        Some(at) => vec![&value[..at], &value[at + 1..]],
+        None => vec![value],
+    };
+    let options: Vec<&[u8]> = sides
+        .into_iter()
+        .filter(|side| {
+            let mut warnings = 0;
+            check(side, &mut |diagnostic| {
+                warnings += usize::from(diagnostic.severity() == Severity::Warning)
+            });
+            warnings == 0 && crate::options::option_at(side).is_some()
+        })
+        .collect();
+    if let [one] = options[..] {
+        let mut open = Open::new(Carrier::Parm, line);
+        open.push(line.number, one.to_vec());
+        open.hand_over(line.whole, out);
+    }
+}
+
+impl Open {
+    fn new(carrier: Carrier, line: Line<'_>) -> Self {
+        let first = evidence(line.number, line.text);
+        Self { carrier, bare: false, first, parts: Vec::new(), bytes: 0, depth: 0 }
+    }
+
+    fn push(&mut self, line: u64, text: Vec<u8>) {
+        self.bytes += text.len();
+        self.parts.push((line, text));
+    }
+
+    /// Takes a line of a member; true at the closed parenthesis.
+    fn member(&mut self, number: u64, text: &[u8]) -> bool {
+        let mut kept = Vec::new();
+        let mut rest = text;
+        let mut closed = false;
+        while let Some((&byte, behind)) = rest.split_first() {
+            if rest.starts_with(b"/*") {
+                rest = find(rest, b"*/").map_or(&[], |at| &rest[at + 2..]);
+                continue;
+            }
+            rest = behind;
+            match byte {
+                b'(' => self.depth += 1,
+                b')' => self.depth -= 1,
+                _ => {}
+            }
+            if self.depth == 0 {
+                closed = true;
+                break;
+            }
+            kept.push(byte);
+        }
+        self.push(number, kept);
+        closed
+    }
+
+    fn unclosed(&self) -> bool {
+        let depth = |text: &[u8]| {
+            text.iter()
+                .map(|byte| match byte {
+                    b'(' => 1,
+                    b')' => -1,
+                    _ => 0,
+                })
+                .sum::<i32>()
+        };
+        let all: i32 = self.parts.iter().map(|(_, text)| depth(text)).sum();
+        all > 0 || self.parts.last().is_some_and(|(_, text)| text.trim_ascii_end().ends_with(b","))
+    }
+
+    fn hand_over(self, closed: bool, out: &mut dyn FnMut(Item)) {
+        let (mut text, mut starts) = (Vec::new(), Vec::new());
+        for (line, part) in &self.parts {
+            starts.push((text.len(), *line));
+            text.extend_from_slice(part);
+        }
+        let line_at = |at: usize| {
+            starts.iter().rev().find(|(start, _)| *start <= at).map_or(self.first.line, |start| start.1)
+        };
+        let mut doubts = Vec::new();
+        check(&text, &mut |diagnostic| {
+            if diagnostic.severity() == Severity::Warning && doubts.len() < 50 {
+                let words = format!("{diagnostic}").chars().take(200).collect();
+                let kind = Doubtful::NotANumber;
+                doubts.push(Doubt { kind, line: line_at(diagnostic.span.start), words });
+            }
+        });
+        if self.bare && !doubts.is_empty() {
+            let why = format!("looks like run-time options, and is not: {}", doubts[0].words);
+            out(Item::Unread(Unread { evidence: self.first, why }));
+            return;
+        }
+        let mut rows = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let start = at;
+            at += 1;
+            if !text[start].is_ascii_alphabetic() || (start > 0 && text[start - 1].is_ascii_alphanumeric()) {
+                continue;
+            }
+            let end = start
+                + text[start..]
+                    .iter()
+                    .position(|byte| !byte.is_ascii_alphanumeric())
+                    .unwrap_or(text.len() - start);
+            if named(&text[start..end]).is_none() {
+                at = end.max(at);
+                continue;
+            }
+            let mut plain = text[start..end].to_vec();
+            let equals = usize::from(text.get(end) == Some(&b'='));
+            plain.extend_from_slice(&text[end + equals..]);
+            let Some((name, negative, values)) = row(&plain) else {
+                at = end;
+                continue;
+            };
+            let length = closed_at(&text[end + equals..]);
+            let line = line_at(start);
+            let shown = &text[start..(end + equals + length).min(text.len())];
+            at = (end + equals + length).max(at);
+            // ((values),OVR) of a member or a macro.
+            let inner = crate::words::sub_options(&values);
+            let (values, overridable) = match inner[..] {
+                [nested, "OVR" | "NONOVR"] if nested.starts_with('(') && nested.ends_with(')') => {
+                    (nested[1..nested.len() - 1].to_owned(), Some(inner[1] == "OVR"))
+                }
+                _ => (values, None),
+            };
+            rows.push(OptionRow {
+                source: String::new(),
+                overridable,
+                name,
+                negative,
+                values,
+                evidence: evidence(line, shown),
+            });
+        }
+        if !closed {
+            let words = "the option text is not closed".to_owned();
+            doubts.push(Doubt {
+                kind: Doubtful::Cut,
+                line: self.parts.last().map_or(self.first.line, |part| part.0),
+                words,
+            });
+        }
+        out(Item::Text(OptionText { carrier: self.carrier, rows, evidence: self.first, doubts }));
+    }
+}
+
+/// Behind the parenthesis that closes the first one, which opens the text.
+fn closed_at(text: &[u8]) -> usize {
+    if text.first() != Some(&b'(') {
+        return 0;
+    }
+    let mut depth = 0;
+    text.iter()
+        .position(|byte| {
+            depth += match byte {
+                b'(' => 1,
+                b')' => -1,
+                _ => 0,
+            };
+            depth == 0
+        })
+        .map_or(text.len(), |at| at + 1)
+}
+
+/// Columns 1 to 72, as fixed records have them: filled up, so that nothing runs together.
+fn columns(text: &[u8]) -> Vec<u8> {
+    let text = text.get(..72).unwrap_or(text);
+    let mut kept = text.to_vec();
+    if !text.ends_with(b",") && !text.ends_with(b"(") {
+        kept.push(b' ');
+    }
+    kept
+}
+
+fn macro_line(text: &[u8], from: usize) -> (Vec<u8>, bool) {
+    if text.len() >= 72 && text[71] != b' ' {
+        return (text[from.min(71)..71].trim_ascii().to_vec(), true);
+    }
+    let body = text[from.min(text.len())..].trim_ascii();
+    match body.split_last() {
+        Some((b'X' | b'x', rest)) if rest.ends_with(b" ") => (rest.trim_ascii().to_vec(), true),
+        _ => (body.to_vec(), false),
+    }
+}
+
+/// The variable without its last letter, set or used.
+fn is_misspelt(text: &[u8]) -> bool {
+    const NAME: &[u8] = b"_cee_runopt";
+    let Some(at) = find(text, NAME) else { return false };
+    let next = text.get(at + NAME.len());
+    let used = text[..at].ends_with(b"$") || text[..at].ends_with(b"${");
+    next == Some(&b'=') || (used && !next.is_some_and(u8::is_ascii_alphanumeric))
+}
+
+fn is_bare(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
+    text.get(end) == Some(&b'(')
+        && end >= 4
+        && named(&text[..end]).is_some_and(|(name, _)| BARE.contains(&name))
+        && text[end..].iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ')
+}

@@ -1,0 +1,248 @@
+//! Step timings, and what shows the region: job control, messages.
+//!
+//! ```text
+//! STEPNAME PROCSTEP PGMNAME  CC  USED  CPU TIME  ELAPSED TIME  EXCP      names from the heading, in its order
+//! CLPG     GO       PGM=*.DD 00   60K  0:00:15.44  0:01:02.34   474
+//! ```
+//!
+//! Invariant: a row of timings is read whole or not at all; one that has marks of damage is named.
+//! Fields of SMF records are recognised: no source confirms how they are printed, so they are not read.
+
+use crate::carriers;
+use crate::lines::Line;
+use crate::model::{Item, Region, StepTiming, Unread};
+use crate::number::size;
+use crate::words::{evidence, find, has, split};
+
+/// So many lines without a row end a table of timings.
+const QUIET: u64 = 12;
+/// So many lines belong to one message.
+const MESSAGE: u64 = 6;
+
+/// The state between lines.
+#[derive(Default)]
+pub(crate) struct Job {
+    /// The line of the last row of a table of timings, and its columns.
+    table: Option<(u64, Columns)>,
+    message: Option<u64>,
+    program: Option<String>,
+}
+
+/// The columns of a table of timings behind the storage used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    /// CPU time only.
+    Cpu,
+    /// CPU time, elapsed time, EXCP.
+    All,
+    /// The heading is broken over lines, so that rows may be.
+    Broken,
+}
+
+impl Job {
+    pub(crate) fn is_open(&self) -> bool {
+        self.table.is_some() || self.message.is_some()
+    }
+
+    /// Looks at a line; true if it has something of this kind.
+    pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        if has(line.text, "stepname") && (has(line.text, "cpu time") || has(line.text, "procstep")) {
+            let columns = match (
+                has(line.text, "cpu time"),
+                has(line.text, "elapsed time") && has(line.text, "excp"),
+            ) {
+                (true, true) => Columns::All,
+                (true, false) => Columns::Cpu,
+                (false, _) => Columns::Broken,
+            };
+            self.table = Some((line.number, columns));
+            return true;
+        }
+        if let Some((last, columns)) = self.table {
+            if line.number > last + QUIET {
+                self.table = None;
+            } else if self.row(line, columns, out) {
+                return true;
+            }
+        }
+        if has(line.text, "ief032i") || has(line.text, "ief033i") {
+            self.message = Some(line.number);
+            return true;
+        }
+        if let Some(first) = self.message {
+            if line.number > first + MESSAGE {
+                self.message = None;
+            } else if let Some(at) = find(line.text, b"ext:") {
+                let used = split(&line.text[at + 4..])
+                    .next()
+                    .and_then(|word| size(&String::from_utf8_lossy(word), u64::MAX));
+                if let Some(used) = used.filter(|used| line.whole && *used < 1 << 41) {
+                    let evidence = evidence(line.number, line.text);
+                    out(Item::Region(Region {
+                        program: None,
+                        region: None,
+                        memlimit: None,
+                        used_above: Some(used),
+                        evidence,
+                    }));
+                }
+                return true;
+            }
+        }
+        if let Some(statement) = statement(line.text) {
+            self.statement(line, statement, out);
+            return true;
+        }
+        if has(line.text, "smf30") {
+            let why = "a field of SMF records: layout not known, not read".to_owned();
+            out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
+            return true;
+        }
+        false
+    }
+
+    fn row(&mut self, line: Line<'_>, columns: Columns, out: &mut dyn FnMut(Item)) -> bool {
+        let text: Vec<u8> = line.text.iter().map(|byte| if *byte == b'|' { b' ' } else { *byte }).collect();
+        let words: Vec<String> =
+            split(&text).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let words = match words.first().map(String::as_str) {
+            Some("-" | "_") => &words[1..],
+            _ => &words[..],
+        };
+        let looks = words.iter().filter(|word| time(word).is_some()).count();
+        if looks == 0 && !words.iter().any(|word| is_like_time(word)) {
+            return false;
+        }
+        self.table = Some((line.number, columns));
+        let ends_well = line.whole;
+        let read = || -> Option<StepTiming> {
+            let full = match columns {
+                Columns::All => true,
+                Columns::Cpu => false,
+                Columns::Broken => return None,
+            };
+            let tail = if full { 3 } else { 1 };
+            let at = words.len().checked_sub(tail)?;
+            let cpu = time(&words[at])?;
+            let (elapsed, excp) = if full {
+                (Some(time(&words[at + 1])?), Some(words[at + 2].replace(',', "").parse().ok()?))
+            } else {
+                (None, None)
+            };
+            let used = size(words.get(at.checked_sub(1)?)?, u64::MAX)?;
+            let code = words.get(at.checked_sub(2)?)?.clone();
+            let names = words[..at - 2].to_vec();
+            let sane = !names.is_empty() && names.len() <= 4 && used < 1 << 47;
+            (sane && ends_well).then(|| StepTiming {
+                names,
+                code: Some(code),
+                used: Some(used),
+                cpu: Some(cpu),
+                elapsed,
+                excp,
+                evidence: Some(evidence(line.number, line.text)),
+            })
+        };
+        match read() {
+            Some(step) => out(Item::Step(step)),
+            None => {
+                let why = "a row of step timings that is damaged or cut: not read".to_owned();
+                out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
+            }
+        }
+        true
+    }
+
+    fn statement(&mut self, line: Line<'_>, statement: &[u8], out: &mut dyn FnMut(Item)) {
+        if let Some(program) = keyword(statement, b"pgm=") {
+            self.program = Some(String::from_utf8_lossy(program).into_owned());
+        } else if has(statement, " exec ") || has(statement, " job ") {
+            self.program = None;
+        }
+        let region = keyword(statement, b"region=");
+        let memlimit = keyword(statement, b"memlimit=");
+        if region.is_some() || memlimit.is_some() {
+            let evidence = evidence(line.number, line.text);
+            // REGION alone is in K; MEMLIMIT alone is not allowed.
+            let region_bytes = region.and_then(|word| size(&String::from_utf8_lossy(word), 1 << 10));
+            let memlimit_bytes = memlimit.and_then(|word| match word {
+                word if word.eq_ignore_ascii_case(b"NOLIMIT") => Some(u64::MAX),
+                word => size(&String::from_utf8_lossy(word), u64::MAX),
+            });
+            let cut = !line.whole || (region.is_some() && region_bytes.is_none());
+            if cut {
+                let why = "REGION or MEMLIMIT that is damaged or cut: not read".to_owned();
+                out(Item::Unread(Unread { evidence, why }));
+            } else {
+                let program = self.program.clone();
+                out(Item::Region(Region {
+                    program,
+                    region: region_bytes,
+                    memlimit: memlimit_bytes,
+                    used_above: None,
+                    evidence,
+                }));
+            }
+        }
+        if let Some(at) = find(statement, b"parm=") {
+            let value = &statement[at + 5..];
+            let value = match value.strip_prefix(b"'") {
+                Some(quoted) => quoted.iter().position(|&byte| byte == b'\'').map(|end| &quoted[..end]),
+                None => None,
+            };
+            if let Some(value) = value {
+                carriers::parm(line, value, out);
+            }
+        }
+    }
+}
+
+/// The statement of job control in a line, behind a number that the job log has put before it.
+fn statement(text: &[u8]) -> Option<&[u8]> {
+    let at = find(text.get(..24.min(text.len()))?, b"//")
+        .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
+    let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));
+    let comment = text[at..].starts_with(b"//*");
+    (before && !comment).then(|| &text[at..])
+}
+
+fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
+    let at = find(statement, name)?;
+    let free = at > 0 && matches!(statement[at - 1], b',' | b' ' | b'(');
+    let value = &statement[at + name.len()..];
+    let end = value.iter().position(|byte| matches!(byte, b',' | b' ' | b')' | b'\t')).unwrap_or(value.len());
+    free.then(|| &value[..end])
+}
+
+/// `H:MM:SS.hh` in hundredths of a second.
+fn time(word: &str) -> Option<u64> {
+    let (clock, hundredths) = word.split_once('.')?;
+    let mut parts = clock.split(':');
+    let number = |part: &str, most: u64| {
+        part.parse::<u64>().ok().filter(|n| *n <= most && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let (hours, minutes, seconds) =
+        (number(parts.next()?, 99_999)?, number(parts.next()?, 59)?, number(parts.next()?, 59)?);
+    if parts.next().is_some() || hundredths.len() != 2 {
+        return None;
+    }
+    Some(((hours * 60 + minutes) * 60 + seconds) * 100 + number(hundredths, 99)?)
+}
+
+fn is_like_time(word: &str) -> bool {
+    word.len() >= 7 && word.starts_with(|c: char| c.is_ascii_digit()) && word.matches([':', '.']).count() >= 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_or_none() {
+        assert_eq!(time("0:01:02.34"), Some(6_234));
+        for bad in ["0.00.00", "0:00:61.00", "0:00:00.0", "0:0O:00.01", "1:2.34", ""] {
+            assert_eq!(time(bad), None, "{bad}");
+        }
+        assert!(is_like_time("0.00.00") && !is_like_time("72K"));
+    }
+}

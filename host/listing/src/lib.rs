@@ -1,0 +1,43 @@
+//! Listings of Language Environment, read from any text into figures with their evidence.
+//!
+//! ```text
+//! bytes -> lines (EBCDIC, CRLF, records) -> words that matter? -> storage   storage reports
+//!                                                              -> options   options reports, CEEDUMP
+//!                                                              -> carriers  CEEOPTS, CEEUOPT, CEEPRMxx, _CEE_RUNOPTS
+//!                                                              -> job       step timings, REGION, messages
+//!                                           each -> Item, as soon as it is whole
+//! ```
+//!
+//! Invariants. Everything is found by label, never by column. A figure is taken only where one label can be
+//! meant; what can be meant otherwise is kept as *likely*, what is damaged or contradictory is a [`Doubt`].
+//! Wherever a listing is cut, no figure is made of what is left. Memory does not grow with the input: an
+//! item is handed over when it ends, and each is bounded.
+//!
+//! **What is deliberately absent**: files, clocks, threads (so that it can be compiled to WebAssembly), and any
+//! advice (`underbar-advise`).
+#![forbid(unsafe_code)]
+
+mod carriers;
+mod figures;
+mod headings;
+mod interest;
+mod job;
+mod lines;
+pub mod model;
+mod number;
+mod options;
+mod place;
+mod pools;
+mod reader;
+pub mod sections;
+mod shown;
+mod storage;
+mod words;
+
+pub use model::{
+    Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
+    Section, StepTiming, StorageReport, Unread,
+};
+pub use reader::{Reader, read};
+pub use sections::{Field, Kind};
+pub use shown::shown;

@@ -1,0 +1,328 @@
+//! Bytes to lines: CRLF, form feeds, EBCDIC, records without any line end.
+//!
+//! ```text
+//! bytes -> first 4K: EBCDIC? records of which length? -> lines, each decoded, with its number
+//! ```
+//!
+//! Invariant: no more than one line of at most [`LONGEST`] bytes is kept; what a longer line has beyond is dropped.
+//! A last line without line end is handed over as such: its last word may be cut.
+
+/// The longest line that is looked at, in bytes.
+pub(crate) const LONGEST: usize = 32 << 10;
+const FIRST_LOOK: usize = 4096;
+/// Lengths of records of listings, with and without control character.
+const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
+
+/// Who takes the lines.
+pub(crate) trait Taker {
+    /// Takes a line.
+    fn line(&mut self, line: Line<'_>);
+
+    /// Where in this text, which begins a line, something may be of interest; lines before it are not handed over.
+    fn next(&self, text: &[u8]) -> Option<usize>;
+}
+
+/// Cuts a stream of bytes into lines.
+pub(crate) struct Lines {
+    head: Vec<u8>,
+    form: Option<Form>,
+    kept: Vec<u8>,
+    dropping: bool,
+    number: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Form {
+    ebcdic: bool,
+    record: Option<usize>,
+}
+
+/// One line.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// From 1.
+    pub number: u64,
+    /// Without line end and trailing blanks.
+    pub text: &'a [u8],
+    /// False where the input ends within the line.
+    pub whole: bool,
+}
+
+impl Lines {
+    pub(crate) fn new() -> Self {
+        Self { head: Vec::new(), form: None, kept: Vec::new(), dropping: false, number: 0 }
+    }
+
+    /// Takes more bytes, and hands over the lines that they complete.
+    pub(crate) fn feed(&mut self, bytes: &[u8], to: &mut dyn Taker) {
+        if self.form.is_none() {
+            self.head.extend_from_slice(bytes);
+            if self.head.len() < FIRST_LOOK {
+                return;
+            }
+            self.look(to);
+            return;
+        }
+        self.cut(bytes, to);
+    }
+
+    /// How many lines there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.number
+    }
+
+    /// Hands over what is left.
+    pub(crate) fn finish(&mut self, to: &mut dyn Taker) {
+        if self.form.is_none() {
+            self.look(to);
+        }
+        if !self.kept.is_empty() {
+            let kept = std::mem::take(&mut self.kept);
+            let whole = self.form.is_some_and(|form| form.record == Some(kept.len()));
+            self.hand_over(&kept, whole, to);
+        }
+    }
+
+    fn look(&mut self, to: &mut dyn Taker) {
+        let head = std::mem::take(&mut self.head);
+        self.form = Some(form(&head[..head.len().min(FIRST_LOOK)]));
+        self.cut(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head), to);
+    }
+
+    fn cut(&mut self, mut bytes: &[u8], to: &mut dyn Taker) {
+        let form = self.form.unwrap_or(Form { ebcdic: false, record: None });
+        if let Some(length) = form.record {
+            while !bytes.is_empty() {
+                let take = (length - self.kept.len()).min(bytes.len());
+                self.kept.extend_from_slice(&bytes[..take]);
+                bytes = &bytes[take..];
+                if self.kept.len() == length {
+                    let record = std::mem::take(&mut self.kept);
+                    self.hand_over(&record, true, to);
+                }
+            }
+            return;
+        }
+        let is_end =
+            |byte: &u8| if form.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { *byte == b'\n' };
+        loop {
+            let at_start = self.kept.is_empty() && !self.dropping;
+            let mut from = 0;
+            if at_start && !form.ebcdic {
+                let (passed, hit) = self.pass_over(bytes, to);
+                (bytes, from) = (&bytes[passed..], hit - passed);
+            }
+            let Some(at) = bytes[from..].iter().position(is_end) else { break };
+            let (start, rest) = bytes.split_at(from + at);
+            bytes = &rest[1..];
+            if self.kept.is_empty() && !self.dropping {
+                self.hand_over(&start[..start.len().min(LONGEST)], true, to);
+            } else {
+                self.keep(start);
+                let whole = std::mem::take(&mut self.kept);
+                self.dropping = false;
+                self.hand_over(&whole, true, to);
+            }
+        }
+        self.keep(bytes);
+    }
+
+    /// How many bytes of whole lines are of no interest, and where behind them the first is that may be of some.
+    fn pass_over(&mut self, bytes: &[u8], to: &mut dyn Taker) -> (usize, usize) {
+        let hit = to.next(bytes).unwrap_or(bytes.len());
+        let passed = bytes[..hit].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.number += bytes[..passed].iter().filter(|byte| **byte == b'\n').count() as u64;
+        (passed, hit)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = LONGEST - self.kept.len();
+        self.dropping |= bytes.len() > room;
+        self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn hand_over(&mut self, text: &[u8], whole: bool, to: &mut dyn Taker) {
+        self.number += 1;
+        let number = self.number;
+        if self.form.is_some_and(|form| form.ebcdic) {
+            let decoded: Vec<u8> = text.iter().map(|&byte| ascii(byte)).collect();
+            to.line(Line { number, text: decoded.trim_ascii_end(), whole });
+        } else {
+            to.line(Line { number, text: text.trim_ascii_end(), whole });
+        }
+    }
+}
+
+fn form(head: &[u8]) -> Form {
+    let count = |of: fn(&u8) -> bool| head.iter().filter(|byte| of(byte)).count();
+    let blanks = count(|byte| *byte == 0x40);
+    let letters = count(
+        |byte| matches!(byte, 0x81..=0x89 | 0x91..=0x99 | 0xa2..=0xa9 | 0xc1..=0xc9 | 0xd1..=0xd9 | 0xe2..=0xe9 | 0xf0..=0xf9),
+    );
+    let ebcdic = blanks + letters > head.len() / 2 && blanks > count(|byte| *byte == 0x20);
+    let has_ends =
+        if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
+    let blank = if ebcdic { 0x40 } else { b' ' };
+    // Records end in blanks; that of a wrong length seldom does.
+    let record = (!has_ends && head.len() > 160)
+        .then(|| {
+            RECORDS
+                .into_iter()
+                .map(|length| {
+                    let all = head.chunks_exact(length);
+                    let share = all.clone().filter(|record| record.ends_with(&[blank, blank])).count() * 1000;
+                    // With a wrong length the text moves on from record to record.
+                    let mut indents: Vec<usize> = all
+                        .clone()
+                        .map(|record| record.iter().take_while(|byte| **byte == blank).count())
+                        .collect();
+                    indents.sort_unstable();
+                    indents.dedup();
+                    (share / all.len().max(1), indents.len(), length)
+                })
+                .filter(|(share, _, _)| *share > 600)
+                .min_by_key(|(share, indents, _)| (*indents, 1000 - share))
+                .map(|(_, _, length)| length)
+        })
+        .flatten();
+    Form { ebcdic, record }
+}
+
+/// The character of code page 1047, as far as listings have it.
+fn ascii(byte: u8) -> u8 {
+    const PUNCTUATION: [(u8, u8); 32] = [
+        (0x40, b' '),
+        (0x05, b' '),
+        (0x4b, b'.'),
+        (0x4c, b'<'),
+        (0x4d, b'('),
+        (0x4e, b'+'),
+        (0x4f, b'|'),
+        (0x50, b'&'),
+        (0x5a, b'!'),
+        (0x5b, b'$'),
+        (0x5c, b'*'),
+        (0x5d, b')'),
+        (0x5e, b';'),
+        (0x60, b'-'),
+        (0x61, b'/'),
+        (0x6b, b','),
+        (0x6c, b'%'),
+        (0x6d, b'_'),
+        (0x6e, b'>'),
+        (0x6f, b'?'),
+        (0x7a, b':'),
+        (0x7b, b'#'),
+        (0x7c, b'@'),
+        (0x7d, b'\''),
+        (0x7e, b'='),
+        (0x7f, b'"'),
+        (0xad, b'['),
+        (0xbd, b']'),
+        (0xc0, b'{'),
+        (0xd0, b'}'),
+        (0xe0, b'\\'),
+        (0x0d, b' '),
+    ];
+    match byte {
+        0x81..=0x89 => byte - 0x81 + b'a',
+        0x91..=0x99 => byte - 0x91 + b'j',
+        0xa2..=0xa9 => byte - 0xa2 + b's',
+        0xc1..=0xc9 => byte - 0xc1 + b'A',
+        0xd1..=0xd9 => byte - 0xd1 + b'J',
+        0xe2..=0xe9 => byte - 0xe2 + b'S',
+        0xf0..=0xf9 => byte - 0xf0 + b'0',
+        _ => PUNCTUATION.iter().find(|(code, _)| *code == byte).map_or(0x1a, |(_, character)| *character),
+    }
+}
+
+/// For tests: the same in EBCDIC.
+#[cfg(test)]
+pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
+    text.bytes()
+        .map(|c| {
+            if c == b'\n' {
+                0x15
+            } else {
+                (0..=255).find(|&byte| ascii(byte) == c && byte != 5 && byte != 0x0d).unwrap_or(0x6f)
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All lines, or those that have this letter.
+    struct All(Vec<(u64, String, bool)>, Option<u8>);
+
+    impl Taker for All {
+        fn line(&mut self, line: Line<'_>) {
+            self.0.push((line.number, String::from_utf8_lossy(line.text).into_owned(), line.whole));
+        }
+
+        fn next(&self, text: &[u8]) -> Option<usize> {
+            self.1.map_or(Some(0), |letter| text.iter().position(|byte| *byte == letter))
+        }
+    }
+
+    fn lines(bytes: &[u8], chunk: usize) -> Vec<(u64, String, bool)> {
+        having(bytes, chunk, None)
+    }
+
+    fn having(bytes: &[u8], chunk: usize, letter: Option<u8>) -> Vec<(u64, String, bool)> {
+        let (mut all, mut lines) = (All(Vec::new(), letter), Lines::new());
+        for part in bytes.chunks(chunk) {
+            lines.feed(part, &mut all);
+        }
+        lines.finish(&mut all);
+        all.0
+    }
+
+    #[test]
+    fn lines_of_no_interest_are_counted_and_passed_over() {
+        let text = "one\ntwo\n\nthree with q\nfour\nq\nsix\n".repeat(300);
+        let whole: Vec<_> =
+            lines(text.as_bytes(), 4096).into_iter().filter(|line| line.1.contains('q')).collect();
+        assert_eq!(whole.len(), 600);
+        for chunk in [1, 5, 64, 4096, usize::MAX] {
+            let mut some = having(text.as_bytes(), chunk, Some(b'q'));
+            // A line that came in pieces is handed over, be it of interest or not.
+            some.retain(|line| line.1.contains('q'));
+            assert_eq!(some, whole, "{chunk}");
+        }
+    }
+
+    #[test]
+    fn lines_do_not_depend_on_pieces() {
+        let text = "one\r\n\n three  \nfour".repeat(400);
+        let whole = lines(text.as_bytes(), usize::MAX);
+        assert_eq!(whole[0], (1, "one".into(), true));
+        assert_eq!(whole.last().map(|line| line.2), Some(false));
+        for chunk in [1, 7, 4096, 5000] {
+            assert_eq!(lines(text.as_bytes(), chunk), whole);
+        }
+    }
+
+    #[test]
+    fn ebcdic_with_line_ends_and_as_records() {
+        let text = "    HEAP statistics:\n      Initial size:     32768\n";
+        assert_eq!(lines(&to_ebcdic(text), 9)[1].1, "      Initial size:     32768");
+        let records: String = text.repeat(9).lines().map(|line| format!("{line:<121}")).collect();
+        for bytes in [to_ebcdic(&records), records.into_bytes()] {
+            let all = lines(&bytes, 100);
+            assert_eq!(all.len(), 18);
+            assert_eq!(all[17], (18, "      Initial size:     32768".into(), true));
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_takes_no_memory() {
+        let mut lines = Lines::new();
+        for _ in 0..1000 {
+            lines.feed(&[b'x'; 4096], &mut All(Vec::new(), None));
+            assert!(lines.kept.len() <= LONGEST);
+        }
+    }
+}

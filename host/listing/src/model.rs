@@ -1,0 +1,302 @@
+//! What is read from a listing.
+//!
+//! Invariant: every figure says on which line it stands and what stands there.
+//! Not here: how any of it is found.
+
+use serde::Serialize;
+
+use crate::sections::{Field, Kind};
+
+/// Where something stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// Number of the line in the input, from 1.
+    pub line: u64,
+    /// What stands there, with blanks closed up, at most 120 characters.
+    pub text: String,
+}
+
+/// A figure and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// Bytes, or a count.
+    pub value: u64,
+    /// Where the figure stands.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+    /// True where the figure stands apart from its label and could belong to a neighbouring one.
+    pub likely: bool,
+}
+
+/// Why something is not certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubtful {
+    /// The report has no end line: it is cut, or lines are missing.
+    Cut,
+    /// The input ends within this line.
+    CutLine,
+    /// Lines end where values would: their last digits may be missing.
+    CutAtTheRight,
+    /// A mark stands where a number should: OCR damage, a letter among digits.
+    NotANumber,
+    /// A label without its value.
+    NoValue,
+    /// A number stands apart from its label; it was taken for the nearest.
+    Apart,
+    /// A number that no label can be given.
+    NoLabel,
+    /// Labels without the heading of their section.
+    NoSection,
+    /// Lines of two reports in one another.
+    Interleaved,
+    /// Two figures of one report that cannot both be true.
+    Contradiction,
+    /// A figure that cannot be: more than there is.
+    Absurd,
+    /// A part whose layout no published source confirms: not read.
+    LayoutNotKnown,
+}
+
+impl Doubtful {
+    /// True where figures of the report must not be used at all; the reader hands over none of them.
+    #[must_use]
+    pub fn spoils_the_report(self) -> bool {
+        matches!(self, Self::Interleaved | Self::CutAtTheRight)
+    }
+}
+
+/// Something that is not certain, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Doubt {
+    /// What kind.
+    pub kind: Doubtful,
+    /// The line that is to blame.
+    pub line: u64,
+    /// In words.
+    pub words: String,
+}
+
+/// One section of a storage report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Section {
+    /// Which one.
+    pub kind: Kind,
+    /// Its heading.
+    pub heading: Evidence,
+    /// Its figures, in the order of the labels.
+    pub figures: Vec<(Field, Figure)>,
+}
+
+impl Section {
+    /// A figure that is certain.
+    #[must_use]
+    pub fn get(&self, field: Field) -> Option<&Figure> {
+        self.any(field).filter(|figure| !figure.likely)
+    }
+
+    /// A figure, be it certain or likely.
+    #[must_use]
+    pub fn any(&self, field: Field) -> Option<&Figure> {
+        self.figures.iter().find(|(known, _)| *known == field).map(|(_, figure)| figure)
+    }
+}
+
+/// One line of the summary of heap pools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pool {
+    /// Bytes of a cell.
+    pub cell: u64,
+    /// Bytes of an element: the cell and its control bytes.
+    pub element: u64,
+    /// Size of an extent in hundredths of HEAP's initial size; None in HEAPPOOLS64.
+    pub percent: Option<u64>,
+    /// Cells of an extent.
+    pub cells_per_extent: u64,
+    /// Extents that were got.
+    pub extents: u64,
+    /// Most cells that were used.
+    pub used_peak: u64,
+    /// Cells that were in use at the end.
+    pub in_use: u64,
+    /// Where it stands.
+    pub evidence: Evidence,
+}
+
+/// One storage report, or a fragment of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StorageReport {
+    /// Name of the enclave; None in a fragment without heading.
+    pub enclave: Option<String>,
+    /// Date and time, as printed: its form follows the country.
+    pub date: Option<String>,
+    /// The line below the heading: name and level of the run-time.
+    pub release: Option<String>,
+    /// First and last line of it.
+    pub lines: (u64, u64),
+    /// Whether its end line was seen.
+    pub ended: bool,
+    /// Its sections.
+    pub sections: Vec<Section>,
+    /// Most threads at one time.
+    pub threads: Option<Figure>,
+    /// Requests larger than the largest cell.
+    pub larger_than_cells: Option<Figure>,
+    /// Requests by range of sizes: from, to, and how many.
+    pub ranges: Vec<(u64, u64, Figure)>,
+    /// Summary of the heap pools.
+    pub pools: Vec<Pool>,
+    /// What is not certain.
+    pub doubts: Vec<Doubt>,
+}
+
+impl StorageReport {
+    /// A section, if it is there.
+    #[must_use]
+    pub fn section(&self, kind: Kind) -> Option<&Section> {
+        self.sections.iter().find(|section| section.kind == kind)
+    }
+
+    /// False where nothing may be built upon its figures.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.doubts.iter().all(|doubt| !doubt.kind.spoils_the_report())
+    }
+
+    /// Whether it is a report of a 64-bit program.
+    #[must_use]
+    pub fn is_64bit(&self) -> bool {
+        self.sections.iter().any(|section| section.kind.is_64bit_only())
+    }
+}
+
+/// One row of an options report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OptionRow {
+    /// Where the option was set last, as printed; empty where that is not shown.
+    pub source: String,
+    /// False where it says that it cannot be overridden; None where that is not shown.
+    pub overridable: Option<bool>,
+    /// Name of the option in capitals, without NO.
+    pub name: String,
+    /// Whether it stands with the prefix NO.
+    pub negative: bool,
+    /// What stands between the parentheses, without blanks.
+    pub values: String,
+    /// Where it stands.
+    pub evidence: Evidence,
+}
+
+impl OptionRow {
+    /// The sub-options.
+    #[must_use]
+    pub fn sub_options(&self) -> Vec<&str> {
+        crate::words::sub_options(&self.values)
+    }
+}
+
+/// One options report, or the options of a CEEDUMP.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OptionsReport {
+    /// Name of the enclave; None in a CEEDUMP.
+    pub enclave: Option<String>,
+    /// Whether it has the form of a CEEDUMP: numbers filled with zeros, and OVR.
+    pub dump: bool,
+    /// First and last line of it.
+    pub lines: (u64, u64),
+    /// Its rows.
+    pub rows: Vec<OptionRow>,
+    /// What is not certain.
+    pub doubts: Vec<Doubt>,
+}
+
+/// In what an option text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carrier {
+    /// A CEEOPTS data set, or bare options.
+    Ceeopts,
+    /// The macro CEEXOPT (CEEUOPT, CEEROPT).
+    Ceeuopt,
+    /// A member CEEPRMxx.
+    Ceeprm,
+    /// The environment variable.
+    CeeRunopts,
+    /// PARM of a job step.
+    Parm,
+}
+
+/// An option text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OptionText {
+    /// In what it stands.
+    pub carrier: Carrier,
+    /// Its options, each with its line.
+    pub rows: Vec<OptionRow>,
+    /// Where it begins.
+    pub evidence: Evidence,
+    /// What is wrong with it, as the check of options says.
+    pub doubts: Vec<Doubt>,
+}
+
+/// The timings of one job step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StepTiming {
+    /// Names, as they stand before the code: step, procedure step, program.
+    pub names: Vec<String>,
+    /// Completion code.
+    pub code: Option<String>,
+    /// Storage used, in bytes.
+    pub used: Option<u64>,
+    /// CPU time in hundredths of a second.
+    pub cpu: Option<u64>,
+    /// Elapsed time in hundredths of a second.
+    pub elapsed: Option<u64>,
+    /// EXCP count.
+    pub excp: Option<u64>,
+    /// Where it stands.
+    pub evidence: Option<Evidence>,
+}
+
+/// What shows the region.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Region {
+    /// The step's program, if it is named in the same statement.
+    pub program: Option<String>,
+    /// REGION in bytes; 0 asks for all there is.
+    pub region: Option<u64>,
+    /// MEMLIMIT in bytes; u64::MAX is NOLIMIT.
+    pub memlimit: Option<u64>,
+    /// Used above the line, in bytes, where a message says it: no limit.
+    pub used_above: Option<u64>,
+    /// Where it stands.
+    pub evidence: Evidence,
+}
+
+/// Something that was recognised and not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// Where it stands.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+    /// Why it was not read.
+    pub why: String,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "item")]
+pub enum Item {
+    /// A storage report.
+    Storage(StorageReport),
+    /// An options report.
+    Options(OptionsReport),
+    /// An option text.
+    Text(OptionText),
+    /// Timings of a step.
+    Step(StepTiming),
+    /// What shows the region.
+    Region(Region),
+    /// Recognised and not read.
+    Unread(Unread),
+}

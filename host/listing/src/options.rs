@@ -1,0 +1,216 @@
+//! Options reports (RPTOPTS), and the options of a CEEDUMP.
+//!
+//! ```text
+//! Options Report for Enclave <name> <date>         PARMLIB(CEEPRM00)  OVR  HEAP64(0000000000000512,...
+//! <where set>           NAME(values)               ... wrapped over lines, until the parentheses are closed
+//! ```
+//!
+//! Invariant: a row has a source that is known, or a column OVR, and closed parentheses; one that is wrapped has all its
+//! values. Anything else between rows is passed over, and what looks like a row and is none is a doubt.
+//! Not here: what values mean (`underbar_options`). A COBOL options report that follows ends this one.
+
+use underbar_options::{OPTIONS, WhereSet, find_option};
+
+use crate::lines::Line;
+use crate::model::{Doubt, Doubtful, Item, OptionRow, OptionsReport};
+use crate::words::{evidence, find, has, split, sub_options, tidy};
+
+const HEADING: &str = "options report for enclave";
+/// So many lines without a row end the report.
+const QUIET: u64 = 60;
+/// A row is wrapped over no more lines.
+const WRAPPED: u64 = 8;
+const SOURCES: [&str; 9] = [
+    "IBM-supplied default",
+    "PARMLIB(",
+    "SETCEE command",
+    "DD:CEEOPTS",
+    "Programmer default",
+    "Default setting",
+    "Invocation command",
+    "Installation default",
+    "Region default",
+];
+const OWN: [WhereSet; 9] = [
+    WhereSet::UnderbarDefault,
+    WhereSet::LanguageEnvironmentDefault,
+    WhereSet::SystemFile,
+    WhereSet::UserFile,
+    WhereSet::ProgramFile,
+    WhereSet::Environment,
+    WhereSet::OptionsFile,
+    WhereSet::CommandLine,
+    WhereSet::Tune,
+];
+
+/// The state between lines.
+#[derive(Default)]
+pub(crate) struct Options {
+    open: Option<OptionsReport>,
+    /// A row whose parentheses are not closed yet: its first line, and its text so far.
+    wrapped: Option<(u64, Vec<u8>)>,
+}
+
+impl Options {
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Looks at a line; true if it is part of a report.
+    pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        if let Some(at) = find(line.text, HEADING.as_bytes()) {
+            self.finish(out);
+            let name = split(&line.text[at + HEADING.len()..]).next().unwrap_or_default();
+            let enclave = Some(String::from_utf8_lossy(name).chars().take(64).collect());
+            self.open = Some(OptionsReport {
+                enclave,
+                lines: (line.number, line.number),
+                ..OptionsReport::default()
+            });
+            return true;
+        }
+        if self.open.is_some() && has(line.text, "run-time options report") {
+            self.finish(out);
+            return false;
+        }
+        if let Some((first, mut text)) = self.wrapped.take() {
+            if starts_row(line.text).is_none() && line.number < first + WRAPPED {
+                text.extend_from_slice(line.text.trim_ascii_start());
+                self.take(first, text, line);
+                return true;
+            }
+            self.unclosed(first);
+        }
+        if let Some((source, _)) = starts_row(line.text) {
+            let by_dump = source.ends_with(" OVR") || source.ends_with(" NONOVR");
+            // Without heading: a CEEDUMP, what the operator's display prints, or a report that is cut at its beginning.
+            if self.open.is_none() {
+                self.open = Some(OptionsReport {
+                    dump: by_dump,
+                    lines: (line.number, line.number),
+                    ..OptionsReport::default()
+                });
+            }
+            self.take(line.number, line.text.to_vec(), line);
+            return true;
+        }
+        if self.open.as_ref().is_some_and(|open| line.number > open.lines.1 + QUIET) {
+            self.finish(out);
+        }
+        false
+    }
+
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
+        if let Some((first, _)) = self.wrapped.take() {
+            self.unclosed(first);
+        }
+        if let Some(report) = self.open.take() {
+            out(Item::Options(report));
+        }
+    }
+
+    fn take(&mut self, first: u64, text: Vec<u8>, line: Line<'_>) {
+        let Some(open) = &mut self.open else { return };
+        open.lines.1 = line.number;
+        let Some((source, at)) = starts_row(&text) else { return };
+        // A row that lost one of its lines has too few sub-options.
+        let is_whole = |name: &str, values: &str| {
+            let options = OPTIONS.iter().find(|entry| entry.name == name);
+            let count = options.map_or(1, |entry| entry.sub_options.len());
+            line.number == first || count < 2 || sub_options(values).len() == count
+        };
+        match row(&text[at..]) {
+            Some((name, _, values)) if !is_whole(&name, &values) => {
+                let words = format!("{name} is wrapped, and has not as many values as it should: not read");
+                open.doubts.push(Doubt { kind: Doubtful::Cut, line: first, words });
+            }
+            Some((name, negative, values)) => {
+                let (source, overridable) = match source.rsplit_once(' ') {
+                    Some((source, "OVR")) => (source.trim_end().to_owned(), Some(true)),
+                    Some((source, "NONOVR")) => (source.trim_end().to_owned(), Some(false)),
+                    _ => (source, None),
+                };
+                if open.rows.len() < 4 * OPTIONS.len() {
+                    open.rows.push(OptionRow {
+                        source,
+                        overridable,
+                        name,
+                        negative,
+                        values,
+                        evidence: evidence(first, &text),
+                    });
+                }
+            }
+            None if line.whole && text.len() < 4096 => self.wrapped = Some((first, text)),
+            None => self.unclosed(first),
+        }
+    }
+
+    fn unclosed(&mut self, line: u64) {
+        let Some(open) = &mut self.open else { return };
+        let words = "an option whose parentheses are not closed: not read".to_owned();
+        open.doubts.push(Doubt { kind: Doubtful::CutLine, line, words });
+    }
+}
+
+/// The source of a row, and where its option begins.
+fn starts_row(text: &[u8]) -> Option<(String, usize)> {
+    let at = option_at(text)?;
+    let source = tidy(&text[..at]);
+    let plain = source.trim_start_matches(|c: char| "01+-".contains(c)).trim_start();
+    let begins = |with: &str| plain.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let known = SOURCES.iter().any(|known| begins(known)) || OWN.iter().any(|own| begins(own.label()));
+    let by_dump = plain.ends_with(" OVR") || plain.ends_with(" NONOVR");
+    (known || by_dump).then(|| (plain.to_owned(), at))
+}
+
+/// Where an option begins: a name of the table before a parenthesis, or as the last word with NO before it.
+pub(crate) fn option_at(text: &[u8]) -> Option<usize> {
+    for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'(') {
+        let start = text[..at].iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+        let free = start == 0 || matches!(text[start - 1], b' ' | b'\t' | b',' | b'"' | b'\'' | b'(' | b'/');
+        if free && named(&text[start..at]).is_some() {
+            return Some(start);
+        }
+    }
+    let start = text.iter().rposition(|&byte| byte == b' ').map_or(0, |at| at + 1);
+    named(&text[start..]).filter(|(_, negative)| *negative).map(|_| start)
+}
+
+/// The option of that name, and whether it has the prefix NO.
+pub(crate) fn named(word: &[u8]) -> Option<(&'static str, bool)> {
+    if let Some(option) = find_option(word) {
+        return Some((OPTIONS[option].name, false));
+    }
+    let rest = word.get(..2).filter(|no| no.eq_ignore_ascii_case(b"no")).map(|_| &word[2..])?;
+    find_option(rest)
+        .map(|option| &OPTIONS[option])
+        .filter(|entry| entry.has_negative())
+        .map(|entry| (entry.name, true))
+}
+
+/// `NAME(values)` from the start of a text, up to the closed parenthesis. None if it is not closed.
+pub(crate) fn row(text: &[u8]) -> Option<(String, bool, String)> {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
+    let (name, negative) = named(&text[..end])?;
+    let mut values = String::new();
+    if text.get(end) != Some(&b'(') {
+        return negative.then(|| (name.to_owned(), negative, values));
+    }
+    let (mut depth, mut quoted) = (0, false);
+    for &byte in &text[end..] {
+        match byte {
+            b'\'' => quoted = !quoted,
+            b'(' if !quoted => depth += 1,
+            b')' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((name.to_owned(), negative, values[1..].to_owned()));
+        }
+        if quoted || !byte.is_ascii_whitespace() {
+            values.push(if byte.is_ascii() { char::from(byte) } else { '?' });
+        }
+    }
+    None
+}

@@ -1,0 +1,403 @@
+//! Storage reports: heading, sections, end; whole, cut, without heading, or two in one another.
+//!
+//! ```text
+//! heading -> [section heading -> labels and numbers]... -> end -> StorageReport
+//! ```
+//!
+//! Invariant: a label belongs to the heading above it, and where that heading is missing to none. A report that begins
+//! before another ended is held back until it is plain that their lines are not mixed.
+//! Not here: what a heading or a label is (`headings`), which figure is a label's (`figures`), heap pools (`pools`).
+
+use crate::figures::{self, Mark, Widths, doubt, values};
+use crate::headings::{Title, heading, labels};
+use crate::lines::Line;
+use crate::model::{Doubtful, Evidence, Figure, Item, StorageReport};
+use crate::number::{Word, word};
+use crate::pools;
+use crate::sections::{Field, Kind};
+use crate::words::{evidence, find, has, split, tidy};
+
+/// So many lines without a word of the section end it.
+const QUIET: u64 = 400;
+/// So many reports are held back at most.
+const HELD: usize = 8;
+/// So many marks are kept for one section.
+const MARKS: usize = 64;
+
+const HEADING: &str = "storage report for enclave";
+const END: &str = "end of storage report";
+const THREADS: &str = "largest number of threads concurrently active";
+
+/// The state between lines.
+#[derive(Default)]
+pub(crate) struct Storage {
+    open: Option<Open>,
+    held: Vec<StorageReport>,
+}
+
+#[derive(Default)]
+struct Open {
+    report: StorageReport,
+    section: Option<OpenSection>,
+    /// Began before the report before it ended.
+    after_unended: bool,
+    highest: Option<Kind>,
+    widths: Widths,
+    last_seen: u64,
+}
+
+struct OpenSection {
+    /// None: a section whose layout is not known.
+    kind: Option<Kind>,
+    heading: Evidence,
+    marks: Vec<Mark>,
+}
+
+impl Storage {
+    /// Whether every line should be shown.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Looks at a line; true if it is part of a report.
+    pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        if let Some(at) = find(line.text, HEADING.as_bytes()) {
+            self.begin(line, &line.text[at + HEADING.len()..], out);
+            return true;
+        }
+        if has(line.text, END) {
+            self.end(line, out);
+            return true;
+        }
+        let mut rest = line.text;
+        let mut part = false;
+        // Several headings may have run into one line.
+        while let Some((before, title, behind)) = heading(rest, line.number == 1 && !part) {
+            self.marks(line, before, false);
+            self.section(line, title, out);
+            (rest, part) = (behind, true);
+        }
+        let Some(open) = &mut self.open else { return part };
+        if !part && open.report.release.is_none() && line.number <= open.report.lines.0 + 4 {
+            let own = line.text.trim_ascii_start().starts_with(b"underbar V");
+            if own || has(line.text, "language environment v") {
+                open.report.release = Some(tidy(line.text));
+                open.report.lines.1 = line.number;
+                return true;
+            }
+        }
+        if let Some(at) = find(line.text, THREADS.as_bytes()) {
+            let behind: Vec<&[u8]> =
+                split(&line.text[at + THREADS.len()..]).filter(|word| *word != b":").collect();
+            if let ([one], true) = (&behind[..], line.whole)
+                && let Word::Number(value) = word(one)
+            {
+                open.report.threads =
+                    Some(Figure { value, evidence: evidence(line.number, line.text), likely: false });
+            }
+            open.seen(line.number);
+            self.close_section();
+            return true;
+        }
+        let marked = self.marks(line, rest, !part);
+        if let Some(open) = &mut self.open
+            && !marked
+            && !part
+            && line.number > open.last_seen + QUIET
+        {
+            self.leave(out);
+        }
+        part || marked
+    }
+
+    /// The input ends.
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
+        self.leave(out);
+        self.flush(out);
+    }
+
+    fn begin(&mut self, line: Line<'_>, behind: &[u8], out: &mut dyn FnMut(Item)) {
+        let unended = self.open.as_ref().is_some_and(|open| open.report.enclave.is_some());
+        if unended {
+            self.close_report();
+            if self.held.len() > HELD {
+                hand_over(self.held.remove(0), out);
+            }
+        } else {
+            self.leave(out);
+            self.flush(out);
+        }
+        let release = find(behind, b"language environment v");
+        let (named, release) = behind.split_at(release.unwrap_or(behind.len()));
+        let mut words = split(named);
+        let name = words.next().map_or(String::new(), |name| String::from_utf8_lossy(name).into_owned());
+        let date = words.map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+        let report = StorageReport {
+            enclave: Some(name.chars().take(64).collect()),
+            date: (!date.is_empty()).then(|| date.chars().take(64).collect()),
+            release: (!release.is_empty()).then(|| tidy(release)),
+            lines: (line.number, line.number),
+            ..StorageReport::default()
+        };
+        self.open = Some(Open { report, after_unended: unended, last_seen: line.number, ..Open::default() });
+    }
+
+    fn end(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
+        if self.open.is_none() {
+            self.mixed(line.number);
+            return;
+        }
+        if let Some(open) = &mut self.open {
+            open.report.ended = true;
+            open.seen(line.number);
+        }
+        let wait = !self.held.is_empty();
+        self.close_report();
+        if !wait {
+            self.flush(out);
+        }
+    }
+
+    /// A report without end, and nothing that follows it at once.
+    fn leave(&mut self, out: &mut dyn FnMut(Item)) {
+        let wait = !self.held.is_empty();
+        self.close_report();
+        if !wait {
+            self.flush(out);
+        }
+    }
+
+    fn flush(&mut self, out: &mut dyn FnMut(Item)) {
+        for report in self.held.drain(..) {
+            hand_over(report, out);
+        }
+    }
+
+    /// Two reports' lines are mixed: none of those that may be concerned is to be used.
+    fn mixed(&mut self, line: u64) {
+        let open = self.open.as_mut().filter(|open| open.after_unended).map(|open| &mut open.report);
+        for report in self.held.iter_mut().chain(open) {
+            doubt(
+                report,
+                Doubtful::Interleaved,
+                line,
+                "lines of two reports stand in one another".to_owned(),
+            );
+        }
+    }
+
+    fn section(&mut self, line: Line<'_>, title: Title, out: &mut dyn FnMut(Item)) {
+        self.close_section();
+        let own =
+            |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
+        let known = match title {
+            Title::Known(Kind::AdditionalHeap) => {
+                self.open.as_ref().is_some_and(own).then_some(Kind::AdditionalHeap)
+            }
+            Title::Known(kind) => Some(kind),
+            Title::Unknown(_) => None,
+        };
+        let repeated =
+            |open: &Open| known.is_some_and(|kind| open.report.section(kind).is_some() || back(open, kind));
+        if self.open.as_ref().is_some_and(repeated) {
+            let after_unended = self.open.as_ref().is_some_and(|open| open.after_unended);
+            if after_unended || !self.held.is_empty() {
+                self.mixed(line.number);
+            } else {
+                self.leave(out);
+            }
+        }
+        if self.open.is_none() {
+            if self.held.is_empty() {
+                let report = StorageReport { lines: (line.number, line.number), ..StorageReport::default() };
+                self.open = Some(Open { report, last_seen: line.number, ..Open::default() });
+            } else {
+                // A section behind an end, and a report before it without end: theirs are mixed.
+                self.mixed(line.number);
+                let report = StorageReport { lines: (line.number, line.number), ..StorageReport::default() };
+                self.open =
+                    Some(Open { report, after_unended: true, last_seen: line.number, ..Open::default() });
+                self.mixed(line.number);
+            }
+        }
+        let Some(open) = &mut self.open else { return };
+        open.seen(line.number);
+        let first = open.report.sections.is_empty() && open.highest.is_none();
+        let odd_start = open.after_unended && first && !matches!(known, Some(Kind::Stack | Kind::Stack64));
+        open.highest = open
+            .highest
+            .max(known.filter(|kind| !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)));
+        let words = match (title, known) {
+            (Title::Unknown(words), _) => Some(words),
+            (Title::Known(kind), None) => Some(format!("{}: layout not known, not read", kind.title())),
+            _ => None,
+        };
+        if let Some(words) = words {
+            doubt(&mut open.report, Doubtful::LayoutNotKnown, line.number, words);
+        }
+        open.section =
+            Some(OpenSection { kind: known, heading: evidence(line.number, line.text), marks: Vec::new() });
+        if odd_start {
+            self.mixed(line.number);
+        }
+    }
+
+    /// Takes labels and numbers of a line, or of a part of it. True if there were any.
+    fn marks(&mut self, line: Line<'_>, text: &[u8], all: bool) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let Some(section) = &mut open.section else {
+            if all && labels(text).next().is_some() {
+                let words = format!("a label without the heading of its section: {}", tidy(text));
+                doubt(&mut open.report, Doubtful::NoSection, line.number, words);
+            }
+            return false;
+        };
+        let Some(kind) = section.kind else { return labels(text).next().is_some() };
+        if kind == Kind::Pools {
+            let heap = open
+                .report
+                .section(Kind::Heap)
+                .and_then(|heap| heap.get(Field::Initial))
+                .map(|figure| figure.value);
+            let seen = line.whole && pools::line(&mut open.report, line.number, text, heap);
+            if seen {
+                open.seen(line.number);
+            }
+            return seen;
+        }
+        if self.held.is_empty() && open.is_without_heading(kind, text) {
+            self.without_heading(line);
+            return true;
+        }
+        let Some(section) = self.open.as_mut().and_then(|open| open.section.as_mut()) else { return false };
+        let from = section.marks.len();
+        if from > MARKS {
+            return false;
+        }
+        let (mut at, mut found) = (0, false);
+        let offset = text.as_ptr() as usize - line.text.as_ptr() as usize;
+        for (start, end, field) in labels(text) {
+            // What a job log puts before a line is none of ours.
+            let ours = |one: &[u8]| matches!(word(one), Word::Number(_)) || matches!(one, [b'$' | b'\\', ..]);
+            if found || split(&text[..start]).all(ours) {
+                values(line, &text[at..start], offset + at, found, &mut section.marks);
+            }
+            section.marks.push(Mark::Label(field, line.number, offset + start));
+            (at, found) = (end, true);
+        }
+        values(line, &text[at..], offset + at, found, &mut section.marks);
+        if !found && section.marks[from..].iter().any(|mark| !matches!(mark, Mark::Value { .. })) {
+            // A line of something else; behind the last label no number can follow any more.
+            section.marks.truncate(from);
+            let last = kind.row().and_then(|row| row.fields.last());
+            let seen = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if Some(field) == last);
+            if section.marks.iter().any(seen) {
+                self.close_section();
+                return false;
+            }
+        }
+        if !found && all {
+            figures::one_number(line, from, &mut section.marks);
+        }
+        let any = section.marks.len() > from;
+        if let (true, Some(open)) = (any, &mut self.open) {
+            open.seen(line.number);
+        }
+        found || any
+    }
+
+    /// Labels begin anew behind a section that has all of its own: those that follow belong to none that is known.
+    fn without_heading(&mut self, line: Line<'_>) {
+        self.close_section();
+        let Some(open) = &mut self.open else { return };
+        let words = "labels begin anew: the heading of their section is missing; not read".to_owned();
+        doubt(&mut open.report, Doubtful::NoSection, line.number, words);
+        open.section =
+            Some(OpenSection { kind: None, heading: evidence(line.number, line.text), marks: Vec::new() });
+        open.seen(line.number);
+    }
+
+    fn close_section(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let Some(OpenSection { kind: Some(kind), heading, marks }) = open.section.take() else { return };
+        if kind == Kind::Pools {
+            return;
+        }
+        let section = figures::section(&mut open.report, &mut open.widths, kind, heading, &marks);
+        open.report.sections.push(section);
+    }
+
+    fn close_report(&mut self) {
+        self.close_section();
+        let Some(mut open) = self.open.take() else { return };
+        let report = &mut open.report;
+        if !report.ended {
+            let words = match report.enclave {
+                Some(_) => "the report has no end line",
+                None => "a fragment: neither heading nor end line belongs to it",
+            };
+            let line = report.lines.1;
+            doubt(report, Doubtful::Cut, line, words.to_owned());
+        }
+        let missing = report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
+        if missing && open.widths.are_short() {
+            let line = report.lines.0;
+            let words =
+                "all values end in one column, and some are missing: lines were cut at the right, so that \
+                         digits may be missing"
+                    .to_owned();
+            doubt(report, Doubtful::CutAtTheRight, line, words);
+        }
+        let pools =
+            !report.pools.is_empty() || !report.ranges.is_empty() || report.larger_than_cells.is_some();
+        if missing && pools {
+            let line = report.lines.0;
+            let words =
+                "values of sections are missing, so that of heap pools digits may be: those are not read"
+                    .to_owned();
+            doubt(report, Doubtful::NoValue, line, words);
+            report.ranges.clear();
+            report.pools.clear();
+            report.larger_than_cells = None;
+        }
+        self.held.push(open.report);
+    }
+}
+
+/// What nothing may be built upon is not handed over: of a report that is spoiled there are only its doubts.
+fn hand_over(mut report: StorageReport, out: &mut dyn FnMut(Item)) {
+    if !report.is_sound() {
+        report.sections.clear();
+        report.ranges.clear();
+        report.pools.clear();
+        (report.threads, report.larger_than_cells) = (None, None);
+    }
+    out(Item::Storage(report));
+}
+
+impl Open {
+    /// Whether a section that is complete is followed by the first label of another one. Only where the report's own
+    /// heading was seen, and no other report is open: otherwise it may be another report's line.
+    fn is_without_heading(&self, kind: Kind, text: &[u8]) -> bool {
+        let last = kind.row().and_then(|row| row.fields.last());
+        let (Some(last), Some(section)) = (last, &self.section) else { return false };
+        let complete = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if field == last);
+        self.report.enclave.is_some()
+            && !self.after_unended
+            && section.marks.iter().any(complete)
+            && labels(text)
+                .next()
+                .is_some_and(|(_, _, field)| matches!(field, Field::Initial | Field::Created))
+    }
+
+    fn seen(&mut self, line: u64) {
+        self.last_seen = line;
+        self.report.lines.1 = line;
+    }
+}
+
+/// Whether a section stands before one that was there already.
+fn back(open: &Open, kind: Kind) -> bool {
+    !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)
+        && open.highest.is_some_and(|highest| kind < highest)
+}

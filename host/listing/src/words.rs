@@ -1,0 +1,62 @@
+//! Small things about text: search without regard to case, closing up blanks, sub-options.
+
+use crate::model::Evidence;
+
+/// Where `needle` (in small letters) begins in `text`, without regard to case.
+pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    let (first, rest) = needle.split_first()?;
+    let last = text.len().checked_sub(needle.len())?;
+    (0..=last).find(|&at| {
+        text[at].to_ascii_lowercase() == *first && text[at + 1..at + needle.len()].eq_ignore_ascii_case(rest)
+    })
+}
+
+/// Whether `needle` is there.
+pub(crate) fn has(text: &[u8], needle: &str) -> bool {
+    find(text, needle.as_bytes()).is_some()
+}
+
+/// The text with blanks closed up, at most 120 characters.
+pub(crate) fn tidy(text: &[u8]) -> String {
+    let mut tidy = String::new();
+    let decoded = String::from_utf8_lossy(&text[..text.len().min(2000)]);
+    for word in decoded.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        if !tidy.is_empty() {
+            tidy.push(' ');
+        }
+        tidy.push_str(word);
+    }
+    if let Some((at, _)) = tidy.char_indices().nth(120) {
+        tidy.truncate(at);
+    }
+    tidy
+}
+
+/// Evidence of a line.
+pub(crate) fn evidence(line: u64, text: &[u8]) -> Evidence {
+    Evidence { line, text: tidy(text) }
+}
+
+/// The sub-options between commas that stand in no parentheses of their own and in no quotes.
+pub(crate) fn sub_options(values: &str) -> Vec<&str> {
+    let (mut all, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
+    for (at, c) in values.char_indices() {
+        match c {
+            '\'' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            ',' if !quoted && depth == 0 => {
+                all.push(&values[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(&values[from..]);
+    all
+}
+
+/// The words between blanks.
+pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter(|word| !word.is_empty())
+}

@@ -1,0 +1,218 @@
+//! Each layout and each kind of damage, made anew with values of our own: what is understood of it.
+//!
+//! The expected texts stand in `tests/understood/`; `UNDERBAR_BLESS=1 cargo test -p underbar-listing` writes them, and
+//! whoever does so reads them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use underbar_listing::{Item, read, shown};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+fn understood(bytes: &[u8]) -> String {
+    read(bytes).iter().map(shown).collect()
+}
+
+fn listing(name: &str) -> Vec<u8> {
+    fs::read(folder().join("listings").join(name)).expect("a listing")
+}
+
+fn snapshot(name: &str, got: &str) {
+    let path = folder().join("understood").join(name);
+    if std::env::var_os("UNDERBAR_BLESS").is_some() {
+        fs::write(&path, got).expect("it can be written");
+    }
+    let expect = fs::read_to_string(&path).unwrap_or_default();
+    assert!(got == expect, "{}:\n{got}", path.display());
+}
+
+#[test]
+fn every_listing_is_understood_as_it_should_be() {
+    let mut names: Vec<String> = fs::read_dir(folder().join("listings"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 12);
+    for name in names {
+        snapshot(&name, &understood(&listing(&name)));
+    }
+}
+
+fn plain() -> String {
+    String::from_utf8(listing("storage-31.txt")).expect("text")
+}
+
+/// The figures, without lines and doubts.
+fn figures(bytes: &[u8]) -> Vec<(String, u64, bool)> {
+    let mut all = Vec::new();
+    for item in read(bytes) {
+        let Item::Storage(report) = item else { continue };
+        let name = report.enclave.clone().unwrap_or_default();
+        for section in &report.sections {
+            for (field, figure) in &section.figures {
+                all.push((
+                    format!("{name} {} {field:?}", section.kind.title()),
+                    figure.value,
+                    figure.likely || !report.is_sound(),
+                ));
+            }
+        }
+    }
+    all
+}
+
+/// The characters of storage reports in code page 1047.
+fn ebcdic(text: &str) -> Vec<u8> {
+    let code = |character: u8| match character {
+        b'\n' => 0x15,
+        b'a'..=b'i' => character - b'a' + 0x81,
+        b'j'..=b'r' => character - b'j' + 0x91,
+        b's'..=b'z' => character - b's' + 0xa2,
+        b'A'..=b'I' => character - b'A' + 0xc1,
+        b'J'..=b'R' => character - b'J' + 0xd1,
+        b'S'..=b'Z' => character - b'S' + 0xe2,
+        b'0'..=b'9' => character - b'0' + 0xf0,
+        b'.' => 0x4b,
+        b'(' => 0x4d,
+        b')' => 0x5d,
+        b'/' => 0x61,
+        b':' => 0x7a,
+        _ => 0x40,
+    };
+    text.bytes().map(code).collect()
+}
+
+#[test]
+fn the_form_around_a_report_changes_nothing() {
+    let text = plain();
+    let expect = figures(text.as_bytes());
+    assert!(expect.len() > 40);
+    let with = |change: &dyn Fn(&str) -> String| -> String { text.lines().map(change).collect() };
+    let asa = with(&|line| format!("{}{line}\n", if line.starts_with("Storage") { '1' } else { ' ' }));
+    let zero = with(&|line| format!("{}{line}\n", if line.contains("statistics") { '0' } else { '-' }));
+    let crlf = with(&|line| format!("{line}\r\n"));
+    let tabs = with(&|line| format!("{}\n", line.replace("      ", "\t")));
+    let mixed = with(&|line| format!("{line}\nPAYMENT RUN 17 OF 99 IS DONE: 12 RECORDS\n\n"));
+    let paged = with(&|line| format!("{line}\n1PAGE 7   {line:.0}MY SHOP        11/20/26\n0\n"));
+    let log = with(&|line| format!("10.15.07 JOB01234  {line}\n"));
+    let commas = text.replace("1264640", "1,264,640");
+    let records: String = with(&|line| format!("{line:<133}"));
+    for (what, changed) in [
+        ("asa", asa),
+        ("zero", zero),
+        ("crlf", crlf),
+        ("tabs", tabs),
+        ("mixed", mixed),
+        ("paged", paged),
+        ("log", log),
+        ("commas", commas),
+        ("records", records),
+    ] {
+        assert_eq!(figures(changed.as_bytes()), expect, "{what}");
+    }
+    // Code page 1047, with its own line ends and as records without any.
+    for changed in [&text, &with(&|line| format!("{line:<121}"))] {
+        assert_eq!(figures(&ebcdic(changed)), expect, "EBCDIC");
+    }
+    let upper = text.to_uppercase();
+    assert_eq!(figures(upper.as_bytes()).len(), expect.len());
+}
+
+#[test]
+fn two_enclaves_in_one_another_are_never_trusted() {
+    let text = plain();
+    let other = text.replace("PAYROLL1", "BILLING2").replace("1264640", "77824");
+    let (one, two): (Vec<&str>, Vec<&str>) = (text.lines().collect(), other.lines().collect());
+    for shift in 1..40 {
+        for step in [1, 3, 7] {
+            let mut mixed = one[..shift].join("\n") + "\n";
+            let (mut a, mut b) = (shift, 0);
+            while a < one.len() || b < two.len() {
+                for line in two.iter().skip(b).take(step).chain(one.iter().skip(a).take(step)) {
+                    mixed += &format!("{line}\n");
+                }
+                (a, b) = (a + step, b + step);
+            }
+            for item in read(mixed.as_bytes()) {
+                let Item::Storage(report) = item else { continue };
+                if report.sections.is_empty() || !report.is_sound() {
+                    continue;
+                }
+                let own = if report.enclave.as_deref() == Some("BILLING2") { &other } else { &text };
+                let own = figures(own.as_bytes());
+                for section in &report.sections {
+                    for (field, figure) in &section.figures {
+                        let what = format!("{} {field:?}", section.kind.title());
+                        let known = own
+                            .iter()
+                            .any(|(name, value, _)| name.ends_with(&what) && *value == figure.value);
+                        assert!(
+                            known,
+                            "shift {shift}, step {step}: {:?} {what} {}\n{mixed}",
+                            report.enclave, figure.value
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn our_own_report_is_read_back() {
+    use underbar_report::sample;
+    let text = underbar_report::le::render(&sample::getfree());
+    let got = figures(text.as_bytes());
+    let values = text
+        .lines()
+        .take_while(|line| !line.contains("Largest number"))
+        .filter(|line| line.starts_with("      "))
+        .count();
+    assert_eq!(got.len(), values, "every line with a value\n{got:?}\n{}", understood(text.as_bytes()));
+    assert!(got.contains(&("getfree HEAP Total".to_owned(), 819_229_056, false)));
+    assert_eq!(read(underbar_report::le::render(&sample::tree()).as_bytes()).len(), 3);
+}
+
+#[test]
+fn noise_gives_nothing_and_no_crash() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut text = plain().into_bytes();
+    for round in 0..300 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let at = (state >> 8) as usize % text.len();
+        text[at] = (state >> 40) as u8;
+        if round % 10 == 0 {
+            let _ = understood(&text);
+        }
+    }
+    let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    assert_eq!(understood(&noise), "");
+    assert_eq!(understood(b""), "");
+}
+
+#[test]
+fn numbers_cut_by_blanks_are_none() {
+    let apart = "\nHEAP statistics:\n Initial size:\n     32 768\n Increment size:\n     32 768\n Total heap storage used (sugg. initial \
+                 size):\n     819 229 056\n Successful Get Heap requests:\n     50 002\n";
+    assert_eq!(figures(apart.as_bytes()), []);
+    let beside = "\nHEAP statistics:\n  Initial size: 32 768\n  Increment size: 4096\n  Total heap storage used (sugg. initial size): 1 264 640\n";
+    let all = figures(beside.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [4096]);
+}
+
+#[test]
+fn tables_and_leading_dots_are_read() {
+    let text = "\n| HEAP statistics: |\n| Initial size: | 32768 |\n| Increment size: | 4096 |\n";
+    let all = figures(text.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
+    let text =
+        "\nHEAP statistics:\n Initial size: .............. 32768\n Increment size: ............ 4096\n";
+    let all = figures(text.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
+}
