@@ -10,6 +10,7 @@ use crate::lines::{Line, Lines};
 use crate::model::Item;
 use crate::options::Options;
 use crate::storage::Storage;
+use crate::ztpf::{self, Ztpf};
 
 /// Reads a listing piece by piece.
 pub struct Reader {
@@ -23,6 +24,7 @@ struct State {
     options: Options,
     carriers: Carriers,
     job: Job,
+    ztpf: Ztpf,
     count: u64,
 }
 
@@ -52,6 +54,7 @@ impl Reader {
         state.storage.finish(out);
         state.options.finish(out);
         state.carriers.finish(out);
+        state.ztpf.finish(out);
         state.count
     }
 }
@@ -71,7 +74,11 @@ impl State {
         self.count = line.number;
         let open =
             self.storage.is_open() || self.options.is_open() || self.carriers.is_open() || self.job.is_open();
+        let open = open || self.ztpf.is_open();
         if !open && !is_of_interest(line.text) {
+            return;
+        }
+        if self.ztpf.line(line, out) {
             return;
         }
         if self.storage.line(line, out) {
@@ -105,6 +112,11 @@ const TABLE: [bool; 1024] = {
         table[hash(u32::from_le_bytes(*STARTS[at]) | 0x2020_2020)] = true;
         at += 1;
     }
+    let mut at = 0;
+    while at < ztpf::STARTS.len() {
+        table[hash(u32::from_le_bytes(*ztpf::STARTS[at]) | 0x2020_2020)] = true;
+        at += 1;
+    }
     table
 };
 
@@ -129,7 +141,7 @@ fn is_of_interest(text: &[u8]) -> bool {
         {
             let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | 0x2020_2020;
             if TABLE[hash(four)]
-                && STARTS.iter().any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four)
+                && STARTS.iter().chain(&ztpf::STARTS).any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four)
             {
                 return true;
             }

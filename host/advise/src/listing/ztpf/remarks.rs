@@ -1,0 +1,125 @@
+//! Rules that set nothing: reports that cannot be used, counts, coarse classes, sets of sizes.
+//!
+//! Invariant: each says what it would take to say more.
+
+use underbar_listing::ztpf::model::Found;
+
+use super::super::Collected;
+use super::population::{line, name, populations, value};
+use super::{LISTS, Said};
+use crate::suggestion::Kind;
+
+/// Entries of the first control table.
+const ENTRIES: u64 = 150;
+const FRAME: u64 = 4096;
+
+/// Reports that cannot be used.
+pub(super) fn sound(collected: &Collected) -> Vec<Said> {
+    let one = |(file, found): &(usize, Found)| {
+        let Found::Frequencies(report) = found else { return None };
+        if report.sound {
+            return None;
+        }
+        let mut said = Said::new(&name(report.set.as_deref()), Kind::NoAdvice, vec![line(collected, *file, &report.title)]);
+        said.now = "not used".to_owned();
+        let why = report.doubts.last().map_or("it is damaged", |doubt| doubt.words.as_str());
+        said.reason = format!("{why}.");
+        said.confidence = "none".to_owned();
+        Some(said)
+    };
+    collected.ztpf.iter().filter_map(one).take(20).collect()
+}
+
+/// Numbers of buffers.
+pub(super) fn counts(collected: &Collected) -> Vec<Said> {
+    let all: Vec<_> = (1..=9).map_while(|list| value(collected, &format!("HAVL{list}"))).collect();
+    let known = populations(collected);
+    if all.is_empty() && known.is_empty() {
+        return Vec::new();
+    }
+    let evidence = match (&all[..], known.first()) {
+        ([], Some(one)) => {
+            one.reports.iter().take(1).map(|(file, report)| line(collected, *file, &report.title)).collect()
+        }
+        _ => all.iter().map(|(file, figure)| line(collected, *file, &figure.evidence)).collect(),
+    };
+    let mut said = Said::new(&name(None), Kind::NoAdvice, evidence);
+    said.confidence = "none: nothing is set".to_owned();
+    said.reason = "How many buffers an ECB holds at one time is in none of these reports, so the numbers are left as they are; \
+                   name-value pairs of PJ48166 count what each list dispenses and gets back."
+        .to_owned();
+    if all.is_empty() {
+        said.now = "HAVLn not known".to_owned();
+        return vec![said];
+    }
+    let figures: Vec<String> = all.iter().enumerate().map(|(at, (_, figure))| format!("HAVL{}={}", at + 1, figure.value)).collect();
+    said.now = figures.join(" ");
+    let sum: u64 = all.iter().take(LISTS).fold(0, |sum, (_, figure)| sum.saturating_add(figure.value));
+    if sum > ENTRIES {
+        said.reason += &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
+    }
+    let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
+        let (_, size) = value(collected, &format!("HAVSZ{}", at + 1))?;
+        Some(sum.saturating_add(count.value.saturating_mul(size.value)))
+    });
+    if let (Some(bytes), Some((_, area))) = (bytes, value(collected, "PEH"))
+        && bytes > area.value.saturating_mul(FRAME)
+    {
+        said.reason += &format!(
+            " These buffers take {bytes} bytes, more than PEH={} holds if it counts 4-KB frames: check both.",
+            area.value
+        );
+    }
+    vec![said]
+}
+
+/// Reports with classes of 128.
+pub(super) fn fine(collected: &Collected) -> Vec<Said> {
+    let all = populations(collected);
+    let one = |population: &super::population::Population<'_>| {
+        let first = population.classes.first()?;
+        let finer = all.iter().any(|other| other.set == population.set && !other.coarse);
+        if !population.coarse || finer || first.count.saturating_mul(2) < population.all() {
+            return None;
+        }
+        let (file, report) = population.reports.last()?;
+        let rows = report.rows.first()?;
+        let lines = vec![line(collected, *file, &report.title), line(collected, *file, &rows.count.evidence)];
+        let mut said = Said::new(&population.name, Kind::NoAdvice, lines);
+        said.now = "classes of 128".to_owned();
+        let share = u128::from(first.count) * 10_000 / u128::from(population.all().max(1));
+        said.reason = format!(
+            "{}.{:02} % of the requests are of 1 to {} bytes, and the report does not say which: whether a list of 32 or 64 would \
+             serve them shows only with the classes of PJ47265.",
+            share / 100,
+            share % 100,
+            first.limit
+        );
+        said.confidence = "none: nothing is set".to_owned();
+        Some(said)
+    };
+    all.iter().filter_map(one).collect()
+}
+
+/// Displays of one ECB's lists.
+pub(super) fn sets(collected: &Collected) -> Vec<Said> {
+    let one = |(file, found): &(usize, Found)| {
+        let Found::Lists(lists) = found else { return None };
+        let mut evidence = vec![line(collected, *file, &lists.title)];
+        evidence.extend(lists.sizes.first().map(|(_, size)| line(collected, *file, &size.evidence)));
+        let mut said = Said::new(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
+        let sizes: Vec<String> =
+            lists.sizes.iter().map(|(list, size)| format!("AVL{list} {}{}", size.value, if size.likely { "?" } else { "" })).collect();
+        said.now = if sizes.is_empty() { "sizes not known".to_owned() } else { sizes.join(", ") };
+        said.reason = match &lists.set {
+            Some(set) => format!(
+                "These are the sizes of set {set} only. A request size report of the whole system does not speak for it: choose \
+                 its sizes by what ECBs of that set ask for."
+            ),
+            None => "The display does not say to which set these sizes belong.".to_owned(),
+        };
+        said.confidence = "none: nothing is set".to_owned();
+        Some(said)
+    };
+    collected.ztpf.iter().filter_map(one).take(20).collect()
+}

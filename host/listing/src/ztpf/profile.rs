@@ -1,0 +1,204 @@
+//! The instruction profile (`ZTRAP EI`): which instruction of which object was met how often.
+//!
+//! ```text
+//! SSU PROG DISP INST COUNT
+//! BSS CFVS - slockc.goff
+//! P 000000000000014C E558 (CGHSI) 149        displacement, mnemonic [operand], count
+//! P 000 0000000001B E CSG 7943               the same where print has broken the displacement
+//! ```
+//!
+//! Invariant: the count is the last word, the mnemonic the first word behind the displacement; where it is not plain
+//! which word that is, the row is not read. A count that may have lost digits is only likely.
+//! Not here: the pages of the reduction run around it; no public source shows their headings.
+
+use super::model::{Found, Profile, Sample};
+use super::row::{plain, without_control};
+use super::widths::Widths;
+use super::{DOUBTS, Step};
+use crate::lines::Line;
+use crate::model::{Doubt, Doubtful, Figure};
+use crate::words::{evidence, split, tidy};
+
+/// More rows are not kept.
+const MOST: usize = 20_000;
+/// Hexadecimal digits of a displacement that is whole.
+const WHOLE: usize = 8;
+
+/// A profile that is being read.
+pub(crate) struct Open {
+    found: Profile,
+    object: String,
+    widths: Widths,
+    /// Length of each row's line.
+    ends: Vec<usize>,
+    /// A row's displacement was broken: said once.
+    broken: bool,
+}
+
+impl Open {
+    pub(crate) fn new(line: Line<'_>) -> Self {
+        let mut widths = Widths::default();
+        widths.whole(line.text);
+        let title = evidence(line.number, line.text);
+        let lines = (line.number, line.number);
+        let found = Profile { title, lines, samples: Vec::new(), doubts: Vec::new() };
+        Self { found, object: String::new(), widths, ends: Vec::new(), broken: false }
+    }
+
+    pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
+        let text = without_marks(line.text);
+        self.widths.seen(&text);
+        if let Some(object) = object(&text) {
+            self.object = object;
+            self.found.lines.1 = line.number;
+            return Step::Taken;
+        }
+        let words: Vec<&[u8]> = split(without_control(&text)).take(12).collect();
+        let [b"P" | b"p", first, ..] = words[..] else {
+            return if super::trigger(&text).is_some() { Step::Taken } else { Step::Passed };
+        };
+        if !first.iter().all(u8::is_ascii_hexdigit) || first.len() < 3 {
+            return Step::Passed;
+        }
+        self.found.lines.1 = line.number;
+        match row(&words[1..]) {
+            _ if !line.whole => self.doubt(line.number, "the input ends in this row".to_owned()),
+            Err(why) => self.doubt(line.number, format!("a row of the profile is not read: {why}")),
+            Ok((displacement, mnemonic, value, broken)) => {
+                if broken && !self.broken {
+                    self.broken = true;
+                    self.doubt(line.number, "columns are broken: displacements are put together".to_owned());
+                }
+                if self.found.samples.len() < MOST {
+                    let count = Figure { value, evidence: evidence(line.number, &text), likely: false };
+                    let object = self.object.clone();
+                    self.found.samples.push(Sample { object, displacement, mnemonic, count });
+                    self.ends.push(text.len());
+                }
+            }
+        }
+        Step::Taken
+    }
+
+    fn doubt(&mut self, line: u64, words: String) {
+        if self.found.doubts.len() < DOUBTS {
+            self.found.doubts.push(Doubt { kind: Doubtful::NotANumber, line, words });
+        }
+    }
+
+    pub(crate) fn close(mut self) -> Found {
+        // Where most counts end in one column, those that do not may have lost digits.
+        let mut sorted = self.ends.clone();
+        sorted.sort_unstable();
+        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+        let aligned = sorted.iter().filter(|end| **end == usual).count() * 10 >= sorted.len() * 7;
+        for (sample, end) in self.found.samples.iter_mut().zip(&self.ends) {
+            sample.count.likely = self.widths.may_be_cut(*end) || (sorted.len() > 3 && aligned && *end != usual);
+        }
+        if self.found.samples.is_empty() {
+            let line = self.found.lines.1;
+            let words = "the headers of a profile without a row that could be read".to_owned();
+            self.found.doubts.push(Doubt { kind: Doubtful::Cut, line, words });
+        }
+        Found::Profile(self.found)
+    }
+}
+
+/// Without the marks of underlining that text recognition leaves.
+fn without_marks(text: &[u8]) -> Vec<u8> {
+    if !text.contains(&b'<') {
+        return text.to_vec();
+    }
+    let marks = ["<u>", "</u>", "<b>", "</b>"];
+    marks.iter().fold(String::from_utf8_lossy(text).into_owned(), |text, mark| text.replace(mark, "")).into_bytes()
+}
+
+/// `BSS CFVS - slockc.goff`: subsystem user, program, object.
+fn object(text: &[u8]) -> Option<String> {
+    let words: Vec<&[u8]> = split(without_control(text)).take(8).collect();
+    let name = |word: &[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_alphanumeric);
+    match words[..] {
+        [user, program, b"-", _, ..] if name(user) && name(program) => Some(tidy(&words[1..].join(&b' '))),
+        _ => None,
+    }
+}
+
+/// Displacement, mnemonic, count, and whether the displacement was broken.
+fn row(words: &[&[u8]]) -> Result<(u64, String, u64, bool), &'static str> {
+    let [first, between @ .., last] = words else { return Err("it is cut") };
+    let count = plain(last).ok_or("its count is no number, or is missing")?;
+    let mut hex = first.to_vec();
+    let mut rest = between;
+    // What follows a piece may be another piece, but a whole displacement has none.
+    let broken = first.len() < WHOLE;
+    while broken
+        && let [piece, more @ ..] = rest
+        && !more.is_empty()
+        && piece.iter().all(u8::is_ascii_hexdigit)
+        && !more[0].starts_with(b"(")
+    {
+        hex.extend_from_slice(piece);
+        rest = more;
+    }
+    if hex.len() < WHOLE || hex.len() > 16 {
+        return Err("its displacement is cut");
+    }
+    let digits = String::from_utf8_lossy(&hex);
+    let displacement = u64::from_str_radix(&digits, 16).map_err(|_| "its displacement is no number")?;
+    let mnemonic = match rest {
+        // An instruction that is shown by its code has its name in parentheses.
+        [_, name] if name.starts_with(b"(") => {
+            name.strip_prefix(b"(").and_then(|name| name.strip_suffix(b")")).ok_or("its instruction is cut")?
+        }
+        // The operand of an instruction with an immediate byte.
+        [name, operand] if operand.len() <= 4 && operand.iter().all(u8::is_ascii_hexdigit) => name,
+        [name] => name,
+        _ => return Err("it is not plain which word is the instruction"),
+    };
+    let well = mnemonic.first().is_some_and(u8::is_ascii_alphabetic)
+        && mnemonic.len() <= 8
+        && mnemonic.iter().all(u8::is_ascii_alphanumeric);
+    if !well {
+        return Err("it is not plain which word is the instruction");
+    }
+    Ok((displacement, String::from_utf8_lossy(mnemonic).to_ascii_uppercase(), count, broken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<(u64, &str, u64)>) {
+        let words: Vec<&[u8]> = split(text.as_bytes()).collect();
+        let got = row(&words).ok();
+        let got = got.as_ref().map(|(displacement, mnemonic, count, _)| (*displacement, mnemonic.as_str(), *count));
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn rows_closed_up_and_broken() {
+        check("00000000000000A4 LG 12", Some((0xa4, "LG", 12)));
+        check("000000000000014C E558 (CGHSI) 149", Some((0x14c, "CGHSI", 149)));
+        check("00000000000156 TM 80 1,037", Some((0x156, "TM", 1037)));
+        check("000000000000015E C 54", Some((0x15e, "C", 54)));
+        check("000 0000000001B E csg 7943", Some((0x1be, "CSG", 7943)));
+        check("000 00000000009 C CSG 208", Some((0x9c, "CSG", 208)));
+        check("000 0000000001C 4 BRC 67", Some((0x1c4, "BRC", 67)));
+    }
+
+    #[test]
+    fn what_is_not_plain_is_not_read() {
+        for bad in [
+            "000000000000014C CSG",
+            "000000000000014C CSG 79O",
+            "000000000000014C E558 (CGH 149",
+            "000000000000014C 149",
+            "000000000000014C BC 80 FF 149",
+            "014C CSG 5",
+            "000 CSG 5",
+            "000000000000014C CSG 12 3.4",
+        ] {
+            check(bad, None);
+        }
+    }
+}
