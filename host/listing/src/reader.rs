@@ -141,7 +141,10 @@ fn is_of_interest(text: &[u8]) -> bool {
         {
             let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | 0x2020_2020;
             if TABLE[hash(four)]
-                && STARTS.iter().chain(&ztpf::STARTS).any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four)
+                && STARTS
+                    .iter()
+                    .chain(&ztpf::STARTS)
+                    .any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four)
             {
                 return true;
             }

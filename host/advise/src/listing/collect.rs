@@ -3,6 +3,7 @@
 //! Invariant: memory is bounded: of one program [`MOST_RUNS`] runs are kept, and of all programs [`MOST_REPORTS`]; how
 //! many more there were is said. A fragment without heading is a program of its own: nobody knows whose it is.
 
+use underbar_listing::ztpf::model::Found;
 use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
 
 const MOST_RUNS: usize = 1_000;
@@ -38,6 +39,8 @@ pub struct Collected {
     pub regions: Vec<(usize, Region)>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
+    /// What was found of z/TPF: the file and the finding.
+    pub ztpf: Vec<(usize, Found)>,
     /// What was not read, and every doubt: the file, the line, why.
     pub unread: Vec<(usize, u64, String)>,
     /// How many items there were, of any kind.
@@ -77,6 +80,7 @@ impl Collected {
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
+            Item::Ztpf(found) => self.ztpf(file, found),
             Item::Unread(Unread { evidence, why }) => {
                 self.say(file, evidence.line, format!("{why}: {}", evidence.text))
             }
@@ -98,6 +102,17 @@ impl Collected {
             Some(program) if program.runs.len() >= MOST_RUNS => self.beyond += 1,
             Some(program) => program.runs.push(run),
             None => self.programs.push(Program { name, runs: vec![run] }),
+        }
+    }
+
+    fn ztpf(&mut self, file: usize, found: Found) {
+        for doubt in found.doubts() {
+            self.say(file, doubt.line, doubt.words.clone());
+        }
+        if self.ztpf.len() < MOST_OTHER {
+            self.ztpf.push((file, found));
+        } else {
+            self.beyond += 1;
         }
     }
 

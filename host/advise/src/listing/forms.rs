@@ -15,6 +15,8 @@ pub enum Form {
     Parm,
     /// The environment variable.
     CeeRunopts,
+    /// `NAME=value`, a line each.
+    Values,
     /// Options of underbar: only what it honours.
     Underbar,
 }
@@ -40,6 +42,7 @@ impl Form {
         Some(match self {
             Self::Underbar => format!("{}\n", words.join(",")),
             Self::Ceeopts => folded(&words),
+            Self::Values => words.iter().map(|word| word.replacen('(', "=(", 1) + "\n").collect(),
             Self::CeeRunopts => format!("export _CEE_RUNOPTS=\"{}\"\n", words.join(" ")),
             Self::Parm => {
                 let text = words.join(",");

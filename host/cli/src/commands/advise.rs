@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, advise_listing, settings};
+use underbar_advise::listing::simulate::simulate;
+use underbar_advise::listing::{Collected, Form, advise_listing, settings, ztpf};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -28,6 +29,7 @@ Examples:
   underbar advise -o underbar.opts report.json
   underbar run --opts-file underbar.opts -- ./prog
   underbar advise --as ceeuopt job1.txt job2.txt
+  underbar advise --simulate ztpf-reduction.txt
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
@@ -42,6 +44,10 @@ pub struct Advise {
     /// The form of the options for what a listing is about
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ceeopts")]
     form: As,
+
+    /// Serve what a listing shows again, under the values of today and those suggested, and print both
+    #[arg(long)]
+    simulate: bool,
 
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
@@ -63,6 +69,8 @@ enum As {
     /// The environment variable
     #[value(name = "_cee_runopts")]
     CeeRunopts,
+    /// NAME=value; values of z/TPF have no other form
+    Values,
     /// Options of underbar, as far as it honours them
     Underbar,
 }
@@ -74,6 +82,7 @@ impl From<As> for Form {
             As::Ceeuopt => Self::Ceeuopt,
             As::Parm => Self::Parm,
             As::CeeRunopts => Self::CeeRunopts,
+            As::Values => Self::Values,
             As::Underbar => Self::Underbar,
         }
     }
@@ -143,6 +152,7 @@ impl Advise {
                 "advice": all,
                 "options": options,
                 "steps": steps,
+                "simulations": if self.simulate { simulate(collected) } else { Vec::new() },
                 "not_read": unread,
                 "left_out": collected.beyond,
             });
@@ -156,7 +166,18 @@ impl Advise {
         for (name, line) in &options {
             let _ = write!(text, "For {name}:\n{line}");
         }
+        if self.simulate {
+            let all = simulate(collected);
+            for one in &all {
+                let _ = writeln!(text, "{one}");
+            }
+            if all.is_empty() {
+                text.push_str("Nothing to serve again: no listing shows requests by size.\n");
+            }
+        }
+        text += &ztpf::values_text(&all).unwrap_or_default();
         match (options.is_empty(), collected.programs.is_empty()) {
+            (true, true) if !collected.ztpf.is_empty() => text.push_str(ztpf::afterwards(&all)),
             (true, true) => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
             (true, false) => text.push_str("Nothing to set.\n"),
             (false, _) => text.push_str(

@@ -51,7 +51,8 @@ impl Lists {
                 (word.len() >= 4 && word.iter().all(u8::is_ascii_hexdigit))
                     .then(|| String::from_utf8_lossy(word).into_owned())
             };
-            self.found.ecb = find(&line.text[..main], b"ecb").and_then(|at| address(&line.text[at + 3..main]));
+            self.found.ecb =
+                find(&line.text[..main], b"ecb").and_then(|at| address(&line.text[at + 3..main]));
             self.found.main = address(&line.text[main + 15..]).filter(|_| line.whole);
         } else if has(line.text, "shared avls") {
             self.columns = true;
@@ -177,9 +178,8 @@ impl SystemHeap {
 /// The label of a row, and the words behind it.
 fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>)> {
     let plain = squeezed(super::row::without_control(text));
-    let (label, row) = ROWS.iter().find(|(label, _)| {
-        stands(&plain, label, 1).is_some_and(|(start, _)| start <= 1)
-    })?;
+    let (label, row) =
+        ROWS.iter().find(|(label, _)| stands(&plain, label, 1).is_some_and(|(start, _)| start <= 1))?;
     // The values stand behind as many solid characters as the label has.
     let unit = find(text, b"(kb)").map(|at| at + 4);
     let behind = unit.or_else(|| {
@@ -220,12 +220,19 @@ mod tests {
     #[test]
     fn rows_have_their_columns() {
         let columns = "                     31-BIT HEAP   64-BIT HEAP";
-        let (rows, doubts) = heap(&[columns, "  PREALLOCATED SIZE   (KB)   N/A   1,024", "0 SIZE OF HEAP (KB) 8 16"]);
-        let expect = [(SystemRow::PreallocatedSize, None, Some(1 << 20)), (SystemRow::Size, Some(8192), Some(16384))];
+        let (rows, doubts) =
+            heap(&[columns, "  PREALLOCATED SIZE   (KB)   N/A   1,024", "0 SIZE OF HEAP (KB) 8 16"]);
+        let expect =
+            [(SystemRow::PreallocatedSize, None, Some(1 << 20)), (SystemRow::Size, Some(8192), Some(16384))];
         assert_eq!((&rows[..], doubts), (&expect[..], 1));
         let (rows, _) = heap(&["64-BIT HEAP 31-BIT HEAP", "SIZE OF HEAP (KB) 8 16"]);
         assert_eq!(rows, [(SystemRow::Size, Some(16384), Some(8192))]);
-        for bad in ["SIZE OF HEAP (KB) 8 1O6", "SIZE OF HEAP (KB) 8", "SIZE OF HEAP (KB) 1 024 16", "SIZE OF HEAP 8 16"] {
+        for bad in [
+            "SIZE OF HEAP (KB) 8 1O6",
+            "SIZE OF HEAP (KB) 8",
+            "SIZE OF HEAP (KB) 1 024 16",
+            "SIZE OF HEAP 8 16",
+        ] {
             assert_eq!(heap(&[columns, bad]), (Vec::new(), 2), "{bad}");
         }
         assert_eq!(heap(&["SIZE OF HEAP (KB) 8 16"]).0, []);

@@ -112,7 +112,8 @@ impl Open {
             return self.doubt(Doubtful::NotANumber, line.number, words);
         };
         let last = self.found.rows.last();
-        let grows = last.is_none_or(|last| if row.over { row.limit >= last.limit } else { row.limit > last.limit });
+        let grows =
+            last.is_none_or(|last| if row.over { row.limit >= last.limit } else { row.limit > last.limit });
         if !grows || self.ended {
             let words = "classes do not grow from row to row: lines of two reports stand in one another, or \
                          a number is damaged";
@@ -120,7 +121,11 @@ impl Open {
             return self.doubt(Doubtful::Interleaved, line.number, words.to_owned());
         }
         if !kb && row.limit == 0 {
-            return self.doubt(Doubtful::Absurd, line.number, "a class of requests of no bytes: not read".to_owned());
+            return self.doubt(
+                Doubtful::Absurd,
+                line.number,
+                "a class of requests of no bytes: not read".to_owned(),
+            );
         }
         if row.bar.is_some_and(|bar| bar > row.count) {
             let words = "the bar is longer than the count allows: the row is not read".to_owned();
@@ -151,7 +156,9 @@ impl Open {
 
     /// Whether this is the next page of that table.
     pub(crate) fn continues(&self, before: &Self) -> bool {
-        let (Some(last), Some(first)) = (before.found.rows.last(), self.found.rows.first()) else { return false };
+        let (Some(last), Some(first)) = (before.found.rows.last(), self.found.rows.first()) else {
+            return false;
+        };
         let same = before.found.table == self.found.table
             && before.found.run == self.found.run
             && !before.ended
@@ -207,7 +214,8 @@ impl Open {
             }
             Verdict::Contradiction => {
                 self.found.sound = false;
-                let words = "counts and percentages contradict each other, and it is not plain which are wrong";
+                let words =
+                    "counts and percentages contradict each other, and it is not plain which are wrong";
                 self.doubt(Doubtful::Contradiction, end, words.to_owned());
             }
         }
@@ -218,7 +226,8 @@ impl Open {
                 self.doubt(Doubtful::Cut, end, words);
             }
             (least, _) => {
-                let words = format!("by the percentages {least} observations or more lie in rows that are not here");
+                let words =
+                    format!("by the percentages {least} observations or more lie in rows that are not here");
                 self.doubt(Doubtful::Cut, end, words);
             }
         }

@@ -241,7 +241,12 @@ impl Ztpf {
             Some(Open::Lists(open)) => Some(open.close()),
             Some(Open::SystemHeap(open)) => Some(open.close()),
             Some(Open::Metrics(open)) => open.close(),
-            Some(Open::Profile(open)) => Some(open.close()),
+            Some(Open::Profile(open)) => {
+                for found in open.close() {
+                    give(Some(found), out);
+                }
+                None
+            }
         };
         give(found, out);
     }

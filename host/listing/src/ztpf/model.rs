@@ -219,23 +219,24 @@ impl Metrics {
     /// another falls, the rows do not belong together and nothing is said.
     #[must_use]
     pub fn steps(&self) -> Vec<(u64, Vec<(&str, u64)>)> {
-        let step = |two: &[MetricRow]| {
-            if two[0].ecb.is_none() || two[0].ecb != two[1].ecb {
-                return None;
-            }
-            let (mut rises, mut falls, mut changes) = (false, false, Vec::new());
-            for (name, value) in &two[1].values {
-                let Some((_, before)) = two[0].values.iter().find(|(known, _)| known == name) else { continue };
-                rises |= value > before;
-                falls |= value < before;
-                if value != before {
-                    changes.push((name.as_str(), value.abs_diff(*before)));
-                }
-            }
-            (!(rises && falls)).then_some((two[1].evidence.line, changes))
-        };
-        self.rows.windows(2).filter_map(step).collect()
+        self.rows.windows(2).filter_map(|two| step(&two[0], &two[1])).collect()
     }
+}
+
+fn step<'a>(before: &MetricRow, row: &'a MetricRow) -> Option<(u64, Vec<(&'a str, u64)>)> {
+    if before.ecb.is_none() || before.ecb != row.ecb {
+        return None;
+    }
+    let (mut rises, mut falls, mut changes) = (false, false, Vec::new());
+    for (name, value) in &row.values {
+        let Some((_, old)) = before.values.iter().find(|(known, _)| known == name) else { continue };
+        rises |= value > old;
+        falls |= value < old;
+        if value != old {
+            changes.push((name.as_str(), value.abs_diff(*old)));
+        }
+    }
+    (!(rises && falls)).then_some((row.evidence.line, changes))
 }
 
 /// One row of the profile.
@@ -243,8 +244,8 @@ impl Metrics {
 pub struct Sample {
     /// The object, as printed: `CFVS - slockc.goff`; empty where none stands above it.
     pub object: String,
-    /// Displacement of the instruction.
-    pub displacement: u64,
+    /// Displacement of the instruction; None where print has broken it.
+    pub displacement: Option<u64>,
     /// Its mnemonic, in capitals.
     pub mnemonic: String,
     /// How often it was seen.

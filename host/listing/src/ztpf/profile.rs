@@ -8,7 +8,9 @@
 //! ```
 //!
 //! Invariant: the count is the last word, the mnemonic the first word behind the displacement; where it is not plain
-//! which word that is, the row is not read. A count that may have lost digits is only likely.
+//! which word that is, the row is not read. A count that may have lost digits is only likely. A displacement in pieces
+//! is not put together: where print breaks a word, it may repeat a letter. Headers that come again begin a page, unless
+//! an object that was there begins anew: that is another profile.
 //! Not here: the pages of the reduction run around it; no public source shows their headings.
 
 use super::model::{Found, Profile, Sample};
@@ -16,7 +18,7 @@ use super::row::{plain, without_control};
 use super::widths::Widths;
 use super::{DOUBTS, Step};
 use crate::lines::Line;
-use crate::model::{Doubt, Doubtful, Figure};
+use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, split, tidy};
 
 /// More rows are not kept.
@@ -27,6 +29,8 @@ const WHOLE: usize = 8;
 /// A profile that is being read.
 pub(crate) struct Open {
     found: Profile,
+    /// Headers that came again, and the number of rows before them.
+    pages: Vec<(usize, Evidence)>,
     object: String,
     widths: Widths,
     /// Length of each row's line.
@@ -42,7 +46,7 @@ impl Open {
         let title = evidence(line.number, line.text);
         let lines = (line.number, line.number);
         let found = Profile { title, lines, samples: Vec::new(), doubts: Vec::new() };
-        Self { found, object: String::new(), widths, ends: Vec::new(), broken: false }
+        Self { found, pages: Vec::new(), object: String::new(), widths, ends: Vec::new(), broken: false }
     }
 
     pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
@@ -55,7 +59,11 @@ impl Open {
         }
         let words: Vec<&[u8]> = split(without_control(&text)).take(12).collect();
         let [b"P" | b"p", first, ..] = words[..] else {
-            return if super::trigger(&text).is_some() { Step::Taken } else { Step::Passed };
+            if super::trigger(&text).is_none() {
+                return Step::Passed;
+            }
+            self.pages.push((self.found.samples.len(), evidence(line.number, &text)));
+            return Step::Taken;
         };
         if !first.iter().all(u8::is_ascii_hexdigit) || first.len() < 3 {
             return Step::Passed;
@@ -64,10 +72,10 @@ impl Open {
         match row(&words[1..]) {
             _ if !line.whole => self.doubt(line.number, "the input ends in this row".to_owned()),
             Err(why) => self.doubt(line.number, format!("a row of the profile is not read: {why}")),
-            Ok((displacement, mnemonic, value, broken)) => {
-                if broken && !self.broken {
+            Ok((displacement, mnemonic, value)) => {
+                if displacement.is_none() && !self.broken {
                     self.broken = true;
-                    self.doubt(line.number, "columns are broken: displacements are put together".to_owned());
+                    self.doubt(line.number, "columns are broken: displacements are not read".to_owned());
                 }
                 if self.found.samples.len() < MOST {
                     let count = Figure { value, evidence: evidence(line.number, &text), likely: false };
@@ -86,22 +94,53 @@ impl Open {
         }
     }
 
-    pub(crate) fn close(mut self) -> Found {
+    /// What was found: a profile, or several.
+    pub(crate) fn close(mut self) -> Vec<Found> {
         // Where most counts end in one column, those that do not may have lost digits.
         let mut sorted = self.ends.clone();
         sorted.sort_unstable();
         let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
         let aligned = sorted.iter().filter(|end| **end == usual).count() * 10 >= sorted.len() * 7;
         for (sample, end) in self.found.samples.iter_mut().zip(&self.ends) {
-            sample.count.likely = self.widths.may_be_cut(*end) || (sorted.len() > 3 && aligned && *end != usual);
+            sample.count.likely =
+                self.widths.may_be_cut(*end) || (sorted.len() > 3 && aligned && *end != usual);
         }
         if self.found.samples.is_empty() {
             let line = self.found.lines.1;
             let words = "the headers of a profile without a row that could be read".to_owned();
             self.found.doubts.push(Doubt { kind: Doubtful::Cut, line, words });
         }
-        Found::Profile(self.found)
+        self.profiles().into_iter().map(Found::Profile).collect()
     }
+
+    fn profiles(mut self) -> Vec<Profile> {
+        let mut all: Vec<Profile> = Vec::new();
+        while let Some((from, title)) = self.pages.pop() {
+            let page = self.found.samples.split_off(from);
+            if goes_on(&self.found.samples, &page) {
+                self.found.samples.extend(page);
+                continue;
+            }
+            let (doubts, before) = self.found.doubts.into_iter().partition(|doubt| doubt.line > title.line);
+            self.found.doubts = before;
+            let lines = (title.line, self.found.lines.1);
+            self.found.lines.1 = title.line - 1;
+            all.push(Profile { title, lines, samples: page, doubts });
+        }
+        all.push(self.found);
+        all.reverse();
+        all
+    }
+}
+
+/// Whether a page may belong to the rows before it: no object of them begins anew.
+fn goes_on(before: &[Sample], page: &[Sample]) -> bool {
+    page.iter().all(|sample| {
+        let last = before.iter().rev().find(|known| known.object == sample.object);
+        last.is_none_or(|last| {
+            last.displacement.zip(sample.displacement).is_some_and(|(last, next)| last < next)
+        })
+    })
 }
 
 /// Without the marks of underlining that text recognition leaves.
@@ -110,7 +149,10 @@ fn without_marks(text: &[u8]) -> Vec<u8> {
         return text.to_vec();
     }
     let marks = ["<u>", "</u>", "<b>", "</b>"];
-    marks.iter().fold(String::from_utf8_lossy(text).into_owned(), |text, mark| text.replace(mark, "")).into_bytes()
+    marks
+        .iter()
+        .fold(String::from_utf8_lossy(text).into_owned(), |text, mark| text.replace(mark, ""))
+        .into_bytes()
 }
 
 /// `BSS CFVS - slockc.goff`: subsystem user, program, object.
@@ -123,33 +165,33 @@ fn object(text: &[u8]) -> Option<String> {
     }
 }
 
-/// Displacement, mnemonic, count, and whether the displacement was broken.
-fn row(words: &[&[u8]]) -> Result<(u64, String, u64, bool), &'static str> {
+/// Displacement where it is whole, mnemonic, count.
+fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
     let [first, between @ .., last] = words else { return Err("it is cut") };
     let count = plain(last).ok_or("its count is no number, or is missing")?;
-    let mut hex = first.to_vec();
+    let mut digits = first.len();
     let mut rest = between;
     // What follows a piece may be another piece, but a whole displacement has none.
-    let broken = first.len() < WHOLE;
-    while broken
+    while first.len() < WHOLE
         && let [piece, more @ ..] = rest
         && !more.is_empty()
         && piece.iter().all(u8::is_ascii_hexdigit)
         && !more[0].starts_with(b"(")
     {
-        hex.extend_from_slice(piece);
+        digits += piece.len();
         rest = more;
     }
-    if hex.len() < WHOLE || hex.len() > 16 {
+    if !(WHOLE..=17).contains(&digits) {
         return Err("its displacement is cut");
     }
-    let digits = String::from_utf8_lossy(&hex);
-    let displacement = u64::from_str_radix(&digits, 16).map_err(|_| "its displacement is no number")?;
+    let text = String::from_utf8_lossy(first);
+    let displacement = (first.len() >= WHOLE).then(|| u64::from_str_radix(&text, 16).ok()).flatten();
     let mnemonic = match rest {
         // An instruction that is shown by its code has its name in parentheses.
-        [_, name] if name.starts_with(b"(") => {
-            name.strip_prefix(b"(").and_then(|name| name.strip_suffix(b")")).ok_or("its instruction is cut")?
-        }
+        [_, name] if name.starts_with(b"(") => name
+            .strip_prefix(b"(")
+            .and_then(|name| name.strip_suffix(b")"))
+            .ok_or("its instruction is cut")?,
         // The operand of an instruction with an immediate byte.
         [name, operand] if operand.len() <= 4 && operand.iter().all(u8::is_ascii_hexdigit) => name,
         [name] => name,
@@ -161,18 +203,19 @@ fn row(words: &[&[u8]]) -> Result<(u64, String, u64, bool), &'static str> {
     if !well {
         return Err("it is not plain which word is the instruction");
     }
-    Ok((displacement, String::from_utf8_lossy(mnemonic).to_ascii_uppercase(), count, broken))
+    Ok((displacement, String::from_utf8_lossy(mnemonic).to_ascii_uppercase(), count))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Option<(u64, &str, u64)>) {
+    fn check(text: &str, expect: Option<(impl Into<Option<u64>>, &str, u64)>) {
         let words: Vec<&[u8]> = split(text.as_bytes()).collect();
         let got = row(&words).ok();
-        let got = got.as_ref().map(|(displacement, mnemonic, count, _)| (*displacement, mnemonic.as_str(), *count));
-        assert_eq!(got, expect, "{text}");
+        let got =
+            got.as_ref().map(|(displacement, mnemonic, count)| (*displacement, mnemonic.as_str(), *count));
+        assert_eq!(got, expect.map(|(at, mnemonic, count)| (at.into(), mnemonic, count)), "{text}");
     }
 
     #[test]
@@ -181,9 +224,9 @@ mod tests {
         check("000000000000014C E558 (CGHSI) 149", Some((0x14c, "CGHSI", 149)));
         check("00000000000156 TM 80 1,037", Some((0x156, "TM", 1037)));
         check("000000000000015E C 54", Some((0x15e, "C", 54)));
-        check("000 0000000001B E csg 7943", Some((0x1be, "CSG", 7943)));
-        check("000 00000000009 C CSG 208", Some((0x9c, "CSG", 208)));
-        check("000 0000000001C 4 BRC 67", Some((0x1c4, "BRC", 67)));
+        check("000 0000000001B E csg 7943", Some((None, "CSG", 7943)));
+        check("000 00000000009 C CSG 208", Some((None, "CSG", 208)));
+        check("000 0000000001C 4 BRC 67", Some((None, "BRC", 67)));
     }
 
     #[test]
@@ -198,7 +241,7 @@ mod tests {
             "000 CSG 5",
             "000000000000014C CSG 12 3.4",
         ] {
-            check(bad, None);
+            check(bad, None::<(u64, &str, u64)>);
         }
     }
 }

@@ -43,15 +43,19 @@ const SPLIT: &str = "numbers stand before the class, so that it is not plain whe
 /// Examines a line.
 pub(crate) fn row(text: &[u8]) -> Read {
     let bar_at = text.iter().position(|byte| *byte == b'|').unwrap_or(text.len());
-    let bar = (bar_at < text.len())
-        .then(|| text[bar_at..].iter().filter(|byte| **byte == b'*').count() as u64);
+    let bar =
+        (bar_at < text.len()).then(|| text[bar_at..].iter().filter(|byte| **byte == b'*').count() as u64);
     let left = without_control(&text[..bar_at]);
     let mut words: Vec<&[u8]> = split(left).take(12).collect();
     let Some(last) = words.pop() else { return Read::Other };
     let Some(percent) = last.strip_suffix(b"%") else {
         words.push(last);
         let is_row = words.len() <= 4 && words.len() >= 2 && words.iter().all(|word| is_figure(word));
-        return if is_row { Read::Damaged("its percentage is missing or damaged: the line may be cut") } else { Read::Other };
+        return if is_row {
+            Read::Damaged("its percentage is missing or damaged: the line may be cut")
+        } else {
+            Read::Other
+        };
     };
     let Some(count) = words.pop().filter(|word| is_figure(word)) else { return Read::Other };
     let mut kb = false;

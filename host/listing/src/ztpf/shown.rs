@@ -81,7 +81,8 @@ fn profile(found: &Profile, text: &mut String) -> Result {
             object = Some(&sample.object);
             writeln!(text, "  {}", if sample.object.is_empty() { "(no object)" } else { &sample.object })?;
         }
-        writeln!(text, "    {:x} {} {}", sample.displacement, sample.mnemonic, number(&sample.count))?;
+        let at = sample.displacement.map_or("-".to_owned(), |at| format!("{at:x}"));
+        writeln!(text, "    {at} {} {}", sample.mnemonic, number(&sample.count))?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 //! Invariant: the lists are numbered from 1 without a gap, and their sizes grow; a size at the end of a line that may
 //! be cut is only likely.
 
-use super::widths::Widths;
 use super::text::{squeezed, stands};
+use super::widths::Widths;
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Figure};
 use crate::number::Word;
@@ -34,7 +34,8 @@ impl Sizes {
     }
 
     pub(crate) fn same(&self, other: &Self) -> bool {
-        let values = |sizes: &Self| sizes.all.iter().map(|(list, size, _)| (*list, size.value)).collect::<Vec<_>>();
+        let values =
+            |sizes: &Self| sizes.all.iter().map(|(list, size, _)| (*list, size.value)).collect::<Vec<_>>();
         values(self) == values(other)
     }
 
@@ -58,8 +59,14 @@ impl Sizes {
     }
 
     fn take(&mut self, line: Line<'_>, behind: &[u8]) {
-        let free: Vec<u8> =
-            behind.iter().map(|byte| if matches!(byte, b',' | b'=') { b' ' } else { *byte }).collect();
+        // A comma between digits is part of a number.
+        let digit = |at: Option<usize>| at.and_then(|at| behind.get(at)).is_some_and(u8::is_ascii_digit);
+        let apart = |at: usize| match behind[at] {
+            b'=' => true,
+            b',' => !(digit(at.checked_sub(1)) && digit(Some(at + 1))),
+            _ => false,
+        };
+        let free: Vec<u8> = (0..behind.len()).map(|at| if apart(at) { b' ' } else { behind[at] }).collect();
         let mut words = split(&free).peekable();
         let ends = !matches!(behind.trim_ascii_end().last(), Some(b','));
         while let Some(name) = words.next() {
@@ -101,7 +108,8 @@ impl Sizes {
                 && size.value.is_multiple_of(UNIT)
                 && size.value > 0;
             if !follows {
-                let words = format!("AVL{list} {} does not follow from what stands before it: not used", size.value);
+                let words =
+                    format!("AVL{list} {} does not follow from what stands before it: not used", size.value);
                 self.doubts.push(Doubt { kind: Doubtful::Contradiction, line: size.evidence.line, words });
                 break;
             }
@@ -124,7 +132,7 @@ fn list(word: &[u8]) -> Option<u8> {
 fn begins(text: &[u8]) -> bool {
     let text = super::row::without_control(text).trim_ascii_start();
     let text = text.strip_prefix(b",").unwrap_or(text);
-    split(text).next().is_some_and(|word| list(word).is_some()) && !text.contains(&b':')
+    text.trim_ascii_start().get(..4).is_some_and(|word| list(word).is_some()) && !text.contains(&b':')
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ mod tests {
         check("1tpf ecb heap request size report", "TPF ECB HEAP REQUEST SIZE REPORT", true);
         check("TPF ECB HEAP REQ\tQUEST SIZE R\tEPORT\t", "TPF ECB HEAP REQUEST SIZE REPORT", true);
         check("TPF ECB HEAP REQUEST S1ZE REPORT", "TPF ECB HEAP REQUEST SIZE REPORT", true);
-        check("the ECB HEAP REQUEST SIZE REPORT", "TPF ECB HEAP REQUEST SIZE REPORT", false);
+        check("ECB HEAP REQUEST SIZE REPORT", "TPF ECB HEAP REQUEST SIZE REPORT", false);
         check("TPF 64-BIT VIRTUAL ECB HEAP", "TPF 31-BIT VIRTUAL ECB HEAP", false);
         check("TPF 31-BIT VIRTUAL ECB HEAP", "TPF 31-BIT VIRTUAL ECB HEAP", true);
         check("", "TPF", false);

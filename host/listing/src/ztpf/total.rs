@@ -63,10 +63,7 @@ fn of(rows: &[Class], which: &[usize], whole: bool) -> Option<Total> {
     if most.is_some_and(|most| most < least) {
         return None;
     }
-    Some(Total {
-        least: u64::try_from(least).ok()?,
-        most: most.map(u64::try_from).transpose().ok()?,
-    })
+    Some(Total { least: u64::try_from(least).ok()?, most: most.map(u64::try_from).transpose().ok()? })
 }
 
 #[cfg(test)]

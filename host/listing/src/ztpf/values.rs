@@ -64,7 +64,9 @@ fn name(text: &[u8]) -> Option<(String, &[u8])> {
     let name = text[..at].to_ascii_uppercase();
     let known = match &name[..] {
         b"PEH" => true,
-        [b'H', b'A', b'V', b'L', digit] | [b'H', b'A', b'V', b'S', b'Z', digit] => matches!(digit, b'1'..=b'9'),
+        [b'H', b'A', b'V', b'L', digit] | [b'H', b'A', b'V', b'S', b'Z', digit] => {
+            matches!(digit, b'1'..=b'9')
+        }
         _ => false,
     };
     known.then(|| (String::from_utf8_lossy(&name).into_owned(), &text[at + 1..]))

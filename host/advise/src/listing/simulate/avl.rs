@@ -16,11 +16,8 @@ use super::{Arm, Row, Simulation, Span};
 /// What happens to the classes' requests under sizes that grow.
 #[must_use]
 pub fn serve(name: &'static str, classes: &[Class], sizes: &[u64]) -> Arm {
-    let mut rows: Vec<Row> = sizes
-        .iter()
-        .enumerate()
-        .map(|(at, size)| row(format!("AVL{}", at + 1), Some(*size)))
-        .collect();
+    let mut rows: Vec<Row> =
+        sizes.iter().enumerate().map(|(at, size)| row(format!("AVL{}", at + 1), Some(*size))).collect();
     let mut beyond = row("no list".to_owned(), None);
     let mut together = row("together".to_owned(), None);
     for class in classes.iter().filter(|class| class.count > 0) {
@@ -100,7 +97,9 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
         match population.missing {
             (0, Some(0)) => {}
             (least, Some(most)) if least == most => {
-                notes.push(format!("{most} more requests lie in rows that are not here: they are served by neither."));
+                notes.push(format!(
+                    "{most} more requests lie in rows that are not here: they are served by neither."
+                ));
             }
             (_, most) => {
                 let most = most.map_or("any number of".to_owned(), |most| format!("up to {most}"));
@@ -165,14 +164,17 @@ mod tests {
             for a in 1..=8_u64 {
                 for b in 9..=24 {
                     for c in 25..=40 {
-                        let served = [a, b, c].map(|r| sizes.iter().find(|size| **size >= r).map(|size| (*size, size - r)));
+                        let served = [a, b, c]
+                            .map(|r| sizes.iter().find(|size| **size >= r).map(|size| (*size, size - r)));
                         let bytes: u64 = served.iter().flatten().map(|one| one.0).sum();
                         let wasted: u64 = served.iter().flatten().map(|one| one.1).sum();
                         let count = served.iter().flatten().count() as u64;
                         let within = |span: Span, value: u64| span.least <= value && value <= span.most;
                         assert!(within(arm.together.bytes, bytes), "{sizes:?} {a} {b} {c}");
                         assert!(within(arm.together.wasted, wasted), "{sizes:?} {a} {b} {c}");
-                        assert!(within(arm.together.requests, count) && within(arm.beyond.requests, 3 - count));
+                        assert!(
+                            within(arm.together.requests, count) && within(arm.beyond.requests, 3 - count)
+                        );
                     }
                 }
             }

@@ -79,7 +79,14 @@ pub fn simulate(collected: &Collected) -> Vec<Simulation> {
 
 impl std::fmt::Display for Simulation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "What if: {} of {}, {} requests ({})", self.what, self.subject, grouped(self.requests), self.rule)?;
+        writeln!(
+            f,
+            "What if: {} of {}, {} requests ({})",
+            self.what,
+            self.subject,
+            grouped(self.requests),
+            self.rule
+        )?;
         for line in &self.evidence {
             writeln!(f, "    evidence   {}:{}: {}", line.file, line.line, line.text)?;
         }

@@ -42,7 +42,9 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
     let (read, all) = (population.read(), population.all());
     match population.missing {
         (_, None) => {
-            return Choice::None("How many requests there are in all cannot be told from the rows that were read.".to_owned());
+            return Choice::None(
+                "How many requests there are in all cannot be told from the rows that were read.".to_owned(),
+            );
         }
         (_, Some(most)) if most.saturating_mul(MISSING) > all => {
             return Choice::None(format!(
@@ -69,11 +71,12 @@ fn covered(used: &[Class], all: u64) -> usize {
         sum += class.count;
         u128::from(sum) * u128::from(RARE) >= u128::from(all) * u128::from(RARE - 1)
     };
-    used.iter().position({
-        let mut enough = enough;
-        move |class| enough(class)
-    })
-    .map_or(used.len(), |at| at + 1)
+    used.iter()
+        .position({
+            let mut enough = enough;
+            move |class| enough(class)
+        })
+        .map_or(used.len(), |at| at + 1)
 }
 
 /// At most `lists` sizes with the least waste that hold all requests of the classes.
@@ -223,13 +226,7 @@ fn values(sizes: &[u64]) -> Vec<Value> {
 fn top(population: &Population<'_>) -> String {
     let Some(class) = population.classes.iter().max_by_key(|class| class.count) else { return String::new() };
     let share = u128::from(class.count) * 10_000 / u128::from(population.all().max(1));
-    format!(
-        ", {}.{:02} % of them in that of {} to {}",
-        share / 100,
-        share % 100,
-        class.from + 1,
-        class.limit
-    )
+    format!(", {}.{:02} % of them in that of {} to {}", share / 100, share % 100, class.from + 1, class.limit)
 }
 
 fn confidence(population: &Population<'_>) -> String {
@@ -283,7 +280,9 @@ mod tests {
         classes
             .iter()
             .filter(|class| class.count > 0)
-            .map(|class| sizes.iter().find(|size| **size >= class.limit).map(|size| (size - class.limit) * class.count))
+            .map(|class| {
+                sizes.iter().find(|size| **size >= class.limit).map(|size| (size - class.limit) * class.count)
+            })
             .sum()
     }
 
@@ -312,7 +311,8 @@ mod tests {
                 let got = waste(&classes, &sizes).expect("all are held");
                 // Every set of classes that holds the last one.
                 for set in 0..1_u32 << count {
-                    let chosen: Vec<u64> = (0..count).filter(|at| set >> at & 1 == 1).map(|at| of[at].0).collect();
+                    let chosen: Vec<u64> =
+                        (0..count).filter(|at| set >> at & 1 == 1).map(|at| of[at].0).collect();
                     if chosen.len() <= lists
                         && let Some(other) = waste(&classes, &chosen)
                     {

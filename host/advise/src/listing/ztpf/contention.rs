@@ -37,7 +37,8 @@ pub(super) fn contention(collected: &Collected) -> Vec<Said> {
         }
         let spoilt = profile.doubts.len();
         for object in objects.into_iter().take(50) {
-            let samples: Vec<&Sample> = profile.samples.iter().filter(|sample| sample.object == object).collect();
+            let samples: Vec<&Sample> =
+                profile.samples.iter().filter(|sample| sample.object == object).collect();
             all.extend(one(collected, *file, object, &samples, spoilt));
         }
     }
@@ -46,7 +47,9 @@ pub(super) fn contention(collected: &Collected) -> Vec<Said> {
 
 fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], doubts: usize) -> Option<Said> {
     let is_swap = |sample: &&&Sample| SWAPS.contains(&sample.mnemonic.as_str());
-    let sum = |of: &mut dyn Iterator<Item = &&Sample>| of.fold(0_u64, |sum, sample| sum.saturating_add(sample.count.value));
+    let sum = |of: &mut dyn Iterator<Item = &&Sample>| {
+        of.fold(0_u64, |sum, sample| sum.saturating_add(sample.count.value))
+    };
     let total = sum(&mut samples.iter());
     let swaps = sum(&mut samples.iter().filter(is_swap));
     let improved = samples.iter().any(|sample| IMPROVED.contains(&sample.mnemonic.as_str())) && swaps == 0;
@@ -69,7 +72,8 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
         let share = u128::from(part) * 1000 / u128::from(total.max(1));
         format!("{}.{} %", share / 10, share % 10)
     };
-    said.now = format!("compare-and-swap {} of {} samples ({})", grouped(swaps), grouped(total), share(swaps));
+    said.now =
+        format!("compare-and-swap {} of {} samples ({})", grouped(swaps), grouped(total), share(swaps));
     if total < FEW {
         said.reason = "Too few samples to tell contention by.".to_owned();
         return Some(said);
@@ -85,14 +89,20 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
         return Some(said);
     }
     if open {
-        said.reason = "Counts of other instructions may have lost digits, so that the share could be far smaller.".to_owned();
+        said.reason =
+            "Counts of other instructions may have lost digits, so that the share could be far smaller."
+                .to_owned();
         return Some(said);
     }
     let place = hottest.map_or(String::new(), |sample| {
-        format!(", {} of them at displacement {:X}", share(sample.count.value), sample.displacement)
+        let at = sample.displacement.map_or(String::new(), |at| format!(" at displacement {at:X}"));
+        format!(", {} on one {}{at}", share(sample.count.value), sample.mnemonic)
     });
     said.kind = Kind::Change;
-    said.reason = format!("{} of the samples of this object are of compare-and-swap{place}: a loop that swaps while another holds the lock.", share(swaps));
+    said.reason = format!(
+        "{} of the samples of this object are of compare-and-swap{place}: a loop that swaps while another holds the lock.",
+        share(swaps)
+    );
     let system = is_simple_lock(object);
     said.effect = if system {
         "this is the code of simple locks: apply APAR PJ46800 (August 2022; it changes the control program and needs a TLD \
@@ -112,7 +122,9 @@ fn is_simple_lock(object: &str) -> bool {
     const NAME: &str = "slockc.goff";
     let name: String = object.rsplit(" - ").next().unwrap_or(object).split_whitespace().collect();
     let name = name.to_ascii_lowercase();
-    let without = |gone: usize| name.chars().enumerate().filter(|(at, _)| *at != gone).map(|(_, c)| c).collect::<String>();
+    let without = |gone: usize| {
+        name.chars().enumerate().filter(|(at, _)| *at != gone).map(|(_, c)| c).collect::<String>()
+    };
     name == NAME || (0..name.chars().count()).any(|gone| without(gone) == NAME)
 }
 

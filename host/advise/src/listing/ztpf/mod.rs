@@ -219,10 +219,21 @@ pub fn values_text(advice: &[Advice]) -> Option<String> {
     }
     for program in &programs {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "For {program} (values, not a command: check each name and its unit with HELP):");
+        let _ =
+            writeln!(text, "For {program} (values, not a command: check each name and its unit with HELP):");
         for value in advice.iter().filter(|one| one.program == *program).flat_map(|one| &one.values) {
             let _ = writeln!(text, "{value}");
         }
     }
     (!programs.is_empty()).then_some(text)
+}
+
+/// What to do next.
+#[must_use]
+pub fn afterwards(advice: &[Advice]) -> &'static str {
+    if advice.iter().any(|one| !one.values.is_empty()) {
+        "Then collect again under the same load, for as long, and compare: one collection each, no interval.\n"
+    } else {
+        "Nothing to set.\n"
+    }
 }

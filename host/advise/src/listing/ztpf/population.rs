@@ -122,10 +122,8 @@ fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
 /// Present sizes: from the last report that has them, from a display of the same set, from values.
 fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
     let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<Now> {
-        let now = |(_, size): &(u8, Figure)| Now {
-            size: size.value,
-            line: line(collected, file, &size.evidence),
-        };
+        let now =
+            |(_, size): &(u8, Figure)| Now { size: size.value, line: line(collected, file, &size.evidence) };
         if sizes.iter().any(|(_, size)| size.likely) { Vec::new() } else { sizes.iter().map(now).collect() }
     };
     let reports = one.reports.iter().rev().map(|(file, report)| from(*file, &report.sizes));

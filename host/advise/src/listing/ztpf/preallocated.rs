@@ -8,7 +8,7 @@
 //! Invariant: both reports are read as one only where the first's last row holds as many ECBs as the second holds in
 //! all. The area is found in 4-KB frames.
 
-use underbar_listing::ztpf::model::{Frequencies, Found, Table};
+use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
@@ -47,7 +47,10 @@ impl Use {
 
     /// ECBs that need more than this.
     fn exceed(&self, bytes: u64) -> u64 {
-        self.classes.iter().filter(|(limit, _)| *limit > bytes).fold(self.above, |sum, (_, count)| sum + count)
+        self.classes
+            .iter()
+            .filter(|(limit, _)| *limit > bytes)
+            .fold(self.above, |sum, (_, count)| sum + count)
     }
 
     /// The smallest limit that holds so many of a hundred; None where the classes do not reach.
@@ -87,16 +90,18 @@ pub(super) fn area(collected: &Collected) -> Vec<Said> {
                 said.confidence = "none".to_owned();
                 all.push(said);
             }
-            Ok((used, note)) => match known.iter_mut().find(|(other, one, _, _)| *other == set && one.now == used.now) {
-                Some((_, one, lines, notes)) => {
-                    one.add(used);
-                    if lines.len() < 8 {
-                        lines.extend(evidence);
+            Ok((used, note)) => {
+                match known.iter_mut().find(|(other, one, _, _)| *other == set && one.now == used.now) {
+                    Some((_, one, lines, notes)) => {
+                        one.add(used);
+                        if lines.len() < 8 {
+                            lines.extend(evidence);
+                        }
+                        notes.extend(note);
                     }
-                    notes.extend(note);
+                    None => known.push((set, used, evidence, note.into_iter().collect())),
                 }
-                None => known.push((set, used, evidence, note.into_iter().collect())),
-            },
+            }
         }
     }
     all.extend(known.into_iter().map(|(set, used, lines, notes)| one(collected, set, &used, lines, notes)));
@@ -153,8 +158,13 @@ fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
     let mut used = Use { now: over.limit, classes: rows(first), above: over.count.value, pairs: 1 };
     let note = match pair.second {
         _ if used.above == 0 => None,
-        None => Some("There is no report on the virtual area: how much those that exceed the area need is not known.".to_owned()),
-        Some(second) if !whole(second) => Some("The report on the virtual area is cut or damaged and not used.".to_owned()),
+        None => Some(
+            "There is no report on the virtual area: how much those that exceed the area need is not known."
+                .to_owned(),
+        ),
+        Some(second) if !whole(second) => {
+            Some("The report on the virtual area is cut or damaged and not used.".to_owned())
+        }
         Some(second) if second.read() != used.above => Some(format!(
             "{} ECBs exceed the area by one report, the other holds {}: it is not used.",
             used.above,
@@ -178,7 +188,8 @@ fn one(collected: &Collected, set: Option<&str>, used: &Use, lines: Vec<Line>, n
     if let Some((file, figure)) = value(collected, "PEH") {
         said.evidence.push(line(collected, file, &figure.evidence));
         if figure.value != frames(used.now) {
-            said.now += &format!(" by the report; PEH={} says another size, or counts in other units", figure.value);
+            said.now +=
+                &format!(" by the report; PEH={} says another size, or counts in other units", figure.value);
         }
     }
     let level = match (used.pairs, all) {
@@ -188,11 +199,18 @@ fn one(collected: &Collected, set: Option<&str>, used: &Use, lines: Vec<Line>, n
     };
     said.confidence = format!("{level}: {} collections, {} ECBs", used.pairs, grouped(all));
     let held = |percent: u64| {
-        used.holding(percent).map_or(format!("{percent} % of them need more than the classes show"), |bytes| {
-            format!("{percent} % of them need {} KB", bytes / 1024)
-        })
+        used.holding(percent)
+            .map_or(format!("{percent} % of them need more than the classes show"), |bytes| {
+                format!("{percent} % of them need {} KB", bytes / 1024)
+            })
     };
-    said.reason = format!("Of {} ECBs {} exceed the area; {}, {}.", grouped(all), grouped(used.exceed(used.now)), held(90), held(TARGET));
+    said.reason = format!(
+        "Of {} ECBs {} exceed the area; {}, {}.",
+        grouped(all),
+        grouped(used.exceed(used.now)),
+        held(90),
+        held(TARGET)
+    );
     for note in notes {
         said.reason += &format!(" {note}");
     }
@@ -225,8 +243,12 @@ mod tests {
 
     #[test]
     fn the_smallest_class_that_holds_the_share() {
-        let mut used = Use { now: 64 << 10, classes: vec![(0, 90), (16 << 10, 4), (64 << 10, 5)], above: 1, pairs: 1 };
-        assert_eq!((used.holding(90), used.holding(95), used.holding(100)), (Some(16 << 10), Some(64 << 10), None));
+        let mut used =
+            Use { now: 64 << 10, classes: vec![(0, 90), (16 << 10, 4), (64 << 10, 5)], above: 1, pairs: 1 };
+        assert_eq!(
+            (used.holding(90), used.holding(95), used.holding(100)),
+            (Some(16 << 10), Some(64 << 10), None)
+        );
         assert_eq!((used.exceed(64 << 10), used.exceed(16 << 10), used.all()), (1, 6, 100));
         used.add(Use { now: 64 << 10, classes: vec![(16 << 10, 6), (24 << 10, 1)], above: 3, pairs: 1 });
         assert_eq!((used.exceed(16 << 10), used.all(), used.pairs), (10, 110, 2));

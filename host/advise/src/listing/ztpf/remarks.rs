@@ -20,7 +20,11 @@ pub(super) fn sound(collected: &Collected) -> Vec<Said> {
         if report.sound {
             return None;
         }
-        let mut said = Said::new(&name(report.set.as_deref()), Kind::NoAdvice, vec![line(collected, *file, &report.title)]);
+        let mut said = Said::new(
+            &name(report.set.as_deref()),
+            Kind::NoAdvice,
+            vec![line(collected, *file, &report.title)],
+        );
         said.now = "not used".to_owned();
         let why = report.doubts.last().map_or("it is damaged", |doubt| doubt.words.as_str());
         said.reason = format!("{why}.");
@@ -52,11 +56,13 @@ pub(super) fn counts(collected: &Collected) -> Vec<Said> {
         said.now = "HAVLn not known".to_owned();
         return vec![said];
     }
-    let figures: Vec<String> = all.iter().enumerate().map(|(at, (_, figure))| format!("HAVL{}={}", at + 1, figure.value)).collect();
+    let figures: Vec<String> =
+        all.iter().enumerate().map(|(at, (_, figure))| format!("HAVL{}={}", at + 1, figure.value)).collect();
     said.now = figures.join(" ");
     let sum: u64 = all.iter().take(LISTS).fold(0, |sum, (_, figure)| sum.saturating_add(figure.value));
     if sum > ENTRIES {
-        said.reason += &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
+        said.reason +=
+            &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
     }
     let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
         let (_, size) = value(collected, &format!("HAVSZ{}", at + 1))?;
@@ -108,8 +114,11 @@ pub(super) fn sets(collected: &Collected) -> Vec<Said> {
         let mut evidence = vec![line(collected, *file, &lists.title)];
         evidence.extend(lists.sizes.first().map(|(_, size)| line(collected, *file, &size.evidence)));
         let mut said = Said::new(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
-        let sizes: Vec<String> =
-            lists.sizes.iter().map(|(list, size)| format!("AVL{list} {}{}", size.value, if size.likely { "?" } else { "" })).collect();
+        let sizes: Vec<String> = lists
+            .sizes
+            .iter()
+            .map(|(list, size)| format!("AVL{list} {}{}", size.value, if size.likely { "?" } else { "" }))
+            .collect();
         said.now = if sizes.is_empty() { "sizes not known".to_owned() } else { sizes.join(", ") };
         said.reason = match &lists.set {
             Some(set) => format!(
