@@ -9,7 +9,7 @@
 //! Not here: which sizes are best (`super::super::ztpf::avl`).
 
 use super::super::Collected;
-use super::super::ztpf::avl::{Choice, choose};
+use super::super::ztpf::avl::{Choice, choose, too_coarse};
 use super::super::ztpf::population::{Class, line, populations};
 use super::{Arm, Row, Simulation, Span};
 
@@ -84,7 +84,9 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
             arms.push(serve("now", &population.classes, &now));
         }
         if !proposed.is_empty() {
-            arms.push(serve("proposed", &population.classes, &proposed));
+            // Tried, but not advised, where the classes say too little.
+            let name = if now.is_empty() && too_coarse(population) { "tried" } else { "proposed" };
+            arms.push(serve(name, &population.classes, &proposed));
         }
         let mut evidence: Vec<_> =
             population.reports.iter().map(|(file, report)| line(collected, *file, &report.title)).collect();
@@ -102,8 +104,8 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
                 ));
             }
             (_, most) => {
-                let most = most.map_or("any number of".to_owned(), |most| format!("up to {most}"));
-                notes.push(format!("{most} more requests may lie in rows that are not here."));
+                let most = most.map_or("any number".to_owned(), |most| format!("up to {most}"));
+                notes.push(format!("Requests that may lie in rows that are not here, and so are served by none: {most}."));
             }
         }
         notes.extend(why_not);

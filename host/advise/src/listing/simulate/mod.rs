@@ -42,7 +42,7 @@ pub struct Row {
 /// What happens under one choice of values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Arm {
-    /// `now` or `proposed`.
+    /// `now`, `proposed`; `tried` where it is not advised.
     pub name: &'static str,
     /// Each list.
     pub rows: Vec<Row>,
@@ -99,10 +99,8 @@ impl std::fmt::Display for Simulation {
             for (at, row) in arm.rows.iter().chain([&arm.beyond, &arm.together]).enumerate() {
                 let name = if at == 0 { arm.name } else { "" };
                 let size = row.size.map_or("-".to_owned(), grouped);
-                let share = (u128::from(row.requests.least) * 10_000 + u128::from(self.requests) / 2)
-                    / u128::from(self.requests.max(1));
                 let share = if row.requests.least == row.requests.most {
-                    format!("{}.{:02} %", share / 100, share % 100)
+                    super::ztpf::share(row.requests.least, self.requests)
                 } else {
                     "-".to_owned()
                 };

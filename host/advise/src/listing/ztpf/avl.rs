@@ -14,7 +14,7 @@ use super::super::simulate::avl::serve;
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
 use super::population::{Class, Population, line, populations};
-use super::{LISTS, Said, Value, shown};
+use super::{LISTS, Said, Value, counted, share, shown};
 use crate::suggestion::Kind;
 
 /// The smallest size that is seen on z/TPF: sizes are its multiples.
@@ -37,6 +37,12 @@ pub(crate) enum Choice {
     None(String),
 }
 
+/// Whether classes of 128 hide where most requests are.
+pub(crate) fn too_coarse(population: &Population<'_>) -> bool {
+    let first = population.classes.first().map_or(0, |class| class.count);
+    population.coarse && first.saturating_mul(2) >= population.all()
+}
+
 /// Chooses the sizes of a population's lists.
 pub(crate) fn choose(population: &Population<'_>) -> Choice {
     let (read, all) = (population.read(), population.all());
@@ -56,7 +62,7 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
         _ => {}
     }
     if read < FEW {
-        return Choice::None(format!("{read} requests are too few to choose sizes by."));
+        return Choice::None(format!("{} are too few to choose sizes by.", counted(read, "request", "requests")));
     }
     let lists = population.now.len().max(LISTS);
     let used: Vec<Class> = population.classes.iter().copied().filter(|class| class.count > 0).collect();
@@ -137,8 +143,15 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
         shown(&values(&now))
     };
     said.confidence = confidence(population);
+    if too_coarse(population) && now.is_empty() {
+        said.reason = "Half of the requests or more lie in the one class up to 128, and the present sizes are not known: sizes by \
+                       these classes could be worse than they are."
+            .to_owned();
+    }
     if population.coarse && all.iter().any(|other| other.set == population.set && !other.coarse) {
         said.reason = "A report with the finer classes of PJ47265 is there: this one is not used.".to_owned();
+    }
+    if !said.reason.is_empty() {
         return said;
     }
     let sizes = match choose(population) {
@@ -152,7 +165,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     let classes = population.classes.iter().filter(|class| class.count > 0).count();
     said.reason = format!(
         "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes waste least: {} bytes \
-         beyond the classes' limits, at most {} beyond the requests. No list holds {} of them.",
+         beyond the classes' limits, at most {} beyond the requests. Too large for all lists: {}.",
         grouped(population.read()),
         top(population),
         population.now.len().max(LISTS),
@@ -163,7 +176,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     let spare = population.now.len().max(LISTS).saturating_sub(sizes.len());
     if spare > 0 {
         said.reason += &format!(
-            " {spare} more lists are not needed for them: leave those as they are, but larger than {}.",
+            " Lists that are not needed for them: {spare}; leave those as they are, but larger than {}.",
             sizes.last().copied().unwrap_or(0)
         );
     }
@@ -178,18 +191,18 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     }
     let present = serve("now", &population.classes, &now);
     let held = (present.beyond.requests, proposed.beyond.requests);
-    let spared = present.together.wasted.least.saturating_sub(proposed.together.wasted.least);
+    let spared = spared(&population.classes, &now, &sizes);
     let holds_more = held.0.least.saturating_sub(held.1.most).saturating_mul(RARE) > population.all();
-    let worth = spared.saturating_mul(WORTH) > present.together.bytes.least;
+    let worth = spared.saturating_mul(i128::from(WORTH)) > i128::from(present.together.bytes.least);
     if !holds_more && !worth {
         said.kind = Kind::NoChange;
         said.reason = format!(
-            "The present sizes waste {} bytes of {}, and no list holds {} of {} requests; the best sizes for them ({}) \
+            "The present sizes waste {} bytes of {}, and of {} requests {} are too large for all lists; the best sizes ({}) \
              would not spare one byte in {WORTH} for certain.",
             present.together.wasted,
             present.together.bytes,
-            held.0,
             grouped(population.read()),
+            held.0,
             shown(&values(&sizes)),
         );
         return said;
@@ -202,7 +215,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
         Kind::Change
     };
     said.effect = format!(
-        "bytes handed out {} -> {}, of these wasted {} -> {}; requests that no list holds {} -> {}.",
+        "bytes handed out {} -> {}, of these wasted {} -> {}; requests too large for all lists {} -> {}.",
         present.together.bytes,
         proposed.together.bytes,
         present.together.wasted,
@@ -212,6 +225,19 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     );
     said.values = values(&sizes);
     said
+}
+
+/// Bytes that new sizes spare whatever requests of a class are, over the classes that both hold.
+///
+/// A present size within a class may serve all its requests; the class then gains nothing, or loses.
+fn spared(classes: &[Class], now: &[u64], new: &[u64]) -> i128 {
+    let of = |class: &Class| {
+        now.iter().find(|size| **size >= class.limit)?;
+        let least = now.iter().find(|size| **size > class.from)?;
+        let new = new.iter().find(|size| **size >= class.limit)?;
+        Some((i128::from(*least) - i128::from(*new)) * i128::from(class.count))
+    };
+    classes.iter().filter_map(of).sum()
 }
 
 fn values(sizes: &[u64]) -> Vec<Value> {
@@ -225,8 +251,7 @@ fn values(sizes: &[u64]) -> Vec<Value> {
 /// The class with most requests, and its share.
 fn top(population: &Population<'_>) -> String {
     let Some(class) = population.classes.iter().max_by_key(|class| class.count) else { return String::new() };
-    let share = u128::from(class.count) * 10_000 / u128::from(population.all().max(1));
-    format!(", {}.{:02} % of them in that of {} to {}", share / 100, share % 100, class.from + 1, class.limit)
+    format!(", {} of them in that of {} to {}", share(class.count, population.all()), class.from + 1, class.limit)
 }
 
 fn confidence(population: &Population<'_>) -> String {
@@ -236,13 +261,13 @@ fn confidence(population: &Population<'_>) -> String {
         (1..=9, _) => "medium",
         _ => "high",
     };
-    let runs = if reports == 1 { "one report".to_owned() } else { format!("{reports} reports") };
+    let runs = counted(reports as u64, "report", "reports");
     let more = match population.missing.1 {
         Some(0) => String::new(),
         Some(most) => format!("; up to {} more lie in rows that are not here", grouped(most)),
         None => "; how many more there are is not known".to_owned(),
     };
-    format!("{level}: {runs}, {} requests{more}", grouped(population.read()))
+    format!("{level}: {runs}, {}{more}", counted(population.read(), "request", "requests"))
 }
 
 fn evidence(collected: &Collected, population: &Population<'_>) -> Vec<Line> {

@@ -11,7 +11,7 @@ use underbar_listing::ztpf::model::{Found, Sample};
 
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
-use super::Said;
+use super::{Said, counted};
 use super::population::line;
 use crate::suggestion::Kind;
 
@@ -64,9 +64,9 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
     evidence.extend(shown.iter().take(3).map(|sample| line(collected, file, &sample.count.evidence)));
     let name = if object.is_empty() { "z/TPF" } else { object };
     let mut said = Said::new(name, Kind::NoAdvice, evidence);
-    said.confidence = format!("low: one profile, {} samples", grouped(total));
+    said.confidence = format!("low: one profile, {}", counted(total, "sample", "samples"));
     if doubts > 0 {
-        said.confidence += &format!("; {doubts} doubts about the listing");
+        said.confidence += &format!("; {} about the listing", counted(doubts as u64, "doubt", "doubts"));
     }
     let share = |part: u64| {
         let share = u128::from(part) * 1000 / u128::from(total.max(1));

@@ -20,6 +20,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::simulate::grouped;
 use super::{Advice, Collected, Line};
 use crate::suggestion::Kind;
 
@@ -41,6 +42,18 @@ impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.name, self.value)
     }
+}
+
+/// `1 request`, `5,000 requests`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// A share of a hundred with two decimals, rounded.
+pub(crate) fn share(part: u64, all: u64) -> String {
+    let all = u128::from(all.max(1));
+    let share = (u128::from(part) * 20_000 + all) / (2 * all);
+    format!("{}.{:02} %", share / 100, share % 100)
 }
 
 /// Values on one line.
@@ -116,7 +129,8 @@ pub static TPF_RULES: [TpfRule; 7] = [
         formula: "Of all ways to cut the classes into as many runs as there are lists (4, or as many as the listing shows) the \
                   one with the least sum of requests times (size - class limit), found exactly by dynamic programming. The \
                   lists hold all requests but one in 1,000. Sizes are class limits, multiples of 32.",
-        stop: "The present sizes waste no more for certain: no change.",
+        stop: "The present sizes waste no more for certain: no change. Of a report with classes of 128 of which the first holds half \
+               of the requests no sizes are taken where the present ones are not known.",
         risk: "A report shows one interval of one system, and a system-wide one mixes applications with shared SSL and Java, \
                which ask for many small buffers: with PJ48166 these have sizes of their own. The sizes matter even where the \
                numbers of preallocated buffers (HAVLn) are 0.",

@@ -13,7 +13,7 @@ use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
 use super::population::{line, name, value};
-use super::{Said, Value};
+use super::{Said, Value, counted};
 use crate::suggestion::Kind;
 
 const FRAME: u64 = 4096;
@@ -197,25 +197,25 @@ fn one(collected: &Collected, set: Option<&str>, used: &Use, lines: Vec<Line>, n
         (1..=9, _) => "medium",
         _ => "high",
     };
-    said.confidence = format!("{level}: {} collections, {} ECBs", used.pairs, grouped(all));
-    let held = |percent: u64| {
-        used.holding(percent)
-            .map_or(format!("{percent} % of them need more than the classes show"), |bytes| {
-                format!("{percent} % of them need {} KB", bytes / 1024)
-            })
-    };
-    said.reason = format!(
-        "Of {} ECBs {} exceed the area; {}, {}.",
-        grouped(all),
-        grouped(used.exceed(used.now)),
-        held(90),
-        held(TARGET)
+    said.confidence = format!(
+        "{level}: {}, {}",
+        counted(used.pairs, "collection", "collections"),
+        counted(all, "ECB", "ECBs")
     );
+    let held = |percent: u64| {
+        used.holding(percent).map_or(format!("no class holds {percent} % of them"), |bytes| {
+            format!("{} KB hold {percent} % of them", bytes / 1024)
+        })
+    };
+    let exceed = used.exceed(used.now);
+    let verb = if exceed == 1 { "exceeds" } else { "exceed" };
+    said.reason =
+        format!("Of {} {} {verb} the area; {}, {}.", counted(all, "ECB", "ECBs"), grouped(exceed), held(90), held(TARGET));
     for note in notes {
         said.reason += &format!(" {note}");
     }
     if all < FEW {
-        said.reason += &format!(" {all} ECBs are too few to set anything by them.");
+        said.reason += &format!(" {} are too few to set anything by them.", counted(all, "ECB", "ECBs"));
         return said;
     }
     let Some(bytes) = used.holding(TARGET) else { return said };

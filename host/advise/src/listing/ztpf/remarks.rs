@@ -6,7 +6,8 @@ use underbar_listing::ztpf::model::Found;
 
 use super::super::Collected;
 use super::population::{line, name, populations, value};
-use super::{LISTS, Said};
+use super::avl::too_coarse;
+use super::{LISTS, Said, share};
 use crate::suggestion::Kind;
 
 /// Entries of the first control table.
@@ -85,7 +86,7 @@ pub(super) fn fine(collected: &Collected) -> Vec<Said> {
     let one = |population: &super::population::Population<'_>| {
         let first = population.classes.first()?;
         let finer = all.iter().any(|other| other.set == population.set && !other.coarse);
-        if !population.coarse || finer || first.count.saturating_mul(2) < population.all() {
+        if !too_coarse(population) || finer {
             return None;
         }
         let (file, report) = population.reports.last()?;
@@ -93,12 +94,10 @@ pub(super) fn fine(collected: &Collected) -> Vec<Said> {
         let lines = vec![line(collected, *file, &report.title), line(collected, *file, &rows.count.evidence)];
         let mut said = Said::new(&population.name, Kind::NoAdvice, lines);
         said.now = "classes of 128".to_owned();
-        let share = u128::from(first.count) * 10_000 / u128::from(population.all().max(1));
         said.reason = format!(
-            "{}.{:02} % of the requests are of 1 to {} bytes, and the report does not say which: whether a list of 32 or 64 would \
+            "{} of the requests are of 1 to {} bytes, and the report does not say which: whether a list of 32 or 64 would \
              serve them shows only with the classes of PJ47265.",
-            share / 100,
-            share % 100,
+            share(first.count, population.all()),
             first.limit
         );
         said.confidence = "none: nothing is set".to_owned();
