@@ -44,7 +44,7 @@ impl Lists {
         }
         if let Some(set) = set_name(line.text) {
             self.found.set = Some(set);
-        } else if self.sizes.line(line, &mut self.widths) {
+        } else if !self.columns && self.sizes.line(line, &mut self.widths) {
         } else if let Some(main) = find(line.text, b"main thread ecb") {
             let address = |text: &[u8]| {
                 let word = split(text).next()?;
@@ -115,7 +115,6 @@ impl SystemHeap {
         }
         if let (Some(low), Some(high)) = (find(line.text, b"31-bit"), find(line.text, b"64-bit")) {
             self.turned = Some(high < low);
-            self.widths.whole(line.text);
         } else if let Some((row, words)) = label(line.text) {
             self.row(line, row, words);
         } else {
@@ -126,11 +125,11 @@ impl SystemHeap {
     }
 
     fn row(&mut self, line: Line<'_>, row: SystemRow, words: Vec<&[u8]>) {
-        let kb = has(line.text, "(kb)");
         let wrong = match (self.turned, &words[..]) {
+            (_, []) => Some("cut: nothing stands behind (KB)"),
             (None, _) => Some("without the labels of its columns"),
             (_, [_, _]) if !line.whole => Some("cut"),
-            (Some(turned), [first, second]) if kb => match (value(first), value(second)) {
+            (Some(turned), [first, second]) => match (value(first), value(second)) {
                 (Some(first), Some(second)) => {
                     let figure = |value: u64| Figure {
                         value,
@@ -175,21 +174,12 @@ impl SystemHeap {
     }
 }
 
-/// The label of a row, and the words behind it.
+/// The label of a row, and the words behind it and its unit.
 fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>)> {
-    let plain = squeezed(super::row::without_control(text));
-    let (label, row) =
-        ROWS.iter().find(|(label, _)| stands(&plain, label, 1).is_some_and(|(start, _)| start <= 1))?;
-    // The values stand behind as many solid characters as the label has.
-    let unit = find(text, b"(kb)").map(|at| at + 4);
-    let behind = unit.or_else(|| {
-        let mut solid = label.len();
-        text.iter().position(|byte| {
-            solid = solid.saturating_sub(usize::from(!byte.is_ascii_whitespace()));
-            solid == 0
-        })
-    })?;
-    Some((*row, split(&text[behind.min(text.len())..]).take(4).collect()))
+    let plain = squeezed(text);
+    let (_, row) = ROWS.iter().find(|(label, _)| stands(&plain, label, 1).is_some())?;
+    let behind = find(text, b"(kb)").map_or(text.len(), |at| at + 4);
+    Some((*row, split(&text[behind..]).take(4).collect()))
 }
 
 /// KB in bytes, or that there is none; None where it is damaged.

@@ -54,7 +54,7 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn new(table: Table, alone: bool, line: Line<'_>, run: Option<Evidence>) -> Self {
         let mut widths = Widths::default();
-        widths.whole(line.text);
+        widths.seen(line.text);
         let found = Frequencies {
             table,
             title: evidence(line.number, line.text),

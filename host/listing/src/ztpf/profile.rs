@@ -3,7 +3,7 @@
 //! ```text
 //! SSU PROG DISP INST COUNT
 //! BSS CFVS - slockc.goff
-//! P 000000000000014C E558 (CGHSI) 149        displacement, mnemonic [operand], count
+//! P 000000000000014C E558 (CGHSI) 149        displacement, mnemonic [immediate byte], count
 //! P 000 0000000001B E CSG 7943               the same where print has broken the displacement
 //! ```
 //!
@@ -26,6 +26,10 @@ const MOST: usize = 20_000;
 /// Hexadecimal digits of a displacement that is whole.
 const WHOLE: usize = 8;
 
+/// Instructions that are printed with an operand: their immediate byte.
+const IMMEDIATE: [&str; 12] =
+    ["TM", "TMY", "CLI", "CLIY", "MVI", "MVIY", "NI", "NIY", "OI", "OIY", "XI", "XIY"];
+
 /// A profile that is being read.
 pub(crate) struct Open {
     found: Profile,
@@ -33,8 +37,10 @@ pub(crate) struct Open {
     pages: Vec<(usize, Evidence)>,
     object: String,
     widths: Widths,
-    /// Length of each row's line.
-    ends: Vec<usize>,
+    /// Length of the headers, where their last word is whole.
+    headers: Option<usize>,
+    /// Each row's line: its length, blanks before its count, digits of it.
+    ends: Vec<(usize, usize, usize)>,
     /// A row's displacement was broken: said once.
     broken: bool,
 }
@@ -42,16 +48,25 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn new(line: Line<'_>) -> Self {
         let mut widths = Widths::default();
-        widths.whole(line.text);
+        widths.seen(line.text);
         let title = evidence(line.number, line.text);
         let lines = (line.number, line.number);
+        let headers = line.text.to_ascii_uppercase().ends_with(b"COUNT").then_some(line.text.len());
         let found = Profile { title, lines, samples: Vec::new(), doubts: Vec::new() };
-        Self { found, pages: Vec::new(), object: String::new(), widths, ends: Vec::new(), broken: false }
+        Self {
+            found,
+            pages: Vec::new(),
+            object: String::new(),
+            widths,
+            headers,
+            ends: Vec::new(),
+            broken: false,
+        }
     }
 
     pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
         let text = without_marks(line.text);
-        self.widths.seen(&text);
+        self.widths.seen(line.text);
         if let Some(object) = object(&text) {
             self.object = object;
             self.found.lines.1 = line.number;
@@ -81,7 +96,10 @@ impl Open {
                     let count = Figure { value, evidence: evidence(line.number, &text), likely: false };
                     let object = self.object.clone();
                     self.found.samples.push(Sample { object, displacement, mnemonic, count });
-                    self.ends.push(text.len());
+                    let digits = words.last().map_or(0, |word| word.len());
+                    let before = &text[..text.len() - digits];
+                    let gap = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    self.ends.push((line.text.len(), gap, digits));
                 }
             }
         }
@@ -96,14 +114,12 @@ impl Open {
 
     /// What was found: a profile, or several.
     pub(crate) fn close(mut self) -> Vec<Found> {
-        // Where most counts end in one column, those that do not may have lost digits.
-        let mut sorted = self.ends.clone();
-        sorted.sort_unstable();
-        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
-        let aligned = sorted.iter().filter(|end| **end == usual).count() * 10 >= sorted.len() * 7;
-        for (sample, end) in self.found.samples.iter_mut().zip(&self.ends) {
-            sample.count.likely =
-                self.widths.may_be_cut(*end) || (sorted.len() > 3 && aligned && *end != usual);
+        let column = self.column();
+        for (sample, (end, _, _)) in self.found.samples.iter_mut().zip(&self.ends) {
+            sample.count.likely = match column {
+                Some(column) => column != *end,
+                None => self.widths.may_be_cut(*end),
+            };
         }
         if self.found.samples.is_empty() {
             let line = self.found.lines.1;
@@ -111,6 +127,18 @@ impl Open {
             self.found.doubts.push(Doubt { kind: Doubtful::Cut, line, words });
         }
         self.profiles().into_iter().map(Found::Profile).collect()
+    }
+
+    /// The column in which counts end, if that is also where the headers end: as headers are whole, so are counts.
+    ///
+    /// Counts are in a column where blanks fill what they do not need. A count elsewhere may have lost digits.
+    fn column(&self) -> Option<usize> {
+        let headers = self.headers?;
+        let within: Vec<_> = self.ends.iter().filter(|(end, _, _)| *end == headers).collect();
+        let (_, _, first) = within.first()?;
+        let filled = within.iter().all(|(_, gap, _)| *gap >= 2);
+        let differ = within.iter().any(|(_, _, digits)| digits != first);
+        (filled && differ && within.len() * 10 >= self.ends.len() * 7).then_some(headers)
     }
 
     fn profiles(mut self) -> Vec<Profile> {
@@ -143,15 +171,14 @@ fn goes_on(before: &[Sample], page: &[Sample]) -> bool {
     })
 }
 
-/// Without the marks of underlining that text recognition leaves.
+/// Without the marks of underlining that text recognition leaves; one without its end stays, since a word is cut.
 fn without_marks(text: &[u8]) -> Vec<u8> {
     if !text.contains(&b'<') {
         return text.to_vec();
     }
-    let marks = ["<u>", "</u>", "<b>", "</b>"];
-    marks
-        .iter()
-        .fold(String::from_utf8_lossy(text).into_owned(), |text, mark| text.replace(mark, ""))
+    let text = String::from_utf8_lossy(text).into_owned();
+    let count = |mark: &str| text.matches(mark).count();
+    if count("<u>") == count("</u>") { text.replace("<u>", "").replace("</u>", "") } else { text }
         .into_bytes()
 }
 
@@ -163,6 +190,10 @@ fn object(text: &[u8]) -> Option<String> {
         [user, program, b"-", _, ..] if name(user) && name(program) => Some(tidy(&words[1..].join(&b' '))),
         _ => None,
     }
+}
+
+fn has_byte(name: &[u8]) -> bool {
+    IMMEDIATE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 /// Displacement where it is whole, mnemonic, count.
@@ -192,9 +223,10 @@ fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
             .strip_prefix(b"(")
             .and_then(|name| name.strip_suffix(b")"))
             .ok_or("its instruction is cut")?,
-        // The operand of an instruction with an immediate byte.
-        [name, operand] if operand.len() <= 4 && operand.iter().all(u8::is_ascii_hexdigit) => name,
-        [name] => name,
+        // Elsewhere a word before the count may be a piece of it.
+        [name, byte] if has_byte(name) && byte.len() == 2 && byte.iter().all(u8::is_ascii_hexdigit) => name,
+        // The byte of one that has a byte was taken for its count.
+        [name] if !has_byte(name) => name,
         _ => return Err("it is not plain which word is the instruction"),
     };
     let well = mnemonic.first().is_some_and(u8::is_ascii_alphabetic)
@@ -233,6 +265,9 @@ mod tests {
     fn what_is_not_plain_is_not_read() {
         for bad in [
             "000000000000014C CSG",
+            "000000000000014C CSG 79 43",
+            "000000000000014C TM 80 10 31",
+            "000000000000014C TM 80",
             "000000000000014C CSG 79O",
             "000000000000014C E558 (CGH 149",
             "000000000000014C 149",

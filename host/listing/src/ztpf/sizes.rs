@@ -70,7 +70,8 @@ impl Sizes {
         let mut words = split(&free).peekable();
         let ends = !matches!(behind.trim_ascii_end().last(), Some(b','));
         while let Some(name) = words.next() {
-            let wrong = match (list(name), words.next()) {
+            let named = list(name);
+            let wrong = match (named, words.next()) {
                 (Some(list), Some(size)) => match crate::number::word(size) {
                     Word::Number(value) if super::row::plain(size).is_some() => {
                         let last = words.peek().is_none() && ends;
@@ -87,6 +88,10 @@ impl Sizes {
                 _ => true,
             };
             if wrong {
+                // What stands where a list should may be a piece of the size before it.
+                if named.is_none() {
+                    self.all.pop();
+                }
                 let words = "the sizes of the available lists are cut or damaged here".to_owned();
                 self.doubts.push(Doubt { kind: Doubtful::CutLine, line: line.number, words });
                 self.open = false;
@@ -141,7 +146,7 @@ mod tests {
 
     fn check(lines: &[&str], expect: &[u64], doubts: usize) {
         let (mut sizes, mut widths) = (Sizes::default(), Widths::default());
-        widths.whole(&[b'x'; 200]);
+        widths.seen(&[b'x'; 200]);
         for (at, text) in lines.iter().enumerate() {
             let line = Line { number: at as u64 + 1, text: text.as_bytes(), whole: true };
             assert!(sizes.line(line, &mut widths), "{text}");
@@ -159,13 +164,14 @@ mod tests {
         check(&["BUFFER SIZES IN BYTES: AVL1 48 , AVL2 9O , AVL3 128"], &[48], 1);
         check(&["BUFFER SIZES IN BYTES: AVL1 48 , AVL2 40 , AVL3 128"], &[48], 1);
         check(&["BUFFER SIZES IN BYTES: AVL1 48 , AVL3 128"], &[48], 1);
+        check(&["BUFFER SIZES IN BYTES: AVL1 48 , AVL2 128 0 , AVL3 4096"], &[48], 1);
         check(&["BUFFER SIZES IN BYTES:"], &[], 1);
     }
 
     #[test]
     fn the_end_of_the_longest_line_is_only_likely() {
         let (mut sizes, mut widths) = (Sizes::default(), Widths::default());
-        widths.whole(b"TPF");
+        widths.seen(b"TPF");
         let text = "BUFFER SIZES IN BYTES: AVL1 48 , AVL2 128";
         sizes.line(Line { number: 1, text: text.as_bytes(), whole: true }, &mut widths);
         let (found, _) = sizes.close(widths);

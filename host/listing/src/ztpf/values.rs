@@ -1,6 +1,7 @@
 //! Values of a memory configuration, as `NAME=value`: the form in which this project writes them.
 //!
-//! Invariant: nothing but `PEH`, `HAVLn` and `HAVSZn`, each with `=` and a whole number behind it.
+//! Invariant: nothing but `PEH`, `HAVLn` and `HAVSZn`, each with `=` and a whole number behind it. Only the end of a line
+//! that may be a full record can have been cut: these lines are written by people and by this project, not printed.
 //! Not here: the display of ZCTKA, which no public source shows.
 
 use super::model::{Found, Values};
@@ -26,16 +27,22 @@ pub(crate) fn line(line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
     let mut last = false;
     for word in split(&free) {
         let Some((name, value)) = name(word) else {
+            if last && word.iter().any(u8::is_ascii_digit) {
+                found.values.pop();
+                let words = "a number stands behind a value, and may be a piece of it: not read".to_owned();
+                found.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
+            }
             last = false;
             continue;
         };
-        last = true;
         match plain(value) {
             Some(value) => {
+                last = true;
                 let figure = Figure { value, evidence: found.evidence.clone(), likely: false };
                 found.values.push((name, figure));
             }
             None => {
+                last = false;
                 let words = format!("{name}: what stands there is no number");
                 found.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
             }
@@ -96,6 +103,7 @@ mod tests {
         check("peh=24 HAVL1=10,HAVSZ1=48", true, &[("PEH", 24), ("HAVL1", 10), ("HAVSZ1", 48)], 0);
         check("PEH=24 HAVSZ1=48", false, &[("PEH", 24)], 1);
         check("PEH=2A HAVSZ1=48 and more", false, &[("HAVSZ1", 48)], 1);
+        check("PEH=2 4 HAVSZ1=48", true, &[("HAVSZ1", 48)], 1);
         check("HAVSZ0=1 HAVLX=3 PEHX=5", true, &[], 0);
     }
 }

@@ -1,14 +1,12 @@
 //! Whether a number at the end of a line may have lost its last digits.
 //!
 //! Where listings are cut at the right, they are cut at one width. So a line cannot have been cut where any other
-//! line goes on, nor a line whose last word is known to be whole. Only a number at the end of the longest line of a
-//! table is in danger.
+//! line goes on: only a number at the end of the longest line of a table is in danger.
 //! Not here: a line that was cut alone. Tables whose rows end in a percent sign need no such care.
 
 /// Lengths of the lines of one table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Widths {
-    whole: usize,
     longest: usize,
 }
 
@@ -18,15 +16,10 @@ impl Widths {
         self.longest = self.longest.max(text.len());
     }
 
-    /// A line whose last word is known.
-    pub(crate) fn whole(&mut self, text: &[u8]) {
-        self.seen(text);
-        self.whole = self.whole.max(text.len());
-    }
-
     /// Whether a line of this length may be cut.
     pub(crate) fn may_be_cut(self, length: usize) -> bool {
-        length > self.whole && length >= self.longest
+        // Where it was cut behind a blank, the blank is gone, too.
+        length + 1 >= self.longest
     }
 }
 
@@ -40,8 +33,6 @@ mod tests {
         for line in ["abc", "abcdef", "ab"] {
             widths.seen(line.as_bytes());
         }
-        assert!(widths.may_be_cut(6) && !widths.may_be_cut(3));
-        widths.whole(b"abcdefg");
-        assert!(!widths.may_be_cut(6));
+        assert!(widths.may_be_cut(6) && widths.may_be_cut(5) && !widths.may_be_cut(3));
     }
 }

@@ -94,7 +94,10 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
         evidence.extend(population.now.first().map(|now| now.line.clone()));
         let mut notes = Vec::new();
         if now.is_empty() {
-            notes.push("The present sizes are not known: the listing does not hold all of them.".to_owned());
+            notes.push(
+                "The present sizes are not known for certain: the listing does not hold all of them whole."
+                    .to_owned(),
+            );
         }
         match population.missing {
             (0, Some(0)) => {}
@@ -105,7 +108,9 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
             }
             (_, most) => {
                 let most = most.map_or("any number".to_owned(), |most| format!("up to {most}"));
-                notes.push(format!("Requests that may lie in rows that are not here, and so are served by none: {most}."));
+                notes.push(format!(
+                    "Requests that may lie in rows that are not here, and so are served by none: {most}."
+                ));
             }
         }
         notes.extend(why_not);

@@ -62,7 +62,10 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
         _ => {}
     }
     if read < FEW {
-        return Choice::None(format!("{} are too few to choose sizes by.", counted(read, "request", "requests")));
+        return Choice::None(format!(
+            "{} are too few to choose sizes by.",
+            counted(read, "request", "requests")
+        ));
     }
     let lists = population.now.len().max(LISTS);
     let used: Vec<Class> = population.classes.iter().copied().filter(|class| class.count > 0).collect();
@@ -137,11 +140,7 @@ pub(super) fn sizes(collected: &Collected) -> Vec<Said> {
 fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>]) -> Said {
     let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
     let mut said = Said::new(&population.name, Kind::NoAdvice, evidence(collected, population));
-    said.now = if now.is_empty() {
-        "sizes not known: the listing does not hold all of them".to_owned()
-    } else {
-        shown(&values(&now))
-    };
+    said.now = if now.is_empty() { not_known(population) } else { shown(&values(&now)) };
     said.confidence = confidence(population);
     if too_coarse(population) && now.is_empty() {
         said.reason = "Half of the requests or more lie in the one class up to 128, and the present sizes are not known: sizes by \
@@ -248,10 +247,31 @@ fn values(sizes: &[u64]) -> Vec<Value> {
         .collect()
 }
 
+/// Why there are no present sizes.
+fn not_known(population: &Population<'_>) -> String {
+    let sizes =
+        population.reports.iter().rev().map(|(_, report)| &report.sizes).find(|sizes| !sizes.is_empty());
+    match sizes {
+        Some(sizes) if sizes.len() >= LISTS && sizes.iter().any(|(_, size)| size.likely) => {
+            let all: Vec<String> = sizes.iter().map(|(_, size)| size.value.to_string()).collect();
+            format!(
+                "sizes {}, if the line that ends in the last is not cut there (HAVSZ1=... and so on in a file of its own says so)",
+                all.join(", ")
+            )
+        }
+        _ => "sizes not known: the listing does not hold all of them".to_owned(),
+    }
+}
+
 /// The class with most requests, and its share.
 fn top(population: &Population<'_>) -> String {
     let Some(class) = population.classes.iter().max_by_key(|class| class.count) else { return String::new() };
-    format!(", {} of them in that of {} to {}", share(class.count, population.all()), class.from + 1, class.limit)
+    format!(
+        ", {} of them in that of {} to {}",
+        share(class.count, population.all()),
+        class.from + 1,
+        class.limit
+    )
 }
 
 fn confidence(population: &Population<'_>) -> String {

@@ -11,8 +11,8 @@ use underbar_listing::ztpf::model::{Found, Sample};
 
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
-use super::{Said, counted};
 use super::population::line;
+use super::{Said, counted};
 use crate::suggestion::Kind;
 
 /// Instructions that compare and swap.

@@ -209,8 +209,13 @@ fn one(collected: &Collected, set: Option<&str>, used: &Use, lines: Vec<Line>, n
     };
     let exceed = used.exceed(used.now);
     let verb = if exceed == 1 { "exceeds" } else { "exceed" };
-    said.reason =
-        format!("Of {} {} {verb} the area; {}, {}.", counted(all, "ECB", "ECBs"), grouped(exceed), held(90), held(TARGET));
+    said.reason = format!(
+        "Of {} {} {verb} the area; {}, {}.",
+        counted(all, "ECB", "ECBs"),
+        grouped(exceed),
+        held(90),
+        held(TARGET)
+    );
     for note in notes {
         said.reason += &format!(" {note}");
     }

@@ -5,8 +5,8 @@
 use underbar_listing::ztpf::model::Found;
 
 use super::super::Collected;
-use super::population::{line, name, populations, value};
 use super::avl::too_coarse;
+use super::population::{line, name, populations, value};
 use super::{LISTS, Said, share};
 use crate::suggestion::Kind;
 

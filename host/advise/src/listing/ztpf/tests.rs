@@ -132,7 +132,8 @@ fn coarse_reports_say_so_and_give_way_to_finer_ones() {
     check("tpf-fine-classes", &coarse, Some((Kind::NoAdvice, "")));
     check("tpf-avl-size", &coarse, Some((Kind::NoAdvice, "")));
     assert_eq!(simulate(&listing(&coarse))[0].arms[0].name, "tried");
-    let known = requests("AVL1 64 , AVL2 512 , AVL3 1024 , AVL4 2048", &[(128, 9_000), (256, 8_000), (384, 7)]);
+    let known =
+        requests("AVL1 64 , AVL2 512 , AVL3 1024 , AVL4 2048", &[(128, 9_000), (256, 8_000), (384, 7)]);
     check("tpf-avl-size", &known, Some((Kind::Change, "HAVSZ1=128 HAVSZ2=256 HAVSZ3=384")));
     let both = format!("{coarse}{}", requests("A", &FINE));
     check("tpf-fine-classes", &both, None);
