@@ -94,8 +94,10 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
         evidence.extend(population.now.first().map(|now| now.line.clone()));
         let mut notes = Vec::new();
         if now.is_empty() {
+            notes.push("The present sizes are not known: the listing does not hold all of them.".to_owned());
+        } else if population.now.iter().any(|now| now.likely) {
             notes.push(
-                "The present sizes are not known for certain: the listing does not hold all of them whole."
+                "The last of the present sizes ends the longest line of its report, which may be cut."
                     .to_owned(),
             );
         }

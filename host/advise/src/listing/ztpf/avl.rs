@@ -28,6 +28,9 @@ const MISSING: u64 = 100;
 /// A change that spares less than one byte in so many is none.
 const WORTH: u64 = 100;
 
+/// What is said where the last of the present sizes may have lost digits.
+const LIKELY: &str = ", if the line that ends in the last of them is not cut there";
+
 /// What was chosen for a population.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -140,7 +143,14 @@ pub(super) fn sizes(collected: &Collected) -> Vec<Said> {
 fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>]) -> Said {
     let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
     let mut said = Said::new(&population.name, Kind::NoAdvice, evidence(collected, population));
-    said.now = if now.is_empty() { not_known(population) } else { shown(&values(&now)) };
+    said.now = if now.is_empty() {
+        "sizes not known: the listing does not hold all of them".to_owned()
+    } else {
+        shown(&values(&now))
+    };
+    if population.now.iter().any(|now| now.likely) {
+        said.now += LIKELY;
+    }
     said.confidence = confidence(population);
     if too_coarse(population) && now.is_empty() {
         said.reason = "Half of the requests or more lie in the one class up to 128, and the present sizes are not known: sizes by \
@@ -245,22 +255,6 @@ fn values(sizes: &[u64]) -> Vec<Value> {
         .enumerate()
         .map(|(at, size)| Value { name: format!("HAVSZ{}", at + 1), value: size.to_string() })
         .collect()
-}
-
-/// Why there are no present sizes.
-fn not_known(population: &Population<'_>) -> String {
-    let sizes =
-        population.reports.iter().rev().map(|(_, report)| &report.sizes).find(|sizes| !sizes.is_empty());
-    match sizes {
-        Some(sizes) if sizes.len() >= LISTS && sizes.iter().any(|(_, size)| size.likely) => {
-            let all: Vec<String> = sizes.iter().map(|(_, size)| size.value.to_string()).collect();
-            format!(
-                "sizes {}, if the line that ends in the last is not cut there (HAVSZ1=... and so on in a file of its own says so)",
-                all.join(", ")
-            )
-        }
-        _ => "sizes not known: the listing does not hold all of them".to_owned(),
-    }
 }
 
 /// The class with most requests, and its share.

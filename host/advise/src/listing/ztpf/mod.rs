@@ -108,7 +108,7 @@ impl Said {
 }
 
 /// All rules for listings of z/TPF.
-pub static TPF_RULES: [TpfRule; 7] = [
+pub static TPF_RULES: [TpfRule; 8] = [
     TpfRule {
         id: "tpf-sound",
         title: "Whether a report of z/TPF can be used",
@@ -182,6 +182,18 @@ pub static TPF_RULES: [TpfRule; 7] = [
         stop: "Nothing is set in any case.",
         risk: "None: nothing is set.",
         apply: remarks::sets,
+    },
+    TpfRule {
+        id: "tpf-read-only",
+        title: "What is read and not advised upon",
+        source: "z/TPF documentation: layout of the name-value pair table (values are cumulative), ZSTAT SYSHEAP; neither it nor the \
+                 talks hold a rule for them",
+        condition: "Name-value pairs, or a display of the system heap, are there.",
+        formula: "Nothing is set: no public source names the counters of the ECB heap among the name-value pairs. What changed from \
+                  row to row of one ECB is shown of counters whose names hold AVL or HEAP.",
+        stop: "Nothing is set in any case.",
+        risk: "None: nothing is set.",
+        apply: remarks::read_only,
     },
     TpfRule {
         id: "tpf-contention",

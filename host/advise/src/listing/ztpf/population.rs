@@ -1,7 +1,7 @@
 //! Populations: ECBs whose requests for heap belong together, and what they asked for.
 //!
 //! Invariant: reports of different sets of sizes (applications, shared SSL, Java) are never added up, nor those with
-//! classes of 128 with those of PJ47265. A size that is only likely is no present size.
+//! classes of 128 with those of PJ47265. A present size that is only likely is said to be so.
 //! Not here: what is made of it (`avl`, `super::super::simulate`).
 
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ pub struct Class {
 pub(crate) struct Now {
     /// In bytes.
     pub size: u64,
+    /// Whether its line may be cut behind it.
+    pub likely: bool,
     /// Its line.
     pub line: Line,
 }
@@ -45,7 +47,7 @@ pub(crate) struct Population<'a> {
     pub classes: Vec<Class>,
     /// Requests in rows that are not here: at least, at most.
     pub missing: (u64, Option<u64>),
-    /// Present sizes from AVL1 on, as far as all of them are certain.
+    /// Present sizes from AVL1 on, if all of them are there.
     pub now: Vec<Now>,
 }
 
@@ -122,9 +124,12 @@ fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
 /// Present sizes: from the last report that has them, from a display of the same set, from values.
 fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
     let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<Now> {
-        let now =
-            |(_, size): &(u8, Figure)| Now { size: size.value, line: line(collected, file, &size.evidence) };
-        if sizes.iter().any(|(_, size)| size.likely) { Vec::new() } else { sizes.iter().map(now).collect() }
+        let now = |(_, size): &(u8, Figure)| Now {
+            size: size.value,
+            likely: size.likely,
+            line: line(collected, file, &size.evidence),
+        };
+        sizes.iter().map(now).collect()
     };
     let reports = one.reports.iter().rev().map(|(file, report)| from(*file, &report.sizes));
     let displays = collected.ztpf.iter().rev().filter_map(|(file, found)| match found {
@@ -136,7 +141,7 @@ fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
         let values: Vec<Now> = (1..=9)
             .map_while(|list| {
                 let (file, figure) = value(collected, &format!("HAVSZ{list}"))?;
-                Some(Now { size: figure.value, line: line(collected, file, &figure.evidence) })
+                Some(Now { size: figure.value, likely: false, line: line(collected, file, &figure.evidence) })
             })
             .collect();
         let grow = values.windows(2).all(|two| two[0].size < two[1].size);

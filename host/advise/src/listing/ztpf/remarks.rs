@@ -2,12 +2,16 @@
 //!
 //! Invariant: each says what it would take to say more.
 
-use underbar_listing::ztpf::model::Found;
+use std::collections::BTreeMap;
+
+use underbar_listing::Figure;
+use underbar_listing::ztpf::model::{Found, SystemRow};
 
 use super::super::Collected;
+use super::super::simulate::grouped;
 use super::avl::too_coarse;
 use super::population::{line, name, populations, value};
-use super::{LISTS, Said, share};
+use super::{LISTS, Said, counted, share};
 use crate::suggestion::Kind;
 
 /// Entries of the first control table.
@@ -130,4 +134,65 @@ pub(super) fn sets(collected: &Collected) -> Vec<Said> {
         Some(said)
     };
     collected.ztpf.iter().filter_map(one).take(20).collect()
+}
+
+/// Name-value pairs and the system heap.
+pub(super) fn read_only(collected: &Collected) -> Vec<Said> {
+    collected
+        .ztpf
+        .iter()
+        .filter_map(|(file, found)| pairs_or_heap(collected, *file, found))
+        .take(20)
+        .collect()
+}
+
+fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Said> {
+    let (title, now, reason) = match found {
+        Found::Metrics(metrics) => {
+            let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+            for (name, change) in metrics.steps().into_iter().flat_map(|(_, changes)| changes) {
+                let capitals = name.to_ascii_uppercase();
+                if capitals.contains("AVL") || capitals.contains("HEAP") {
+                    let sum = sums.entry(name).or_default();
+                    *sum = sum.saturating_add(change);
+                }
+            }
+            let changes: Vec<String> =
+                sums.iter().take(12).map(|(name, sum)| format!("{name} {}", grouped(*sum))).collect();
+            let shown = if changes.is_empty() {
+                "none that is called AVL or HEAP".to_owned()
+            } else {
+                changes.join(", ")
+            };
+            let rows =
+                counted(metrics.rows.len() as u64, "row of name-value pairs", "rows of name-value pairs");
+            let reason = format!(
+                "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
+                 set by them."
+            );
+            (&metrics.title, rows, reason)
+        }
+        Found::SystemHeap(heap) => {
+            let size = |figure: &Option<Figure>| {
+                figure.as_ref().map_or("-".to_owned(), |size| {
+                    format!("{} KB{}", grouped(size.value / 1024), if size.likely { "?" } else { "" })
+                })
+            };
+            let of = |row: SystemRow| {
+                let (_, low, high) = heap.rows.iter().find(|(known, _, _)| *known == row)?;
+                Some(format!("31-bit {}, 64-bit {}", size(low), size(high)))
+            };
+            let not_read = || "not read".to_owned();
+            let now = format!("system heap in use: {}", of(SystemRow::InUse).unwrap_or_else(not_read));
+            let most = of(SystemRow::MostInUse).unwrap_or_else(not_read);
+            let reason =
+                format!("Most in use: {most}. No source holds a rule for the system heap: nothing is set.");
+            (&heap.title, now, reason)
+        }
+        _ => return None,
+    };
+    let mut said = Said::new(&name(None), Kind::NoAdvice, vec![line(collected, file, title)]);
+    (said.now, said.reason) = (now, reason);
+    said.confidence = "none: nothing is set".to_owned();
+    Some(said)
 }

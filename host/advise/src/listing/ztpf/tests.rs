@@ -91,6 +91,20 @@ fn sizes_go_where_requests_are() {
 }
 
 #[test]
+fn a_present_size_that_may_be_cut_is_said_to_be_so() {
+    let text = requests("AVL1 64 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
+    let cut = text.replace("                                                 SYSTEM  WIDE", "");
+    let said = check("tpf-avl-size", &cut, Some((Kind::NoChange, ""))).expect("said");
+    assert!(
+        said.now.ends_with("HAVSZ4=512, if the line that ends in the last of them is not cut there"),
+        "{}",
+        said.now
+    );
+    let simulations = simulate(&listing(&cut));
+    assert!(simulations[0].notes[0].contains("may be cut") && simulations[0].arms.len() == 2);
+}
+
+#[test]
 fn sizes_within_a_class_are_not_replaced_on_a_guess() {
     // All requests of 33 to 64 may be of 40: nobody knows.
     let text = requests("AVL1 40 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
@@ -201,6 +215,17 @@ fn numbers_of_buffers_are_checked_and_left() {
     .expect("said");
     assert!(said.reason.contains("160 buffers") && said.reason.contains("252160 bytes"), "{}", said.reason);
     check("tpf-avl-count", "SEE YOU\n", None);
+}
+
+#[test]
+fn what_has_no_rule_is_shown_and_sets_nothing() {
+    let pairs = "COLLECTION_ID,ECB_SVM,INTEGER_METRICS\nC1,1A000,{\"EHAVL1\":4,\"FIND\":1}\nC1,1A000,{\"EHAVL1\":9,\"FIND\":7}\n";
+    let said = check("tpf-read-only", pairs, Some((Kind::NoAdvice, ""))).expect("said");
+    assert!(said.reason.starts_with("Changes within ECBs: EHAVL1 5."), "{}", said.reason);
+    let heap = "STAT0126I 10.16.00 SYSTEM HEAP STORAGE OWNER DISPLAY\n       31-BIT HEAP   64-BIT HEAP\n\
+                HEAP STORAGE IN USE (KB)  620  20480\nMAX STORAGE IN USE  (KB)  6900  40960\n";
+    let said = check("tpf-read-only", heap, Some((Kind::NoAdvice, ""))).expect("said");
+    assert_eq!(said.now, "system heap in use: 31-bit 620 KB, 64-bit 20,480 KB");
 }
 
 #[test]
