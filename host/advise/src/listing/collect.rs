@@ -137,7 +137,7 @@ impl Collected {
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
         let all = || self.options.iter().filter(move |(_, _, row)| row.name == name);
-        let own = all().filter(|(_, enclave, _)| enclave.as_deref() == Some(program)).last();
+        let own = all().rfind(|(_, enclave, _)| enclave.as_deref() == Some(program));
         if let Some((file, _, row)) = own {
             return Some((*file, row));
         }

@@ -271,7 +271,7 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         if !starts || !byte.is_ascii_alphabetic() {
             continue;
         }
-        let Some(four) = text.get(at..at + 4) else { return None };
+        let four = text.get(at..at + 4)?;
         let rest = &text[at..];
         let found = match &[four[0], four[1], four[2], four[3]].map(|byte| byte.to_ascii_lowercase()) {
             b"tpf " | b"tpf\t" => report(text),

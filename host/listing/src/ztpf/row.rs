@@ -110,7 +110,7 @@ fn hundredths(text: &[u8]) -> Option<u64> {
         return None;
     }
     let number = |part: &[u8]| part.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
-    Some(number(whole) * 100 + number(fraction)).filter(|value| *value <= 100_00)
+    Some(number(whole) * 100 + number(fraction)).filter(|value| *value <= 10_000)
 }
 
 /// Without the control character of a print file.

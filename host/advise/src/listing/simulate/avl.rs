@@ -13,6 +13,16 @@ use super::super::ztpf::avl::{Choice, choose, too_coarse};
 use super::super::ztpf::population::{Class, line, populations};
 use super::{Arm, Row, Simulation, Span};
 
+/// Requests of a class that go to one list, or to none.
+struct Part {
+    list: Option<usize>,
+    size: u64,
+    /// Waste of the largest of them.
+    least: u64,
+    /// Waste of the smallest of them.
+    most: u64,
+}
+
 /// What happens to the classes' requests under sizes that grow.
 #[must_use]
 pub fn serve(name: &'static str, classes: &[Class], sizes: &[u64]) -> Arm {
@@ -26,37 +36,35 @@ pub fn serve(name: &'static str, classes: &[Class], sizes: &[u64]) -> Arm {
             if *size > from && from < class.limit {
                 let to = class.limit.min(*size);
                 // Requests from + 1 to `to` go to this list.
-                parts.push((Some(at), *size, size - to, size - from - 1));
+                parts.push(Part { list: Some(at), size: *size, least: size - to, most: size - from - 1 });
                 from = to;
             }
         }
         if from < class.limit {
-            parts.push((None, 0, 0, 0));
+            parts.push(Part { list: None, size: 0, least: 0, most: 0 });
         }
         let one = parts.len() == 1;
-        for (list, size, least, most) in &parts {
-            let row = list.map_or(&mut beyond, |at| &mut rows[at]);
+        for part in &parts {
+            let row = part.list.map_or(&mut beyond, |at| &mut rows[at]);
             let count = |certain: u64, at: u64| if one { certain.saturating_mul(at) } else { 0 };
             add(&mut row.requests, count(class.count, 1), class.count);
-            add(&mut row.bytes, count(class.count, *size), class.count.saturating_mul(*size));
-            add(&mut row.wasted, count(class.count, *least), class.count.saturating_mul(*most));
+            add(&mut row.bytes, count(class.count, part.size), class.count.saturating_mul(part.size));
+            add(&mut row.wasted, count(class.count, part.least), class.count.saturating_mul(part.most));
         }
-        let of = |choose: fn(&(Option<usize>, u64, u64, u64)) -> u64, least: bool| {
-            let all = parts.iter().map(choose);
-            let each = if least { all.min() } else { all.max() };
-            class.count.saturating_mul(each.unwrap_or(0))
-        };
+        let least =
+            |of: fn(&Part) -> u64| class.count.saturating_mul(parts.iter().map(of).min().unwrap_or(0));
+        let most = |of: fn(&Part) -> u64| class.count.saturating_mul(parts.iter().map(of).max().unwrap_or(0));
         let served = |least: bool| {
             let some = if least {
-                parts.iter().all(|part| part.0.is_some())
+                parts.iter().all(|part| part.list.is_some())
             } else {
-                parts.iter().any(|part| part.0.is_some())
+                parts.iter().any(|part| part.list.is_some())
             };
             if some { class.count } else { 0 }
         };
         add(&mut together.requests, served(true), served(false));
-        add(&mut together.bytes, of(|part| part.1, true), of(|part| part.1, false));
-        add(&mut together.wasted, of(|part| part.2, true), of(|part| part.3, false));
+        add(&mut together.bytes, least(|part| part.size), most(|part| part.size));
+        add(&mut together.wasted, least(|part| part.least), most(|part| part.most));
     }
     Arm { name, rows, beyond, together }
 }

@@ -109,12 +109,11 @@ pub(crate) fn least_waste(classes: &[Class], lists: usize) -> Vec<u64> {
     let mut best: Vec<Vec<Option<(u128, usize)>>> = vec![vec![None; count + 1]];
     best[0][0] = Some((0, 0));
     for list in 1..=lists.min(count) {
-        let mut row = vec![None; count + 1];
-        for to in list..=count {
-            row[to] = (list - 1..to)
-                .filter_map(|from| best[list - 1][from].map(|(waste, _)| (waste + cost(from, to), from)))
-                .min();
-        }
+        let waste = |to: usize| {
+            let before = |from: usize| best[list - 1][from].map(|(waste, _)| (waste + cost(from, to), from));
+            (list - 1..to).filter_map(before).min()
+        };
+        let row = (0..=count).map(waste).collect();
         best.push(row);
     }
     // The fewest lists with the least waste.
@@ -270,9 +269,9 @@ fn top(population: &Population<'_>) -> String {
 
 fn confidence(population: &Population<'_>) -> String {
     let reports = population.reports.len();
-    let level = match (reports, population.read()) {
-        (1, 0..=9_999) => "low",
-        (1..=9, _) => "medium",
+    let level = match reports {
+        0 | 1 => "low",
+        2..=9 => "medium",
         _ => "high",
     };
     let runs = counted(reports as u64, "report", "reports");
@@ -287,6 +286,7 @@ fn confidence(population: &Population<'_>) -> String {
 fn evidence(collected: &Collected, population: &Population<'_>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (file, report) in population.reports.iter().rev().take(3) {
+        lines.extend(report.run.iter().map(|run| line(collected, *file, run)));
         lines.push(line(collected, *file, &report.title));
         let mut rows: Vec<_> = report.rows.iter().filter(|row| row.count.value > 0).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.count.value));

@@ -66,10 +66,18 @@ impl Use {
     }
 }
 
+/// What is known of one set and one present area.
+struct Known<'a> {
+    set: Option<&'a str>,
+    used: Use,
+    lines: Vec<Line>,
+    notes: Vec<String>,
+}
+
 /// The rule for the area.
 pub(super) fn area(collected: &Collected) -> Vec<Said> {
     let mut all = Vec::new();
-    let mut known: Vec<(Option<&str>, Use, Vec<Line>, Vec<String>)> = Vec::new();
+    let mut known: Vec<Known<'_>> = Vec::new();
     for pair in pairs(collected) {
         let set = pair.first.set.as_deref();
         let mut evidence = vec![line(collected, pair.file, &pair.first.title)];
@@ -91,20 +99,22 @@ pub(super) fn area(collected: &Collected) -> Vec<Said> {
                 all.push(said);
             }
             Ok((used, note)) => {
-                match known.iter_mut().find(|(other, one, _, _)| *other == set && one.now == used.now) {
-                    Some((_, one, lines, notes)) => {
-                        one.add(used);
-                        if lines.len() < 8 {
-                            lines.extend(evidence);
+                match known.iter_mut().find(|one| one.set == set && one.used.now == used.now) {
+                    Some(one) => {
+                        one.used.add(used);
+                        if one.lines.len() < 8 {
+                            one.lines.extend(evidence);
                         }
-                        notes.extend(note);
+                        one.notes.extend(note);
                     }
-                    None => known.push((set, used, evidence, note.into_iter().collect())),
+                    None => {
+                        known.push(Known { set, used, lines: evidence, notes: note.into_iter().collect() })
+                    }
                 }
             }
         }
     }
-    all.extend(known.into_iter().map(|(set, used, lines, notes)| one(collected, set, &used, lines, notes)));
+    all.extend(known.into_iter().map(|known| one(collected, known)));
     all
 }
 
@@ -165,6 +175,10 @@ fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
         Some(second) if !whole(second) => {
             Some("The report on the virtual area is cut or damaged and not used.".to_owned())
         }
+        Some(second) if second.rows.first().is_some_and(|row| row.limit <= over.limit) => Some(
+            "The classes of the virtual area begin within the preallocated one: that report is not used."
+                .to_owned(),
+        ),
         Some(second) if second.read() != used.above => Some(format!(
             "{} ECBs exceed the area by one report, the other holds {}: it is not used.",
             used.above,
@@ -179,7 +193,8 @@ fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
     Ok((used, note))
 }
 
-fn one(collected: &Collected, set: Option<&str>, used: &Use, lines: Vec<Line>, notes: Vec<String>) -> Said {
+fn one(collected: &Collected, known: Known<'_>) -> Said {
+    let Known { set, used, lines, notes } = known;
     let mut said = Said::new(&name(set), Kind::NoAdvice, lines);
     let frames = |bytes: u64| bytes.div_ceil(FRAME);
     let written = |bytes: u64| format!("{} KB, {} frames of 4 KB", bytes / 1024, frames(bytes));
@@ -192,9 +207,9 @@ fn one(collected: &Collected, set: Option<&str>, used: &Use, lines: Vec<Line>, n
                 &format!(" by the report; PEH={} says another size, or counts in other units", figure.value);
         }
     }
-    let level = match (used.pairs, all) {
-        (_, 0..=999) => "low",
-        (1..=9, _) => "medium",
+    let level = match used.pairs {
+        0 | 1 => "low",
+        2..=9 => "medium",
         _ => "high",
     };
     said.confidence = format!(

@@ -46,12 +46,13 @@ pub(super) fn counts(collected: &Collected) -> Vec<Said> {
     if all.is_empty() && known.is_empty() {
         return Vec::new();
     }
-    let evidence = match (&all[..], known.first()) {
+    let mut evidence: Vec<_> = match (&all[..], known.first()) {
         ([], Some(one)) => {
             one.reports.iter().take(1).map(|(file, report)| line(collected, *file, &report.title)).collect()
         }
         _ => all.iter().map(|(file, figure)| line(collected, *file, &figure.evidence)).collect(),
     };
+    evidence.dedup();
     let mut said = Said::new(&name(None), Kind::NoAdvice, evidence);
     said.confidence = "none: nothing is set".to_owned();
     said.reason = "How many buffers an ECB holds at one time is in none of these reports, so the numbers are left as they are; \

@@ -232,12 +232,12 @@ fn what_has_no_rule_is_shown_and_sets_nothing() {
 fn compare_and_swap_is_contention_where_it_is_much() {
     let much = profile(&[("LG", 40), ("CSG", 900), ("BRC", 60)]);
     let said = check("tpf-contention", &much, Some((Kind::Change, ""))).expect("said");
-    assert!(said.effect.contains("simple_lock") && said.reason.contains("90.0 %"), "{said:?}");
+    assert!(said.reason.contains("simple_lock") && said.reason.contains("90.0 %"), "{said:?}");
     assert!(said.reason.contains("displacement 46"), "{}", said.reason);
     let system = much.replace("IPAY - queue.goff", "CFVS - slockc.goff");
     assert!(
         check("tpf-contention", &system, Some((Kind::Change, "")))
-            .is_some_and(|said| said.effect.contains("PJ46800"))
+            .is_some_and(|said| said.reason.contains("apply APAR PJ46800"))
     );
     check("tpf-contention", &profile(&[("LG", 4_000), ("CS", 90), ("BRC", 60)]), Some((Kind::NoChange, "")));
     check(
