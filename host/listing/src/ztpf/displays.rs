@@ -194,7 +194,9 @@ fn value(word: &[u8]) -> Option<Option<u64>> {
 mod tests {
     use super::*;
 
-    fn heap(lines: &[&str]) -> (Vec<(SystemRow, Option<u64>, Option<u64>)>, usize) {
+    type Values = Vec<(SystemRow, Option<u64>, Option<u64>)>;
+
+    fn heap(lines: &[&str]) -> (Values, usize) {
         let mut heap = SystemHeap::new(Line { number: 1, text: b"STAT0126I", whole: true });
         for (at, text) in lines.iter().enumerate() {
             let text = text.to_string();
