@@ -112,14 +112,18 @@ fn what_is_no_report_is_called_what_it_is() {
     let folder = Folder::new("bad");
     let json = saved(&folder, "r.json", &["true"]);
     let text = folder.read("r.json");
+    const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
+    const NO_LISTING: &str =
+        "neither an underbar report nor a ledger file, and no listing that is known in it";
     let check = |name: &str, content: &[u8], expected: &str| {
         let path = folder.file(name, content);
         let message = format!("underbar: error: {path}: {expected}\n");
         assert_eq!(bad(2, &["report", &path]), message);
+        // These two read listings, too.
+        let message = message.replace(OTHER, NO_LISTING);
         assert_eq!(bad(2, &["diff", &json, &path]), message);
         assert_eq!(bad(2, &["advise", &path]), message);
     };
-    const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
     check("empty", b"", "the file is empty; has its run ended?");
     check("noise", &[0x9d; 4096], OTHER);
     // No report of underbar, but advice can be given on it.
@@ -262,7 +266,7 @@ fn listings_of_ztpf_are_advised_upon_and_served_again() {
         CURRENT BUFFER SIZES IN BYTES: AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024\n\
         CLASS UPPER   FREQUENCY   PERCENT\n32  100  2.00%\n64  4850  97.00%\n128  50  1.00%\n";
     let path = folder.file("reduction", listing);
-    let text = good(&["advise", "--as", "values", "--simulate", &path]);
+    let text = good(&["advise", "--as", "values", "--simulate", "AVL", &path]);
     for part in [
         "HAVSZ1=32\nHAVSZ2=64\nHAVSZ3=128\n",
         "tpf-avl-size",
@@ -272,9 +276,9 @@ fn listings_of_ztpf_are_advised_upon_and_served_again() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("RPTSTG") && !text.contains("ZCTKA"), "{text}");
-    let json = good(&["advise", "--json", "--simulate", &path]);
+    let json = good(&["advise", "--json", "--simulate", "AVL", &path]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["advice"][0]["values"][1]["name"], "HAVSZ2");
-    assert_eq!(json["simulations"][0]["arms"][1]["name"], "proposed");
+    assert_eq!(json["what_if"][0]["arms"][1]["name"], "proposed");
     assert!(good(&["explain", "tpf-contention"]).contains("PJ46800"));
 }

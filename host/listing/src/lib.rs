@@ -19,6 +19,9 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod figures;
+mod headings;
+mod interest;
 mod job;
 mod lines;
 pub mod model;

@@ -7,21 +7,28 @@
 //! Its rules have a table of their own, [`LE_RULES`], beside [`crate::RULES`]: those look at the accounts of one run of
 //! ours, exact and complete; these at figures that stand in lines, may be missing or doubtful, come from many runs, and
 //! concern options of another system. What a rule says about itself is the same, and `explain` and the manual print both.
+//! Those for z/TPF are [`TPF_RULES`]: they look at whole listings, since its reports name no program.
 //! Invariants: a figure that is only likely, or of a report that is not sound, sets nothing. What is set names the
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
-//! Those for z/TPF are [`TPF_RULES`]: they look at whole listings, since its reports name no program.
 //! Not here: how listings are read (`underbar_listing`).
 
+mod cells;
 mod collect;
+mod compare;
 mod forms;
+mod history;
+mod lint;
 mod rules;
 pub mod simulate;
 mod sizes;
 pub mod ztpf;
 
 pub use collect::{Collected, Program, Run};
+pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
+pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use rules::{LE_RULES, LeCase, LeRule};
+pub use simulate::simulate;
 pub use ztpf::TPF_RULES;
 
 use serde::Serialize;
@@ -73,8 +80,14 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     for program in &collected.programs {
         let case = LeCase { collected, program };
+        let cics = case.cics();
         for rule in &LE_RULES {
-            for found in (rule.apply)(&case) {
+            for mut found in (rule.apply)(&case) {
+                if let (Some(line), true) = (&cics, found.option.is_some()) {
+                    found.risk =
+                        format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
+                    found.evidence.push(line.clone());
+                }
                 let runs = program.runs.len();
                 let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
                 let mut confidence = match runs {
@@ -83,7 +96,8 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     _ => format!("high: {runs} runs"),
                 };
                 if doubts > 0 {
-                    confidence += &format!("; {doubts} doubts about the listing");
+                    let word = if doubts == 1 { "doubt" } else { "doubts" };
+                    confidence += &format!("; {doubts} {word} about the listing");
                 }
                 all.push(Advice {
                     rule: rule.id,
@@ -104,6 +118,10 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     all.extend(ztpf::advise(collected));
     all
 }
+
+/// What is to be said before each risk under CICS.
+const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
+                    GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
 
 /// The options of one program as settings, one for each option.
 #[must_use]

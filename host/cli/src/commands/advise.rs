@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::simulate::simulate;
-use underbar_advise::listing::{Collected, Form, advise_listing, settings, ztpf};
+use underbar_advise::listing::simulate::Tried;
+use underbar_advise::listing::{Collected, Form, advise_listing, lint, settings, simulate, ztpf};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -29,7 +29,7 @@ Examples:
   underbar advise -o underbar.opts report.json
   underbar run --opts-file underbar.opts -- ./prog
   underbar advise --as ceeuopt job1.txt job2.txt
-  underbar advise --simulate ztpf-reduction.txt
+  underbar advise --simulate AVL ztpf-reduction.txt
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
@@ -45,9 +45,10 @@ pub struct Advise {
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ceeopts")]
     form: As,
 
-    /// Serve what a listing shows again, under the values of today and those suggested, and print both
-    #[arg(long)]
-    simulate: bool,
+    /// What these values would have come to for a listing's requests: HEAP(64M,16M), HEAPPOOLS(ON,16,10), sizes of z/TPF's
+    /// available lists as HAVSZ1=64,HAVSZ2=128, or AVL for those that are advised
+    #[arg(long, value_name = "OPTIONS")]
+    simulate: Option<String>,
 
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
@@ -56,6 +57,9 @@ pub struct Advise {
     #[command(flatten)]
     printing: Printing,
 }
+
+/// So many options in force, and so many steps, are listed in words.
+const IN_FORCE: usize = 40;
 
 /// The form of an option text.
 #[derive(Clone, Copy, ValueEnum)]
@@ -69,7 +73,7 @@ enum As {
     /// The environment variable
     #[value(name = "_cee_runopts")]
     CeeRunopts,
-    /// NAME=value; values of z/TPF have no other form
+    /// One line for each value
     Values,
     /// Options of underbar, as far as it honours them
     Underbar,
@@ -121,14 +125,18 @@ impl Advise {
                 failed = Some(self.printing.fail(format_args!("{}: {error}", path.display())));
             }
         }
-        if collected.items > 0 {
-            text += &self.of_listings(&collected);
+        let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
+        match simulated {
+            Some(Err(error)) => failed = Some(self.printing.fail(format_args!("--simulate: {error}"))),
+            Some(Ok(all)) if collected.items > 0 => text += &self.of_listings(&collected, &all),
+            _ if collected.items > 0 => text += &self.of_listings(&collected, &[]),
+            _ => {}
         }
         let printed = self.printing.print(&text, None, 0);
         failed.unwrap_or(printed)
     }
 
-    fn of_listings(&self, collected: &Collected) -> String {
+    fn of_listings(&self, collected: &Collected, what_if: &[Tried]) -> String {
         let all = advise_listing(collected);
         let programs = collected.programs.iter();
         let options: Vec<_> = programs
@@ -136,6 +144,7 @@ impl Advise {
                 Some((&program.name, Form::from(self.form).text(&settings(&all, &program.name))?))
             })
             .collect();
+        let lints = lint(collected);
         if self.printing.json {
             let options: Vec<_> = options
                 .iter()
@@ -146,13 +155,19 @@ impl Advise {
                 .iter()
                 .map(|(file, line, why)| serde_json::json!({"file": collected.files.get(*file), "line": line, "why": why}))
                 .collect();
+            let in_force: Vec<_> = collected
+                .in_force()
+                .map(|(file, enclave, row)| serde_json::json!({"file": collected.files.get(*file), "program": enclave, "option": row}))
+                .collect();
             let steps: Vec<_> = collected.steps.iter().map(|(_, step)| step).collect();
             let answer = serde_json::json!({
                 "schema": "underbar.listing-advice/1",
                 "advice": all,
                 "options": options,
+                "what_if": what_if,
+                "lint": lints,
+                "in_force": in_force,
                 "steps": steps,
-                "simulations": if self.simulate { simulate(collected) } else { Vec::new() },
                 "not_read": unread,
                 "left_out": collected.beyond,
             });
@@ -165,15 +180,6 @@ impl Advise {
         }
         for (name, line) in &options {
             let _ = write!(text, "For {name}:\n{line}");
-        }
-        if self.simulate {
-            let all = simulate(collected);
-            for one in &all {
-                let _ = writeln!(text, "{one}");
-            }
-            if all.is_empty() {
-                text.push_str("Nothing to serve again: no listing shows requests by size.\n");
-            }
         }
         text += &ztpf::values_text(&all).unwrap_or_default();
         match (options.is_empty(), collected.programs.is_empty()) {
@@ -190,10 +196,54 @@ impl Advise {
                 "Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack.\n",
             );
         }
+        for one in what_if {
+            let _ = write!(text, "{one}");
+        }
+        if !collected.steps.is_empty() {
+            text.push_str("Steps:\n");
+        }
+        for (file, step) in collected.steps.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
+            let time = |hundredths: Option<u64>| {
+                hundredths.map_or("not known".to_owned(), |all| format!("{}.{:02} s", all / 100, all % 100))
+            };
+            let excp = step.excp.map_or("not known".to_owned(), |excp| excp.to_string());
+            let (cpu, elapsed, names) = (time(step.cpu), time(step.elapsed), step.names.join(" "));
+            let _ = writeln!(text, "  {names}: CPU {cpu}, elapsed {elapsed}, EXCP {excp}, {file}:{line}");
+        }
+        if collected.steps.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
+        }
+        if !lints.is_empty() {
+            text.push_str("About option texts:\n");
+        }
+        for lint in &lints {
+            let _ = write!(text, "{lint}");
+        }
+        let in_force: Vec<_> = collected.in_force().take(IN_FORCE + 1).collect();
+        if !in_force.is_empty() {
+            text.push_str("In force, and last set where:\n");
+        }
+        for (file, _, row) in in_force.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let no = if row.negative { "NO" } else { "" };
+            let over = if row.overridable == Some(false) { ", NONOVR" } else { "" };
+            let _ = writeln!(
+                text,
+                "  {no}{}({}) from {}{over}, {file}:{}",
+                row.name, row.values, row.source, row.evidence.line
+            );
+        }
+        if in_force.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
+        }
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");
         }
-        for (file, line, why) in &collected.unread {
+        let mut unread: Vec<_> = collected.unread.iter().collect();
+        unread.sort_by_key(|(file, line, _)| (*file, *line));
+        for (file, line, why) in unread {
             let _ =
                 writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
         }

@@ -39,12 +39,6 @@ use text::{squeezed, stands};
 
 pub(crate) use shown::shown;
 
-/// The first four letters, in small, of words that may open something.
-pub(crate) const STARTS: [&[u8; 4]; 14] = [
-    b"tpf ", b"tpf\t", b"clas", b"decb", b"stat", b"ssu ", b"ssu\t", b"coll", b"peh=", b"havl", b"havs",
-    b"mown", b"ecbm", b"ctka",
-];
-
 /// So many doubts are kept for one table.
 const DOUBTS: usize = 100;
 /// So many lines without a row end a table.

@@ -78,11 +78,35 @@ fn add(span: &mut Span, least: u64, most: u64) {
     span.most = span.most.saturating_add(most);
 }
 
-/// Tries today's sizes and those proposed, for each population.
-pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
+/// The sizes that a text names: none for `AVL`, which stands for those that are advised.
+///
+/// None where the text is about something else.
+pub(super) fn sizes(text: &str) -> Option<Result<Vec<u64>, String>> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("AVL") {
+        return Some(Ok(Vec::new()));
+    }
+    text.get(..5).filter(|start| start.eq_ignore_ascii_case("HAVSZ"))?;
+    let mut all = Vec::new();
+    for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
+        let expect = format!("HAVSZ{}=", all.len() + 1);
+        let value = word.get(..expect.len()).filter(|name| name.eq_ignore_ascii_case(&expect));
+        let size = value.and_then(|_| word[expect.len()..].parse::<u64>().ok());
+        match size.filter(|size| (1..=1 << 31).contains(size) && all.last().is_none_or(|last| size > last)) {
+            Some(size) => all.push(size),
+            None => {
+                return Some(Err(format!("{word}: {expect} and a size larger than the one before is needed")));
+            }
+        }
+    }
+    Some(Ok(all))
+}
+
+/// Tries today's sizes and those given, or those advised where none are given, for each population.
+pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> {
     let one = |population: &super::super::ztpf::population::Population<'_>| {
         let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
-        let choice = choose(population);
+        let choice = if given.is_empty() { choose(population) } else { Choice::Sizes(given.to_vec()) };
         let (proposed, why_not) = match &choice {
             Choice::Sizes(sizes) => (sizes.clone(), None),
             Choice::None(why) => (Vec::new(), Some(why.clone())),
@@ -92,8 +116,9 @@ pub(super) fn simulate(collected: &Collected) -> Vec<Simulation> {
             arms.push(serve("now", &population.classes, &now));
         }
         if !proposed.is_empty() {
-            // Tried, but not advised, where the classes say too little.
-            let name = if now.is_empty() && too_coarse(population) { "tried" } else { "proposed" };
+            // Not advised: given, or chosen by classes that say too little.
+            let tried = !given.is_empty() || (now.is_empty() && too_coarse(population));
+            let name = if tried { "tried" } else { "proposed" };
             arms.push(serve(name, &population.classes, &proposed));
         }
         let mut evidence: Vec<_> =

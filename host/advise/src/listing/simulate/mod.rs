@@ -1,18 +1,20 @@
-//! What-if: what was asked for, served again under the values of today and under those proposed.
+//! What-if: what was asked for, served again under the values of today and under others.
 //!
 //! ```text
-//! Collected -> avl: requests by class against sizes of available lists --+-> Simulation -> table, JSON
-//!              (heap, pools: the same shape, a function each)          --+
+//! HEAP(...), HEAPPOOLS(...) -> heap: requests of each program, drawn by chance but always the same -> an estimate
+//! AVL, HAVSZ1=...           -> avl:  requests of z/TPF by class, against sizes of available lists  -> spans
 //! ```
 //!
-//! Invariant: nothing is changed and nothing is measured; each figure follows from the listing. Where the listing
-//! leaves something open, a figure is a span from the least to the most that it can be.
-//! Not here: which values are proposed (the rules).
+//! Invariant: nothing is changed and nothing is measured. An estimate says that it is one; a span is from the least to the
+//! most that a figure can be.
+//! Not here: which values are advised (the rules).
 
 pub mod avl;
+mod heap;
 
 use serde::Serialize;
 
+pub use self::heap::{Outcome, WhatIf};
 use super::{Collected, Line};
 
 /// The least and the most that a figure can be.
@@ -71,10 +73,35 @@ pub struct Simulation {
     pub notes: Vec<String>,
 }
 
-/// All that can be tried.
-#[must_use]
-pub fn simulate(collected: &Collected) -> Vec<Simulation> {
-    avl::simulate(collected)
+/// What was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Tried {
+    /// Values of HEAP or HEAPPOOLS.
+    Heap(WhatIf),
+    /// Sizes of z/TPF's available lists.
+    Lists(Simulation),
+}
+
+/// Serves what the listings show again: under the HEAP or HEAPPOOLS of an option text, under sizes of available lists
+/// (`HAVSZ1=64,HAVSZ2=128`), or under those that are advised (`AVL`).
+///
+/// # Errors
+/// Says what is wrong with the text.
+pub fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, String> {
+    match avl::sizes(text) {
+        Some(sizes) => Ok(avl::simulate(collected, &sizes?).into_iter().map(Tried::Lists).collect()),
+        None => Ok(heap::simulate(collected, text)?.into_iter().map(Tried::Heap).collect()),
+    }
+}
+
+impl std::fmt::Display for Tried {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Heap(one) => one.fmt(f),
+            Self::Lists(one) => one.fmt(f),
+        }
+    }
 }
 
 impl std::fmt::Display for Simulation {

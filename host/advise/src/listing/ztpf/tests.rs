@@ -1,9 +1,18 @@
 //! Each rule fires, says no change, lowers, or says why it says nothing; values of our own.
 
-use super::super::simulate::simulate;
+use super::super::simulate::{Simulation, Tried};
 use super::super::{Advice, Collected, advise_listing};
 use super::{TPF_RULES, shown, values_text};
 use crate::suggestion::Kind;
+
+fn simulate(collected: &Collected) -> Vec<Simulation> {
+    tried(collected, "AVL").expect("sizes")
+}
+
+fn tried(collected: &Collected, text: &str) -> Result<Vec<Simulation>, String> {
+    let all = super::super::simulate(collected, text)?;
+    Ok(all.into_iter().filter_map(|one| if let Tried::Lists(one) = one { Some(one) } else { None }).collect())
+}
 
 fn listing(text: &str) -> Collected {
     let mut collected = Collected::default();
@@ -268,6 +277,12 @@ fn what_if_serves_the_same_requests_twice() {
     assert_eq!(proposed.together.wasted.least, 700 * 32);
     assert!(one.to_string().contains("44,904 requests"), "{one}");
     assert!(simulate(&listing("nothing")).is_empty());
+    let own = tried(&listing(&requests("A", &FINE)), "havsz1=64, HAVSZ2=1024").expect("sizes");
+    let [only] = &own[0].arms[..] else { panic!("one") };
+    assert_eq!((only.name, only.rows.len(), only.beyond.requests.most), ("tried", 2, 0));
+    for bad in ["HAVSZ1=64,HAVSZ2=64", "HAVSZ2=64", "HAVSZ1=6O", "HAVSZ1=64 and more"] {
+        assert!(tried(&listing(""), bad).is_err_and(|why| why.contains("is needed")), "{bad}");
+    }
 }
 
 #[test]
