@@ -95,7 +95,9 @@ pub(super) fn sizes(text: &str) -> Option<Result<Vec<u64>, String>> {
         match size.filter(|size| (1..=1 << 31).contains(size) && all.last().is_none_or(|last| size > last)) {
             Some(size) => all.push(size),
             None => {
-                return Some(Err(format!("{word}: {expect} and a size larger than the one before is needed")));
+                return Some(Err(format!(
+                    "{word}: {expect} and a size larger than the one before is needed"
+                )));
             }
         }
     }

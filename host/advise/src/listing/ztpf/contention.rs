@@ -4,8 +4,8 @@
 //! an object's samples = compare-and-swap + the rest;   share = compare-and-swap / samples
 //! ```
 //!
-//! Invariant: counts that may have lost digits count for what is printed, which is the least they can be; where one of
-//! them is of another instruction, the share could be smaller, and nothing is said about contention.
+//! Invariant: counts that may have lost digits count for what is printed, which is the least they can be; where those of
+//! other instructions could make the share small, had they two digits more, nothing is said about contention.
 
 use underbar_listing::ztpf::model::{Found, Sample};
 
@@ -56,7 +56,9 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
     if swaps == 0 && !improved {
         return None;
     }
-    let open = samples.iter().any(|sample| sample.count.likely && !is_swap(&sample));
+    // A count that may be cut is taken for one of two digits more.
+    let cut = samples.iter().filter(|sample| sample.count.likely && !is_swap(sample));
+    let most = cut.fold(total, |sum, sample| sum.saturating_add(sample.count.value.saturating_mul(99) + 99));
     let hottest = samples.iter().filter(is_swap).max_by_key(|sample| sample.count.value);
     let mut evidence: Vec<Line> = Vec::new();
     let mut shown: Vec<&&Sample> = samples.iter().collect();
@@ -88,7 +90,7 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
         };
         return Some(said);
     }
-    if open {
+    if swaps.saturating_mul(100) < most.saturating_mul(MUCH) {
         said.reason =
             "Counts of other instructions may have lost digits, so that the share could be far smaller."
                 .to_owned();
