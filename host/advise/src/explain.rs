@@ -5,7 +5,7 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::{LE_LINTS, LE_RULES};
+use crate::listing::{LE_LINTS, LE_RULES, TPF_RULES};
 use crate::rules::RULES;
 
 /// Nothing has that name.
@@ -29,6 +29,7 @@ impl std::error::Error for Unknown {}
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
     let listing = LE_RULES.iter().map(|rule| rule.id).chain(LE_LINTS.iter().map(|check| check.id));
+    let listing = listing.chain(TPF_RULES.iter().map(|rule| rule.id));
     RULES.iter().map(|rule| rule.id).chain(listing).chain(keys()).chain(locks)
 }
 
@@ -44,6 +45,12 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
         ));
     }
     if let Some(rule) = LE_RULES.iter().find(|rule| rule.id == name) {
+        return Ok(format!(
+            "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
+            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+        ));
+    }
+    if let Some(rule) = TPF_RULES.iter().find(|rule| rule.id == name) {
         return Ok(format!(
             "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
@@ -82,6 +89,16 @@ pub fn manual_page() -> String {
          reports whose lines are mixed or cut, set nothing.\n",
     );
     for rule in &LE_RULES {
+        text.push_str(&format!(
+            "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
+            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+        ));
+    }
+    text.push_str(
+        "\n# Advice from listings of z/TPF\n\n\
+         What comes out are values by their names, never a command: the syntax of ZCTKA is in no public source.\n",
+    );
+    for rule in &TPF_RULES {
         text.push_str(&format!(
             "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source

@@ -258,3 +258,27 @@ fn a_small_program_needs_nothing_and_a_bad_file_does_not_hide_the_good_one() {
     assert_eq!(output, format!("== {missing}\n").replace(&missing, &json) + &text);
     assert_eq!(error, format!("underbar: error: {missing}: No such file or directory (os error 2)\n"));
 }
+
+#[test]
+fn listings_of_ztpf_are_advised_upon_and_served_again() {
+    let folder = Folder::new("ztpf");
+    let listing = b"TPF ECB HEAP REQUEST SIZE REPORT                                          SYSTEM  WIDE\n\
+        CURRENT BUFFER SIZES IN BYTES: AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024\n\
+        CLASS UPPER   FREQUENCY   PERCENT\n32  100  2.00%\n64  4850  97.00%\n128  50  1.00%\n";
+    let path = folder.file("reduction", listing);
+    let text = good(&["advise", "--as", "values", "--simulate", "AVL", &path]);
+    for part in [
+        "HAVSZ1=32\nHAVSZ2=64\nHAVSZ3=128\n",
+        "tpf-avl-size",
+        "What if:",
+        "check each name and its unit with HELP",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("RPTSTG") && !text.contains("ZCTKA"), "{text}");
+    let json = good(&["advise", "--json", "--simulate", "AVL", &path]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["advice"][0]["values"][1]["name"], "HAVSZ2");
+    assert_eq!(json["what_if"][0]["arms"][1]["name"], "proposed");
+    assert!(good(&["explain", "tpf-contention"]).contains("PJ46800"));
+}

@@ -52,6 +52,22 @@ const STARTS: &[&[u8]] = &[
     b"ief032i",
     b"ief033i",
     b"smf30",
+    // z/TPF.
+    b"tpf ",
+    b"tpf\t",
+    b"class upper",
+    b"class\tupper",
+    b"ssu ",
+    b"ssu\t",
+    b"collection_id",
+    b"peh=",
+    b"havl",
+    b"havsz",
+    b"decb0",
+    b"stat0126",
+    b"mown0",
+    b"ecbm0",
+    b"ctka0",
 ];
 
 /// Letters in small, blanks as they are.

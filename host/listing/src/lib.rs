@@ -5,6 +5,7 @@
 //!                                                              -> options   options reports, CEEDUMP
 //!                                                              -> carriers  CEEOPTS, CEEUOPT, CEEPRMxx, _CEE_RUNOPTS
 //!                                                              -> job       step timings, REGION, messages
+//!                                                              -> ztpf      reports and displays of z/TPF
 //!                                           each -> Item, as soon as it is whole
 //! ```
 //!
@@ -33,6 +34,7 @@ pub mod sections;
 mod shown;
 mod storage;
 mod words;
+pub mod ztpf;
 
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,

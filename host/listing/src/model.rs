@@ -297,6 +297,8 @@ pub enum Item {
     Step(StepTiming),
     /// What shows the region.
     Region(Region),
+    /// Something of z/TPF.
+    Ztpf(crate::ztpf::model::Found),
     /// Recognised and not read.
     Unread(Unread),
 }

@@ -10,6 +10,7 @@ use crate::lines::{Line, Lines, Taker};
 use crate::model::Item;
 use crate::options::Options;
 use crate::storage::Storage;
+use crate::ztpf::Ztpf;
 
 /// Reads a listing piece by piece.
 pub struct Reader {
@@ -23,6 +24,7 @@ struct State {
     options: Options,
     carriers: Carriers,
     job: Job,
+    ztpf: Ztpf,
 }
 
 impl Default for Reader {
@@ -51,6 +53,7 @@ impl Reader {
         state.storage.finish(out);
         state.options.finish(out);
         state.carriers.finish(out);
+        state.ztpf.finish(out);
         lines.count()
     }
 }
@@ -84,11 +87,18 @@ impl Taker for Looking<'_> {
 impl State {
     /// Whether every line has to be looked at.
     fn is_open(&self) -> bool {
-        self.storage.is_open() || self.options.is_open() || self.carriers.is_open() || self.job.is_open()
+        self.storage.is_open()
+            || self.options.is_open()
+            || self.carriers.is_open()
+            || self.job.is_open()
+            || self.ztpf.is_open()
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
         if !self.is_open() && !interest::is_of_interest(line.text) {
+            return;
+        }
+        if self.ztpf.line(line, out) {
             return;
         }
         if self.storage.line(line, out) {

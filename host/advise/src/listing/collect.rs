@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use underbar_listing::ztpf::model::Found;
 use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
 
 const MOST_REPORTS: usize = 20_000;
@@ -45,6 +46,8 @@ pub struct Collected {
     pub regions: Vec<(usize, Region)>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
+    /// What was found of z/TPF: the file and the finding.
+    pub ztpf: Vec<(usize, Found)>,
     /// What is wrong with option texts: the file, the line, what.
     pub flaws: Vec<(usize, u64, String)>,
     /// What was not read, and every doubt: the file, the line, why.
@@ -91,6 +94,7 @@ impl Collected {
             Item::Region(region) if self.is_known(&region) => {}
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
+            Item::Ztpf(found) => self.ztpf(file, found),
             Item::Unread(Unread { evidence, why }) => {
                 self.say(file, evidence.line, format!("{why}: {}", evidence.text))
             }
@@ -129,6 +133,17 @@ impl Collected {
             (&known.program, known.region, known.memlimit, known.used_above)
                 == (&region.program, region.region, region.memlimit, region.used_above)
         })
+    }
+
+    fn ztpf(&mut self, file: usize, found: Found) {
+        for doubt in found.doubts() {
+            self.say(file, doubt.line, doubt.words.clone());
+        }
+        if self.ztpf.len() < MOST_OTHER {
+            self.ztpf.push((file, found));
+        } else {
+            self.beyond += 1;
+        }
     }
 
     fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {

@@ -1,4 +1,4 @@
-//! Advice from listings of Language Environment: which run-time option to set, from what to what, on which lines.
+//! Advice from listings of Language Environment and z/TPF: which option or value to set, from what to what, on which lines.
 //!
 //! ```text
 //! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text
@@ -7,6 +7,7 @@
 //! Its rules have a table of their own, [`LE_RULES`], beside [`crate::RULES`]: those look at the accounts of one run of
 //! ours, exact and complete; these at figures that stand in lines, may be missing or doubtful, come from many runs, and
 //! concern options of another system. What a rule says about itself is the same, and `explain` and the manual print both.
+//! Those for z/TPF are [`TPF_RULES`]: they look at whole listings, since its reports name no program.
 //! Invariants: a figure that is only likely, or of a report that is not sound, sets nothing. What is set names the
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
@@ -19,8 +20,9 @@ mod history;
 mod lint;
 mod page;
 mod rules;
-mod simulate;
+pub mod simulate;
 mod sizes;
+pub mod ztpf;
 
 pub use collect::{Collected, Program, Run};
 pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
@@ -28,7 +30,8 @@ pub use forms::Form;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
-pub use simulate::{Outcome, WhatIf, simulate};
+pub use simulate::simulate;
+pub use ztpf::TPF_RULES;
 
 use serde::Serialize;
 
@@ -58,6 +61,9 @@ pub struct Advice {
     pub now: String,
     /// The option to set; None where nothing is to be set.
     pub option: Option<Setting>,
+    /// Values to set by their names, where there are no options.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ztpf::Value>,
     /// The lines that it rests on.
     pub evidence: Vec<Line>,
     /// Why, in one sentence.
@@ -101,6 +107,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     kind: found.kind,
                     now: found.now,
                     option: found.option,
+                    values: Vec::new(),
                     evidence: found.evidence,
                     reason: found.reason,
                     effect: found.effect,
@@ -110,6 +117,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
             }
         }
     }
+    all.extend(ztpf::advise(collected));
     all
 }
 
@@ -134,13 +142,17 @@ pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
 
 impl std::fmt::Display for Advice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let suggested = self.option.as_ref().map_or(String::new(), |option| format!(" -> {option}"));
+        let suggested = match &self.option {
+            Some(option) => format!(" -> {option}"),
+            None if self.values.is_empty() => String::new(),
+            None => format!(" -> {}", ztpf::shown(&self.values)),
+        };
         writeln!(f, "{}: {}: {}{suggested}   ({})", self.program, self.kind.word(), self.now, self.rule)?;
         writeln!(f, "    why        {}", self.reason)?;
         for line in &self.evidence {
             writeln!(f, "    evidence   {}:{}: {}", line.file, line.line, line.text)?;
         }
-        if self.option.is_some() {
+        if self.option.is_some() || !self.effect.is_empty() {
             writeln!(f, "    effect     {}", self.effect)?;
             writeln!(f, "    risk       {}", self.risk)?;
         }

@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 use underbar_listing::Field;
 
 use super::collect::{Collected, Program};
+use super::simulate::Tried;
 use super::sizes::written;
-use super::{Advice, Form, Lint, WhatIf, settings};
+use super::{Advice, Form, Lint, settings};
 
 const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\
@@ -24,7 +25,7 @@ pub fn page(
     collected: &Collected,
     advice: &[Advice],
     lints: &[Lint],
-    what_if: &[WhatIf],
+    what_if: &[Tried],
     form: Form,
 ) -> String {
     let mut text = format!(

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, page, settings, simulate};
+use underbar_advise::listing::simulate::Tried;
+use underbar_advise::listing::{Collected, Form, advise_listing, lint, page, settings, simulate, ztpf};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -28,6 +29,7 @@ Examples:
   underbar advise -o underbar.opts report.json
   underbar run --opts-file underbar.opts -- ./prog
   underbar advise --as ceeuopt job1.txt job2.txt
+  underbar advise --simulate AVL ztpf-reduction.txt
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
@@ -43,7 +45,8 @@ pub struct Advise {
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ceeopts")]
     form: As,
 
-    /// What these values of HEAP or HEAPPOOLS would have come to for a listing's requests: HEAP(64M,16M)
+    /// What these values would have come to for a listing's requests: HEAP(64M,16M), HEAPPOOLS(ON,16,10), sizes of z/TPF's
+    /// available lists as HAVSZ1=64,HAVSZ2=128, or AVL for those that are advised
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
 
@@ -137,7 +140,7 @@ impl Advise {
         failed.unwrap_or(printed)
     }
 
-    fn of_listings(&self, collected: &Collected, what_if: &[WhatIf]) -> String {
+    fn of_listings(&self, collected: &Collected, what_if: &[Tried]) -> String {
         let all = advise_listing(collected);
         let programs = collected.programs.iter();
         let options: Vec<_> = programs
@@ -185,7 +188,9 @@ impl Advise {
         for (name, line) in &options {
             let _ = write!(text, "For {name}:\n{line}");
         }
+        text += &ztpf::values_text(&all).unwrap_or_default();
         match (options.is_empty(), collected.programs.is_empty()) {
+            (true, true) if !collected.ztpf.is_empty() => text.push_str(ztpf::afterwards(&all)),
             (true, true) => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
             (true, false) => text.push_str("Nothing to set.\n"),
             (false, _) => text.push_str(

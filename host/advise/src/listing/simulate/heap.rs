@@ -16,9 +16,9 @@ use std::fmt;
 use serde::Serialize;
 use underbar_listing::{Field, Item, Kind as Part, OptionRow};
 
-use super::cells::{Range, waste};
-use super::collect::{Collected, Run};
-use super::sizes::{size, written};
+use super::super::cells::{Range, waste};
+use super::super::collect::{Collected, Run};
+use super::super::sizes::{size, written};
 
 /// No more requests are drawn.
 const MOST_REQUESTS: usize = 4_000_000;
@@ -55,7 +55,7 @@ pub struct WhatIf {
 ///
 /// # Errors
 /// Says what is wrong with the text.
-pub fn simulate(collected: &Collected, text: &str) -> Result<Vec<WhatIf>, String> {
+pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<WhatIf>, String> {
     let rows = options(text)?;
     let programs = collected.programs.iter();
     Ok(programs

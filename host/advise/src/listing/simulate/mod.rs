@@ -1,0 +1,181 @@
+//! What-if: what was asked for, served again under the values of today and under others.
+//!
+//! ```text
+//! HEAP(...), HEAPPOOLS(...) -> heap: requests of each program, drawn by chance but always the same -> an estimate
+//! AVL, HAVSZ1=...           -> avl:  requests of z/TPF by class, against sizes of available lists  -> spans
+//! ```
+//!
+//! Invariant: nothing is changed and nothing is measured. An estimate says that it is one; a span is from the least to the
+//! most that a figure can be.
+//! Not here: which values are advised (the rules).
+
+pub mod avl;
+mod heap;
+
+use serde::Serialize;
+
+pub use self::heap::{Outcome, WhatIf};
+use super::{Collected, Line};
+
+/// The least and the most that a figure can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Span {
+    /// No less.
+    pub least: u64,
+    /// No more.
+    pub most: u64,
+}
+
+/// One list, pool or kind of segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// `AVL1`.
+    pub name: String,
+    /// Its size in bytes; None for what no list holds.
+    pub size: Option<u64>,
+    /// Requests that it serves.
+    pub requests: Span,
+    /// Bytes that it hands out for them.
+    pub bytes: Span,
+    /// Bytes of these that nobody asked for.
+    pub wasted: Span,
+}
+
+/// What happens under one choice of values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Arm {
+    /// `now`, `proposed`; `tried` where it is not advised.
+    pub name: &'static str,
+    /// Each list.
+    pub rows: Vec<Row>,
+    /// What no list holds.
+    pub beyond: Row,
+    /// All lists together.
+    pub together: Row,
+}
+
+/// One what-if.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Simulation {
+    /// The rule whose proposal is tried.
+    pub rule: &'static str,
+    /// What is served: `z/TPF`, or a program.
+    pub subject: String,
+    /// What is chosen: `AVL sizes`.
+    pub what: &'static str,
+    /// Requests that are served.
+    pub requests: u64,
+    /// The lines that it rests on.
+    pub evidence: Vec<Line>,
+    /// The choices: today's first, where it is known.
+    pub arms: Vec<Arm>,
+    /// What is to be known about it.
+    pub notes: Vec<String>,
+}
+
+/// What was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Tried {
+    /// Values of HEAP or HEAPPOOLS.
+    Heap(WhatIf),
+    /// Sizes of z/TPF's available lists.
+    Lists(Simulation),
+}
+
+/// Serves what the listings show again: under the HEAP or HEAPPOOLS of an option text, under sizes of available lists
+/// (`HAVSZ1=64,HAVSZ2=128`), or under those that are advised (`AVL`).
+///
+/// # Errors
+/// Says what is wrong with the text.
+pub fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, String> {
+    match avl::sizes(text) {
+        Some(sizes) => Ok(avl::simulate(collected, &sizes?).into_iter().map(Tried::Lists).collect()),
+        None => Ok(heap::simulate(collected, text)?.into_iter().map(Tried::Heap).collect()),
+    }
+}
+
+impl std::fmt::Display for Tried {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Heap(one) => one.fmt(f),
+            Self::Lists(one) => one.fmt(f),
+        }
+    }
+}
+
+impl std::fmt::Display for Simulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "What if: {} of {}, {} requests ({})",
+            self.what,
+            self.subject,
+            grouped(self.requests),
+            self.rule
+        )?;
+        for line in &self.evidence {
+            writeln!(f, "    evidence   {}:{}: {}", line.file, line.line, line.text)?;
+        }
+        writeln!(
+            f,
+            "    {:<9} {:<8} {:>9} {:>17} {:>8} {:>25} {:>25}",
+            "", "list", "size", "requests", "share", "bytes handed out", "of these wasted"
+        )?;
+        for arm in &self.arms {
+            for (at, row) in arm.rows.iter().chain([&arm.beyond, &arm.together]).enumerate() {
+                let name = if at == 0 { arm.name } else { "" };
+                let size = row.size.map_or("-".to_owned(), grouped);
+                let share = if row.requests.least == row.requests.most {
+                    super::ztpf::share(row.requests.least, self.requests)
+                } else {
+                    "-".to_owned()
+                };
+                writeln!(
+                    f,
+                    "    {name:<9} {:<8} {size:>9} {:>17} {share:>8} {:>25} {:>25}",
+                    row.name, row.requests, row.bytes, row.wasted
+                )?;
+            }
+        }
+        for note in &self.notes {
+            writeln!(f, "    note       {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.least == self.most {
+            f.pad(&grouped(self.least))
+        } else {
+            f.pad(&format!("{}..{}", grouped(self.least), grouped(self.most)))
+        }
+    }
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_written_short() {
+        assert_eq!(Span { least: 5, most: 5 }.to_string(), "5");
+        assert_eq!(Span { least: 0, most: 1_234_567 }.to_string(), "0..1,234,567");
+        assert_eq!(grouped(100), "100");
+    }
+}

@@ -1,0 +1,373 @@
+//! Sizes of the available lists by least waste.
+//!
+//! ```text
+//! classes  u1 < u2 < ... < un, f1 ... fn requests each
+//! lists    cut them into at most k runs; a run's size is its last class's limit s
+//! least    sum over all requests of (s - u), by dynamic programming: exact
+//! ```
+//!
+//! `best[j][i]`: the least waste of the first i classes in j runs = min over m of best[j-1][m] + cost(m, i).
+//! Invariant: sizes grow, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
+//! Cost: lists times classes squared; a report has some tens of classes, and no more than 1,000 are read.
+
+use super::super::simulate::avl::serve;
+use super::super::simulate::grouped;
+use super::super::{Collected, Line};
+use super::population::{Class, Population, line, populations};
+use super::{LISTS, Said, Value, counted, share, shown};
+use crate::suggestion::Kind;
+
+/// The smallest size that is seen on z/TPF: sizes are its multiples.
+const UNIT: u64 = 32;
+/// So many requests may include one that no list holds.
+const RARE: u64 = 1_000;
+/// With fewer requests nothing is advised.
+const FEW: u64 = 100;
+/// One request in so many may lie in rows that are not here.
+const MISSING: u64 = 100;
+/// A change that spares less than one byte in so many is none.
+const WORTH: u64 = 100;
+
+/// What is said where the last of the present sizes may have lost digits.
+const LIKELY: &str = ", if the line that ends in the last of them is not cut there";
+
+/// What was chosen for a population.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Sizes from AVL1 on.
+    Sizes(Vec<u64>),
+    /// None, and why.
+    None(String),
+}
+
+/// Whether classes of 128 hide where most requests are.
+pub(crate) fn too_coarse(population: &Population<'_>) -> bool {
+    let first = population.classes.first().map_or(0, |class| class.count);
+    population.coarse && first.saturating_mul(2) >= population.all()
+}
+
+/// Chooses the sizes of a population's lists.
+pub(crate) fn choose(population: &Population<'_>) -> Choice {
+    let (read, all) = (population.read(), population.all());
+    match population.missing {
+        (_, None) => {
+            return Choice::None(
+                "How many requests there are in all cannot be told from the rows that were read.".to_owned(),
+            );
+        }
+        (_, Some(most)) if most.saturating_mul(MISSING) > all => {
+            return Choice::None(format!(
+                "Of {} requests up to {} lie in rows that are not here: too many to choose sizes by the others.",
+                grouped(all),
+                grouped(most)
+            ));
+        }
+        _ => {}
+    }
+    if read < FEW {
+        return Choice::None(format!(
+            "{} are too few to choose sizes by.",
+            counted(read, "request", "requests")
+        ));
+    }
+    let lists = population.now.len().max(LISTS);
+    let used: Vec<Class> = population.classes.iter().copied().filter(|class| class.count > 0).collect();
+    let covered = if used.len() <= lists { used.len() } else { covered(&used, all) };
+    Choice::Sizes(least_waste(&used[..covered], lists))
+}
+
+/// How many classes hold all requests but one in [`RARE`].
+fn covered(used: &[Class], all: u64) -> usize {
+    let mut sum = 0_u64;
+    let enough = |class: &Class| {
+        sum += class.count;
+        u128::from(sum) * u128::from(RARE) >= u128::from(all) * u128::from(RARE - 1)
+    };
+    used.iter()
+        .position({
+            let mut enough = enough;
+            move |class| enough(class)
+        })
+        .map_or(used.len(), |at| at + 1)
+}
+
+/// At most `lists` sizes with the least waste that hold all requests of the classes.
+pub(crate) fn least_waste(classes: &[Class], lists: usize) -> Vec<u64> {
+    let size = |class: &Class| class.limit.next_multiple_of(UNIT);
+    let count = classes.len();
+    // Requests, and the sum of their limits, of the first so many classes.
+    let mut sums = vec![(0_u128, 0_u128)];
+    for class in classes {
+        let (requests, bytes) = sums.last().copied().unwrap_or_default();
+        let f = u128::from(class.count);
+        sums.push((requests + f, bytes + f * u128::from(class.limit)));
+    }
+    let cost = |from: usize, to: usize| {
+        (sums[to].0 - sums[from].0) * u128::from(size(&classes[to - 1])) - (sums[to].1 - sums[from].1)
+    };
+    // For each number of lists: the waste of the first classes, and where the last run begins.
+    let mut best: Vec<Vec<Option<(u128, usize)>>> = vec![vec![None; count + 1]];
+    best[0][0] = Some((0, 0));
+    for list in 1..=lists.min(count) {
+        let waste = |to: usize| {
+            let before = |from: usize| best[list - 1][from].map(|(waste, _)| (waste + cost(from, to), from));
+            (list - 1..to).filter_map(before).min()
+        };
+        let row = (0..=count).map(waste).collect();
+        best.push(row);
+    }
+    // The fewest lists with the least waste.
+    let Some((_, mut list)) =
+        (0..best.len()).filter_map(|list| best[list][count].map(|(waste, _)| (waste, list))).min()
+    else {
+        return Vec::new();
+    };
+    let (mut to, mut sizes) = (count, Vec::new());
+    while list > 0 && to > 0 {
+        sizes.push(size(&classes[to - 1]));
+        to = best[list][to].map_or(0, |(_, from)| from);
+        list -= 1;
+    }
+    sizes.reverse();
+    sizes.dedup();
+    sizes
+}
+
+/// The rule for sizes.
+pub(super) fn sizes(collected: &Collected) -> Vec<Said> {
+    let all = populations(collected);
+    all.iter().map(|population| one(collected, population, &all)).collect()
+}
+
+fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>]) -> Said {
+    let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
+    let mut said = Said::new(&population.name, Kind::NoAdvice, evidence(collected, population));
+    said.now = if now.is_empty() {
+        "sizes not known: the listing does not hold all of them".to_owned()
+    } else {
+        shown(&values(&now))
+    };
+    if population.now.iter().any(|now| now.likely) {
+        said.now += LIKELY;
+    }
+    said.confidence = confidence(population);
+    if too_coarse(population) && now.is_empty() {
+        said.reason = "Half of the requests or more lie in the one class up to 128, and the present sizes are not known: sizes by \
+                       these classes could be worse than they are."
+            .to_owned();
+    }
+    if population.coarse && all.iter().any(|other| other.set == population.set && !other.coarse) {
+        said.reason = "A report with the finer classes of PJ47265 is there: this one is not used.".to_owned();
+    }
+    if !said.reason.is_empty() {
+        return said;
+    }
+    let sizes = match choose(population) {
+        Choice::Sizes(sizes) => sizes,
+        Choice::None(why) => {
+            said.reason = why;
+            return said;
+        }
+    };
+    let proposed = serve("proposed", &population.classes, &sizes);
+    let classes = population.classes.iter().filter(|class| class.count > 0).count();
+    said.reason = format!(
+        "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes waste least: {} bytes \
+         beyond the classes' limits, at most {} beyond the requests. Too large for all lists: {}.",
+        grouped(population.read()),
+        top(population),
+        population.now.len().max(LISTS),
+        grouped(proposed.together.wasted.least),
+        grouped(proposed.together.wasted.most),
+        proposed.beyond.requests,
+    );
+    let spare = population.now.len().max(LISTS).saturating_sub(sizes.len());
+    if spare > 0 {
+        said.reason += &format!(
+            " Lists that are not needed for them: {spare}; leave those as they are, but larger than {}.",
+            sizes.last().copied().unwrap_or(0)
+        );
+    }
+    if now.is_empty() {
+        said.kind = Kind::Change;
+        said.effect = format!(
+            "{} bytes handed out for these requests; the present sizes are not known, so neither is what this spares.",
+            proposed.together.bytes
+        );
+        said.values = values(&sizes);
+        return said;
+    }
+    let present = serve("now", &population.classes, &now);
+    let held = (present.beyond.requests, proposed.beyond.requests);
+    let spared = spared(&population.classes, &now, &sizes);
+    let holds_more = held.0.least.saturating_sub(held.1.most).saturating_mul(RARE) > population.all();
+    let worth = spared.saturating_mul(i128::from(WORTH)) > i128::from(present.together.bytes.least);
+    if !holds_more && !worth {
+        said.kind = Kind::NoChange;
+        said.reason = format!(
+            "The present sizes waste {} bytes of {}, and of {} requests {} are too large for all lists; the best sizes ({}) \
+             would not spare one byte in {WORTH} for certain.",
+            present.together.wasted,
+            present.together.bytes,
+            grouped(population.read()),
+            held.0,
+            shown(&values(&sizes)),
+        );
+        return said;
+    }
+    said.kind = if holds_more {
+        Kind::Raise
+    } else if sizes.iter().zip(&now).all(|(new, old)| new <= old) {
+        Kind::Lower
+    } else {
+        Kind::Change
+    };
+    said.effect = format!(
+        "bytes handed out {} -> {}, of these wasted {} -> {}; requests too large for all lists {} -> {}.",
+        present.together.bytes,
+        proposed.together.bytes,
+        present.together.wasted,
+        proposed.together.wasted,
+        held.0,
+        held.1
+    );
+    said.values = values(&sizes);
+    said
+}
+
+/// Bytes that new sizes spare whatever requests of a class are, over the classes that both hold.
+///
+/// A present size within a class may serve all its requests; the class then gains nothing, or loses.
+fn spared(classes: &[Class], now: &[u64], new: &[u64]) -> i128 {
+    let of = |class: &Class| {
+        now.iter().find(|size| **size >= class.limit)?;
+        let least = now.iter().find(|size| **size > class.from)?;
+        let new = new.iter().find(|size| **size >= class.limit)?;
+        Some((i128::from(*least) - i128::from(*new)) * i128::from(class.count))
+    };
+    classes.iter().filter_map(of).sum()
+}
+
+fn values(sizes: &[u64]) -> Vec<Value> {
+    sizes
+        .iter()
+        .enumerate()
+        .map(|(at, size)| Value { name: format!("HAVSZ{}", at + 1), value: size.to_string() })
+        .collect()
+}
+
+/// The class with most requests, and its share.
+fn top(population: &Population<'_>) -> String {
+    let Some(class) = population.classes.iter().max_by_key(|class| class.count) else { return String::new() };
+    format!(
+        ", {} of them in that of {} to {}",
+        share(class.count, population.all()),
+        class.from + 1,
+        class.limit
+    )
+}
+
+fn confidence(population: &Population<'_>) -> String {
+    let reports = population.reports.len();
+    let level = match reports {
+        0 | 1 => "low",
+        2..=9 => "medium",
+        _ => "high",
+    };
+    let runs = counted(reports as u64, "report", "reports");
+    let more = match population.missing.1 {
+        Some(0) => String::new(),
+        Some(most) => format!("; up to {} more lie in rows that are not here", grouped(most)),
+        None => "; how many more there are is not known".to_owned(),
+    };
+    format!("{level}: {runs}, {}{more}", counted(population.read(), "request", "requests"))
+}
+
+fn evidence(collected: &Collected, population: &Population<'_>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (file, report) in population.reports.iter().rev().take(3) {
+        lines.extend(report.run.iter().map(|run| line(collected, *file, run)));
+        lines.push(line(collected, *file, &report.title));
+        let mut rows: Vec<_> = report.rows.iter().filter(|row| row.count.value > 0).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count.value));
+        lines.extend(rows.iter().take(3).map(|row| line(collected, *file, &row.count.evidence)));
+    }
+    for now in &population.now {
+        if !lines.contains(&now.line) {
+            lines.push(now.line.clone());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(of: &[(u64, u64)]) -> Vec<Class> {
+        let mut from = 0;
+        of.iter()
+            .map(|(limit, count)| {
+                let class = Class { from, limit: *limit, count: *count };
+                from = *limit;
+                class
+            })
+            .collect()
+    }
+
+    fn waste(classes: &[Class], sizes: &[u64]) -> Option<u64> {
+        classes
+            .iter()
+            .filter(|class| class.count > 0)
+            .map(|class| {
+                sizes.iter().find(|size| **size >= class.limit).map(|size| (size - class.limit) * class.count)
+            })
+            .sum()
+    }
+
+    #[test]
+    fn sizes_are_the_best_of_all_that_are_possible() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = |most: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % most
+        };
+        for _ in 0..200 {
+            let count = 1 + random(9) as usize;
+            let mut limit = 0;
+            let of: Vec<(u64, u64)> = (0..count)
+                .map(|_| {
+                    limit += 32 * (1 + random(6));
+                    (limit, 1 + random(500))
+                })
+                .collect();
+            let classes = classes(&of);
+            for lists in 1..=5 {
+                let sizes = least_waste(&classes, lists);
+                assert!(sizes.len() <= lists && sizes.windows(2).all(|two| two[0] < two[1]));
+                let got = waste(&classes, &sizes).expect("all are held");
+                // Every set of classes that holds the last one.
+                for set in 0..1_u32 << count {
+                    let chosen: Vec<u64> =
+                        (0..count).filter(|at| set >> at & 1 == 1).map(|at| of[at].0).collect();
+                    if chosen.len() <= lists
+                        && let Some(other) = waste(&classes, &chosen)
+                    {
+                        assert!(got <= other, "{of:?} {lists}: {sizes:?} {got}, {chosen:?} {other}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_lists_than_needed_and_rare_requests_left_out() {
+        assert_eq!(least_waste(&classes(&[(32, 5), (100, 7)]), 4), [32, 128]);
+        assert_eq!(least_waste(&[], 4), [0; 0]);
+        let of = classes(&[(32, 9_990), (64, 9), (4096, 1)]);
+        assert_eq!(covered(&of, 10_000), 1);
+        assert_eq!(covered(&of, 20_000), 3);
+    }
+}

@@ -1,0 +1,161 @@
+//! Populations: ECBs whose requests for heap belong together, and what they asked for.
+//!
+//! Invariant: reports of different sets of sizes (applications, shared SSL, Java) are never added up, nor those with
+//! classes of 128 with those of PJ47265. A present size that is only likely is said to be so.
+//! Not here: what is made of it (`avl`, `super::super::simulate`).
+
+use std::collections::BTreeMap;
+
+use underbar_listing::ztpf::model::{Found, Frequencies, Table};
+use underbar_listing::{Evidence, Figure};
+
+use super::super::{Collected, Line};
+
+/// Requests of a class of sizes: above `from`, up to `limit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// The limit of the class below it, in bytes.
+    pub from: u64,
+    /// Its upper limit, in bytes.
+    pub limit: u64,
+    /// How many there were.
+    pub count: u64,
+}
+
+/// A present size of a list: what it is, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Now {
+    /// In bytes.
+    pub size: u64,
+    /// Whether its line may be cut behind it.
+    pub likely: bool,
+    /// Its line.
+    pub line: Line,
+}
+
+/// One population.
+pub(crate) struct Population<'a> {
+    /// Name for people.
+    pub name: String,
+    /// The set of sizes that serves it; None where none is named.
+    pub set: Option<String>,
+    /// Whether classes are multiples of 128.
+    pub coarse: bool,
+    /// Its request size reports, with the number of the file.
+    pub reports: Vec<(usize, &'a Frequencies)>,
+    /// Its requests by class, smallest first.
+    pub classes: Vec<Class>,
+    /// Requests in rows that are not here: at least, at most.
+    pub missing: (u64, Option<u64>),
+    /// Present sizes from AVL1 on, if all of them are there.
+    pub now: Vec<Now>,
+}
+
+impl Population<'_> {
+    /// Requests in the rows that were read.
+    pub fn read(&self) -> u64 {
+        self.classes.iter().fold(0, |sum, class| sum.saturating_add(class.count))
+    }
+
+    /// All requests, those of missing rows included.
+    pub fn all(&self) -> u64 {
+        self.read().saturating_add(self.missing.1.unwrap_or(self.missing.0))
+    }
+}
+
+/// The populations of all request size reports that can be used.
+pub(crate) fn populations(collected: &Collected) -> Vec<Population<'_>> {
+    let mut all: Vec<Population<'_>> = Vec::new();
+    for (file, found) in &collected.ztpf {
+        let Found::Frequencies(report) = found else { continue };
+        if report.table != Table::RequestSizes || !report.sound || report.rows.is_empty() {
+            continue;
+        }
+        let (set, coarse) = (report.set.clone(), report.is_coarse());
+        match all.iter_mut().find(|one| one.set == set && one.coarse == coarse) {
+            Some(one) => one.reports.push((*file, report)),
+            None => all.push(Population {
+                name: name(set.as_deref()),
+                set,
+                coarse,
+                reports: vec![(*file, report)],
+                classes: Vec::new(),
+                missing: (0, Some(0)),
+                now: Vec::new(),
+            }),
+        }
+    }
+    for one in &mut all {
+        one.classes = classes(&one.reports);
+        one.missing = one.reports.iter().fold((0, Some(0)), |sum, (_, report)| {
+            let (least, most) = report.missing();
+            (sum.0 + least, sum.1.zip(most).map(|(sum, most)| sum + most))
+        });
+        one.now = now(collected, one);
+    }
+    all
+}
+
+/// The name of a population for people.
+pub(crate) fn name(set: Option<&str>) -> String {
+    set.map_or("z/TPF".to_owned(), |set| format!("z/TPF, set {set}"))
+}
+
+/// A line that speaks for an advice.
+pub(crate) fn line(collected: &Collected, file: usize, evidence: &Evidence) -> Line {
+    let file = collected.files.get(file).cloned().unwrap_or_default();
+    Line { file, line: evidence.line, text: evidence.text.clone() }
+}
+
+fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
+    let mut all: BTreeMap<u64, Class> = BTreeMap::new();
+    for (_, report) in reports {
+        let mut from = 0;
+        for row in report.rows.iter().filter(|row| !row.over) {
+            let class = all.entry(row.limit).or_insert(Class { from, limit: row.limit, count: 0 });
+            class.from = class.from.min(from);
+            class.count = class.count.saturating_add(row.count.value);
+            from = row.limit;
+        }
+    }
+    all.into_values().collect()
+}
+
+/// Present sizes: from the last report that has them, from a display of the same set, from values.
+fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
+    let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<Now> {
+        let now = |(_, size): &(u8, Figure)| Now {
+            size: size.value,
+            likely: size.likely,
+            line: line(collected, file, &size.evidence),
+        };
+        sizes.iter().map(now).collect()
+    };
+    let reports = one.reports.iter().rev().map(|(file, report)| from(*file, &report.sizes));
+    let displays = collected.ztpf.iter().rev().filter_map(|(file, found)| match found {
+        Found::Lists(lists) if lists.set == one.set => Some(from(*file, &lists.sizes)),
+        _ => None,
+    });
+    let known = reports.chain(displays).find(|sizes| sizes.len() >= super::LISTS);
+    known.unwrap_or_else(|| {
+        let values: Vec<Now> = (1..=9)
+            .map_while(|list| {
+                let (file, figure) = value(collected, &format!("HAVSZ{list}"))?;
+                Some(Now { size: figure.value, likely: false, line: line(collected, file, &figure.evidence) })
+            })
+            .collect();
+        let grow = values.windows(2).all(|two| two[0].size < two[1].size);
+        if one.set.is_none() && grow && values.len() >= super::LISTS { values } else { Vec::new() }
+    })
+}
+
+/// A value of a memory configuration, where it is certain and all places agree.
+pub(crate) fn value<'a>(collected: &'a Collected, name: &str) -> Option<(usize, &'a Figure)> {
+    let mut all = collected.ztpf.iter().flat_map(|(file, found)| {
+        let values = if let Found::Values(found) = found { &found.values[..] } else { &[] };
+        values.iter().filter(|(known, _)| known == name).map(|(_, figure)| (*file, figure))
+    });
+    let first = all.next()?;
+    let same = all.all(|(_, figure)| figure.value == first.1.value);
+    (same && !first.1.likely).then_some(first)
+}

@@ -1,0 +1,276 @@
+//! The preallocated 31-bit area for a share of all ECBs.
+//!
+//! ```text
+//! preallocated report   0KB 24KB 32KB ... 80KB | > 80KB
+//! virtual report                                 88KB ... 152KB | > 152KB     of those above
+//! ```
+//!
+//! Invariant: both reports are read as one only where the first's last row holds as many ECBs as the second holds in
+//! all. The area is found in 4-KB frames.
+
+use underbar_listing::ztpf::model::{Found, Frequencies, Table};
+
+use super::super::simulate::grouped;
+use super::super::{Collected, Line};
+use super::population::{line, name, value};
+use super::{Said, Value, counted};
+use crate::suggestion::Kind;
+
+const FRAME: u64 = 4096;
+/// The area is to hold so many ECBs of a hundred.
+const TARGET: u64 = 95;
+/// With fewer ECBs nothing is advised: five of a hundred would be less than one of them.
+const FEW: u64 = 20;
+
+/// A pair of reports.
+struct Pair<'a> {
+    file: usize,
+    first: &'a Frequencies,
+    second: Option<&'a Frequencies>,
+}
+
+/// ECBs by what they used, of all pairs with the same area.
+struct Use {
+    /// Present area in bytes.
+    now: u64,
+    /// Limit in bytes, ECBs.
+    classes: Vec<(u64, u64)>,
+    /// ECBs above all classes.
+    above: u64,
+    pairs: u64,
+}
+
+impl Use {
+    fn all(&self) -> u64 {
+        self.classes.iter().fold(self.above, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// ECBs that need more than this.
+    fn exceed(&self, bytes: u64) -> u64 {
+        self.classes
+            .iter()
+            .filter(|(limit, _)| *limit > bytes)
+            .fold(self.above, |sum, (_, count)| sum + count)
+    }
+
+    /// The smallest limit that holds so many of a hundred; None where the classes do not reach.
+    fn holding(&self, of_hundred: u64) -> Option<u64> {
+        let all = u128::from(self.all());
+        let mut sum = 0_u128;
+        let smallest = self.classes.iter().map(|(limit, _)| *limit).find(|limit| *limit > 0)?;
+        let mut reach = self.classes.iter().filter(|(_, count)| {
+            sum += u128::from(*count);
+            sum * 100 >= all * u128::from(of_hundred)
+        });
+        reach.next().map(|(limit, _)| (*limit).max(smallest))
+    }
+}
+
+/// What is known of one set and one present area.
+struct Known<'a> {
+    set: Option<&'a str>,
+    used: Use,
+    lines: Vec<Line>,
+    notes: Vec<String>,
+}
+
+/// The rule for the area.
+pub(super) fn area(collected: &Collected) -> Vec<Said> {
+    let mut all = Vec::new();
+    let mut known: Vec<Known<'_>> = Vec::new();
+    for pair in pairs(collected) {
+        let set = pair.first.set.as_deref();
+        let mut evidence = vec![line(collected, pair.file, &pair.first.title)];
+        let rows = |report: &Frequencies| {
+            let last = report.rows.last().map(|row| line(collected, pair.file, &row.count.evidence));
+            last.into_iter().collect::<Vec<_>>()
+        };
+        evidence.extend(rows(pair.first));
+        if let Some(second) = pair.second {
+            evidence.push(line(collected, pair.file, &second.title));
+            evidence.extend(rows(second));
+        }
+        match usage(&pair) {
+            Err(why) => {
+                let mut said = Said::new(&name(set), Kind::NoAdvice, evidence);
+                said.now = "preallocated 31-bit area".to_owned();
+                said.reason = why;
+                said.confidence = "none".to_owned();
+                all.push(said);
+            }
+            Ok((used, note)) => {
+                match known.iter_mut().find(|one| one.set == set && one.used.now == used.now) {
+                    Some(one) => {
+                        one.used.add(used);
+                        if one.lines.len() < 8 {
+                            one.lines.extend(evidence);
+                        }
+                        one.notes.extend(note);
+                    }
+                    None => {
+                        known.push(Known { set, used, lines: evidence, notes: note.into_iter().collect() })
+                    }
+                }
+            }
+        }
+    }
+    all.extend(known.into_iter().map(|known| one(collected, known)));
+    all
+}
+
+impl Use {
+    fn add(&mut self, other: Use) {
+        self.pairs += other.pairs;
+        self.above += other.above;
+        for (limit, count) in other.classes {
+            match self.classes.binary_search_by_key(&limit, |(known, _)| *known) {
+                Ok(at) => self.classes[at].1 += count,
+                Err(at) => self.classes.insert(at, (limit, count)),
+            }
+        }
+    }
+}
+
+fn pairs(collected: &Collected) -> Vec<Pair<'_>> {
+    let mut all: Vec<Pair<'_>> = Vec::new();
+    for (file, found) in &collected.ztpf {
+        let Found::Frequencies(report) = found else { continue };
+        match report.table {
+            Table::Preallocated => all.push(Pair { file: *file, first: report, second: None }),
+            Table::Virtual => {
+                let last = all.last_mut().filter(|pair| pair.file == *file && pair.second.is_none());
+                if let Some(pair) = last.filter(|pair| pair.first.run == report.run) {
+                    pair.second = Some(report);
+                }
+            }
+            Table::RequestSizes => {}
+        }
+    }
+    all
+}
+
+/// What a pair says, and what is to be known about it; or why it cannot be used.
+fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
+    let whole = |report: &Frequencies| {
+        report.sound
+            && report.missing().0 == 0
+            && report.rows.last().is_some_and(|row| row.over)
+            && report.doubts.is_empty()
+    };
+    let first = pair.first;
+    if !whole(first) {
+        return Err("The report on the preallocated area is cut or damaged: how many ECBs exceed the area is not certain.".to_owned());
+    }
+    let Some(over) = first.rows.last() else { return Err("The report has no rows.".to_owned()) };
+    let rows = |report: &Frequencies| -> Vec<(u64, u64)> {
+        report.rows.iter().filter(|row| !row.over).map(|row| (row.limit, row.count.value)).collect()
+    };
+    let mut used = Use { now: over.limit, classes: rows(first), above: over.count.value, pairs: 1 };
+    let note = match pair.second {
+        _ if used.above == 0 => None,
+        None => Some(
+            "There is no report on the virtual area: how much those that exceed the area need is not known."
+                .to_owned(),
+        ),
+        Some(second) if !whole(second) => {
+            Some("The report on the virtual area is cut or damaged and not used.".to_owned())
+        }
+        Some(second) if second.rows.first().is_some_and(|row| row.limit <= over.limit) => Some(
+            "The classes of the virtual area begin within the preallocated one: that report is not used."
+                .to_owned(),
+        ),
+        Some(second) if second.read() != used.above => Some(format!(
+            "{} ECBs exceed the area by one report, the other holds {}: it is not used.",
+            used.above,
+            second.read()
+        )),
+        Some(second) => {
+            used.above = second.rows.last().filter(|row| row.over).map_or(0, |row| row.count.value);
+            used.classes.extend(rows(second));
+            None
+        }
+    };
+    Ok((used, note))
+}
+
+fn one(collected: &Collected, known: Known<'_>) -> Said {
+    let Known { set, used, lines, notes } = known;
+    let mut said = Said::new(&name(set), Kind::NoAdvice, lines);
+    let frames = |bytes: u64| bytes.div_ceil(FRAME);
+    let written = |bytes: u64| format!("{} KB, {} frames of 4 KB", bytes / 1024, frames(bytes));
+    let all = used.all();
+    said.now = format!("area of {}", written(used.now));
+    if let Some((file, figure)) = value(collected, "PEH") {
+        said.evidence.push(line(collected, file, &figure.evidence));
+        if figure.value != frames(used.now) {
+            said.now +=
+                &format!(" by the report; PEH={} says another size, or counts in other units", figure.value);
+        }
+    }
+    let level = match used.pairs {
+        0 | 1 => "low",
+        2..=9 => "medium",
+        _ => "high",
+    };
+    said.confidence = format!(
+        "{level}: {}, {}",
+        counted(used.pairs, "collection", "collections"),
+        counted(all, "ECB", "ECBs")
+    );
+    let held = |percent: u64| {
+        used.holding(percent).map_or(format!("no class holds {percent} % of them"), |bytes| {
+            format!("{} KB hold {percent} % of them", bytes / 1024)
+        })
+    };
+    let exceed = used.exceed(used.now);
+    let verb = if exceed == 1 { "exceeds" } else { "exceed" };
+    said.reason = format!(
+        "Of {} {} {verb} the area; {}, {}.",
+        counted(all, "ECB", "ECBs"),
+        grouped(exceed),
+        held(90),
+        held(TARGET)
+    );
+    for note in notes {
+        said.reason += &format!(" {note}");
+    }
+    if all < FEW {
+        said.reason += &format!(" {} are too few to set anything by them.", counted(all, "ECB", "ECBs"));
+        return said;
+    }
+    let Some(bytes) = used.holding(TARGET) else { return said };
+    let (old, new) = (frames(used.now), frames(bytes));
+    if old == new {
+        said.kind = Kind::NoChange;
+        return said;
+    }
+    said.kind = if new > old { Kind::Raise } else { Kind::Lower };
+    let change = new.abs_diff(old) * FRAME / 1024;
+    let less = if new > old { "more" } else { "less" };
+    said.effect = format!(
+        "ECBs that exceed the area {} -> {} of {}; {change} KB {less} for every ECB that is defined, used or not.",
+        grouped(used.exceed(used.now)),
+        grouped(used.exceed(bytes)),
+        grouped(all)
+    );
+    said.values = vec![Value { name: "PEH".to_owned(), value: new.to_string() }];
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_class_that_holds_the_share() {
+        let mut used =
+            Use { now: 64 << 10, classes: vec![(0, 90), (16 << 10, 4), (64 << 10, 5)], above: 1, pairs: 1 };
+        assert_eq!(
+            (used.holding(90), used.holding(95), used.holding(100)),
+            (Some(16 << 10), Some(64 << 10), None)
+        );
+        assert_eq!((used.exceed(64 << 10), used.exceed(16 << 10), used.all()), (1, 6, 100));
+        used.add(Use { now: 64 << 10, classes: vec![(16 << 10, 6), (24 << 10, 1)], above: 3, pairs: 1 });
+        assert_eq!((used.exceed(16 << 10), used.all(), used.pairs), (10, 110, 2));
+    }
+}

@@ -1,0 +1,199 @@
+//! Rules that set nothing: reports that cannot be used, counts, coarse classes, sets of sizes.
+//!
+//! Invariant: each says what it would take to say more.
+
+use std::collections::BTreeMap;
+
+use underbar_listing::Figure;
+use underbar_listing::ztpf::model::{Found, SystemRow};
+
+use super::super::Collected;
+use super::super::simulate::grouped;
+use super::avl::too_coarse;
+use super::population::{line, name, populations, value};
+use super::{LISTS, Said, counted, share};
+use crate::suggestion::Kind;
+
+/// Entries of the first control table.
+const ENTRIES: u64 = 150;
+const FRAME: u64 = 4096;
+
+/// Reports that cannot be used.
+pub(super) fn sound(collected: &Collected) -> Vec<Said> {
+    let one = |(file, found): &(usize, Found)| {
+        let Found::Frequencies(report) = found else { return None };
+        if report.sound {
+            return None;
+        }
+        let mut said = Said::new(
+            &name(report.set.as_deref()),
+            Kind::NoAdvice,
+            vec![line(collected, *file, &report.title)],
+        );
+        said.now = "not used".to_owned();
+        let why = report.doubts.last().map_or("it is damaged", |doubt| doubt.words.as_str());
+        said.reason = format!("{why}.");
+        said.confidence = "none".to_owned();
+        Some(said)
+    };
+    collected.ztpf.iter().filter_map(one).take(20).collect()
+}
+
+/// Numbers of buffers.
+pub(super) fn counts(collected: &Collected) -> Vec<Said> {
+    let all: Vec<_> = (1..=9).map_while(|list| value(collected, &format!("HAVL{list}"))).collect();
+    let known = populations(collected);
+    if all.is_empty() && known.is_empty() {
+        return Vec::new();
+    }
+    let mut evidence: Vec<_> = match (&all[..], known.first()) {
+        ([], Some(one)) => {
+            one.reports.iter().take(1).map(|(file, report)| line(collected, *file, &report.title)).collect()
+        }
+        _ => all.iter().map(|(file, figure)| line(collected, *file, &figure.evidence)).collect(),
+    };
+    evidence.dedup();
+    let mut said = Said::new(&name(None), Kind::NoAdvice, evidence);
+    said.confidence = "none: nothing is set".to_owned();
+    said.reason = "How many buffers an ECB holds at one time is in none of these reports, so the numbers are left as they are; \
+                   name-value pairs of PJ48166 count what each list dispenses and gets back."
+        .to_owned();
+    if all.is_empty() {
+        said.now = "HAVLn not known".to_owned();
+        return vec![said];
+    }
+    let figures: Vec<String> =
+        all.iter().enumerate().map(|(at, (_, figure))| format!("HAVL{}={}", at + 1, figure.value)).collect();
+    said.now = figures.join(" ");
+    let sum: u64 = all.iter().take(LISTS).fold(0, |sum, (_, figure)| sum.saturating_add(figure.value));
+    if sum > ENTRIES {
+        said.reason +=
+            &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
+    }
+    let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
+        let (_, size) = value(collected, &format!("HAVSZ{}", at + 1))?;
+        Some(sum.saturating_add(count.value.saturating_mul(size.value)))
+    });
+    if let (Some(bytes), Some((_, area))) = (bytes, value(collected, "PEH"))
+        && bytes > area.value.saturating_mul(FRAME)
+    {
+        said.reason += &format!(
+            " These buffers take {bytes} bytes, more than PEH={} holds if it counts 4-KB frames: check both.",
+            area.value
+        );
+    }
+    vec![said]
+}
+
+/// Reports with classes of 128.
+pub(super) fn fine(collected: &Collected) -> Vec<Said> {
+    let all = populations(collected);
+    let one = |population: &super::population::Population<'_>| {
+        let first = population.classes.first()?;
+        let finer = all.iter().any(|other| other.set == population.set && !other.coarse);
+        if !too_coarse(population) || finer {
+            return None;
+        }
+        let (file, report) = population.reports.last()?;
+        let rows = report.rows.first()?;
+        let lines = vec![line(collected, *file, &report.title), line(collected, *file, &rows.count.evidence)];
+        let mut said = Said::new(&population.name, Kind::NoAdvice, lines);
+        said.now = "classes of 128".to_owned();
+        said.reason = format!(
+            "{} of the requests are of 1 to {} bytes, and the report does not say which: whether a list of 32 or 64 would \
+             serve them shows only with the classes of PJ47265.",
+            share(first.count, population.all()),
+            first.limit
+        );
+        said.confidence = "none: nothing is set".to_owned();
+        Some(said)
+    };
+    all.iter().filter_map(one).collect()
+}
+
+/// Displays of one ECB's lists.
+pub(super) fn sets(collected: &Collected) -> Vec<Said> {
+    let one = |(file, found): &(usize, Found)| {
+        let Found::Lists(lists) = found else { return None };
+        let mut evidence = vec![line(collected, *file, &lists.title)];
+        evidence.extend(lists.sizes.first().map(|(_, size)| line(collected, *file, &size.evidence)));
+        let mut said = Said::new(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
+        let sizes: Vec<String> = lists
+            .sizes
+            .iter()
+            .map(|(list, size)| format!("AVL{list} {}{}", size.value, if size.likely { "?" } else { "" }))
+            .collect();
+        said.now = if sizes.is_empty() { "sizes not known".to_owned() } else { sizes.join(", ") };
+        said.reason = match &lists.set {
+            Some(set) => format!(
+                "These are the sizes of set {set} only. A request size report of the whole system does not speak for it: choose \
+                 its sizes by what ECBs of that set ask for."
+            ),
+            None => "The display does not say to which set these sizes belong.".to_owned(),
+        };
+        said.confidence = "none: nothing is set".to_owned();
+        Some(said)
+    };
+    collected.ztpf.iter().filter_map(one).take(20).collect()
+}
+
+/// Name-value pairs and the system heap.
+pub(super) fn read_only(collected: &Collected) -> Vec<Said> {
+    collected
+        .ztpf
+        .iter()
+        .filter_map(|(file, found)| pairs_or_heap(collected, *file, found))
+        .take(20)
+        .collect()
+}
+
+fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Said> {
+    let (title, now, reason) = match found {
+        Found::Metrics(metrics) => {
+            let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+            for (name, change) in metrics.steps().into_iter().flat_map(|(_, changes)| changes) {
+                let capitals = name.to_ascii_uppercase();
+                if capitals.contains("AVL") || capitals.contains("HEAP") {
+                    let sum = sums.entry(name).or_default();
+                    *sum = sum.saturating_add(change);
+                }
+            }
+            let changes: Vec<String> =
+                sums.iter().take(12).map(|(name, sum)| format!("{name} {}", grouped(*sum))).collect();
+            let shown = if changes.is_empty() {
+                "none that is called AVL or HEAP".to_owned()
+            } else {
+                changes.join(", ")
+            };
+            let rows =
+                counted(metrics.rows.len() as u64, "row of name-value pairs", "rows of name-value pairs");
+            let reason = format!(
+                "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
+                 set by them."
+            );
+            (&metrics.title, rows, reason)
+        }
+        Found::SystemHeap(heap) => {
+            let size = |figure: &Option<Figure>| {
+                figure.as_ref().map_or("-".to_owned(), |size| {
+                    format!("{} KB{}", grouped(size.value / 1024), if size.likely { "?" } else { "" })
+                })
+            };
+            let of = |row: SystemRow| {
+                let (_, low, high) = heap.rows.iter().find(|(known, _, _)| *known == row)?;
+                Some(format!("31-bit {}, 64-bit {}", size(low), size(high)))
+            };
+            let not_read = || "not read".to_owned();
+            let now = format!("system heap in use: {}", of(SystemRow::InUse).unwrap_or_else(not_read));
+            let most = of(SystemRow::MostInUse).unwrap_or_else(not_read);
+            let reason =
+                format!("Most in use: {most}. No source holds a rule for the system heap: nothing is set.");
+            (&heap.title, now, reason)
+        }
+        _ => return None,
+    };
+    let mut said = Said::new(&name(None), Kind::NoAdvice, vec![line(collected, file, title)]);
+    (said.now, said.reason) = (now, reason);
+    said.confidence = "none: nothing is set".to_owned();
+    Some(said)
+}

@@ -1,0 +1,195 @@
+//! Tables of name-value pairs: headers, then rows that hold their counters as JSON.
+//!
+//! ```text
+//! COLLECTION_ID,...,ECB_SVM,...,COUNT1,INTEGER_METRICS,...
+//! CO1...,1A2B3000,...,2,{"FIND":1,"FILE":0},...
+//! ```
+//!
+//! Invariant: a row's counters are whole objects, and as many as COUNT1 says where that is there; a row with more or
+//! fewer fields than headers has no names for them.
+//! Not here: which counters are about the heap of ECBs; no public source names them.
+
+use super::model::{Found, MetricRow, Metrics};
+use super::{DOUBTS, Step};
+use crate::lines::Line;
+use crate::model::{Doubt, Doubtful, Item};
+use crate::words::evidence;
+
+/// So many rows are handed over at once.
+const PIECE: usize = 500;
+/// No row has more counters.
+const MOST: usize = 400;
+
+/// A table that is being read.
+pub(crate) struct Open {
+    found: Metrics,
+    headers: Vec<String>,
+    separator: u8,
+    given: bool,
+}
+
+impl Open {
+    pub(crate) fn new(line: Line<'_>) -> Self {
+        let text = line.text;
+        let separator = *[b'\t', b'|', b';', b','].iter().find(|one| text.contains(one)).unwrap_or(&b' ');
+        let headers = fields(text, separator)
+            .iter()
+            .map(|field| String::from_utf8_lossy(unquoted(field)).to_ascii_uppercase())
+            .collect();
+        let title = evidence(line.number, text);
+        let lines = (line.number, line.number);
+        let found = Metrics { title, lines, rows: Vec::new(), doubts: Vec::new() };
+        Self { found, headers, separator, given: false }
+    }
+
+    pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> Step {
+        if !line.text.contains(&b'{') || !line.text.contains(&b'"') {
+            return Step::Passed;
+        }
+        self.found.lines.1 = line.number;
+        match self.row(line) {
+            Ok(row) => self.found.rows.push(row),
+            Err(why) if self.found.doubts.len() < DOUBTS => {
+                let words = format!("a row of name-value pairs is not read: {why}");
+                self.found.doubts.push(Doubt { kind: Doubtful::CutLine, line: line.number, words });
+            }
+            Err(_) => {}
+        }
+        if self.found.rows.len() >= PIECE {
+            self.given = true;
+            let rows = std::mem::take(&mut self.found.rows);
+            let doubts = std::mem::take(&mut self.found.doubts);
+            out(Item::Ztpf(Found::Metrics(Metrics { rows, doubts, ..self.found.clone() })));
+        }
+        Step::Taken
+    }
+
+    fn row(&self, line: Line<'_>) -> Result<MetricRow, &'static str> {
+        let all = fields(line.text, self.separator);
+        let named = all.len() == self.headers.len();
+        let field = |name: &str| {
+            let at = self.headers.iter().position(|header| header == name).filter(|_| named)?;
+            Some(String::from_utf8_lossy(unquoted(all[at])).into_owned()).filter(|value| !value.is_empty())
+        };
+        let values = values(line.text).ok_or("its counters are cut or damaged")?;
+        if field("COUNT1").is_some_and(|count| count != values.len().to_string()) {
+            return Err("COUNT1 says another number of counters");
+        }
+        let ecb = match (field("ECB_SVM"), field("ECB_TIM")) {
+            (Some(address), Some(time)) => Some(format!("{address} {time}")),
+            (address, _) => address,
+        };
+        Ok(MetricRow {
+            ecb,
+            owner: field("ECB_OWNER_NAME"),
+            values,
+            evidence: evidence(line.number, line.text),
+        })
+    }
+
+    pub(crate) fn close(mut self) -> Option<Found> {
+        if self.given && self.found.rows.is_empty() && self.found.doubts.is_empty() {
+            return None;
+        }
+        if self.found.rows.is_empty() {
+            let words = "headers of name-value pairs without a row".to_owned();
+            self.found.doubts.push(Doubt { kind: Doubtful::Cut, line: self.found.lines.1, words });
+        }
+        Some(Found::Metrics(self.found))
+    }
+}
+
+/// The fields of a row: separators in quotes and in braces do not count.
+fn fields(text: &[u8], separator: u8) -> Vec<&[u8]> {
+    let (mut all, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
+    for (at, &byte) in text.iter().enumerate() {
+        match byte {
+            b'"' if depth == 0 => quoted = !quoted,
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ if byte == separator && depth == 0 && !quoted => {
+                all.push(text[from..at].trim_ascii());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text[from..].trim_ascii());
+    all
+}
+
+fn unquoted(field: &[u8]) -> &[u8] {
+    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
+}
+
+/// The counters between the first pair of braces, all of them; quotes may be doubled, as in CSV.
+fn values(text: &[u8]) -> Option<Vec<(String, u64)>> {
+    let from = text.iter().position(|byte| *byte == b'{')?;
+    let length = text[from..].iter().position(|byte| *byte == b'}')?;
+    let inside = String::from_utf8_lossy(&text[from + 1..from + length]).replace("\"\"", "\"");
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for pair in inside.split(',').filter(|_| !inside.trim().is_empty()) {
+        let (name, value) = pair.split_once(':')?;
+        let name = name.trim().strip_prefix('"')?.strip_suffix('"')?;
+        let value = value.trim();
+        if name.is_empty() || name.len() > 64 || !value.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        if all.len() >= MOST || all.iter().any(|(known, _)| known == name) {
+            return None;
+        }
+        all.push((name.to_owned(), value.parse().ok()?));
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Metrics {
+        let mut lines = text.lines().enumerate().map(|(at, text)| Line {
+            number: at as u64 + 1,
+            text: text.as_bytes(),
+            whole: true,
+        });
+        let mut open = Open::new(lines.next().expect("headers"));
+        for line in lines {
+            open.line(line, &mut |_| ());
+        }
+        match open.close() {
+            Some(Found::Metrics(metrics)) => metrics,
+            _ => panic!("a table"),
+        }
+    }
+
+    #[test]
+    fn neighbouring_rows_are_subtracted() {
+        let found = table(
+            "COLLECTION_ID,ECB_SVM,ECB_OWNER_NAME,COUNT1,INTEGER_METRICS\n\
+             C1,1A000,\"IPAY,X\",2,{\"FIND\":4,\"FILE\":1}\n\
+             C1,1A000,IPAY,2,{\"FIND\":9,\"FILE\":1}\n\
+             C1,1A000,IPAY,2,{\"FIND\":8,\"FILE\":7}\n\
+             C1,1B000,IPAY,2,\"{\"\"FIND\"\":8,\"\"FILE\"\":7}\"\n",
+        );
+        assert_eq!(found.rows.len(), 4, "{found:?}");
+        assert_eq!(found.rows[0].owner.as_deref(), Some("IPAY,X"));
+        assert_eq!(found.steps(), [(3, vec![("FIND", 5)])]);
+    }
+
+    #[test]
+    fn rows_that_are_cut_or_contradict_their_count_are_not_read() {
+        let head = "COLLECTION_ID|ECB_SVM|COUNT1|INTEGER_METRICS\n";
+        for bad in [
+            "C1|1A000|2|{\"FIND\":4,\"FIL",
+            "C1|1A000|2|{\"FIND\":4,\"FILE\":1",
+            "C1|1A000|3|{\"FIND\":4,\"FILE\":1}",
+            "C1|1A000|2|{\"FIND\":4,\"FILE\":1O}",
+            "C1|1A000|2|{\"FIND\":4,\"FIND\":1}",
+        ] {
+            let found = table(&format!("{head}{bad}\n"));
+            assert_eq!((found.rows.len(), found.doubts.len()), (0, 2), "{bad}");
+        }
+        assert_eq!(table(&format!("{head}C1|1A000|2|{{\"FIND\":4,\"FILE\":1}}\n")).rows.len(), 1);
+    }
+}

@@ -1,0 +1,373 @@
+//! Listings of z/TPF: heap of ECBs, system heap, name-value pairs, instruction profile.
+//!
+//! ```text
+//! line -> a title, a message, headers? -> the reader of that table, until another begins or lines are quiet
+//!      \-> known by name, but its layout by no source -> "layout not known, not read"
+//! ```
+//!
+//! | module | reads |
+//! |---|---|
+//! | `frequency`, `row`, `total` | request size reports, usage reports of the preallocated and the virtual heap |
+//! | `sizes` | buffer sizes of available lists, in reports and displays |
+//! | `displays` | `ZDECB HAVL`, `ZSTAT SYSHEAP` |
+//! | `metrics` | tables of name-value pairs |
+//! | `profile` | instructions by samples (`ZTRAP EI`) |
+//! | `values` | `PEH=`, `HAVLn=`, `HAVSZn=` |
+//!
+//! Invariant: one table is open at a time; only a table of frequencies is held back, until it is plain that the next
+//! one is not its next page.
+//! Not here: output of ZMOWN, ZECBM and ZCTKA, which no public source shows.
+
+mod displays;
+mod frequency;
+mod metrics;
+pub mod model;
+mod profile;
+mod row;
+mod shown;
+mod sizes;
+mod text;
+mod total;
+mod values;
+mod widths;
+
+use crate::lines::Line;
+use crate::model::{Evidence, Item, Unread};
+use crate::words::{evidence, find, has};
+use model::{Found, Table};
+use text::{squeezed, stands};
+
+pub(crate) use shown::shown;
+
+/// So many doubts are kept for one table.
+const DOUBTS: usize = 100;
+/// So many lines without a row end a table.
+const QUIET: u64 = 90;
+/// The summary before a report has no more lines.
+const SUMMARY: u64 = 30;
+/// Messages whose layout no source shows, and the command that gives them.
+const UNKNOWN: [(&[u8], &str); 4] =
+    [(b"MOWN", "ZMOWN"), (b"ECBM", "ZECBM"), (b"CTKA", "ZCTKA"), (b"DECB", "ZDECB")];
+
+/// What a reader says of a line.
+pub(crate) enum Step {
+    /// It is part of the table.
+    Taken,
+    /// It is something else; the table goes on.
+    Passed,
+    /// The table has ended before this line.
+    Ended,
+}
+
+enum Open {
+    Frequency(Box<frequency::Open>),
+    Lists(displays::Lists),
+    SystemHeap(displays::SystemHeap),
+    Metrics(metrics::Open),
+    Profile(profile::Open),
+}
+
+enum Trigger {
+    Title(Table, bool),
+    /// A report of another kind; true where it is about the heap of ECBs.
+    OtherTitle(bool),
+    Summary,
+    Lists,
+    SystemHeap,
+    Unknown(&'static str),
+    Metrics,
+    Profile,
+    Values,
+    /// Columns of a table of frequencies.
+    Columns,
+}
+
+/// The state between lines.
+#[derive(Default)]
+pub(crate) struct Ztpf {
+    open: Option<Open>,
+    /// The table before the one that is open, which may be its next page.
+    held: Option<Box<frequency::Open>>,
+    last: u64,
+    /// The line that says when it was collected.
+    run: Option<Evidence>,
+    /// The first line of a summary.
+    summary: Option<u64>,
+    /// The title of a report of another kind.
+    other: Option<u64>,
+}
+
+impl Ztpf {
+    /// Whether every line should be shown.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some() || self.summary.is_some()
+    }
+
+    /// Looks at a line; true if it is part of something.
+    pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        if let Some(trigger) = trigger(line.text)
+            && self.begins(trigger, line, out)
+        {
+            self.last = line.number;
+            return true;
+        }
+        if let Some(first) = self.summary {
+            if line.number > first + SUMMARY {
+                self.summary = None;
+            } else if has(line.text, "date collected") {
+                self.run = Some(evidence(line.number, line.text));
+                return true;
+            }
+        }
+        let step = match &mut self.open {
+            None => return false,
+            Some(Open::Frequency(open)) => open.line(line),
+            Some(Open::Lists(open)) => open.line(line),
+            Some(Open::SystemHeap(open)) => open.line(line),
+            Some(Open::Metrics(open)) => open.line(line, out),
+            Some(Open::Profile(open)) => open.line(line),
+        };
+        match step {
+            Step::Taken => self.last = line.number,
+            Step::Passed if line.number <= self.last + QUIET => return false,
+            Step::Passed | Step::Ended => {
+                self.close(out);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The input ends.
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
+        self.close(out);
+    }
+
+    /// Whether a line begins something; false where it is part of what is open.
+    fn begins(&mut self, trigger: Trigger, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        match trigger {
+            Trigger::Title(table, alone) => {
+                self.hold(out);
+                let run = self.run.clone();
+                self.open = Some(Open::Frequency(Box::new(frequency::Open::new(table, alone, line, run))));
+            }
+            Trigger::OtherTitle(ours) => {
+                self.close(out);
+                self.other = Some(line.number);
+                if ours {
+                    not_read("a report on the heap of ECBs: layout not known, not read", line, out);
+                }
+                return ours;
+            }
+            Trigger::Summary => {
+                self.close(out);
+                (self.summary, self.run) = (Some(line.number), None);
+            }
+            Trigger::Lists => {
+                self.close(out);
+                self.open = Some(Open::Lists(displays::Lists::new(line)));
+            }
+            Trigger::SystemHeap => {
+                self.close(out);
+                self.open = Some(Open::SystemHeap(displays::SystemHeap::new(line)));
+            }
+            Trigger::Unknown(command) => {
+                self.close(out);
+                not_read(&format!("output of {command}: layout not known, not read"), line, out);
+            }
+            Trigger::Metrics => {
+                self.close(out);
+                self.open = Some(Open::Metrics(metrics::Open::new(line)));
+            }
+            // The headers stand on each page.
+            Trigger::Profile if matches!(self.open, Some(Open::Profile(_))) => return false,
+            Trigger::Profile => {
+                self.close(out);
+                self.open = Some(Open::Profile(profile::Open::new(line)));
+            }
+            Trigger::Values => return values::line(line, out),
+            Trigger::Columns => {
+                let known = matches!(self.open, Some(Open::Frequency(_)));
+                let others = self.other.is_some_and(|other| line.number <= other + SUMMARY);
+                if known || others {
+                    return false;
+                }
+                self.close(out);
+                not_read("a table of frequencies without its title: not read", line, out);
+            }
+        }
+        true
+    }
+
+    /// Holds a table of frequencies back until it is plain that it has no next page; anything else ends.
+    fn hold(&mut self, out: &mut dyn FnMut(Item)) {
+        match self.open.take() {
+            Some(Open::Frequency(open)) => {
+                let open = self.joined(open, out);
+                self.held = Some(open);
+            }
+            other => {
+                self.open = other;
+                self.close(out);
+            }
+        }
+    }
+
+    /// The table held back and this one, where this is its next page; else what was held goes out.
+    fn joined(&mut self, open: Box<frequency::Open>, out: &mut dyn FnMut(Item)) -> Box<frequency::Open> {
+        match self.held.take() {
+            Some(mut held) if open.continues(&held) => {
+                held.join(*open);
+                held
+            }
+            Some(held) => {
+                give(held.close(), out);
+                open
+            }
+            None => open,
+        }
+    }
+
+    fn close(&mut self, out: &mut dyn FnMut(Item)) {
+        let found = match self.open.take() {
+            None => None,
+            Some(Open::Frequency(open)) => self.joined(open, out).close(),
+            Some(Open::Lists(open)) => Some(open.close()),
+            Some(Open::SystemHeap(open)) => Some(open.close()),
+            Some(Open::Metrics(open)) => open.close(),
+            Some(Open::Profile(open)) => {
+                for found in open.close() {
+                    give(Some(found), out);
+                }
+                None
+            }
+        };
+        give(found, out);
+    }
+}
+
+fn give(found: Option<Found>, out: &mut dyn FnMut(Item)) {
+    if let Some(found) = found {
+        out(Item::Ztpf(found));
+    }
+}
+
+fn not_read(why: &str, line: Line<'_>, out: &mut dyn FnMut(Item)) {
+    out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why: why.to_owned() }));
+}
+
+/// What a line may begin: one pass over it, one comparison for each word.
+fn trigger(text: &[u8]) -> Option<Trigger> {
+    let mut before = b' ';
+    for (at, &byte) in text.iter().enumerate() {
+        let starts = !before.is_ascii_alphabetic() && before != b'_';
+        before = byte;
+        if !starts || !byte.is_ascii_alphabetic() {
+            continue;
+        }
+        let four = text.get(at..at + 4)?;
+        let rest = &text[at..];
+        let found = match &[four[0], four[1], four[2], four[3]].map(|byte| byte.to_ascii_lowercase()) {
+            b"tpf " | b"tpf\t" => report(text),
+            b"clas" => (has(rest, "upper") && has(rest, "freq")).then_some(Trigger::Columns),
+            b"coll" => (find(rest, b"collection_id") == Some(0) && has(rest, "integer_metrics"))
+                .then_some(Trigger::Metrics),
+            b"ssu " | b"ssu\t" => {
+                let label = stands(&squeezed(rest), b"SSUPROGDISPINSTCOUNT", 1);
+                label.is_some_and(|(start, _)| start <= 1).then_some(Trigger::Profile)
+            }
+            b"peh=" | b"havl" | b"havs" => values::stands(rest).then_some(Trigger::Values),
+            b"decb" | b"stat" | b"mown" | b"ecbm" | b"ctka" => message(rest),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// A title.
+fn report(text: &[u8]) -> Option<Trigger> {
+    let text = squeezed(text);
+    let is = |label: &str| stands(&text, label.as_bytes(), 1).is_some();
+    match frequency::title(&text) {
+        Some((table, alone)) => Some(Trigger::Title(table, alone)),
+        None if is("TPFENVIRONMENTSUMMARYREPORT") => Some(Trigger::Summary),
+        None if is("REPORT") => {
+            Some(Trigger::OtherTitle(is("ECBHEAP") && !text.ends_with(b".") && text.starts_with(b"TPF")))
+        }
+        None => None,
+    }
+}
+
+/// The number of a message: four letters, four digits, a letter.
+fn message(text: &[u8]) -> Option<Trigger> {
+    let (id, behind) = text.split_at_checked(9)?;
+    let well = id[4..8].iter().all(u8::is_ascii_digit)
+        && id[8].is_ascii_alphabetic()
+        && !behind.first().is_some_and(u8::is_ascii_alphanumeric);
+    let name = id[..4].to_ascii_uppercase();
+    match (well, &name[..], &id[4..8]) {
+        (false, _, _) => None,
+        (_, b"DECB", b"0125") => Some(Trigger::Lists),
+        (_, b"STAT", b"0126") => Some(Trigger::SystemHeap),
+        (_, b"STAT", _) => None,
+        (_, name, _) => {
+            UNKNOWN.iter().find(|(known, _)| *known == name).map(|(_, command)| Trigger::Unknown(command))
+        }
+    }
+}
+
+/// The name behind `SETNAME =`.
+fn set_name(text: &[u8]) -> Option<String> {
+    let at = find(text, b"setname")?;
+    let value = text[at + 7..].trim_ascii_start().strip_prefix(b"=")?;
+    let name = crate::words::split(value).next()?;
+    let well = name.len() <= 16 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    well.then(|| String::from_utf8_lossy(name).to_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let got = match trigger(text.as_bytes()) {
+            None => "nothing",
+            Some(Trigger::Title(_, true)) => "title",
+            Some(Trigger::Title(_, false)) => "mention",
+            Some(Trigger::OtherTitle(true)) => "unknown title",
+            Some(Trigger::OtherTitle(false)) => "other title",
+            Some(Trigger::Summary) => "summary",
+            Some(Trigger::Lists) => "lists",
+            Some(Trigger::SystemHeap) => "system heap",
+            Some(Trigger::Unknown(command)) => command,
+            Some(Trigger::Metrics) => "metrics",
+            Some(Trigger::Profile) => "profile",
+            Some(Trigger::Values) => "values",
+            Some(Trigger::Columns) => "columns",
+        };
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn what_a_line_begins() {
+        check("1TPF ECB HEAP REQUEST SIZE REPORT      SYSTEM  WIDE", "title");
+        check("tpf 31-bit virtual ecb heap storage usage report", "title");
+        check("A new TPF 31-BIT VIRTUAL ECB HEAP STORAGE USAGE REPORT comes soon.", "mention");
+        check("TPF 64-BIT ECB HEAP STORAGE USAGE REPORT", "unknown title");
+        check("TPF MESSAGE SIZE REPORT   SYSTEM WIDE", "other title");
+        check("TPF ENVIRONMENT SUMMARY REPORT", "summary");
+        check("DECB0125I 10.15.07 COUNT OF ECB HEAP", "lists");
+        check("User: STAT0126I 10.15.07 SYSTEM HEAP", "system heap");
+        check("MOWN0001I 10.15.07", "ZMOWN");
+        check("DECB0011I 10.15.07", "ZDECB");
+        check("STAT0014I", "nothing");
+        check("ssu\tprog disp\tinst\tcount", "profile");
+        check("COLLECTION_ID,UOWID,COUNT1,INTEGER_METRICS", "metrics");
+        check("HAVSZ1=64 HAVSZ2=128", "values");
+        check("   CLASS UPPER   FREQUENCY   PERCENT", "columns");
+        check("HAVLOCK, STATUS, DECBAR, STATISTICS", "nothing");
+    }
+}

@@ -1,0 +1,282 @@
+//! The instruction profile (`ZTRAP EI`): which instruction of which object was met how often.
+//!
+//! ```text
+//! SSU PROG DISP INST COUNT
+//! BSS CFVS - slockc.goff
+//! P 000000000000014C E558 (CGHSI) 149        displacement, mnemonic [immediate byte], count
+//! P 000 0000000001B E CSG 7943               the same where print has broken the displacement
+//! ```
+//!
+//! Invariant: the count is the last word, the mnemonic the first word behind the displacement; where it is not plain
+//! which word that is, the row is not read. A count that may have lost digits is only likely. A displacement in pieces
+//! is not put together: where print breaks a word, it may repeat a letter. Headers that come again begin a page, unless
+//! an object that was there begins anew: that is another profile.
+//! Not here: the pages of the reduction run around it; no public source shows their headings.
+
+use super::model::{Found, Profile, Sample};
+use super::row::{plain, without_control};
+use super::widths::Widths;
+use super::{DOUBTS, Step};
+use crate::lines::Line;
+use crate::model::{Doubt, Doubtful, Evidence, Figure};
+use crate::words::{evidence, split, tidy};
+
+/// More rows are not kept.
+const MOST: usize = 20_000;
+/// Hexadecimal digits of a displacement that is whole.
+const WHOLE: usize = 8;
+
+/// Instructions that are printed with an operand: their immediate byte.
+const IMMEDIATE: [&str; 12] =
+    ["TM", "TMY", "CLI", "CLIY", "MVI", "MVIY", "NI", "NIY", "OI", "OIY", "XI", "XIY"];
+
+/// A profile that is being read.
+pub(crate) struct Open {
+    found: Profile,
+    /// Headers that came again, and the number of rows before them.
+    pages: Vec<(usize, Evidence)>,
+    object: String,
+    widths: Widths,
+    /// Length of the headers, where their last word is whole.
+    headers: Option<usize>,
+    /// Each row's line: its length, blanks before its count, digits of it.
+    ends: Vec<(usize, usize, usize)>,
+    /// A row's displacement was broken: said once.
+    broken: bool,
+}
+
+impl Open {
+    pub(crate) fn new(line: Line<'_>) -> Self {
+        let mut widths = Widths::default();
+        widths.seen(line.text);
+        let title = evidence(line.number, line.text);
+        let lines = (line.number, line.number);
+        let headers = line.text.to_ascii_uppercase().ends_with(b"COUNT").then_some(line.text.len());
+        let found = Profile { title, lines, samples: Vec::new(), doubts: Vec::new() };
+        Self {
+            found,
+            pages: Vec::new(),
+            object: String::new(),
+            widths,
+            headers,
+            ends: Vec::new(),
+            broken: false,
+        }
+    }
+
+    pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
+        let text = without_marks(line.text);
+        self.widths.seen(line.text);
+        if let Some(object) = object(&text) {
+            self.object = object;
+            self.found.lines.1 = line.number;
+            return Step::Taken;
+        }
+        let words: Vec<&[u8]> = split(without_control(&text)).take(12).collect();
+        let [b"P" | b"p", first, ..] = words[..] else {
+            if super::trigger(&text).is_none() {
+                return Step::Passed;
+            }
+            self.pages.push((self.found.samples.len(), evidence(line.number, &text)));
+            return Step::Taken;
+        };
+        if !first.iter().all(u8::is_ascii_hexdigit) || first.len() < 3 {
+            return Step::Passed;
+        }
+        self.found.lines.1 = line.number;
+        match row(&words[1..]) {
+            _ if !line.whole => self.doubt(line.number, "the input ends in this row".to_owned()),
+            Err(why) => self.doubt(line.number, format!("a row of the profile is not read: {why}")),
+            Ok((displacement, mnemonic, value)) => {
+                if displacement.is_none() && !self.broken {
+                    self.broken = true;
+                    self.doubt(line.number, "columns are broken: displacements are not read".to_owned());
+                }
+                if self.found.samples.len() < MOST {
+                    let count = Figure { value, evidence: evidence(line.number, &text), likely: false };
+                    let object = self.object.clone();
+                    self.found.samples.push(Sample { object, displacement, mnemonic, count });
+                    let digits = words.last().map_or(0, |word| word.len());
+                    let before = &text[..text.len() - digits];
+                    let gap = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    self.ends.push((line.text.len(), gap, digits));
+                }
+            }
+        }
+        Step::Taken
+    }
+
+    fn doubt(&mut self, line: u64, words: String) {
+        if self.found.doubts.len() < DOUBTS {
+            self.found.doubts.push(Doubt { kind: Doubtful::NotANumber, line, words });
+        }
+    }
+
+    /// What was found: a profile, or several.
+    pub(crate) fn close(mut self) -> Vec<Found> {
+        let column = self.column();
+        for (sample, (end, _, _)) in self.found.samples.iter_mut().zip(&self.ends) {
+            sample.count.likely = match column {
+                Some(column) => column != *end,
+                None => self.widths.may_be_cut(*end),
+            };
+        }
+        if self.found.samples.is_empty() {
+            let line = self.found.lines.1;
+            let words = "the headers of a profile without a row that could be read".to_owned();
+            self.found.doubts.push(Doubt { kind: Doubtful::Cut, line, words });
+        }
+        self.profiles().into_iter().map(Found::Profile).collect()
+    }
+
+    /// The column in which counts end, if that is also where the headers end: as headers are whole, so are counts.
+    ///
+    /// Counts are in a column where blanks fill what they do not need. A count elsewhere may have lost digits.
+    fn column(&self) -> Option<usize> {
+        let headers = self.headers?;
+        let within: Vec<_> = self.ends.iter().filter(|(end, _, _)| *end == headers).collect();
+        let (_, _, first) = within.first()?;
+        let filled = within.iter().all(|(_, gap, _)| *gap >= 2);
+        let differ = within.iter().any(|(_, _, digits)| digits != first);
+        (filled && differ && within.len() * 10 >= self.ends.len() * 7).then_some(headers)
+    }
+
+    fn profiles(mut self) -> Vec<Profile> {
+        let mut all: Vec<Profile> = Vec::new();
+        while let Some((from, title)) = self.pages.pop() {
+            let page = self.found.samples.split_off(from);
+            if goes_on(&self.found.samples, &page) {
+                self.found.samples.extend(page);
+                continue;
+            }
+            let (doubts, before) = self.found.doubts.into_iter().partition(|doubt| doubt.line > title.line);
+            self.found.doubts = before;
+            let lines = (title.line, self.found.lines.1);
+            self.found.lines.1 = title.line - 1;
+            all.push(Profile { title, lines, samples: page, doubts });
+        }
+        all.push(self.found);
+        all.reverse();
+        all
+    }
+}
+
+/// Whether a page may belong to the rows before it: no object of them begins anew.
+fn goes_on(before: &[Sample], page: &[Sample]) -> bool {
+    page.iter().all(|sample| {
+        let last = before.iter().rev().find(|known| known.object == sample.object);
+        last.is_none_or(|last| {
+            last.displacement.zip(sample.displacement).is_some_and(|(last, next)| last < next)
+        })
+    })
+}
+
+/// Without the marks of underlining that text recognition leaves; one without its end stays, since a word is cut.
+fn without_marks(text: &[u8]) -> Vec<u8> {
+    if !text.contains(&b'<') {
+        return text.to_vec();
+    }
+    let text = String::from_utf8_lossy(text).into_owned();
+    let count = |mark: &str| text.matches(mark).count();
+    if count("<u>") == count("</u>") { text.replace("<u>", "").replace("</u>", "") } else { text }
+        .into_bytes()
+}
+
+/// `BSS CFVS - slockc.goff`: subsystem user, program, object.
+fn object(text: &[u8]) -> Option<String> {
+    let words: Vec<&[u8]> = split(without_control(text)).take(8).collect();
+    let name = |word: &[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_alphanumeric);
+    match words[..] {
+        [user, program, b"-", _, ..] if name(user) && name(program) => Some(tidy(&words[1..].join(&b' '))),
+        _ => None,
+    }
+}
+
+fn has_byte(name: &[u8]) -> bool {
+    IMMEDIATE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+/// Displacement where it is whole, mnemonic, count.
+fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
+    let [first, between @ .., last] = words else { return Err("it is cut") };
+    let count = plain(last).ok_or("its count is no number, or is missing")?;
+    let mut digits = first.len();
+    let mut rest = between;
+    // What follows a piece may be another piece, but a whole displacement has none.
+    while first.len() < WHOLE
+        && let [piece, more @ ..] = rest
+        && !more.is_empty()
+        && piece.iter().all(u8::is_ascii_hexdigit)
+        && !more[0].starts_with(b"(")
+    {
+        digits += piece.len();
+        rest = more;
+    }
+    if !(WHOLE..=17).contains(&digits) {
+        return Err("its displacement is cut");
+    }
+    let text = String::from_utf8_lossy(first);
+    let displacement = (first.len() >= WHOLE).then(|| u64::from_str_radix(&text, 16).ok()).flatten();
+    let mnemonic = match rest {
+        // An instruction that is shown by its code has its name in parentheses.
+        [_, name] if name.starts_with(b"(") => name
+            .strip_prefix(b"(")
+            .and_then(|name| name.strip_suffix(b")"))
+            .ok_or("its instruction is cut")?,
+        // Elsewhere a word before the count may be a piece of it.
+        [name, byte] if has_byte(name) && byte.len() == 2 && byte.iter().all(u8::is_ascii_hexdigit) => name,
+        // The byte of one that has a byte was taken for its count.
+        [name] if !has_byte(name) => name,
+        _ => return Err("it is not plain which word is the instruction"),
+    };
+    let well = mnemonic.first().is_some_and(u8::is_ascii_alphabetic)
+        && mnemonic.len() <= 8
+        && mnemonic.iter().all(u8::is_ascii_alphanumeric);
+    if !well {
+        return Err("it is not plain which word is the instruction");
+    }
+    Ok((displacement, String::from_utf8_lossy(mnemonic).to_ascii_uppercase(), count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<(impl Into<Option<u64>>, &str, u64)>) {
+        let words: Vec<&[u8]> = split(text.as_bytes()).collect();
+        let got = row(&words).ok();
+        let got =
+            got.as_ref().map(|(displacement, mnemonic, count)| (*displacement, mnemonic.as_str(), *count));
+        assert_eq!(got, expect.map(|(at, mnemonic, count)| (at.into(), mnemonic, count)), "{text}");
+    }
+
+    #[test]
+    fn rows_closed_up_and_broken() {
+        check("00000000000000A4 LG 12", Some((0xa4, "LG", 12)));
+        check("000000000000014C E558 (CGHSI) 149", Some((0x14c, "CGHSI", 149)));
+        check("00000000000156 TM 80 1,037", Some((0x156, "TM", 1037)));
+        check("000000000000015E C 54", Some((0x15e, "C", 54)));
+        check("000 0000000001B E csg 7943", Some((None, "CSG", 7943)));
+        check("000 00000000009 C CSG 208", Some((None, "CSG", 208)));
+        check("000 0000000001C 4 BRC 67", Some((None, "BRC", 67)));
+    }
+
+    #[test]
+    fn what_is_not_plain_is_not_read() {
+        for bad in [
+            "000000000000014C CSG",
+            "000000000000014C CSG 79 43",
+            "000000000000014C TM 80 10 31",
+            "000000000000014C TM 80",
+            "000000000000014C CSG 79O",
+            "000000000000014C E558 (CGH 149",
+            "000000000000014C 149",
+            "000000000000014C BC 80 FF 149",
+            "014C CSG 5",
+            "000 CSG 5",
+            "000000000000014C CSG 12 3.4",
+        ] {
+            check(bad, None::<(u64, &str, u64)>);
+        }
+    }
+}
