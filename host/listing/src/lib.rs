@@ -5,6 +5,8 @@
 //!                                                              -> options   options reports, CEEDUMP
 //!                                                              -> carriers  CEEOPTS, CEEUOPT, CEEPRMxx, _CEE_RUNOPTS
 //!                                                              -> job       step timings, REGION, messages
+//!                                                              -> natural   Natural and Adabas: buffers, parameters, switches
+//!                                                              -> lists     lists of data sets, which another command reads
 //!                                           each -> Item, as soon as it is whole
 //! ```
 //!
@@ -20,7 +22,9 @@
 mod carriers;
 mod job;
 mod lines;
+mod lists;
 pub mod model;
+pub mod natural;
 mod number;
 mod options;
 mod place;

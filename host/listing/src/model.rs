@@ -54,6 +54,8 @@ pub enum Doubtful {
     Contradiction,
     /// A figure that cannot be: more than there is.
     Absurd,
+    /// A name that is not spelt as it should be.
+    Misspelt,
     /// A part whose layout no published source confirms: not read.
     LayoutNotKnown,
 }
@@ -297,6 +299,8 @@ pub enum Item {
     Step(StepTiming),
     /// What shows the region.
     Region(Region),
+    /// Something of Natural or Adabas.
+    Natural(crate::natural::Natural),
     /// Recognised and not read.
     Unread(Unread),
 }

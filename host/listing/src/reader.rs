@@ -6,8 +6,10 @@
 
 use crate::carriers::Carriers;
 use crate::job::Job;
+use crate::lists::{self, Lists};
 use crate::lines::{Line, Lines};
 use crate::model::Item;
+use crate::natural;
 use crate::options::Options;
 use crate::storage::Storage;
 
@@ -23,6 +25,8 @@ struct State {
     options: Options,
     carriers: Carriers,
     job: Job,
+    natural: natural::Reader,
+    lists: Lists,
     count: u64,
 }
 
@@ -52,6 +56,7 @@ impl Reader {
         state.storage.finish(out);
         state.options.finish(out);
         state.carriers.finish(out);
+        state.natural.finish(out);
         state.count
     }
 }
@@ -71,7 +76,12 @@ impl State {
         self.count = line.number;
         let open =
             self.storage.is_open() || self.options.is_open() || self.carriers.is_open() || self.job.is_open();
-        if !open && !is_of_interest(line.text) {
+        let interest = interest(line.text);
+        if interest & OTHERS != 0 || self.natural.is_open() {
+            self.natural.line(line, out);
+            self.lists.line(line, out);
+        }
+        if !open && interest & OURS == 0 {
             return;
         }
         if self.storage.line(line, out) {
@@ -98,15 +108,25 @@ const fn hash(four: u32) -> usize {
     (four.wrapping_mul(0x9e37_79b1) >> 22) as usize
 }
 
-const TABLE: [bool; 1024] = {
-    let mut table = [false; 1024];
-    let mut at = 0;
-    while at < STARTS.len() {
-        table[hash(u32::from_le_bytes(*STARTS[at]) | 0x2020_2020)] = true;
-        at += 1;
-    }
+/// A word concerns Language Environment, or what stands beside it: Natural, lists of data sets.
+const OURS: u8 = 1;
+const OTHERS: u8 = 2;
+
+const TABLE: [u8; 1024] = {
+    let mut table = [0; 1024];
+    mark(&mut table, &STARTS, OURS);
+    mark(&mut table, &natural::STARTS, OTHERS);
+    mark(&mut table, &lists::STARTS, OTHERS);
     table
 };
+
+const fn mark(table: &mut [u8; 1024], starts: &[&[u8; 4]], whose: u8) {
+    let mut at = 0;
+    while at < starts.len() {
+        table[hash(u32::from_le_bytes(*starts[at]) | 0x2020_2020)] |= whose;
+        at += 1;
+    }
+}
 
 const LETTER: [bool; 256] = {
     let mut letter = [false; 256];
@@ -118,8 +138,9 @@ const LETTER: [bool; 256] = {
     letter
 };
 
-fn is_of_interest(text: &[u8]) -> bool {
-    let mut in_word = false;
+/// Whom a line may concern.
+fn interest(text: &[u8]) -> u8 {
+    let (mut in_word, mut whose) = (false, 0);
     for (at, &byte) in text.iter().enumerate() {
         let letter = LETTER[usize::from(byte)] || byte == b'_';
         // A control character may stand before a word: a digit does not hide what follows it.
@@ -128,13 +149,15 @@ fn is_of_interest(text: &[u8]) -> bool {
             && let Some(four) = text.get(at..at + 4)
         {
             let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | 0x2020_2020;
-            if TABLE[hash(four)]
-                && STARTS.iter().any(|start| u32::from_le_bytes(**start) | 0x2020_2020 == four)
-            {
-                return true;
+            let may = TABLE[hash(four)];
+            if may & !whose != 0 {
+                let is = |start: &&[u8; 4]| u32::from_le_bytes(**start) | 0x2020_2020 == four;
+                whose |= if STARTS.iter().any(|start| is(start)) { OURS } else { 0 };
+                let others = natural::STARTS.iter().chain(&lists::STARTS);
+                whose |= if others.into_iter().any(|start| is(start)) { OTHERS } else { 0 };
             }
         }
         in_word = letter && !byte.is_ascii_digit();
     }
-    false
+    whose
 }

@@ -87,6 +87,7 @@ pub fn shown(item: &Item) -> String {
                 + &value("used above", region.used_above);
             writeln!(text, "region of {of}, line {}:{all}", region.evidence.line)
         }
+        Item::Natural(found) => return crate::natural::shown(found),
         Item::Unread(unread) => writeln!(text, "line {}: {}", unread.evidence.line, unread.why),
     };
     text
