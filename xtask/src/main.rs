@@ -1,7 +1,8 @@
-//! Project tasks: `cargo xtask test | ci | bench`.
+//! Project tasks: `cargo xtask test | ci | bench | try-libraries`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
-//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`].
+//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], and
+//! [`libraries`], which is run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -11,6 +12,7 @@
 mod bench;
 mod budget;
 mod ci;
+mod libraries;
 mod licences;
 mod miri;
 mod packages;
@@ -25,6 +27,7 @@ const USAGE: &str = "\
 cargo xtask test [--require-all] [--quick]   build everything, run every test, the zoo's too
 cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all
 cargo xtask bench heap|accounts [FLAGS]      measure against other allocators; --help for the flags
+cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 
   --require-all   what was skipped counts as failed
   --quick         no release build and no zoo";
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
         ["ci"] => Ok(ci::command()),
+        ["try-libraries", rest @ ..] => libraries::command(rest),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),
     };

@@ -41,6 +41,7 @@ const TABLE: &[Package] = &[
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
     Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
+    Package { name: "hercules", shows: "dasdload", needed_by: "library: disks and tapes by another program" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
     Package {
         name: "libtcmalloc-minimal4",

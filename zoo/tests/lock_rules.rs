@@ -26,7 +26,7 @@ struct Says {
     reason: &'static str,
 }
 
-const SAYS: [Says; 14] = [
+const SAYS: [Says; 13] = [
     says(
         "lock-holder-blocks",
         "COUNT",
@@ -42,7 +42,6 @@ const SAYS: [Says; 14] = [
     says("lock-same-line", "SIMPLE", "near", Kind::Change, None, "line (locks-rules)"),
     says("lock-same-line", "COUNT", "far", Kind::NoChange, None, "lie in lines of their own"),
     says("lock-starves", "COUNT", "again", Kind::Change, Some("LOCK(SIMPLE)"), "again and again"),
-    says("lock-starves", "SIMPLE", "again", Kind::Change, None, "Take it once for several operations."),
     says(
         "lock-starves",
         "COUNT",

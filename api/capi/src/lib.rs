@@ -5,4 +5,5 @@
 #![warn(missing_docs)]
 
 pub mod debug;
+pub mod fetch;
 pub mod simple_lock;

@@ -28,9 +28,12 @@
 //! | unlock what nobody holds (the same) | nothing | a panic |
 //!
 //! A lock has the same size and the same words with and without the feature; who holds it stands in a table beside it.
+//!
+//! [`programs`] loads programs from libraries, runs them, and gives them back.
 #![warn(missing_docs)]
 
 mod form;
+pub mod programs;
 mod simple_lock;
 
 pub use simple_lock::{Guard, SimpleLock};

@@ -26,7 +26,11 @@ pub struct Status {
     special_device: u64,
     /// Length in bytes.
     pub size: i64,
-    rest: [u64; 11],
+    block_size: u64,
+    blocks: u64,
+    accessed: [u64; 2],
+    modified: [u64; 2],
+    rest: [u64; 5],
 }
 
 const _: () = assert!(size_of::<Status>() == 144, "struct stat of x86-64");
@@ -36,6 +40,12 @@ impl Status {
     pub const SET_USER: u32 = 0o4000;
     /// Takes the group's rights when executed.
     pub const SET_GROUP: u32 = 0o2000;
+
+    /// When the content was changed last: seconds since 1970, and nanoseconds.
+    #[must_use]
+    pub fn changed(&self) -> (u64, u64) {
+        (self.modified[0], self.modified[1])
+    }
 
     /// Is it a regular file?
     #[must_use]
@@ -62,12 +72,18 @@ pub fn fstat(fd: i32) -> Result<Status> {
 /// The status of what `path` leads to.
 #[inline]
 pub fn stat(path: &CStr) -> Result<Status> {
+    statat(crate::syscall::AT_FDCWD, path)
+}
+
+/// The status of what `path` leads to from the directory `fd`.
+#[inline]
+pub fn statat(fd: i32, path: &CStr) -> Result<Status> {
     let mut status = Status::default();
     // SAFETY: as `fstat`; `path` is a C string for the whole call.
     unsafe {
         syscall6(
             number::NEWFSTATAT,
-            crate::syscall::AT_FDCWD as isize as usize,
+            fd as isize as usize,
             path.as_ptr() as usize,
             &raw mut status as usize,
             0,

@@ -19,6 +19,7 @@ pub mod mapping;
 pub mod perf;
 #[cfg(feature = "launch")]
 pub mod process;
+pub mod range_lock;
 #[cfg(feature = "launch")]
 pub mod shared;
 #[cfg(feature = "launch")]

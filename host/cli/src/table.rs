@@ -33,7 +33,7 @@ fn with_opposites(command: Command) -> Command {
         );
         arg.overrides_with_all(both)
     });
-    command.args(opposites)
+    command.args(opposites).mut_subcommands(with_opposites)
 }
 
 fn opposite_of(name: &str) -> String {
@@ -46,9 +46,21 @@ fn switch(arg: &Arg) -> Option<(String, String)> {
     is_switch.then(|| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))?
 }
 
-/// The commands that are documented: all that help shows, but for help itself.
+/// The commands that are documented: all that help shows, but for help itself; those with commands of their own come
+/// before them.
 pub fn documented(table: &Command) -> impl Iterator<Item = &Command> {
-    table.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help")
+    let shown =
+        table.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    shown.flat_map(|command| {
+        let within: Vec<&Command> = documented(command).collect();
+        std::iter::once(command).chain(within)
+    })
+}
+
+/// The words behind `underbar` that call a command, of a table that is built: `lib create`.
+pub fn full_name(command: &Command) -> &str {
+    let words = command.get_bin_name().unwrap_or(command.get_name());
+    words.strip_prefix("underbar ").unwrap_or(words)
 }
 
 /// What stands behind the help of a command, paragraph by paragraph: each has a title and a text.
@@ -122,7 +134,7 @@ mod tests {
         let mut table = table();
         table.build();
         for command in documented(&table) {
-            let name = command.get_name();
+            let name = full_name(command);
             assert!(command.get_about().is_some(), "{name}");
             for arg in command.get_arguments() {
                 let words = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -193,7 +205,7 @@ mod tests {
         table.build();
         for command in documented(&table) {
             // Writing to a String cannot fail.
-            let _ = write!(text, "\n## {}\n\n{}.\n\n", command.get_name(), said(command.get_about()));
+            let _ = write!(text, "\n## {}\n\n{}.\n\n", full_name(command), said(command.get_about()));
             let usage = command.clone().render_usage().to_string();
             let _ = write!(
                 text,

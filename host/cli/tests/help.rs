@@ -4,10 +4,20 @@ mod common;
 
 use common::{Folder, bad, command, good, run, said};
 
-/// The commands that help names.
+/// The commands that help names, and those that their help names: `run`, `lib`, `lib create`.
 fn commands() -> Vec<String> {
-    let help = good(&["--help"]);
-    let (_, list) = help.split_once("Commands:\n").expect("a list");
+    let mut all = Vec::new();
+    for name in named_by("") {
+        all.push(name.clone());
+        all.extend(named_by(&name).iter().map(|within| format!("{name} {within}")));
+    }
+    all
+}
+
+fn named_by(command: &str) -> Vec<String> {
+    let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+    let help = good(&words);
+    let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
     list.lines()
         .take_while(|line| !line.is_empty())
         .map(|line| line.split_whitespace().next().expect("a name").to_owned())
@@ -20,7 +30,8 @@ fn nothing_unbuilt_is_in_the_help() {
     let commands = commands();
     assert!(commands.len() >= 9, "{commands:?}");
     for name in &commands {
-        let help = good(&[name, "--help"]);
+        let words: Vec<&str> = name.split_whitespace().chain(["--help"]).collect();
+        let help = good(&words);
         for part in ["Usage: underbar ", "Examples:\n", "Exit status: "] {
             assert!(help.contains(part), "{name}: {part}");
         }
@@ -38,17 +49,18 @@ fn a_page_for_each_command() {
         assert!(main.contains(&format!(".SH {section}\n")), "{section}");
     }
     for name in commands() {
-        let page = folder.read(&format!("man1/underbar-{name}.1"));
-        assert!(
-            page.contains(&format!(".TH underbar\\-{name} 1"))
-                || page.contains(&format!(".TH underbar-{name} 1")),
-            "{page}"
-        );
+        let dashed = name.replace(' ', "-");
+        let page = folder.read(&format!("man1/underbar-{dashed}.1"));
+        let title = page.replace("\\-", "-");
+        assert!(title.contains(&format!(".TH underbar-{dashed} 1")), "{page}");
         for section in [".SH EXAMPLES\n", ".SH \"EXIT STATUS\"\n"] {
             assert!(page.contains(section), "{name}: {section}");
         }
-        assert_eq!(good(&["man", &name]), page);
-        assert!(main.contains(&format!("underbar\\-{name}(1)")), "{name} is named on the main page");
+        let words: Vec<&str> = ["man"].into_iter().chain(name.split_whitespace()).collect();
+        assert_eq!(good(&words), page);
+        if !name.contains(' ') {
+            assert!(main.contains(&format!("underbar\\-{name}(1)")), "{name} is named on the main page");
+        }
     }
     assert!(main.contains("Every switch has an opposite") && !main.contains("help(1)"), "{main}");
     assert_eq!(good(&["man"]), main);
@@ -63,7 +75,7 @@ fn completions_know_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish"] {
         let script = good(&["completions", shell]);
         for name in commands() {
-            assert!(script.contains(&name), "{shell}: {name}");
+            assert!(name.split_whitespace().all(|word| script.contains(word)), "{shell}: {name}");
         }
         assert!(script.contains("opts-base"), "{shell}");
     }

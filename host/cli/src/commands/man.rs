@@ -16,7 +16,7 @@ use clap_mangen::{
 
 use crate::printing::Printing;
 use crate::say::Color;
-use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, table};
+use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, full_name, table};
 
 /// The flags of `man`.
 #[derive(Args)]
@@ -24,13 +24,14 @@ use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, table};
 Examples:
   underbar man | man -l -
   underbar man run | man -l -
+  underbar man lib add | man -l -
   underbar man --dir ~/.local/share/man/man1
 
 Exit status: 0 written, 2 wrong usage, or what could not be written.")]
 pub struct Man {
     /// The command whose page is wanted; without it, the main page
     #[arg(conflicts_with = "dir")]
-    command: Option<String>,
+    command: Vec<String>,
 
     /// Write all pages into this folder
     #[arg(long, value_name = "DIR")]
@@ -81,12 +82,11 @@ impl Man {
                 Err(error) => printing.fail(format_args!("{}: {error}", folder.display())),
             };
         }
-        let page = match &self.command {
-            None => main_page(&table),
-            Some(name) => match documented(&table).find(|command| command.get_name() == name) {
-                Some(command) => command_page(command),
-                None => return printing.fail(format_args!("there is no command {name}")),
-            },
+        let name = self.command.join(" ");
+        let page = match documented(&table).find(|command| full_name(command) == name) {
+            _ if name.is_empty() => main_page(&table),
+            Some(command) => command_page(command),
+            None => return printing.fail(format_args!("there is no command {name}")),
         };
         match page {
             Ok(page) => printing.print(&String::from_utf8_lossy(&page), None, 0),
@@ -99,7 +99,7 @@ fn write_all(table: &Command, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::write(folder.join("underbar.1"), main_page(table)?)?;
     for command in documented(table) {
-        let name = format!("underbar-{}.1", command.get_name());
+        let name = format!("underbar-{}.1", full_name(command).replace(' ', "-"));
         fs::write(folder.join(name), command_page(command)?)?;
     }
     Ok(())
@@ -131,14 +131,13 @@ fn page(command: &Command, sections: &[Roff]) -> io::Result<Vec<u8>> {
     page.render_synopsis_section(&mut text)?;
     page.render_description_section(&mut text)?;
     page.render_options_section(&mut text)?;
-    let is_main = command.has_subcommands();
-    if is_main {
+    if command.has_subcommands() {
         page.render_subcommands_section(&mut text)?;
     }
     for section in sections {
         section.to_writer(&mut text)?;
     }
-    if is_main {
+    if command.get_version().is_some() {
         page.render_version_section(&mut text)?;
     }
     Ok(text)
@@ -149,7 +148,7 @@ fn exit_statuses(table: &Command) -> Vec<(&str, String)> {
     documented(table)
         .flat_map(|command| {
             let statuses = behind_help(command).into_iter().filter(|(title, _)| *title == EXIT_STATUS);
-            statuses.map(|(_, text)| (command.get_name(), text))
+            statuses.map(|(_, text)| (full_name(command), text))
         })
         .collect()
 }

@@ -7,7 +7,9 @@ pub mod completions;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
+pub mod exec;
 pub mod explain;
+pub mod lib;
 pub mod man;
 pub mod options;
 pub mod profile;
@@ -26,6 +28,8 @@ use crate::printing::NO_ANSWER;
 pub enum Command {
     /// Run a program and report on it when it has ended
     Run(run::Run),
+    /// Run a program of a library: LIBRARY(PROGRAM)
+    Exec(exec::Exec),
     /// Run a program, and say at which of its instructions the time went
     Profile(profile::Profile),
     /// Measure a program, follow the suggestions, and say by paired reruns whether they help
@@ -44,6 +48,8 @@ pub enum Command {
     Options(options::Options),
     /// Say what an option, a figure or a rule means
     Explain(explain::Explain),
+    /// Make, change and survey program libraries
+    Lib(lib::Lib),
     /// Say what will and will not work here, and why
     Doctor(doctor::Doctor),
     /// Write a script that completes commands and flags in a shell
@@ -53,7 +59,7 @@ pub enum Command {
 }
 
 /// Commands that run no program of the user's in his place: wrong usage of them is exit status 2.
-const ANSWERING: [&str; 11] = [
+const ANSWERING: [&str; 12] = [
     "tune",
     "compare",
     "demo",
@@ -62,6 +68,7 @@ const ANSWERING: [&str; 11] = [
     "advise",
     "options",
     "explain",
+    "lib",
     "doctor",
     "completions",
     "man",
@@ -77,6 +84,7 @@ impl Command {
     pub fn run(self) -> ExitCode {
         match self {
             Command::Run(run) => run.run(),
+            Command::Exec(exec) => exec.run(),
             Command::Profile(profile) => profile.run(),
             Command::Tune(tune) => tune.run(),
             Command::Compare(compare) => compare.run(),
@@ -86,6 +94,7 @@ impl Command {
             Command::Advise(advise) => advise.run(),
             Command::Options(options) => options.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Lib(lib) => lib.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),

@@ -1,0 +1,183 @@
+//! The lookaside: what is known of members, without reading directories again (LLA).
+//!
+//! ```text
+//! (library, name) ── hash ──> bucket ──> Known ──> Known ──> ...
+//!                                        │ member, or "not there"; as of which look at the library
+//!                                        └─ fetches, and the program that was made of it
+//! ```
+//!
+//! Invariant: an entry is believed while its library is frozen, or its `seen` is the library's.
+//! Cost: a look is a hash of the name, a load of the bucket and a comparison of the name.
+//! Not here: when a library has changed (`table`).
+
+use core::ptr::{NonNull, null_mut};
+
+use underbar_sys::syscall::Errno;
+
+use crate::arena;
+use crate::elf::gnu_hash;
+use crate::library::Member;
+use crate::program::Program;
+
+/// An entry.
+pub struct Known {
+    next: *mut Known,
+    hash: u32,
+    /// The library's number.
+    pub library: u32,
+    name: (NonNull<u8>, u32),
+    /// As of which look at the library this is known.
+    pub seen: u64,
+    /// What the directory says; nothing: not there.
+    pub member: Option<Member>,
+    /// LOADs of it since it is known.
+    pub fetches: u64,
+    /// The program that was made of this member and can be had again.
+    pub program: *mut Program,
+    /// Never dropped.
+    pub is_resident: bool,
+}
+
+impl Known {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        // SAFETY: kept with this length when the entry was made.
+        unsafe { core::slice::from_raw_parts(self.name.0.as_ptr(), self.name.1 as usize) }
+    }
+}
+
+/// All entries.
+pub struct Directory {
+    buckets: *mut *mut Known,
+    /// A power of two; 0: no buckets yet.
+    size: usize,
+    count: usize,
+}
+
+impl Directory {
+    /// Without entries.
+    pub const EMPTY: Directory = Directory { buckets: null_mut(), size: 0, count: 0 };
+
+    /// The entry of a name.
+    #[must_use]
+    pub fn find(&self, library: u32, name: &[u8]) -> Option<NonNull<Known>> {
+        if self.size == 0 {
+            return None;
+        }
+        let hash = key(library, name);
+        // SAFETY: `size` buckets; entries stay until `clear`, and this is under the table's lock.
+        unsafe {
+            let mut entry = *self.buckets.add(hash as usize & (self.size - 1));
+            while let Some(one) = entry.as_ref() {
+                if one.hash == hash && one.library == library && one.name() == name {
+                    return NonNull::new(entry);
+                }
+                entry = one.next;
+            }
+        }
+        None
+    }
+
+    /// The entry of a name, made where there is none.
+    ///
+    /// # Errors
+    /// No storage.
+    pub fn enter(&mut self, library: u32, name: &[u8]) -> Result<NonNull<Known>, Errno> {
+        if let Some(known) = self.find(library, name) {
+            return Ok(known);
+        }
+        if self.count >= self.size {
+            self.grow()?;
+        }
+        let hash = key(library, name);
+        let kept = arena::get(name.len())?;
+        // SAFETY: room for the name; a bucket below `size`.
+        unsafe {
+            core::ptr::copy_nonoverlapping(name.as_ptr(), kept.as_ptr(), name.len());
+            let bucket = self.buckets.add(hash as usize & (self.size - 1));
+            let known = Known {
+                next: *bucket,
+                hash,
+                library,
+                name: (kept, name.len() as u32),
+                seen: 0,
+                member: None,
+                fetches: 0,
+                program: null_mut(),
+                is_resident: false,
+            };
+            match arena::keep(known) {
+                Ok(known) => {
+                    *bucket = known.as_ptr();
+                    self.count += 1;
+                    Ok(known)
+                }
+                Err(errno) => {
+                    arena::put(kept, name.len());
+                    Err(errno)
+                }
+            }
+        }
+    }
+
+    /// Each entry. `look` may change the entry, not the directory.
+    pub fn each(&self, mut look: impl FnMut(NonNull<Known>)) {
+        for bucket in 0..self.size {
+            // SAFETY: as in `find`.
+            unsafe {
+                let mut entry = *self.buckets.add(bucket);
+                while let Some(known) = NonNull::new(entry) {
+                    entry = (*entry).next;
+                    look(known);
+                }
+            }
+        }
+    }
+
+    /// Takes the entries of a library away, which have no programs.
+    pub fn forget(&mut self, library: u32) {
+        for bucket in 0..self.size {
+            // SAFETY: as in `find`; who is taken out of the chain is freed once.
+            unsafe {
+                let mut place = self.buckets.add(bucket);
+                while let Some(known) = NonNull::new(*place) {
+                    if (*known.as_ptr()).library == library && (*known.as_ptr()).program.is_null() {
+                        let Known { next, name, .. } = arena::take(known);
+                        *place = next;
+                        arena::put(name.0, name.1 as usize);
+                        self.count -= 1;
+                    } else {
+                        place = &raw mut (*known.as_ptr()).next;
+                    }
+                }
+            }
+        }
+    }
+
+    fn grow(&mut self) -> Result<(), Errno> {
+        let size = (self.size * 2).max(256);
+        let buckets = arena::get(size * size_of::<*mut Known>())?.cast::<*mut Known>().as_ptr();
+        // SAFETY: room for `size` buckets; entries move from chain to chain.
+        unsafe {
+            for bucket in 0..size {
+                buckets.add(bucket).write(null_mut());
+            }
+            self.each(|known| {
+                let bucket = buckets.add((*known.as_ptr()).hash as usize & (size - 1));
+                (*known.as_ptr()).next = *bucket;
+                *bucket = known.as_ptr();
+            });
+            if let Some(old) = NonNull::new(self.buckets) {
+                arena::put(old.cast(), self.size * size_of::<*mut Known>());
+            }
+        }
+        (self.buckets, self.size) = (buckets, size);
+        Ok(())
+    }
+}
+
+fn key(library: u32, name: &[u8]) -> u32 {
+    // The table takes the lowest bits: those of a hash by 33 are good ones.
+    gnu_hash(name).wrapping_add(library.wrapping_mul(0x9e37_79b9))
+}

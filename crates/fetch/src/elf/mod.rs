@@ -1,0 +1,107 @@
+//! What is written in an ELF file, checked.
+//!
+//! ```text
+//! header ──> program headers ──> Layout ──> dynamic section ──> Dynamic ──> Tables: symbols, names, versions,
+//! (64 bytes)  (56 each)          segments    (16 each)          addresses    relocations, each within a segment
+//! ```
+//!
+//! Invariant: nothing that a file says is believed before it was compared with the bounds of what holds it; a file that
+//! lies gets a [`Damage`] that names where. No function here panics, loops without end or reads outside of the bytes it
+//! was given, whatever they are.
+//! Not here: mapping segments and changing them (`image`); what to do about features that we do not have.
+
+mod dynamic;
+mod header;
+mod layout;
+mod relocation;
+mod symbols;
+mod table;
+mod versions;
+
+pub use dynamic::{Dynamic, MOST_NEEDED};
+pub use header::Header;
+pub use layout::{Layout, MOST_SEGMENTS, PAGE, Segment, ThreadStorage};
+pub use relocation::{Relocation, Relr, kind};
+pub use symbols::{Symbol, Tables, gnu_hash};
+pub use table::{FileBytes, LoadedBytes, Memory, Table};
+pub use versions::Wanted;
+
+use core::fmt;
+
+/// What is wrong with a file that says it is a shared object. The file, or whoever made or cut it, is to blame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// Shorter than the header of ELF.
+    NoHeader,
+    /// The first four bytes are not those of ELF.
+    NotElf,
+    /// Not of 64 bits, not little-endian, or of a version of ELF that nobody has written yet.
+    Class,
+    /// Made for another machine: its number in the header (62 is x86-64).
+    OtherMachine(u16),
+    /// Neither a shared object nor an executable, but the kind with this number.
+    Kind(u16),
+    /// The program headers lie outside of the file, have another size than 56 bytes, or are more than 256.
+    ProgramHeaders,
+    /// No segment is to be loaded.
+    NoSegments,
+    /// A segment to be loaded, with its number among the program headers: outside of the file, longer in the file than in
+    /// memory, out of order, on another place in its page than in the file, or beyond 47 bits of address.
+    Segment(u16),
+    /// There is no dynamic section, or not within a segment.
+    NoDynamic,
+    /// The dynamic section has no end within its segment.
+    DynamicWithoutEnd,
+    /// A table of the dynamic section (its tag) lies outside of the segments, or its size is not what it must be.
+    Table(u64),
+    /// Thread storage: its initial bytes outside of the segments, or an alignment that is no power of two.
+    ThreadStorage,
+    /// The range to be protected after relocation is not within a segment.
+    Relro,
+    /// A relocation, by its place in its table, changes bytes that are in no segment.
+    RelocationPlace(u32),
+    /// A relocation, by its place in its table, names a symbol that is not in the table of symbols.
+    RelocationSymbol(u32),
+    /// The name of a symbol, with its number, has no end within the table of names.
+    Name(u32),
+    /// A chain of a hash table leads outside of it, or in a circle.
+    Hash,
+    /// The tables of versions lead outside of themselves.
+    Versions,
+    /// A symbol, with its number, has an address outside of the segments.
+    SymbolPlace(u32),
+    /// A function to be run at the beginning or the end lies outside of the code.
+    Function(u64),
+    /// The frames of the unwinder's table lead outside of it.
+    Frames,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::NoHeader => f.write_str("shorter than a header of ELF"),
+            Damage::NotElf => f.write_str("not an ELF file"),
+            Damage::Class => f.write_str("not of 64 bits and little-endian"),
+            Damage::OtherMachine(machine) => write!(f, "made for another machine (number {machine})"),
+            Damage::Kind(kind) => write!(f, "not a shared object (kind {kind})"),
+            Damage::ProgramHeaders => f.write_str("program headers outside of the file"),
+            Damage::NoSegments => f.write_str("nothing to be loaded"),
+            Damage::Segment(number) => write!(f, "segment {number} outside of the file, or out of order"),
+            Damage::NoDynamic => f.write_str("no dynamic section within a segment"),
+            Damage::DynamicWithoutEnd => f.write_str("a dynamic section without an end"),
+            Damage::Table(tag) => write!(f, "the table with tag {tag:#x} outside of its segment"),
+            Damage::ThreadStorage => f.write_str("thread storage outside of the segments"),
+            Damage::Relro => f.write_str("the range to be protected lies outside of the segments"),
+            Damage::RelocationPlace(at) => write!(f, "relocation {at} changes what is in no segment"),
+            Damage::RelocationSymbol(at) => write!(f, "relocation {at} names a symbol that is not there"),
+            Damage::Name(symbol) => write!(f, "the name of symbol {symbol} has no end"),
+            Damage::Hash => f.write_str("the hash table leads outside of itself"),
+            Damage::Versions => f.write_str("the tables of versions lead outside of themselves"),
+            Damage::SymbolPlace(symbol) => write!(f, "symbol {symbol} lies in no segment"),
+            Damage::Function(address) => write!(f, "a function at {address:#x}, where no code is"),
+            Damage::Frames => f.write_str("the unwinder's table leads outside of itself"),
+        }
+    }
+}
+
+impl core::error::Error for Damage {}

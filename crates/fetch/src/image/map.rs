@@ -1,0 +1,184 @@
+//! A program's segments in memory.
+//!
+//! ```text
+//! reserved: |....|headers r|code rx|constants r|data rw|zeros rw|....|     start .. start + length: what is given back
+//!                ^ bias + low
+//! ```
+//!
+//! Where the content lies in a file at a whole page, pages are mapped from it and read when they are touched; else they
+//! are copied.
+//!
+//! Invariant: everything lies within one reservation, which nobody else gets while the program is there.
+//! Not here: relocation.
+
+use underbar_sys::syscall::{
+    self, Errno, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_POPULATE, MAP_PRIVATE, PROT_NONE, PROT_READ,
+    PROT_WRITE,
+};
+
+use crate::elf::{Layout, PAGE, Segment};
+
+/// Pages may be executed.
+pub(crate) const PROT_EXEC: u32 = 4;
+
+/// The rights of a segment that is neither written nor executed.
+const READ_ONLY: u32 = 4;
+/// Make pages present, for reading.
+const POPULATE_READ: u32 = 22;
+
+/// Where the bytes of a program are read from.
+pub trait Content {
+    /// All of them.
+    fn length(&self) -> u64;
+
+    /// Reads exactly so many from a place on.
+    ///
+    /// # Errors
+    /// Those of the machine; EIO where there are not so many.
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno>;
+
+    /// The file in which they lie in one piece, beginning at a whole page: descriptor and offset.
+    fn mapping(&self) -> Option<(i32, u64)>;
+
+    /// So many bytes from the beginning are made present at once where they are mapped; the rest when it is touched.
+    fn initial(&self) -> u64 {
+        0
+    }
+}
+
+/// A mapped program.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    start: usize,
+    length: usize,
+    /// What is added to the addresses of the file.
+    pub bias: usize,
+}
+
+impl Mapping {
+    /// Maps or copies the segments. Those that are not written have their rights then; the others can be written.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub fn new(layout: &Layout, content: &dyn Content) -> Result<Mapping, Errno> {
+        let slack = layout.alignment - PAGE;
+        let length = layout.span().checked_add(slack).ok_or(Errno::ENOMEM)? as usize;
+        // Where the file can be mapped, its own first segment is the reservation: a call less. What lies between segments
+        // then is pages of the file that nobody has an address of.
+        let first = layout.segments().first().filter(|first| first.rights == READ_ONLY && first.in_file > 0);
+        let of_file = first.zip(content.mapping()).filter(|_| slack == 0);
+        // SAFETY: without MAP_FIXED a mapping replaces nothing; the file's part lies within the file.
+        let start = unsafe {
+            match of_file {
+                Some((first, (fd, offset))) => {
+                    let at = offset + (first.offset & !(PAGE - 1));
+                    syscall::mmap(core::ptr::null_mut(), length, PROT_READ, MAP_PRIVATE, fd, at)?
+                }
+                None => {
+                    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+                    syscall::mmap(core::ptr::null_mut(), length, PROT_NONE, flags, -1, 0)?
+                }
+            }
+        } as usize;
+        // The first place in the reservation that is to the alignment what `low` is.
+        let skip = layout.low.wrapping_sub(start as u64) & (layout.alignment - 1);
+        let bias = start.wrapping_add(skip as usize).wrapping_sub(layout.low as usize);
+        let mapping = Mapping { start, length, bias };
+        let is_mapped = |segment: &Segment| {
+            of_file.is_some_and(|(first, _)| first == segment && first.in_file == first.size)
+        };
+        for segment in layout.segments().iter().filter(|segment| !is_mapped(segment)) {
+            // SAFETY: the segment lies in [low, high), and so in the reservation, which nobody else uses.
+            if let Err(errno) = unsafe { mapping.fill(segment, content) } {
+                // SAFETY: nothing has seen the pages yet.
+                unsafe { mapping.unmap() };
+                return Err(errno);
+            }
+        }
+        Ok(mapping)
+    }
+
+    /// Gives all of it back.
+    ///
+    /// # Safety
+    /// Nobody uses anything in it any more.
+    pub unsafe fn unmap(&self) {
+        // SAFETY: the caller's promise; the reservation is ours.
+        let _ = unsafe { syscall::munmap(self.start as *mut u8, self.length) };
+    }
+
+    /// The address in memory of an address in the file.
+    #[must_use]
+    pub fn at(&self, address: u64) -> *mut u8 {
+        self.bias.wrapping_add(address as usize) as *mut u8
+    }
+
+    /// Changes the rights of whole pages.
+    ///
+    /// # Safety
+    /// The pages are of this program, and nobody relies on a right that is taken away.
+    pub unsafe fn protect(&self, address: u64, length: u64, rights: u32) -> Result<(), Errno> {
+        // SAFETY: the caller's promise.
+        unsafe { syscall::mprotect(self.at(address), length as usize, rights) }
+    }
+
+    /// Brings a segment's bytes in.
+    unsafe fn fill(&self, segment: &Segment, content: &dyn Content) -> Result<(), Errno> {
+        let (page, end) = (segment.address & !(PAGE - 1), segment.end().next_multiple_of(PAGE));
+        let file_end = (segment.address + segment.in_file).next_multiple_of(PAGE).min(end);
+        let rights = protection(segment);
+        let zeros = segment.in_file < segment.size;
+        // SAFETY: all in the reservation, by page; the file's part lies within the file, as the layout was checked.
+        unsafe {
+            let mapped = match content.mapping() {
+                Some((fd, offset)) if segment.in_file > 0 => {
+                    let at = offset + (segment.offset & !(PAGE - 1));
+                    let rights = if zeros { rights | PROT_WRITE } else { rights };
+                    let length = (file_end - page) as usize;
+                    // All of it at once, where it is to be there at LOAD; a part of it, where a part is.
+                    let present = content.initial().saturating_sub(segment.offset & !(PAGE - 1)) as usize;
+                    let populate = if present >= length { MAP_POPULATE } else { 0 };
+                    syscall::mmap(self.at(page), length, rights, MAP_PRIVATE | MAP_FIXED | populate, fd, at)?;
+                    if present > 0 && present < length && segment.is_readable() {
+                        // Older kernels do not know it; the pages come when they are touched then.
+                        let _ = syscall::madvise(self.at(page), present, POPULATE_READ);
+                    }
+                    file_end
+                }
+                _ => page,
+            };
+            if end > mapped {
+                let (flags, length) = (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (end - mapped) as usize);
+                let wanted = if mapped == page { PROT_READ | PROT_WRITE } else { rights };
+                syscall::mmap(self.at(mapped), length, wanted, flags, -1, 0)?;
+            }
+            if mapped == page {
+                let length = segment.in_file as usize;
+                let into = core::slice::from_raw_parts_mut(self.at(segment.address), length);
+                content.read(segment.offset, into)?;
+            } else if zeros {
+                // The rest of the last page of the file's part holds what comes after it in the file.
+                let rest = segment.address + segment.in_file;
+                self.at(rest).write_bytes(0, (file_end - rest) as usize);
+            }
+            let has_other_rights = !segment.is_writable() && zeros || mapped == page;
+            if has_other_rights && rights != PROT_READ | PROT_WRITE {
+                self.protect(page, end - page, rights)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rights of a segment, as the kernel counts them.
+fn protection(segment: &Segment) -> u32 {
+    let mut rights = PROT_NONE;
+    for (has, right) in [
+        (segment.is_readable(), PROT_READ),
+        (segment.is_writable(), PROT_WRITE),
+        (segment.is_executable(), PROT_EXEC),
+    ] {
+        rights |= if has { right } else { 0 };
+    }
+    rights
+}

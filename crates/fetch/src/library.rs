@@ -1,0 +1,259 @@
+//! Libraries: where programs are found by name.
+//!
+//! ```text
+//! Source ──find(name)──> Member ──fetch──> Content
+//!   Folder   members are its files NAME or NAME.so
+//!   Single   one file, whose member is its name without .so
+//!   others   PDS and PDSE (`organised`), through the same trait
+//! ```
+//!
+//! Invariant: two members with the same token have the same bytes, as far as the file system tells.
+//! Not here: what is kept of directories (`directory`), and in which order libraries are searched (`table`).
+
+use core::ffi::CStr;
+
+use underbar_partitioned::count::Counts;
+use underbar_sys::file::{Status, stat, statat};
+use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
+
+use crate::content::FileContent;
+use crate::error::{Error, Text};
+use crate::image::Content;
+
+/// The longest name of a member, in bytes.
+pub const MOST_NAME: usize = 255;
+const MOST_PATH: usize = 4096;
+
+/// What a directory says of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Which bytes these are: changes when the member is replaced.
+    pub token: [u64; 4],
+    /// Where it lies, as its source has it.
+    pub place: u64,
+    /// Its bytes.
+    pub length: u64,
+    /// One copy serves all, and what it writes into itself may be seen by the next one (RENT).
+    pub is_reentrant: bool,
+    /// Where it is entered, as an address of its file; nothing: at the symbol of its own name, or at `main`.
+    pub entry_at: Option<u64>,
+    /// Its bytes were compared with their sums since it is known: that need not be done again.
+    pub is_checked: bool,
+}
+
+/// What changes when a library does: nothing of it may be believed any more then.
+pub type Stamp = [u64; 4];
+
+/// A library.
+pub trait Source: Sync {
+    /// Finds a member by its name, which has 1 to 255 bytes without zero and `/`.
+    ///
+    /// # Errors
+    /// The library is damaged, or cannot be read.
+    fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error>;
+
+    /// Gives a member's bytes to `work`, for as long as that runs. Where pages may have been mapped and must not be used
+    /// for something else while they are, gives a number other than 0, for [`Source::release`].
+    ///
+    /// # Errors
+    /// As `find`; [`Error::NotFound`] where the member has gone.
+    fn fetch(
+        &self,
+        name: &[u8],
+        member: &Member,
+        counts: &mut Counts,
+        work: &mut dyn FnMut(&dyn Content),
+    ) -> Result<u64, Error>;
+
+    /// Pages that were mapped are no longer.
+    fn release(&self, hold: u64);
+
+    /// What the library is now.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    fn stamp(&self) -> Result<Stamp, Error>;
+
+    /// Does the stamp change whenever a member does? Else a library that is not frozen is searched each time.
+    fn tells_changes(&self) -> bool;
+
+    /// The path of the library, for names and for the folder of what its programs need.
+    fn path(&self) -> &CStr;
+
+    /// The path of a member's own file, where it has one: put into `room`.
+    fn member_path<'a>(&self, name: &[u8], member: &Member, room: &'a mut PathRoom) -> Option<&'a CStr>;
+}
+
+/// Room for a path.
+pub struct PathRoom {
+    bytes: [u8; MOST_PATH],
+    length: usize,
+}
+
+impl Default for PathRoom {
+    fn default() -> Self {
+        Self { bytes: [0; MOST_PATH], length: 0 }
+    }
+}
+
+impl PathRoom {
+    /// What was put together last.
+    #[must_use]
+    pub fn text(&self) -> &CStr {
+        let bytes = self.bytes.get(..self.length).unwrap_or_default();
+        CStr::from_bytes_with_nul(bytes).unwrap_or_default()
+    }
+
+    /// The parts one after the other; nothing where they have no room, or a zero byte in them.
+    pub fn join(&mut self, parts: &[&[u8]]) -> Option<&CStr> {
+        self.length = 0;
+        for part in parts.iter().copied().chain([&b"\0"[..]]) {
+            self.bytes.get_mut(self.length..self.length + part.len())?.copy_from_slice(part);
+            self.length += part.len();
+        }
+        CStr::from_bytes_with_nul(self.bytes.get(..self.length)?).ok()
+    }
+}
+
+/// A folder, or a file, as a library.
+pub struct Files {
+    path: PathRoom,
+    /// Descriptor of the folder; -1 for a file.
+    folder: i32,
+}
+
+/// In `place`: the member's file ends with `.so`, which its name does not.
+const WITH_SUFFIX: u64 = 1;
+
+impl Files {
+    /// Opens a folder or a shared object.
+    ///
+    /// # Errors
+    /// It is not there, or neither.
+    pub fn open(path: &CStr) -> Result<Files, Error> {
+        let mut kept = PathRoom::default();
+        kept.join(&[path.to_bytes()]).ok_or(Error::BadName)?;
+        let status = stat(path).map_err(Error::Unreadable)?;
+        if status.is_regular() {
+            return Ok(Files { path: kept, folder: -1 });
+        }
+        if !status.is_directory() {
+            return Err(Error::Unreadable(Errno::EINVAL));
+        }
+        let folder = syscall::open(path, O_RDONLY | O_CLOEXEC, 0).map_err(Error::Unreadable)?;
+        Ok(Files { path: kept, folder })
+    }
+
+    fn look_at(&self, name: &[u8], has_suffix: bool) -> Result<Status, Errno> {
+        if self.folder < 0 {
+            return stat(self.path());
+        }
+        let mut room = PathRoom::default();
+        let suffix = if has_suffix { &b".so"[..] } else { b"" };
+        statat(self.folder, room.join(&[name, suffix]).ok_or(Errno::ENAMETOOLONG)?)
+    }
+
+    fn open_member(&self, name: &[u8], has_suffix: bool) -> Result<i32, Errno> {
+        if self.folder < 0 {
+            return syscall::open(self.path(), O_RDONLY | O_CLOEXEC, 0);
+        }
+        let mut room = PathRoom::default();
+        let suffix = if has_suffix { &b".so"[..] } else { b"" };
+        let path = room.join(&[name, suffix]).ok_or(Errno::ENAMETOOLONG)?;
+        syscall::openat(self.folder, path, O_RDONLY | O_CLOEXEC, 0)
+    }
+
+    /// The name of the one member of a file.
+    fn own_name(&self) -> &[u8] {
+        let path = self.path().to_bytes();
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        name.strip_suffix(b".so").unwrap_or(name)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        if self.folder >= 0 {
+            let _ = syscall::close(self.folder);
+        }
+    }
+}
+
+/// What of a file's status changes when its bytes do.
+#[must_use]
+pub fn token(status: &Status) -> [u64; 4] {
+    let (seconds, nanoseconds) = status.changed();
+    [
+        status.device,
+        status.inode,
+        seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds),
+        status.size as u64,
+    ]
+}
+
+impl Source for Files {
+    fn find(&self, name: &[u8], _: &mut Counts) -> Result<Option<Member>, Error> {
+        if self.folder < 0 && name != self.own_name() {
+            return Ok(None);
+        }
+        for has_suffix in [false, true] {
+            let status = match self.look_at(name, has_suffix) {
+                Ok(status) => status,
+                Err(Errno::ENOENT) => continue,
+                Err(errno) => return Err(Error::Unreadable(errno)),
+            };
+            if status.is_regular() {
+                return Ok(Some(Member {
+                    token: token(&status),
+                    place: if has_suffix { WITH_SUFFIX } else { 0 },
+                    length: status.size as u64,
+                    is_reentrant: false,
+                    entry_at: None,
+                    is_checked: false,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn fetch(
+        &self,
+        name: &[u8],
+        member: &Member,
+        _: &mut Counts,
+        work: &mut dyn FnMut(&dyn Content),
+    ) -> Result<u64, Error> {
+        let fd = self.open_member(name, member.place == WITH_SUFFIX).map_err(|errno| match errno {
+            Errno::ENOENT => Error::NotFound(Text::new(name)),
+            errno => Error::Unreadable(errno),
+        })?;
+        let content = FileContent::whole(fd).map_err(Error::Unreadable);
+        let done = content.map(|content| work(&content));
+        let _ = syscall::close(fd);
+        done.map(|()| 0)
+    }
+
+    fn release(&self, _: u64) {}
+
+    fn stamp(&self) -> Result<Stamp, Error> {
+        stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)
+    }
+
+    /// A file that is written over leaves its folder as it is.
+    fn tells_changes(&self) -> bool {
+        false
+    }
+
+    fn path(&self) -> &CStr {
+        self.path.text()
+    }
+
+    fn member_path<'a>(&self, name: &[u8], member: &Member, room: &'a mut PathRoom) -> Option<&'a CStr> {
+        let path = self.path().to_bytes();
+        match (self.folder < 0, member.place == WITH_SUFFIX) {
+            (true, _) => room.join(&[path]),
+            (false, false) => room.join(&[path, b"/", name]),
+            (false, true) => room.join(&[path, b"/", name, b".so"]),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! An open library, whichever it is, as long as anybody needs it.
+//!
+//! Invariant: a library that was closed, or has another file at its path now, stays until the last program that holds
+//! pages of it has gone.
+//! Not here: which libraries are open (`table`).
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+use underbar_partitioned::read::Fault;
+use underbar_sys::file::stat;
+use underbar_sys::syscall::Errno;
+
+use crate::arena;
+use crate::error::Error;
+use crate::library::{Files, Source};
+use crate::organised::{PdsFile, PdseFile};
+
+#[allow(clippy::large_enum_variant, reason = "one lies in the arena for each open library")]
+enum Kind {
+    Files(Files),
+    Pds(PdsFile),
+    Pdse(PdseFile),
+    Other(&'static dyn Source),
+}
+
+/// A library and how many need it: its place in the table, and programs that hold pages of it. Under the table's lock.
+pub struct Opened {
+    kind: Kind,
+    users: u32,
+}
+
+impl Opened {
+    /// Opens what lies at a path: a folder, a shared object, a PDS or a PDSE. One user.
+    ///
+    /// # Errors
+    /// It is not there, or none of these.
+    pub fn at(path: &CStr) -> Result<NonNull<Opened>, Error> {
+        let is_other = |error: &Error| {
+            matches!(error, Error::Library(Fault::NotALibrary | Fault::OtherOrganisation | Fault::Cut { .. }))
+        };
+        let status = stat(path).map_err(Error::Unreadable)?;
+        if !status.is_regular() {
+            return keep(Kind::Files(Files::open(path)?));
+        }
+        match PdseFile::open(path) {
+            Ok(pdse) => return keep(Kind::Pdse(pdse)),
+            Err(error) if !is_other(&error) => return Err(error),
+            Err(_) => {}
+        }
+        match PdsFile::open(path) {
+            Ok(pds) => return keep(Kind::Pds(pds)),
+            Err(error) if !is_other(&error) => return Err(error),
+            Err(_) => {}
+        }
+        keep(Kind::Files(Files::open(path)?))
+    }
+
+    /// One of another kind. One user.
+    ///
+    /// # Errors
+    /// No storage.
+    pub fn of(source: &'static dyn Source) -> Result<NonNull<Opened>, Error> {
+        keep(Kind::Other(source))
+    }
+
+    /// The library.
+    #[must_use]
+    pub fn source(&self) -> &dyn Source {
+        match &self.kind {
+            Kind::Files(files) => files,
+            Kind::Pds(pds) => pds,
+            Kind::Pdse(pdse) => pdse,
+            Kind::Other(source) => *source,
+        }
+    }
+
+    /// May it be opened again by its path?
+    #[must_use]
+    pub fn has_path(&self) -> bool {
+        !matches!(self.kind, Kind::Other(_))
+    }
+
+    /// One user more.
+    ///
+    /// # Safety
+    /// It is there, and the caller has the table's lock.
+    pub unsafe fn share(opened: NonNull<Opened>) {
+        // SAFETY: the caller's promise.
+        unsafe { (*opened.as_ptr()).users += 1 }
+    }
+
+    /// One user less: the last one closes it.
+    ///
+    /// # Safety
+    /// As `share`; the caller was one of its users.
+    pub unsafe fn leave(opened: NonNull<Opened>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*opened.as_ptr()).users -= 1;
+            if (*opened.as_ptr()).users == 0 {
+                drop(arena::take(opened));
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Pages of it are not mapped any more, and whoever mapped them needs it no longer.
+    ///
+    /// # Safety
+    /// As `leave`.
+    pub unsafe fn give_up(hold: Option<(NonNull<Opened>, u64)>) {
+        if let Some((opened, hold)) = hold {
+            // SAFETY: the caller's promise; a user's library is there.
+            unsafe {
+                opened.as_ref().source().release(hold);
+                Opened::leave(opened);
+            }
+        }
+    }
+}
+
+fn keep(kind: Kind) -> Result<NonNull<Opened>, Error> {
+    arena::keep(Opened { kind, users: 1 }).map_err(|errno: Errno| Error::NoStorage(errno))
+}

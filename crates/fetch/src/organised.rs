@@ -1,0 +1,404 @@
+//! Libraries of both organisations: a PDS on emulated tracks, and a PDSE, whose members are mapped as they lie.
+//!
+//! ```text
+//! PDS    search in sequence ─> blocks of text, each checked ─> a copy in storage ─> loaded from there
+//! PDSE   index ─> what is read at LOAD, checked ─> pages mapped from the library; the rest is read when it is touched
+//!//! ```
+//!
+//! Which pages of a PDSE's member are read at LOAD is the documented rule (`underbar_partitioned::attribute`): all of them
+//! under 96 KB, else the first sixteen; with PRIME all; with PACK all, copied.
+//!
+//! Invariant: while a PDSE is open, or pages of it are mapped, its generation is held: no writer uses its pages again until
+//! there is a newer one and the library was looked at, which a LOAD does unless it is frozen.
+//! Not here: what the bytes mean (`underbar_partitioned`), changing libraries (`underbar-store`).
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+use underbar_partitioned::attribute::{Attributes, FetchOptions};
+use underbar_partitioned::count::Counts;
+use underbar_partitioned::name::Name;
+use underbar_partitioned::pds::{self, Pds};
+use underbar_partitioned::pdse::{self, PageSums, Pdse, load_counts, turns};
+use underbar_partitioned::read::{Fault, ReadAt, Unread};
+use underbar_partitioned::sum::Sum;
+use underbar_sys::file::stat;
+use underbar_sys::range_lock;
+use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
+
+use crate::arena;
+use crate::content::{FileContent, MemoryContent};
+use crate::error::{Error, Text};
+use crate::image::Content;
+use crate::library::{Member, PathRoom, Source, Stamp, token};
+
+const PAGE: usize = 4096;
+/// Pages of a PDSE that count as a track, as `underbar_partitioned` has it.
+const PAGES_PER_TRACK: u32 = 12;
+
+/// An open library file.
+struct File(i32);
+
+impl File {
+    fn open(path: &CStr) -> Result<File, Error> {
+        syscall::open(path, O_RDONLY | O_CLOEXEC, 0).map(File).map_err(Error::Unreadable)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = syscall::close(self.0);
+    }
+}
+
+impl ReadAt for File {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Unread> {
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match syscall::pread(self.0, rest, offset + done as u64) {
+                Ok(0) => return Err(Unread::End),
+                Ok(bytes) => done += bytes,
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(Unread::System(errno.number())),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kept_path(path: &CStr) -> Result<PathRoom, Error> {
+    let mut kept = PathRoom::default();
+    kept.join(&[path.to_bytes()]).ok_or(Error::BadName)?;
+    Ok(kept)
+}
+
+// ---- PDS -------------------------------------------------------------------------------------------------
+
+/// A PDS, which never changes: a change is a new file at its path.
+pub struct PdsFile {
+    path: PathRoom,
+    pds: Pds<File>,
+}
+
+impl PdsFile {
+    /// Opens the file at a path.
+    ///
+    /// # Errors
+    /// It is not there, or no PDS.
+    pub fn open(path: &CStr) -> Result<PdsFile, Error> {
+        let pds = Pds::open(File::open(path)?).map_err(Error::Library)?;
+        Ok(PdsFile { path: kept_path(path)?, pds })
+    }
+
+    fn member(&self, entry: &pds::Entry) -> Member {
+        let header = self.pds.header();
+        let place = u64::from(entry.first.track) << 8 | u64::from(entry.first.record);
+        Member {
+            token: [header.identity, header.generation, place, u64::from(entry.size)],
+            place,
+            length: u64::from(entry.size),
+            is_reentrant: entry.attributes.has(Attributes::REENTRANT),
+            // The alias tells the entry point of the member beside its own.
+            entry_at: entry.entry_point.map(u64::from),
+            is_checked: false,
+        }
+    }
+
+    /// Reads all blocks of a member.
+    fn read(&self, entry: &pds::Entry, into: &mut [u8], counts: &mut Counts) -> Result<(), Fault> {
+        let mut texts = self.pds.texts(entry);
+        while let Some(text) = texts.next_text(counts)? {
+            let room = usize::try_from(text.origin).ok().and_then(|origin| into.get_mut(origin..));
+            self.pds.read_text(
+                &text,
+                room.ok_or(Fault::Contradiction("a member is longer than its entry says"))?,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Source for PdsFile {
+    fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error> {
+        let Ok(name) = Name::new(name) else { return Ok(None) };
+        let entry = self.pds.find(&name, counts).map_err(Error::Library)?;
+        Ok(entry.map(|entry| self.member(&entry)))
+    }
+
+    fn fetch(
+        &self,
+        name: &[u8],
+        _: &Member,
+        counts: &mut Counts,
+        work: &mut dyn FnMut(&dyn Content),
+    ) -> Result<u64, Error> {
+        // The search was counted when the member was found; this one is ours.
+        let found = Name::new(name).ok().map(|name| self.pds.find(&name, &mut Counts::default()));
+        let entry =
+            found.transpose().map_err(Error::Library)?.flatten().ok_or(Error::NotFound(Text::new(name)))?;
+        with_room(entry.size as usize, |room| {
+            self.read(&entry, room, counts).map_err(Error::Library)?;
+            work(&MemoryContent(room));
+            Ok(0)
+        })
+    }
+
+    fn release(&self, _: u64) {}
+
+    fn stamp(&self) -> Result<Stamp, Error> {
+        stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)
+    }
+
+    fn tells_changes(&self) -> bool {
+        true
+    }
+
+    fn path(&self) -> &CStr {
+        self.path.text()
+    }
+
+    fn member_path<'a>(&self, _: &[u8], _: &Member, _: &'a mut PathRoom) -> Option<&'a CStr> {
+        None
+    }
+}
+
+/// Runs with so many zeroed bytes.
+fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>) -> Result<R, Error> {
+    /// Given back also when what runs in a program unwinds.
+    struct Room(NonNull<u8>, usize);
+    impl Drop for Room {
+        fn drop(&mut self) {
+            // SAFETY: got with this length, and not used any more.
+            unsafe { arena::put(self.0, self.1) };
+        }
+    }
+    let room = Room(arena::get(length).map_err(Error::NoStorage)?, length);
+    // SAFETY: so many bytes of our own.
+    let bytes = unsafe {
+        room.0.as_ptr().write_bytes(0, length);
+        core::slice::from_raw_parts_mut(room.0.as_ptr(), length)
+    };
+    work(bytes)
+}
+
+// ---- PDSE ------------------------------------------------------------------------------------------------
+
+/// A PDSE, which may be changed while it is read. What is read here is one generation, held from the opening on: when
+/// there is a newer one, the table opens the file again, and this one goes with the last program that has pages of it.
+pub struct PdseFile {
+    path: PathRoom,
+    file: File,
+    superblock: pdse::Superblock,
+}
+
+impl PdseFile {
+    /// Opens the file at a path, at its newest generation.
+    ///
+    /// # Errors
+    /// It is not there, or no PDSE.
+    pub fn open(path: &CStr) -> Result<PdseFile, Error> {
+        let file = File::open(path)?;
+        let superblock = turns::begin(&file, &file).map_err(|refused| match refused {
+            turns::Refused::Library(fault) => Error::Library(fault),
+            turns::Refused::Lock(errno) => Error::Unreadable(errno),
+        })?;
+        Ok(PdseFile { path: kept_path(path)?, file, superblock })
+    }
+
+    fn pdse(&self) -> Pdse<&File> {
+        Pdse::at(&self.file, self.superblock)
+    }
+
+    fn member(&self, name: &[u8], counts: &mut Counts) -> Result<Option<pdse::Found>, Error> {
+        match Name::new(name) {
+            Ok(name) => self.pdse().find(&name, counts).map_err(Error::Library),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The file's own locks: released at the latest when it is closed.
+impl turns::Hold for File {
+    type Error = Errno;
+
+    fn hold(&self, generation: u64) -> Result<(), Errno> {
+        match range_lock::try_hold(self.0, turns::reader_byte(generation), 1, range_lock::Hold::Shared)? {
+            true => Ok(()),
+            false => Err(Errno::EAGAIN),
+        }
+    }
+
+    fn release(&self, generation: u64) {
+        let _ = range_lock::release(self.0, turns::reader_byte(generation), 1);
+    }
+}
+
+/// A member's bytes.
+struct PdseContent<'a> {
+    pdse: &'a Pdse<&'a File>,
+    member: &'a pdse::Member,
+    initial: u64,
+    is_mapped: bool,
+}
+
+impl Content for PdseContent<'_> {
+    fn length(&self) -> u64 {
+        self.member.size
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
+        self.pdse.read_member(self.member, at, into).map_err(|fault| match fault {
+            Fault::Unreadable { errno, .. } => Errno(errno as u16),
+            _ => Errno::EIO,
+        })
+    }
+
+    fn mapping(&self) -> Option<(i32, u64)> {
+        let run = self.member.runs.as_slice().first().filter(|_| self.is_mapped)?;
+        Some((self.pdse.reader().0, u64::from(run.first) * PAGE as u64))
+    }
+
+    fn initial(&self) -> u64 {
+        self.initial
+    }
+}
+
+/// Which bytes a member has.
+fn token_of(superblock: &pdse::Superblock, member: &pdse::Member) -> [u64; 4] {
+    let first = member.runs.as_slice().first().map_or(0, |run| run.first);
+    [superblock.identity, member.sum, u64::from(first), member.size]
+}
+
+/// What reading the first pages of a run counts.
+fn counts_of(first: u32, pages: u32) -> Counts {
+    let tracks = first / PAGES_PER_TRACK..=first.saturating_add(pages.saturating_sub(1)) / PAGES_PER_TRACK;
+    Counts {
+        programs_by_article: u64::from(pages),
+        programs_by_fetch: u64::from(pages > 0),
+        blocks: u64::from(pages),
+        tracks: if pages > 0 { u64::from(tracks.end() - tracks.start()) + 1 } else { 0 },
+        ..Counts::default()
+    }
+}
+
+/// A piece of a file whose first pages are made present.
+struct Prefetched {
+    file: FileContent,
+    initial: u64,
+}
+
+impl Content for Prefetched {
+    fn length(&self) -> u64 {
+        self.file.length
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
+        self.file.read(at, into)
+    }
+
+    fn mapping(&self) -> Option<(i32, u64)> {
+        self.file.mapping()
+    }
+
+    fn initial(&self) -> u64 {
+        self.initial
+    }
+}
+
+impl PdseContent<'_> {
+    /// Are these the bytes that were stored? As far as they are read at LOAD.
+    fn check(&self) -> Result<(), Error> {
+        let mut page = [0; PAGE];
+        let is_all = self.initial >= self.member.size;
+        let (mut sum, mut sums) = (Sum::new(0), PageSums::default());
+        let mut at = 0;
+        while at < self.initial.min(self.member.size) {
+            let length = (self.member.size - at).min(PAGE as u64) as usize;
+            let (now, rest) = page.split_at_mut(length);
+            rest.fill(0);
+            self.pdse.read_member(self.member, at, now).map_err(Error::Library)?;
+            if is_all {
+                sum.add(now);
+            } else {
+                let number = (at / PAGE as u64) as u32;
+                sums.check(self.pdse, self.member, number, &page).map_err(Error::Library)?;
+            }
+            at += length as u64;
+        }
+        if is_all && sum.finish() != self.member.sum { Err(Error::Checksum) } else { Ok(()) }
+    }
+}
+
+/// Where a member lies that has one run of pages and is mapped: its first page and how many are read at LOAD; 0 for
+/// others, which are looked for again.
+fn place_of(member: &pdse::Member) -> u64 {
+    match (member.runs.as_slice(), member.fetch) {
+        (_, FetchOptions::Pack) => 0,
+        ([run], _) => u64::from(member.classes().initial) << 32 | u64::from(run.first),
+        _ => 0,
+    }
+}
+
+impl Source for PdseFile {
+    fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error> {
+        let found = self.member(name, counts)?;
+        Ok(found.map(|found| Member {
+            token: token_of(&self.superblock, &found.member),
+            place: place_of(&found.member),
+            length: found.member.size,
+            is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
+            entry_at: found.entry_point(),
+            is_checked: false,
+        }))
+    }
+
+    fn fetch(
+        &self,
+        name: &[u8],
+        known: &Member,
+        counts: &mut Counts,
+        work: &mut dyn FnMut(&dyn Content),
+    ) -> Result<u64, Error> {
+        let initial = |pages: u32| u64::from(pages) * PAGE as u64;
+        if known.is_checked && known.place != 0 {
+            // The same pages as those that were checked: nobody may write them while they are a member's.
+            let (first, pages) = (known.place as u32, (known.place >> 32) as u32);
+            *counts += counts_of(first, pages);
+            let offset = u64::from(first) * PAGE as u64;
+            let file = FileContent { fd: self.file.0, offset, length: known.length };
+            work(&Prefetched { file, initial: initial(pages) });
+            return Ok(1);
+        }
+        let found = self.member(name, &mut Counts::default())?.ok_or(Error::NotFound(Text::new(name)))?;
+        let (pdse, member) = (self.pdse(), &found.member);
+        let pages = member.classes().initial;
+        *counts += load_counts(member, 0..pages);
+        let is_mapped = place_of(member) != 0;
+        let content = PdseContent { pdse: &pdse, member, initial: initial(pages), is_mapped };
+        content.check()?;
+        work(&content);
+        Ok(u64::from(is_mapped))
+    }
+
+    /// The generation is held as long as the library is: so it is enough that the program keeps the library.
+    fn release(&self, _: u64) {}
+
+    fn stamp(&self) -> Result<Stamp, Error> {
+        let [device, inode, _, _] =
+            stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)?;
+        let superblock = pdse::Superblock::newest(&self.file).map_err(Error::Library)?;
+        Ok([device, inode, superblock.identity, superblock.generation])
+    }
+
+    fn tells_changes(&self) -> bool {
+        true
+    }
+
+    fn path(&self) -> &CStr {
+        self.path.text()
+    }
+
+    fn member_path<'a>(&self, _: &[u8], _: &Member, _: &'a mut PathRoom) -> Option<&'a CStr> {
+        None
+    }
+}

@@ -1,0 +1,167 @@
+//! A program that was made of a member: in use, or in the pool.
+//!
+//! ```text
+//!             ┌── uses 0, worth keeping: restored ──> staged ──┐
+//! loaded ─────┤                                                ├── LOAD again: loaded
+//! (uses > 0)  └── uses 0, not kept ──> gone          bound, purge, replaced ──> gone
+//! ```
+//!
+//! Invariant: a staged program with data of its own is as it was before its constructors ran; one that is shared has begun
+//! and stays so until it goes.
+//! Not here: whether it is worth keeping (`table`).
+
+use core::ptr::{NonNull, null_mut};
+
+use crate::directory::Known;
+use crate::error::Error;
+use crate::image::Image;
+use crate::opened::Opened;
+use crate::pool::{Copy, Restored};
+use crate::system::Handle;
+
+/// How a program's data are to be seen by its users, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Form {
+    /// As they were left: for programs that write nothing, or only what they share. Constructors run once, destructors
+    /// when the image goes.
+    Shared = 0,
+    /// As at the first time: constructors and destructors run for each use count from 1 to 0.
+    Fresh = 1,
+}
+
+/// Who has loaded it.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// We.
+    Own(NonNull<Image>),
+    /// The system's loader.
+    System(Handle),
+}
+
+/// A program.
+pub struct Program {
+    /// Others in the pool: used least recently first.
+    pub next: *mut Program,
+    /// See `next`.
+    pub before: *mut Program,
+    /// Its number in the table, and how often the number was used.
+    pub number: u32,
+    /// Counts up with each program that has the number.
+    pub generation: u32,
+    /// Who has loaded it.
+    pub kind: Kind,
+    /// How its data are seen.
+    pub form: Form,
+    /// LOADs without a DELETE.
+    pub uses: u64,
+    /// In the pool.
+    pub is_staged: bool,
+    /// The state before its constructors ran.
+    pub copy: Option<Copy>,
+    /// Its entry in the lookaside; null where the member was replaced or the library closed.
+    pub known: *mut Known,
+    /// Where it is entered; 0: nowhere.
+    pub entry: usize,
+    /// Bytes that it takes in the pool: its mapping, its copy.
+    pub bytes: u64,
+    /// The library whose pages it holds, and which; 0: none.
+    pub hold: Option<(NonNull<Opened>, u64)>,
+    /// What loading it again would cost, in relocations.
+    pub cost: u64,
+}
+
+impl Program {
+    /// In use once.
+    #[must_use]
+    pub fn new(kind: Kind, form: Form, known: NonNull<Known>) -> Program {
+        Program {
+            next: null_mut(),
+            before: null_mut(),
+            number: 0,
+            generation: 0,
+            kind,
+            form,
+            uses: 1,
+            is_staged: false,
+            copy: None,
+            known: known.as_ptr(),
+            entry: 0,
+            bytes: 0,
+            hold: None,
+            cost: 0,
+        }
+    }
+
+    /// The address of a symbol that it exports; `text` is its name with a zero byte at the end.
+    ///
+    /// # Errors
+    /// Its tables are damaged.
+    pub fn symbol(&self, text: &core::ffi::CStr) -> Result<Option<usize>, Error> {
+        match self.kind {
+            // SAFETY: an image stays as long as its program.
+            Kind::Own(image) => unsafe { image.as_ref() }.symbol(text.to_bytes(), None),
+            // SAFETY: a C string.
+            Kind::System(handle) => Ok(unsafe { handle.symbol(text.as_ptr(), core::ptr::null()) }),
+        }
+    }
+
+    /// Runs its constructors, unless they ran.
+    ///
+    /// # Safety
+    /// As [`Image::begin`].
+    ///
+    /// # Errors
+    /// As [`Image::begin`].
+    pub unsafe fn begin(program: NonNull<Program>) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        match unsafe { (*program.as_ptr()).kind } {
+            // SAFETY: the caller's promise.
+            Kind::Own(image) => unsafe { Image::begin(image) },
+            Kind::System(_) => Ok(()),
+        }
+    }
+
+    /// Ends it and makes it as it was, where that is asked for.
+    ///
+    /// # Safety
+    /// Nobody uses it.
+    pub unsafe fn rewind(program: NonNull<Program>) -> Restored {
+        // SAFETY: the caller's promise; no reference lives across the destructors.
+        unsafe {
+            let (Kind::Own(image), Form::Fresh) = ((*program.as_ptr()).kind, (*program.as_ptr()).form) else {
+                return Restored::default();
+            };
+            Image::end(image);
+            match &(*program.as_ptr()).copy {
+                Some(copy) => copy.restore(),
+                None => Restored::default(),
+            }
+        }
+    }
+
+    /// Gives it back. Says whether it went at once.
+    ///
+    /// # Safety
+    /// Nobody uses it any more; it is in no list.
+    pub unsafe fn remove(program: NonNull<Program>) -> bool {
+        // SAFETY: the caller's promise; destructors may call us, but have no way to this program.
+        unsafe {
+            let mut program = crate::arena::take(program);
+            if let Some(mut copy) = program.copy.take() {
+                copy.free();
+            }
+            match program.kind {
+                Kind::Own(image) => {
+                    Image::end(image);
+                    Image::unload(image, program.hold)
+                }
+                Kind::System(handle) => {
+                    handle.close();
+                    Opened::give_up(program.hold);
+                    true
+                }
+            }
+        }
+    }
+}

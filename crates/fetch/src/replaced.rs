@@ -1,0 +1,25 @@
+//! What we stand in for, when a program that we loaded asks for it.
+//!
+//! Invariant: a program of the system's loader never gets these.
+
+use crate::image::{self, Replaced};
+use crate::{link, threads, visible};
+
+/// How many.
+const COUNT: usize = 8;
+
+/// Names and functions.
+#[must_use]
+pub fn table() -> [Replaced; COUNT] {
+    let row = |name: &'static [u8], address: *const ()| Replaced { name, address: address as usize };
+    [
+        row(b"__tls_get_addr", threads::thread_address as *const ()),
+        row(b"__cxa_atexit", image::leave_for_exit as *const ()),
+        row(b"__cxa_thread_atexit", image::leave_for_thread as *const ()),
+        row(b"__cxa_thread_atexit_impl", image::leave_for_thread as *const ()),
+        row(b"exit", link::exit as *const ()),
+        row(b"_exit", link::exit_now as *const ()),
+        row(b"_Exit", link::exit_now as *const ()),
+        row(b"dl_iterate_phdr", visible::iterate as *const ()),
+    ]
+}

@@ -1,0 +1,221 @@
+//! The C library's part: its loader, its thread keys, its lists of what is to be done at the end.
+//!
+//! Invariant: the calls that leave a message for `dlerror` behind take it away again, so that the program's next `dlerror`
+//! tells of its own calls.
+//! Not here: raw system calls (`underbar-sys`).
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::error::Text;
+
+/// A function to be run at an end, with its argument.
+pub type Ending = unsafe extern "C" fn(*mut c_void);
+
+/// What `dl_iterate_phdr` tells of a program.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramInfo {
+    /// What is added to the addresses of its file.
+    pub bias: usize,
+    /// Its name: where it was loaded from.
+    pub name: *const c_char,
+    /// Its program headers.
+    pub headers: *const ProgramHeader,
+    /// How many.
+    pub count: u16,
+    /// Programs loaded so far.
+    pub adds: u64,
+    /// Programs given back so far.
+    pub subs: u64,
+    /// Number of its thread storage; 0: none.
+    pub tls_module: usize,
+    /// This thread's copy, where there is one.
+    pub tls_data: *mut u8,
+}
+
+/// A program header, as in the file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs, reason = "each is named for its field")]
+pub struct ProgramHeader {
+    pub kind: u32,
+    pub rights: u32,
+    pub offset: u64,
+    pub address: u64,
+    pub physical: u64,
+    pub in_file: u64,
+    pub size: u64,
+    pub alignment: u64,
+}
+
+/// Whom `dl_iterate_phdr` calls for each program; not 0 ends it.
+pub type Visitor = unsafe extern "C" fn(*mut ProgramInfo, usize, *mut c_void) -> c_int;
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlclose(handle: *mut c_void) -> c_int;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+    fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
+    pub(crate) fn __cxa_atexit(ending: Ending, argument: *mut c_void, program: *mut c_void) -> c_int;
+    pub(crate) fn __cxa_finalize(program: *mut c_void);
+    pub(crate) fn __cxa_thread_atexit_impl(
+        ending: Ending,
+        argument: *mut c_void,
+        program: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn __tls_get_addr(index: *const c_void) -> *mut u8;
+    pub(crate) fn pthread_key_create(key: *mut u32, ending: Ending) -> c_int;
+    pub(crate) fn pthread_getspecific(key: u32) -> *mut c_void;
+    pub(crate) fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    pub(crate) fn pthread_atfork(
+        before: unsafe extern "C" fn(),
+        parent: unsafe extern "C" fn(),
+        child: unsafe extern "C" fn(),
+    ) -> c_int;
+    pub(crate) fn fflush(stream: *mut c_void) -> c_int;
+    pub(crate) fn exit(status: c_int) -> !;
+    pub(crate) fn _exit(status: c_int) -> !;
+    pub(crate) fn abort() -> !;
+    pub(crate) static mut environ: *const *const c_char;
+}
+
+const RTLD_LAZY: c_int = 1;
+const RTLD_NOW: c_int = 2;
+const RTLD_NOLOAD: c_int = 4;
+const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
+const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
+
+/// A library that the system's loader has opened for us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handle(*mut c_void);
+
+// SAFETY: the system's loader takes its handles from any thread.
+unsafe impl Send for Handle {}
+
+impl Handle {
+    /// None.
+    pub const NONE: Handle = Handle(core::ptr::null_mut());
+
+    /// Opens a library, or the program of a member. Its constructors run. `now`: all its symbols are looked for.
+    ///
+    /// # Errors
+    /// The loader's words.
+    pub fn open(name: &CStr, now: bool) -> Result<Handle, Text> {
+        let flags = if now { RTLD_NOW } else { RTLD_LAZY };
+        // SAFETY: a C string; that its constructors do what they like is the library's affair.
+        let handle = unsafe { dlopen(name.as_ptr(), flags) };
+        if handle.is_null() { Err(message()) } else { Ok(Handle(handle)) }
+    }
+
+    /// A library that is loaded already.
+    #[must_use]
+    pub fn of_loaded(name: &CStr) -> Option<Handle> {
+        // SAFETY: a C string; nothing is loaded.
+        let handle = unsafe { dlopen(name.as_ptr(), RTLD_LAZY | RTLD_NOLOAD) };
+        if handle.is_null() {
+            message();
+            return None;
+        }
+        Some(Handle(handle))
+    }
+
+    /// Gives it up; its destructors may run.
+    pub fn close(self) {
+        if self != Handle::NONE {
+            // SAFETY: an open handle, closed once: `Handle`s are closed by whoever keeps them.
+            unsafe { dlclose(self.0) };
+        }
+    }
+
+    /// The address of a symbol in it or in what it needs.
+    ///
+    /// # Safety
+    /// Both are null (for the version) or C strings.
+    #[must_use]
+    pub unsafe fn symbol(self, name: *const c_char, version: *const c_char) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe { find(self.0, name, version) }
+    }
+
+    /// The path from which it was loaded, as long as it is; empty for the program itself.
+    #[must_use]
+    pub fn path(self) -> Option<&'static CStr> {
+        // SAFETY: the entry lives as long as the library; its name is a C string.
+        self.link_map().and_then(|map| unsafe { (!map.name.is_null()).then(|| CStr::from_ptr(map.name)) })
+    }
+
+    /// What is added to the addresses of its file.
+    #[must_use]
+    pub fn bias(self) -> Option<usize> {
+        self.link_map().map(|map| map.bias)
+    }
+
+    fn link_map(self) -> Option<&'static LinkMap> {
+        const RTLD_DI_LINKMAP: c_int = 2;
+        let mut map: *const LinkMap = core::ptr::null();
+        // SAFETY: the loader writes one pointer, to an entry that lives as long as the library.
+        let map = unsafe {
+            match dlinfo(self.0, RTLD_DI_LINKMAP, (&raw mut map).cast()) {
+                0 => map.as_ref(),
+                _ => None,
+            }
+        };
+        if map.is_none() {
+            message();
+        }
+        map
+    }
+}
+
+/// The public beginning of an entry of the loader's list.
+#[repr(C)]
+struct LinkMap {
+    bias: usize,
+    name: *const c_char,
+}
+
+/// The address of a symbol of the program, or of the libraries that are there for everybody.
+///
+/// # Safety
+/// As [`Handle::symbol`].
+#[must_use]
+pub unsafe fn global_symbol(name: *const c_char, version: *const c_char) -> Option<usize> {
+    // SAFETY: the caller's promise.
+    unsafe { find(RTLD_DEFAULT, name, version) }
+}
+
+/// The address of the next definition of a symbol after the one in this program or library.
+#[must_use]
+pub fn next_symbol(name: &CStr) -> Option<usize> {
+    // SAFETY: a C string.
+    unsafe { find(RTLD_NEXT, name.as_ptr(), core::ptr::null()) }
+}
+
+unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char) -> Option<usize> {
+    // SAFETY: the caller's promise.
+    let address =
+        unsafe { if version.is_null() { dlsym(handle, name) } else { dlvsym(handle, name, version) } };
+    if address.is_null() {
+        message();
+        return None;
+    }
+    Some(address as usize)
+}
+
+/// Takes the loader's last message.
+fn message() -> Text {
+    // SAFETY: the message is null or a C string, valid until this thread's next call.
+    unsafe {
+        let text = dlerror();
+        if text.is_null() { Text::new(b"") } else { Text::new(CStr::from_ptr(text).to_bytes()) }
+    }
+}
+
+/// Ends the process with a message on standard error, where there is no way to say no: as the system's loader does.
+pub(crate) fn end_with(text: &[u8]) -> ! {
+    let _ = underbar_sys::syscall::write(2, text);
+    // SAFETY: it does not come back.
+    unsafe { abort() }
+}

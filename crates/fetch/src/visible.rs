@@ -1,0 +1,212 @@
+//! Our programs among those that `dl_iterate_phdr` tells of.
+//!
+//! ```text
+//! iterate ──> the C library's programs, each with our count added ──> then ours, in the order in which they were loaded
+//! ```
+//!
+//! Unwinders, profilers and sanitizers find programs by `dl_iterate_phdr`. A program that we loaded is bound to
+//! [`iterate`] itself. For the rest of the process the symbol has to be exported by the program that carries this
+//! library: the C library's is then not seen by anybody else (`underbar_c` does it; Rust programs by a macro of the crate
+//! `underbar`). The unwinder of libgcc needs neither: it is told of each program directly (`image::frames`).
+//!
+//! Invariant: a program is told of from before its constructors run until after its destructors did.
+//! Not here: the list itself changes under the lock of `image`.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::again::Again;
+use crate::system::{self, ProgramHeader};
+pub use crate::system::{ProgramInfo, Visitor};
+
+/// A program that can be seen. It stands in the program's own structure, and is linked while it is loaded.
+pub struct Entry {
+    next: *mut Entry,
+    before: *mut *mut Entry,
+    /// What is told.
+    pub bias: usize,
+    /// A C string.
+    pub name: *const c_char,
+    /// Its program headers, in memory of ours or its own.
+    pub headers: *const ProgramHeader,
+    /// How many.
+    pub count: u16,
+    /// Its first address, and the one after its last.
+    pub range: (usize, usize),
+}
+
+struct List {
+    first: *mut Entry,
+    last: *mut *mut Entry,
+}
+
+// SAFETY: entries are linked and read under the lock.
+unsafe impl Send for List {}
+
+static LIST: Again<List> = Again::new(List { first: null_mut(), last: null_mut() });
+/// Programs that were added and taken away so far, for callers that keep what they saw. Relaxed: they are told with the
+/// list, under its lock.
+static ADDS: AtomicU64 = AtomicU64::new(0);
+static SUBS: AtomicU64 = AtomicU64::new(0);
+/// The C library's own `dl_iterate_phdr`; found once, the same for whoever finds it.
+static SYSTEM: AtomicUsize = AtomicUsize::new(0);
+
+impl Entry {
+    /// Not linked. `headers` and `name` can be read as long as the entry is shown.
+    #[must_use]
+    pub fn new(
+        bias: usize,
+        name: *const c_char,
+        headers: *const ProgramHeader,
+        count: u16,
+        range: (usize, usize),
+    ) -> Entry {
+        Entry { next: null_mut(), before: null_mut(), bias, name, headers, count, range }
+    }
+}
+
+/// Makes a program seen.
+///
+/// # Safety
+/// The entry stays where it is, and what it leads to can be read, until [`hide`].
+pub unsafe fn show(entry: *mut Entry) {
+    // SAFETY: under the lock; entries in the list are valid until they are hidden.
+    LIST.with(|list| unsafe {
+        if (*list).last.is_null() {
+            (*list).last = &raw mut (*list).first;
+        }
+        (*entry).next = null_mut();
+        (*entry).before = (*list).last;
+        *(*list).last = entry;
+        (*list).last = &raw mut (*entry).next;
+    });
+    ADDS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Takes a program away again. No visitor is with it after this, but in this thread.
+///
+/// # Safety
+/// The entry was shown and not hidden since.
+pub unsafe fn hide(entry: *mut Entry) {
+    // SAFETY: under the lock; the neighbours are in the list.
+    LIST.with(|list| unsafe {
+        let Entry { next, before, .. } = *entry;
+        *before = next;
+        match next.as_mut() {
+            Some(next) => next.before = before,
+            None => (*list).last = before,
+        }
+    });
+    SUBS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The program that an address lies in.
+#[must_use]
+pub fn find(address: usize) -> Option<NonNull<Entry>> {
+    let mut found = None;
+    each(|entry| {
+        // SAFETY: an entry of the list, under its lock.
+        let (low, high) = unsafe { (*entry.as_ptr()).range };
+        if (low..high).contains(&address) {
+            found = Some(entry);
+        }
+    });
+    found
+}
+
+/// Each program, under the lock; `look` changes nothing.
+pub fn each(mut look: impl FnMut(NonNull<Entry>)) {
+    // SAFETY: under the lock, entries in the list are valid.
+    LIST.with(|list| unsafe {
+        let mut entry = (*list).first;
+        while let Some(one) = NonNull::new(entry) {
+            look(one);
+            entry = (*entry).next;
+        }
+    });
+}
+
+/// The lock, for fork.
+pub(crate) fn hold() {
+    LIST.hold();
+}
+
+/// # Safety
+/// After [`hold`], in the same thread or its copy.
+pub(crate) unsafe fn release() {
+    // SAFETY: the caller's promise.
+    unsafe { LIST.release() }
+}
+
+/// `dl_iterate_phdr` for everybody: the C library's programs, then ours.
+///
+/// # Safety
+/// The visitor is a function that takes what `dl_iterate_phdr` gives; `data` is what it expects.
+pub unsafe extern "C" fn iterate(visitor: Visitor, data: *mut c_void) -> c_int {
+    struct Through {
+        visitor: Visitor,
+        data: *mut c_void,
+    }
+    unsafe extern "C" fn with_our_counts(info: *mut ProgramInfo, size: usize, through: *mut c_void) -> c_int {
+        // SAFETY: the loader's information is its own copy for this call; `through` is ours.
+        unsafe {
+            (*info).adds += ADDS.load(Ordering::Relaxed);
+            (*info).subs += SUBS.load(Ordering::Relaxed);
+            let through = &*through.cast::<Through>();
+            (through.visitor)(info, size, through.data)
+        }
+    }
+    let mut through = Through { visitor, data };
+    // SAFETY: a visitor of this kind, with what it expects.
+    let result = unsafe { system_programs(with_our_counts, (&raw mut through).cast()) };
+    if result != 0 {
+        return result;
+    }
+    // A visitor may load and give back programs itself: the lock can be held again by the same thread.
+    // SAFETY: under the lock the list changes only if the visitor changes it; the next one is read before the visit.
+    LIST.with(|list| unsafe {
+        let mut entry = (*list).first;
+        while let Some(one) = entry.as_mut() {
+            entry = one.next;
+            let result = visit(one, visitor, data);
+            if result != 0 {
+                return result;
+            }
+        }
+        0
+    })
+}
+
+unsafe fn visit(entry: &Entry, visitor: Visitor, data: *mut c_void) -> c_int {
+    let mut info = ProgramInfo {
+        bias: entry.bias,
+        name: entry.name,
+        headers: entry.headers,
+        count: entry.count,
+        adds: ADDS.load(Ordering::Relaxed),
+        subs: SUBS.load(Ordering::Relaxed),
+        // Numbers of thread storage are the C library's; ours are told by nobody.
+        tls_module: 0,
+        tls_data: null_mut(),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { visitor(&raw mut info, size_of::<ProgramInfo>(), data) }
+}
+
+/// The C library's programs only.
+///
+/// # Safety
+/// As [`iterate`].
+pub(crate) unsafe fn system_programs(visitor: Visitor, data: *mut c_void) -> c_int {
+    type Iterate = unsafe extern "C" fn(Visitor, *mut c_void) -> c_int;
+    let mut address = SYSTEM.load(Ordering::Relaxed);
+    if address == 0 {
+        // Not by linking: the name may be exported by the program that carries us.
+        let Some(found) = system::next_symbol(c"dl_iterate_phdr") else { return 0 };
+        SYSTEM.store(found, Ordering::Relaxed);
+        address = found;
+    }
+    // SAFETY: the C library's function of this name, and the caller's promise.
+    unsafe { core::mem::transmute::<usize, Iterate>(address)(visitor, data) }
+}

@@ -1,0 +1,119 @@
+//! Programs with bits turned over, and cut short: an error with a name, or a program, never a crash.
+
+mod common;
+
+use common::{alone, folder, member, member_as};
+use underbar_fetch::content::MemoryContent;
+use underbar_fetch::elf::{Dynamic, FileBytes, Header, Layout, Tables};
+use underbar_fetch::image::{self, Image};
+use underbar_fetch::{Error, Failure};
+
+/// A generator of numbers, the same at each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % end
+    }
+}
+
+/// Reads all that can be read without loading.
+fn read(bytes: &[u8]) -> Option<()> {
+    let header = Header::read(bytes, bytes.len() as u64).ok()?;
+    let at = usize::try_from(header.offset).ok()?;
+    let layout = Layout::read(&header, bytes.get(at..at + header.size())?, bytes.len() as u64).ok()?;
+    let memory = FileBytes { bytes, layout: &layout };
+    let dynamic = Dynamic::read(&layout, &memory).ok()?;
+    let tables = Tables::read(&dynamic, &memory).ok()?;
+    for number in 0..tables.count().min(1000) {
+        let symbol = tables.symbol(number)?;
+        let _ = (tables.name(number, &symbol), tables.wanted(number, &symbol));
+    }
+    let _ = tables.find(b"tiny", None);
+    let _ = tables.find(b"tiny", Some(b"VERSION_2"));
+    Some(())
+}
+
+/// Loads, and gives back, without running anything of it. Is it a program?
+fn load(bytes: &[u8]) -> bool {
+    match image::load(&MemoryContent(bytes), c"damaged", b".") {
+        Ok(image) => {
+            // SAFETY: loaded, never begun, used by nobody.
+            unsafe {
+                let _ = image.as_ref().symbol(b"tiny", None);
+                let _ = image.as_ref().exports(|_, _| ());
+                Image::unload(image, None);
+            }
+            true
+        }
+        Err(Failure::Error(Error::Damaged(_) | Error::Unreadable(_) | Error::NoStorage(_))) => false,
+        Err(_) => false,
+    }
+}
+
+fn members() -> Vec<Vec<u8>> {
+    let place = folder("damage");
+    std::fs::write(place.join("versions"), "VERSION_2 { tiny; }; VERSION_3 { next; };").expect("written");
+    let script = format!("-Wl,--version-script={}", place.join("versions").display());
+    let paths = [
+        member(&place, "tiny.c", &["-s"]),
+        member_as(&place, "tiny.c", "versions", &["-s", &script]),
+        member_as(&place, "threads.c", "threads", &["-s", "-Wl,-z,pack-relative-relocs"]),
+        member_as(&place, "tiny.c", "old", &["-s", "-Wl,--hash-style=sysv"]),
+    ];
+    paths.iter().map(|path| std::fs::read(path).expect("a member")).collect()
+}
+
+#[test]
+fn turned_bits_are_errors_with_names() {
+    let _alone = alone();
+    let mut random = Random(20_190_821);
+    for member in members() {
+        assert!(read(&member).is_some() && load(&member), "as it was made");
+        let (mut refused, mut loaded) = (0, 0);
+        // Headers and tables come first: half of the bits are turned there.
+        for turn in 0..1500 {
+            let mut bytes = member.clone();
+            for _ in 0..1 + random.below(3) {
+                let reach = if turn % 2 == 0 { 1024.min(bytes.len()) } else { bytes.len() };
+                let at = random.below(reach);
+                bytes[at] ^= 1 << random.below(8);
+            }
+            read(&bytes);
+            if load(&bytes) { loaded += 1 } else { refused += 1 }
+        }
+        assert!(refused > 100 && loaded > 100, "{refused} refused, {loaded} loaded");
+    }
+}
+
+#[test]
+fn what_is_cut_is_refused() {
+    let _alone = alone();
+    for member in members() {
+        let mut whole = 0;
+        for end in (0..member.len()).step_by(64) {
+            read(&member[..end]);
+            whole += usize::from(load(&member[..end]));
+        }
+        // The section headers at the end are of no use for loading; all else is.
+        assert!(whole * 64 <= 64 * 40, "{whole} of {} cuts", member.len() / 64);
+        assert!(!load(&member[..member.len() / 2]));
+    }
+}
+
+#[test]
+fn numbers_of_all_sizes_in_all_headers() {
+    let _alone = alone();
+    let member = members().remove(0);
+    for at in (0..0x300).step_by(4) {
+        for value in [0_u32, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+            let mut bytes = member.clone();
+            bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            read(&bytes);
+            load(&bytes);
+            bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
+            load(&bytes);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What C++ and threads expect of a program, and what debuggers see of it.
+
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
+
+mod common;
+
+use std::process::Command;
+use std::sync::Barrier;
+
+use common::{Opened, alone, ask, delete, folder, member, member_as, since, skip};
+use underbar_fetch::table::{self, Options};
+use underbar_fetch::{Form, visible};
+
+#[test]
+fn exceptions_pass_from_program_to_program() {
+    let _alone = alone();
+    let place = folder("exceptions");
+    member(&place, "thrower.cc", &[]);
+    member(&place, "catcher.cc", &[]);
+    let library = Opened::folder(&place, true);
+    for _ in 0..3 {
+        let before = table::statistics();
+        let thrower = library.load("thrower", Form::Fresh).expect("loaded");
+        let catcher = library.load("catcher", Form::Fresh).expect("loaded");
+        assert!(
+            !table::is_of_system(thrower).expect("loaded") && !table::is_of_system(catcher).expect("loaded")
+        );
+        let function = table::symbol(thrower, c"thrower").expect("whole").expect("there");
+        assert_eq!(ask(catcher, c"catcher", function), 1);
+        assert_eq!(ask(thrower, c"destroyed_so_far", 0), 1);
+        assert_eq!(ask(catcher, c"itself", 41), 42);
+        // Through Rust too, which lets it pass out of a function that says so.
+        let passed = std::panic::catch_unwind(|| ask(thrower, c"thrower", 3));
+        assert_eq!(passed.ok(), Some(3));
+        delete(thrower);
+        delete(catcher);
+        let own = since(&before, |all| all.loads) + since(&before, |all| all.hits_in_pool);
+        assert_eq!(own, 2);
+    }
+    table::purge();
+    // With them gone, others can still throw.
+    assert!(std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(1))).is_err());
+}
+
+#[test]
+fn thread_variables_are_right_in_eight_threads() {
+    let _alone = alone();
+    let place = folder("threads");
+    member_as(&place, "threads.c", "general", &["-O2"]);
+    member_as(&place, "threads.c", "descriptors", &["-O2", "-mtls-dialect=gnu2", "-mavx"]);
+    let library = Opened::folder(&place, true);
+    for name in ["general", "descriptors"] {
+        for turn in 0..3 {
+            let loaded = library.load(name, Form::Fresh).expect("loaded");
+            assert_eq!(table::is_of_system(loaded), Ok(false));
+            let barrier = Barrier::new(8);
+            std::thread::scope(|scope| {
+                for thread in 0..8 {
+                    let barrier = &barrier;
+                    scope.spawn(move || {
+                        for step in 1..200 {
+                            if step % 50 == 1 {
+                                barrier.wait();
+                            }
+                            let expected = (1000 + step * (thread + 1)) * 1000 + step % 256;
+                            let expected = if step > 127 { expected - 256 } else { expected };
+                            assert_eq!(
+                                ask(loaded, c"threads", thread + 1),
+                                expected,
+                                "{name} in turn {turn}"
+                            );
+                        }
+                        // By the symbol, as by the code.
+                        let counted = table::symbol(loaded, c"counted").expect("whole").expect("there");
+                        // SAFETY: a long of this thread.
+                        assert_eq!(unsafe { *(counted as *const i64) }, 1000 + 199 * (thread as i64 + 1));
+                    });
+                }
+            });
+            assert_eq!(ask(loaded, c"threads", 1), 1_001_001, "this thread has not touched it");
+            delete(loaded);
+        }
+    }
+}
+
+#[test]
+fn more_programs_with_thread_storage_than_there_is_room_for_are_refused_by_name() {
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, ..Options::DEFAULT });
+    let place = folder("many");
+    let one = member(&place, "threads.c", &[]);
+    const MOST: usize = 1024;
+    for number in 0..=MOST {
+        std::fs::hard_link(&one, place.join(format!("t{number}.so"))).expect("a name");
+    }
+    let library = Opened::folder(&place, true);
+    let load = |number: usize| library.load(&format!("t{number}"), Form::Fresh);
+    let loaded: Vec<_> = (0..MOST).map(|number| load(number).expect("loaded")).collect();
+    assert_eq!(load(MOST), Err(underbar_fetch::Error::ThreadStorageFull));
+    assert_eq!(ask(loaded[MOST - 1], c"threads", 1), 1_001_001);
+    assert!(loaded.iter().all(|loaded| !delete(*loaded)));
+    let again = load(MOST).expect("room again");
+    assert_eq!(ask(again, c"threads", 2), 1_002_001);
+    delete(again);
+}
+
+#[test]
+fn a_descriptor_keeps_all_registers() {
+    let _alone = alone();
+    let place = folder("registers");
+    member_as(&place, "threads.c", "descriptors", &["-O2", "-mtls-dialect=gnu2"]);
+    let library = Opened::folder(&place, true);
+    let loaded = library.load("descriptors", Form::Fresh).expect("loaded");
+    type Function = unsafe extern "C" fn(f64, f64, f64, f64) -> f64;
+    let function = |name| {
+        let address = table::symbol(loaded, name).expect("whole").expect("there");
+        // SAFETY: functions of this kind.
+        unsafe { std::mem::transmute::<usize, Function>(address) }
+    };
+    let (with, without) = (function(c"registers"), function(c"registers_alone"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for x in 0..100 {
+                let (a, b) = (f64::from(x) * 0.3, f64::from(x) * 1.7 - 5.0);
+                // SAFETY: as above.
+                unsafe { assert_eq!(with(a, b, 3.25, 4.5), without(a, b, 3.25, 4.5)) };
+            }
+        });
+    });
+    delete(loaded);
+}
+
+/// A program whose thread has a destructor of it left stays until the thread has ended, and is gone then.
+#[test]
+fn destructors_of_threads_run_in_a_program_that_was_deleted() {
+    let _alone = alone();
+    let place = folder("locals");
+    member(&place, "locals.cc", &[]);
+    let library = Opened::folder(&place, true);
+    let is_mapped = || std::fs::read_to_string("/proc/self/maps").expect("maps").contains("locals.so");
+    for turn in 0..3 {
+        let told = Box::into_raw(Box::new(0_i64)) as usize;
+        let before = table::statistics();
+        // Joined, not scoped: a scope ends when a thread's work does, before the thread's destructors.
+        let library = library.0;
+        let work = move || {
+            // SAFETY: a member of our own.
+            let loaded = unsafe { table::load(&[library], b"locals", Some(Form::Fresh)) }.expect("loaded");
+            assert_eq!(table::is_of_system(loaded), Ok(false));
+            assert_eq!((ask(loaded, c"locals", told), ask(loaded, c"locals", told)), (3, 4), "turn {turn}");
+            delete(loaded);
+            // SAFETY: ours.
+            assert_eq!(unsafe { *(told as *const i64) }, 1000, "the static's destructor");
+        };
+        let thread = std::thread::spawn(work);
+        thread.join().expect("its end");
+        // SAFETY: ours; the thread has ended.
+        assert_eq!(unsafe { *Box::from_raw(told as *mut i64) }, 1005, "the thread's too");
+        assert_eq!(since(&before, |all| all.delayed), 1);
+        assert!(!is_mapped());
+    }
+}
+
+#[test]
+fn a_program_sees_itself_and_so_does_who_asks_us() {
+    let _alone = alone();
+    let place = folder("seen");
+    member(&place, "seen.c", &[]);
+    let library = Opened::folder(&place, true);
+    unsafe extern "C" fn count(
+        info: *mut underbar_fetch::visible::ProgramInfo,
+        _: usize,
+        found: *mut std::ffi::c_void,
+    ) -> i32 {
+        // SAFETY: what `iterate` gives, and our own count.
+        unsafe {
+            let name = std::ffi::CStr::from_ptr((*info).name);
+            *found.cast::<u32>() += u32::from(name.to_bytes().ends_with(b"seen.so"));
+        }
+        0
+    }
+    let here = || {
+        let mut found = 0_u32;
+        // SAFETY: a visitor of this kind.
+        unsafe { visible::iterate(count, (&raw mut found).cast()) };
+        found
+    };
+    assert_eq!(here(), 0);
+    let loaded = library.load("seen", Form::Fresh).expect("loaded");
+    assert!(ask(loaded, c"seen", 0) > 1000, "one with its own address");
+    assert!(ask(loaded, c"seen", 0) < 2000, "and only one");
+    assert_eq!(here(), 1);
+    delete(loaded);
+    table::purge();
+    assert_eq!(here(), 0);
+}
+
+const TRAP: &str = "UNDERBAR_FETCH_TRAP";
+
+/// What the debugged process does: nothing unless it is one.
+#[test]
+fn debugged() {
+    let Some(place) = std::env::var_os(TRAP) else { return };
+    table::set_options(Options { keep_after: 1, ..Options::DEFAULT });
+    let library = Opened::folder(place.as_ref(), true);
+    // One that has gone must not be in the way.
+    delete(library.load("tiny", Form::Fresh).expect("loaded"));
+    table::purge();
+    let loaded = library.load("trap", Form::Fresh).expect("loaded");
+    assert_eq!(ask(loaded, c"trap", 5), 16);
+}
+
+#[test]
+fn a_debugger_shows_the_frames_of_a_program() {
+    if std::env::var_os(TRAP).is_some() {
+        return;
+    }
+    let _alone = alone();
+    let place = folder("debugged");
+    member(&place, "tiny.c", &[]);
+    member(&place, "trap.c", &["-O2", "-fomit-frame-pointer"]);
+    let gdb = Command::new("gdb")
+        .args(["-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex", "run", "-ex", "backtrace 12"])
+        .args(["-ex", "continue", "--args"])
+        .arg(std::env::current_exe().expect("this program"))
+        .args(["--exact", "debugged", "--test-threads", "1"])
+        .env(TRAP, &place)
+        .output();
+    let Ok(output) = gdb else { return skip("frames in a debugger: needs gdb") };
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !text.contains("SIGTRAP") {
+        return skip("frames in a debugger: gdb may not run a process here");
+    }
+    let frames: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+    let at = |name: &str| frames.iter().position(|frame| frame.contains(name));
+    let (inner, outer, entry) =
+        (at("inner_function_of_member"), at("outer_function_of_member"), at("in trap ()"));
+    assert!(inner.is_some() && outer > inner && entry > outer, "{frames:#?}\n{text}");
+    assert!(at("ask").is_some_and(|at| Some(at) > entry), "the way out is found: {frames:#?}");
+    assert!(text.contains("exited normally"), "{text}");
+}

@@ -1,0 +1,206 @@
+//! Programs from a PDS and a PDSE.
+
+#![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Opened, alone, ask, delete, folder, member, member_as, since};
+use underbar_fetch::table::{self, Options};
+use underbar_fetch::{Error, Form, Reason, Text};
+use underbar_partitioned::attribute::FetchOptions;
+use underbar_partitioned::name::Name;
+use underbar_store::change::{Addition, Edit, apply};
+use underbar_store::library::Organisation;
+use underbar_store::make::{Wanted, create};
+
+const NOW: u64 = 1_566_000_000;
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).expect("a name")
+}
+
+fn addition(of: &str, path: &Path, function: Option<&str>) -> Addition {
+    let bytes = std::fs::read(path).expect("a member");
+    let mut addition = Addition::new(name(of), bytes, function.map(str::as_bytes), NOW).expect("a program");
+    addition.replace = true;
+    addition
+}
+
+fn change(library: &Path, edits: Vec<Edit>) {
+    let count = edits.len();
+    apply(library, edits.into_iter().map(Ok), count, NOW, true).expect("changed");
+}
+
+/// A library with the members TINY (alias NEXT), THREADS and LARGE.
+fn library(place: &Path, organisation: Organisation, block_size: u32) -> PathBuf {
+    let path = place.join(format!("{organisation:?}.{block_size}"));
+    let _ = std::fs::remove_file(&path);
+    let wanted = Wanted { organisation, block_size, directory_blocks: Some(20), ..Wanted::usual(NOW) };
+    create(&path, &wanted).expect("made");
+    let mut add = Vec::new();
+    for (of, file, function) in [
+        ("TINY", "tiny", Some("tiny")),
+        ("THREADS", "threads", Some("threads")),
+        ("LARGE", "large", Some("large")),
+    ] {
+        add.push(Edit::Add(Box::new(addition(of, &place.join(format!("{file}.so")), function))));
+    }
+    add.push(Edit::Alias { alias: name("NEXT"), of: name("TINY"), function: Some(b"next".to_vec()) });
+    change(&path, add);
+    path
+}
+
+fn members(of: &str) -> PathBuf {
+    let place = folder(of);
+    member(&place, "tiny.c", &[]);
+    member(&place, "threads.c", &["-O2"]);
+    member_as(&place, "large.c", "large", &["-DQUALIFIER=const", "-Wno-unused"]);
+    place
+}
+
+/// Calls a program's entry.
+fn enter(loaded: table::Loaded, argument: usize) -> usize {
+    let entry = table::entry(loaded).expect("an entry");
+    // SAFETY: functions of members of our own, which take a word and give one.
+    unsafe { std::mem::transmute::<usize, extern "C" fn(usize) -> usize>(entry)(argument) }
+}
+
+#[test]
+fn members_of_both_organisations_are_loaded() {
+    let _alone = alone();
+    let place = members("both");
+    for (organisation, block_size) in
+        [(Organisation::Pds, 6144), (Organisation::Pds, 32760), (Organisation::Pdse, 32760)]
+    {
+        let path = library(&place, organisation, block_size);
+        for pool_bytes in [0, 64 << 20] {
+            table::set_options(Options { pool_bytes, ..table::options() });
+            let library = Opened::folder(&path, false);
+            let before = table::statistics();
+            for _ in 0..3 {
+                let loaded = library.load("TINY", Form::Fresh).expect("loaded");
+                assert_eq!((enter(loaded, 41), ask(loaded, c"next", 0)), (42, 41));
+                delete(loaded);
+                let loaded = library.load("NEXT", Form::Fresh).expect("loaded");
+                assert_eq!(enter(loaded, 0) as u32, 41, "the alias's own entry");
+                delete(loaded);
+                let loaded = library.load("THREADS", Form::Fresh).expect("loaded");
+                assert_eq!(enter(loaded, 1), 1_001_001);
+                delete(loaded);
+                let loaded = library.load("LARGE", Form::Fresh).expect("loaded");
+                assert!((0..65536).step_by(1001).all(|x| enter(loaded, x) == 1));
+                delete(loaded);
+            }
+            assert_eq!(since(&before, |all| all.loads), if pool_bytes == 0 { 12 } else { 4 });
+            assert_eq!(since(&before, |all| all.searches), 4, "the lookaside knows the rest");
+            assert_eq!(library.load("NOBODY", Form::Fresh), Err(Error::NotFound(Text::new(b"NOBODY"))));
+        }
+    }
+}
+
+/// The figures of the article, as far as one program of one block goes; and a large one in blocks.
+#[test]
+fn what_a_load_reads_is_counted() {
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, keep_after: 1, lookaside: false });
+    let place = members("counts");
+    let load = |path: &Path, program: &str| {
+        let library = Opened::folder(path, true);
+        let before = table::statistics();
+        delete(library.load(program, Form::Fresh).expect("loaded"));
+        let now = table::statistics();
+        let by =
+            |what: fn(&underbar_partitioned::count::Counts) -> u64| what(&now.counts) - what(&before.counts);
+        (by(|all| all.programs_by_article), by(|all| all.programs_by_fetch), by(|all| all.blocks))
+    };
+    let small = library(&place, Organisation::Pds, 6144);
+    let large = library(&place, Organisation::Pds, 32760);
+    let pdse = library(&place, Organisation::Pdse, 32760);
+    let tiny = load(&large, "TINY");
+    assert_eq!(tiny, (2, 2, 1), "one search, one block of text");
+    let (in_small, in_large) = (load(&small, "LARGE"), load(&large, "LARGE"));
+    assert!(in_small.0 > 3 * in_large.0 && in_large.0 > 200, "{in_small:?} {in_large:?}");
+    assert_eq!((in_small.1, in_large.1), (2, 2));
+    let (_, _, pages) = load(&pdse, "LARGE");
+    assert_eq!(pages, 16, "the first sixteen pages of a large program");
+    let mut primed = addition("LARGE", &place.join("large.so"), Some("large"));
+    primed.fetch = FetchOptions::Prime;
+    let all = primed.loadable.div_ceil(4096);
+    change(&pdse, vec![Edit::Add(Box::new(primed))]);
+    assert_eq!(load(&pdse, "LARGE").2, all);
+}
+
+#[test]
+fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
+    let _alone = alone();
+    let place = members("replaced");
+    for organisation in [Organisation::Pds, Organisation::Pdse] {
+        let path = library(&place, organisation, 32760);
+        let library = Opened::folder(&path, false);
+        let old = library.load("LARGE", Form::Fresh).expect("loaded");
+        assert_eq!(enter(old, 5), 1);
+        // Again and again, so that a PDSE would use the pages of the old one if it could.
+        for turn in 0..10 {
+            let by =
+                addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
+            change(&path, vec![Edit::Add(Box::new(by))]);
+        }
+        let new = library.load("LARGE", Form::Fresh).expect("loaded");
+        assert_ne!(old, new);
+        let by = addition("LARGE", &place.join("tiny.so"), Some("tiny"));
+        change(&path, vec![Edit::Add(Box::new(by))]);
+        let newest = library.load("LARGE", Form::Fresh).expect("loaded");
+        assert_eq!(enter(newest, 1) as u32, 2);
+        assert!(
+            (0..65536).all(|x| enter(old, x) == 1),
+            "{organisation:?}: pages of the old one were used again"
+        );
+        assert!(table::symbol(old, c"large").expect("whole").is_some());
+        for loaded in [old, new, newest] {
+            delete(loaded);
+        }
+        change(&path, vec![Edit::Delete(name("LARGE"))]);
+        assert_eq!(library.load("LARGE", Form::Fresh), Err(Error::NotFound(Text::new(b"LARGE"))));
+    }
+}
+
+#[test]
+fn what_is_left_to_the_systems_loader_is_copied_out() {
+    let _alone = alone();
+    let place = folder("copied");
+    let path = place.join("library");
+    create(&path, &Wanted::usual(NOW)).expect("made");
+    let own = member_as(&place, "threads.c", "static", &["-ftls-model=initial-exec", "-DZEROS=16"]);
+    change(&path, vec![Edit::Add(Box::new(addition("STATIC", &own, Some("threads"))))]);
+    let library = Opened::folder(&path, true);
+    let before = table::statistics();
+    let loaded = library.load("STATIC", Form::Fresh).expect("loaded");
+    assert_eq!((table::is_of_system(loaded), enter(loaded, 1)), (Ok(true), 1_001_001));
+    delete(loaded);
+    assert_eq!(since(&before, |all| all.fallbacks[Reason::StaticThreads as usize]), 1);
+}
+
+#[test]
+fn a_damaged_member_is_known_by_its_sum() {
+    let _alone = alone();
+    let place = members("damaged");
+    for (organisation, block_size) in [(Organisation::Pds, 6144), (Organisation::Pdse, 32760)] {
+        let path = library(&place, organisation, block_size);
+        let whole = std::fs::read(&path).expect("a library");
+        // A text of TINY's code or tables, which no other member has.
+        let tiny = std::fs::read(place.join("tiny.so")).expect("a member");
+        let mark = &tiny[0x1100..0x1120];
+        let at = whole.windows(mark.len()).position(|bytes| bytes == mark).expect("in one block");
+        let mut bytes = whole.clone();
+        bytes[at + 3] ^= 0x10;
+        std::fs::write(&path, bytes).expect("written");
+        let library = Opened::folder(&path, true);
+        let error = library.load("TINY", Form::Fresh).expect_err("damaged");
+        assert!(matches!(error, Error::Checksum | Error::Library(_)), "{error}");
+        let loaded = library.load("THREADS", Form::Fresh).expect("the others are whole");
+        assert_eq!(enter(loaded, 1), 1_001_001);
+        delete(loaded);
+    }
+}

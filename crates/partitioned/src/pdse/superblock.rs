@@ -1,0 +1,215 @@
+//! The superblock of a PDSE: as it lies in the file, both ways.
+//!
+//! Invariant: decode(encode(x)) == x, and of two that are whole the one with the higher generation counts.
+
+use crate::attribute::PAGE;
+use crate::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
+use crate::bytes::{put, take, u8_at, u32_at, u64_at};
+use crate::read::{Fault, PDS_BEGINS, PDSE_BEGINS, ReadAt, VERSION, fill, first_page};
+use crate::sum::sum;
+
+use super::turns::MOST_GENERATIONS;
+
+/// Where its sum lies.
+const SUM: usize = PAGE - 8;
+/// The first page behind the superblocks.
+pub const FIRST_PAGE: u32 = 2;
+/// Most levels of a tree.
+pub const MOST_LEVELS: u8 = 8;
+
+/// What a superblock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Drawn when the library was created.
+    pub identity: u64,
+    /// Rises by one with each change.
+    pub generation: u64,
+    /// The page of the tree's root; 0 while there is none.
+    pub root: u32,
+    /// Levels of the tree; 0 while there is none.
+    pub levels: u8,
+    /// Pages of the file, the superblocks among them.
+    pub pages: u32,
+    /// Of these: nodes of the tree.
+    pub directory_pages: u32,
+    /// Pages that hold nothing, or nothing any more.
+    pub free_pages: u32,
+    /// Members, without aliases.
+    pub members: u32,
+    /// Aliases.
+    pub aliases: u32,
+    /// The block size of its label. It changes nothing, as on the mainframe.
+    pub block_size: u32,
+    /// First of the pages that list what came free lately, and their number.
+    pub pending: u32,
+    /// See `pending`.
+    pub pending_pages: u32,
+    /// Members added so far: what tokens are made of.
+    pub added: u64,
+    /// Most pages that the file may have; 0 for no limit.
+    pub space: u32,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Seconds since 1970.
+    pub modified: u64,
+}
+
+impl Superblock {
+    /// As it lies in the file.
+    #[must_use]
+    pub fn encode(&self) -> [u8; PAGE] {
+        let mut page = [0; PAGE];
+        put(&mut page, 0, &PDSE_BEGINS);
+        put(&mut page, 7, &[VERSION]);
+        put(&mut page, 8, &self.identity.to_le_bytes());
+        put(&mut page, 16, &self.generation.to_le_bytes());
+        put(&mut page, 24, &self.root.to_le_bytes());
+        put(&mut page, 28, &[self.levels]);
+        put(&mut page, 32, &self.pages.to_le_bytes());
+        put(&mut page, 36, &self.directory_pages.to_le_bytes());
+        put(&mut page, 40, &self.free_pages.to_le_bytes());
+        put(&mut page, 44, &self.members.to_le_bytes());
+        put(&mut page, 48, &self.aliases.to_le_bytes());
+        put(&mut page, 52, &self.block_size.to_le_bytes());
+        put(&mut page, 56, &self.pending.to_le_bytes());
+        put(&mut page, 60, &self.pending_pages.to_le_bytes());
+        put(&mut page, 64, &self.added.to_le_bytes());
+        put(&mut page, 72, &self.space.to_le_bytes());
+        put(&mut page, 80, &self.created.to_le_bytes());
+        put(&mut page, 88, &self.modified.to_le_bytes());
+        let sum = sum(0, &page[..SUM]);
+        put(&mut page, SUM, &sum.to_le_bytes());
+        page
+    }
+
+    /// From the file.
+    ///
+    /// # Errors
+    /// Another file, another version, damage, figures that no PDSE has.
+    pub fn decode(page: &[u8; PAGE]) -> Result<Superblock, Fault> {
+        match (take::<7>(page, 0), u8_at(page, 7)) {
+            (PDSE_BEGINS, VERSION) => {}
+            (PDSE_BEGINS, version) => return Err(Fault::Version(version)),
+            (PDS_BEGINS, _) => return Err(Fault::OtherOrganisation),
+            _ => return Err(Fault::NotALibrary),
+        }
+        if u64_at(page, SUM) != sum(0, &page[..SUM]) {
+            return Err(Fault::DamagedHeader);
+        }
+        let superblock = Superblock {
+            identity: u64_at(page, 8),
+            generation: u64_at(page, 16),
+            root: u32_at(page, 24),
+            levels: u8_at(page, 28),
+            pages: u32_at(page, 32),
+            directory_pages: u32_at(page, 36),
+            free_pages: u32_at(page, 40),
+            members: u32_at(page, 44),
+            aliases: u32_at(page, 48),
+            block_size: u32_at(page, 52),
+            pending: u32_at(page, 56),
+            pending_pages: u32_at(page, 60),
+            added: u64_at(page, 64),
+            space: u32_at(page, 72),
+            created: u64_at(page, 80),
+            modified: u64_at(page, 88),
+        };
+        let is_inside = |first: u32, number: u32| {
+            number == 0
+                || (first >= FIRST_PAGE
+                    && first.checked_add(number).is_some_and(|end| end <= superblock.pages))
+        };
+        let is_sound = superblock.pages >= FIRST_PAGE
+            && superblock.levels <= MOST_LEVELS
+            && is_inside(superblock.root, u32::from(superblock.levels > 0))
+            && is_inside(superblock.pending, superblock.pending_pages)
+            && superblock.generation < MOST_GENERATIONS
+            && (SMALLEST_BLOCK_SIZE..=LARGEST_BLOCK_SIZE).contains(&superblock.block_size);
+        if is_sound { Ok(superblock) } else { Err(Fault::DamagedHeader) }
+    }
+
+    /// The newer of those that are whole.
+    ///
+    /// # Errors
+    /// Neither is.
+    pub fn newest<R: ReadAt + ?Sized>(read: &R) -> Result<Superblock, Fault> {
+        let mut page = [0; PAGE];
+        let first = first_page(read, &mut page).and_then(|()| Superblock::decode(&page));
+        let second = fill(read, PAGE as u64, &mut page).and_then(|()| Superblock::decode(&page));
+        match (first, second) {
+            (Ok(first), Ok(second)) if first.generation < second.generation => Ok(second),
+            (Ok(first), _) => Ok(first),
+            (_, Ok(second)) => Ok(second),
+            // Whose first page is another file's is another file, whatever the second holds.
+            (Err(Fault::NotALibrary), Err(Fault::DamagedHeader)) => Err(Fault::DamagedHeader),
+            (Err(fault), _) => Err(fault),
+        }
+    }
+
+    /// The page that the superblock of a generation is written to.
+    #[must_use]
+    pub fn turn(generation: u64) -> u32 {
+        (generation % 2) as u32
+    }
+
+    /// The seed of a page's sum.
+    #[must_use]
+    pub fn seed(&self, page: u32) -> u64 {
+        self.identity ^ u64::from(page)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub fn superblock() -> Superblock {
+        Superblock {
+            identity: 77,
+            generation: 5,
+            root: 9,
+            levels: 1,
+            pages: 100,
+            directory_pages: 1,
+            free_pages: 3,
+            members: 2,
+            aliases: 1,
+            block_size: 32_760,
+            pending: 12,
+            pending_pages: 1,
+            added: 4,
+            space: 0,
+            created: 1,
+            modified: 2,
+        }
+    }
+
+    #[test]
+    fn each_flipped_bit_of_a_superblock_is_seen() {
+        let right = superblock().encode();
+        assert_eq!(Superblock::decode(&right), Ok(superblock()));
+        for bit in 0..PAGE * 8 {
+            let mut page = right;
+            page[bit / 8] ^= 1 << (bit % 8);
+            assert!(Superblock::decode(&page).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn the_newer_whole_superblock_counts() {
+        let (old, new) = (superblock(), Superblock { generation: 6, ..superblock() });
+        let mut file = [old.encode(), new.encode()].concat();
+        assert_eq!(Superblock::newest(&file[..]), Ok(new));
+        file[4096 + 100] ^= 1;
+        assert_eq!(Superblock::newest(&file[..]), Ok(old));
+        file[100] ^= 1;
+        assert_eq!(Superblock::newest(&file[..]), Err(Fault::DamagedHeader));
+        assert_eq!(Superblock::newest(&file[..4096]), Err(Fault::DamagedHeader));
+        assert_eq!(Superblock::newest(&[0; 8192][..]), Err(Fault::NotALibrary));
+        assert_eq!(Superblock::newest(&[][..]), Err(Fault::NotALibrary));
+        let whole = superblock().encode();
+        assert_eq!(Superblock::newest(&whole[..4000]), Err(Fault::Cut { offset: 0, length: 4096 }));
+        let older = Superblock { generation: 1, ..superblock() };
+        assert_eq!(Superblock::newest(&older.encode()[..]), Ok(older), "the first alone");
+    }
+}

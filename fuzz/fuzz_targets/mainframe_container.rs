@@ -1,0 +1,18 @@
+//! Any bytes as a file: whatever it is taken for, no panic, and what is listed can be read or says why not.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use underbar_library::mainframe::container::examine;
+use underbar_library::mainframe::source::Memory;
+use underbar_library::mainframe::tree::Options;
+
+fuzz_target!(|bytes: &[u8]| {
+    let options = Options { inflated: 10_000_000, items: 1_000, ..Options::default() };
+    let item = examine("FILE", Memory::shared(bytes.to_vec()), &options);
+    for (_, library) in item.libraries() {
+        for member in library.members.iter().take(1_000) {
+            assert_eq!(library.blocks_of(member).len(), member.blocks);
+            let _ = library.program(member, options.page);
+        }
+    }
+});

@@ -1,0 +1,120 @@
+//! `underbar exec LIBRARY(PROGRAM) ARGUMENTS`: a program of a library, run in the place of this command.
+//!
+//! Invariant: the program has the arguments, environment, descriptors and signals of this command, and its exit status is
+//! ours.
+//! Not here: how it is found and loaded (`underbar_fetch`).
+
+use std::ffi::{CStr, CString, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use underbar_fetch::Error;
+use underbar_fetch::table::{self, Library};
+use underbar_sys::inherited::inherited;
+use underbar_sys::signal::{Disposition, set_disposition};
+
+use crate::OWN_FAILURE;
+use crate::say::{Color, Kind, say};
+
+const CANNOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+const SIGPIPE: i32 = 13;
+
+/// The flags of `exec`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar exec '/srv/job.library(REPORT)' 2026
+  underbar exec --library /srv/job.library --library /srv/common.library REPORT 2026
+  underbar run -- underbar exec 'programs/(report)' 2026
+
+A library is a PDSE, a PDS, a folder of shared objects, or one shared object. The program is one that exports `main`. It \
+runs in the place of this command, loaded by our loader, or by dlopen where it needs what ours cannot do.
+
+Exit status: that of the program; 125 wrong usage, 126 the program cannot be loaded, 127 there is no such library or program.")]
+pub struct Exec {
+    /// Search this library first; more than one are searched in the order in which they are given
+    #[arg(short, long, value_name = "PATH")]
+    library: Vec<PathBuf>,
+
+    /// When messages are coloured
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+
+    /// The program: LIBRARY(PROGRAM), or PROGRAM where --library is given; then its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "LIBRARY(PROGRAM) [ARGUMENT]..."
+    )]
+    program: Vec<OsString>,
+}
+
+impl Exec {
+    /// Becomes the program.
+    pub fn run(self) -> ExitCode {
+        let mut words = self.program.iter();
+        let Some(first) = words.next() else { return ExitCode::from(OWN_FAILURE) };
+        let (last, name) = parts(first.as_bytes());
+        let paths: Vec<&Path> = self.library.iter().map(PathBuf::as_path).chain(last).collect();
+        if paths.is_empty() {
+            say(self.color, Kind::Error, "which library? LIBRARY(PROGRAM), or --library LIBRARY");
+            return ExitCode::from(OWN_FAILURE);
+        }
+        let libraries = match paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>() {
+            Ok(libraries) => libraries,
+            Err(message) => {
+                say(self.color, Kind::Error, message);
+                return ExitCode::from(NOT_FOUND);
+            }
+        };
+        // The words came from the command line, so there is no zero byte in them.
+        let arguments: Vec<CString> = [name.to_vec()]
+            .into_iter()
+            .chain(words.map(|word| word.clone().into_vec()))
+            .flat_map(CString::new)
+            .collect();
+        let arguments: Vec<&CStr> = arguments.iter().map(CString::as_c_str).collect();
+        // The Rust runtime has set it to ignored before `main`.
+        if !inherited().ignored.has(SIGPIPE) {
+            let _ = set_disposition(SIGPIPE, Disposition::Default);
+        }
+        let error = underbar_fetch::link::become_program(&libraries, name, &arguments);
+        say(self.color, Kind::Error, format_args!("{}: {error}", first.display()));
+        ExitCode::from(if matches!(error, Error::NotFound(_)) { NOT_FOUND } else { CANNOT_RUN })
+    }
+}
+
+/// The library, if it says one, and the program.
+fn parts(word: &[u8]) -> (Option<&Path>, &[u8]) {
+    if let Some(rest) = word.strip_suffix(b")")
+        && let Some(at) = rest.iter().rposition(|byte| *byte == b'(')
+        && at > 0
+    {
+        return (Some(Path::new(std::ffi::OsStr::from_bytes(&rest[..at]))), &rest[at + 1..]);
+    }
+    (None, word)
+}
+
+fn open(path: &Path) -> Result<Library, String> {
+    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    table::open(&text, true).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_names_library_and_program() {
+        let of = |word: &'static str| parts(word.as_bytes());
+        assert_eq!(of("/a/b.lib(PROG)"), (Some(Path::new("/a/b.lib")), &b"PROG"[..]));
+        assert_eq!(of("a(b)(PROG)"), (Some(Path::new("a(b)")), &b"PROG"[..]));
+        assert_eq!(of("PROG"), (None, &b"PROG"[..]));
+        assert_eq!(of("(PROG)"), (None, &b"(PROG)"[..]), "no library");
+        assert_eq!(of("lib(PROG"), (None, &b"lib(PROG"[..]));
+    }
+}

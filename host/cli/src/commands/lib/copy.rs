@@ -1,0 +1,286 @@
+//! `lib create`, `lib copy`, `lib compress`, `lib extract`: whole libraries made, and members written into files.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+use underbar_partitioned::binder::LARGEST_BLOCK_SIZE;
+use underbar_partitioned::name::Name;
+use underbar_store::change::{Edit, apply};
+use underbar_store::library::{self, Library};
+use underbar_store::make::{self, Wanted, edits_of};
+use underbar_store::{Error, Result};
+
+use super::change::{Target, say};
+use super::list::json;
+use super::progress::Progress;
+use super::{Organisation, block_size, name, now};
+use crate::printing::Printing;
+
+/// The flags of `lib create`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar lib create programs.pdse
+  underbar lib create --organisation pds --block-size 32760 --directory 50 programs.pds
+  underbar lib create --space 256 small.pdse
+
+Exit status: 0 made, 2 wrong usage, a file that is there already, or what could not be written.")]
+pub struct Create {
+    #[command(flatten)]
+    printing: Printing,
+
+    /// The library's file
+    library: PathBuf,
+
+    /// How it is organised
+    #[arg(long, value_enum, default_value_t = Organisation::Pdse)]
+    organisation: Organisation,
+
+    /// Block size, 256 to 32760; of a PDSE it is written on the label and changes nothing
+    #[arg(long, value_name = "BYTES", value_parser = block_size(), default_value_t = LARGEST_BLOCK_SIZE)]
+    block_size: u32,
+
+    /// Directory blocks of a PDS; seven members fill one
+    #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000), default_value_t = 50)]
+    directory: u32,
+
+    /// Most space of a PDSE, in pages of 4 KiB [default: no limit]
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(8..))]
+    space: Option<u32>,
+}
+
+impl Create {
+    /// Makes it.
+    pub fn run(self) -> ExitCode {
+        let wanted = Wanted {
+            organisation: self.organisation.into(),
+            block_size: self.block_size,
+            directory_blocks: Some(self.directory),
+            space_pages: self.space.unwrap_or(0),
+            now: now(),
+        };
+        let made = make::create(&self.library, &wanted);
+        say(&self.printing, &self.library, made.map(|()| Default::default()), "made")
+    }
+}
+
+/// The flags of `lib copy`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar lib copy programs.pds programs.pdse --organisation pdse
+  underbar lib copy old.pds new.pds --block-size 32760
+  underbar lib copy --select SORT --select MERGE from.pdse into.pdse
+  underbar lib copy --replace update.pdse programs.pdse
+
+A library that is there already takes the members in. A new one is of the same organisation and block size, unless told
+otherwise; its text is cut into blocks anew, and short blocks fill its tracks.
+
+Exit status: 0 copied, 2 wrong usage, a member that is damaged or cannot be there, or what could not be written.")]
+pub struct Copy {
+    #[command(flatten)]
+    printing: Printing,
+
+    /// The library to copy
+    from: PathBuf,
+
+    /// The new library, or one that takes the members in
+    to: PathBuf,
+
+    /// How a new one is organised [default: as the old one]
+    #[arg(long, value_enum)]
+    organisation: Option<Organisation>,
+
+    /// Block size of a new one, 256 to 32760 [default: as the old one]
+    #[arg(long, value_name = "BYTES", value_parser = block_size())]
+    block_size: Option<u32>,
+
+    /// Directory blocks of a new PDS [default: what its members need, and a quarter more]
+    #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000))]
+    directory: Option<u32>,
+
+    /// Copy only this member, with its aliases; may be given several times
+    #[arg(long, value_parser = name, value_name = "MEMBER")]
+    select: Vec<Name>,
+
+    /// Replace members of the same names in a library that is there
+    #[arg(long)]
+    replace: bool,
+
+    /// Wait for as long as another process changes the library that is there
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Copy {
+    /// Copies.
+    pub fn run(self) -> ExitCode {
+        say(&self.printing, &self.to, self.copy(), "copied {n}")
+    }
+
+    fn copy(&self) -> Result<underbar_store::change::Changed> {
+        let from = Library::open(&self.from)?;
+        for wanted in &self.select {
+            if let Some(of) = from.item(wanted)?.alias_of {
+                return Err(Error::IsAlias(wanted.to_string(), of));
+            }
+        }
+        let choose = |name: &Name| self.select.is_empty() || self.select.contains(name);
+        let label = from.label()?;
+        let mut progress = Progress::new("members", Some(u64::from(label.members)));
+        let mut done = |number| progress.done(number);
+        if self.to.exists() {
+            let (entries, edits) = edits_of(&from, &choose, &mut done)?;
+            let edits = edits.map(|edit| {
+                edit.map(|edit| match edit {
+                    Edit::Add(mut addition) => {
+                        addition.replace = self.replace;
+                        Edit::Add(addition)
+                    }
+                    other => other,
+                })
+            });
+            return apply(&self.to, edits, entries, now(), self.wait);
+        }
+        let wanted = Wanted {
+            organisation: self.organisation.map_or(label.organisation, library::Organisation::from),
+            block_size: self.block_size.unwrap_or(label.block_size),
+            directory_blocks: self.directory,
+            space_pages: 0,
+            now: now(),
+        };
+        make::copy(&from, &self.to, &wanted, &choose, &mut done)
+    }
+}
+
+/// The flags of `lib compress`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar lib compress programs.pds
+  underbar lib compress --directory 200 programs.pds
+
+The library is made anew beside the old one, and renamed into its place; who reads the old one goes on reading it.
+
+Exit status: 0 done, 2 wrong usage, a member that is damaged, or a library that cannot be changed.")]
+pub struct Compress {
+    #[command(flatten)]
+    target: Target,
+
+    /// Directory blocks that a PDS is to have [default: as many as it has]
+    #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000))]
+    directory: Option<u32>,
+}
+
+impl Compress {
+    /// Makes it anew.
+    pub fn run(self) -> ExitCode {
+        let mut progress = Progress::new("members", None);
+        let target = &self.target;
+        let done = make::compress(&target.library, self.directory, now(), target.wait, &mut |done| {
+            progress.done(done);
+        });
+        drop(progress);
+        target.say(done, "compressed")
+    }
+}
+
+/// The flags of `lib extract`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar lib extract programs.pdse
+  underbar lib extract --to out --suffix .so programs.pdse SORT MERGE
+
+Each member becomes a file of its name; a file that is there is left alone, unless --force is given. An alias gives its
+member's bytes, under the alias's name.
+
+Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that could not be written.")]
+pub struct Extract {
+    #[command(flatten)]
+    printing: Printing,
+
+    /// The library
+    library: PathBuf,
+
+    /// Members or aliases; without one, all members
+    #[arg(value_parser = name, value_name = "NAME")]
+    names: Vec<Name>,
+
+    /// The folder, which is made if it is not there
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    to: PathBuf,
+
+    /// What files' names end with, behind the member's
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    suffix: String,
+
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+/// `lib extract --json`.
+#[derive(Serialize)]
+struct Extracted {
+    library: String,
+    files: Vec<String>,
+    bytes: u64,
+}
+
+impl Extract {
+    /// Writes the files.
+    pub fn run(self) -> ExitCode {
+        let path = self.library.display();
+        match self.extract() {
+            Err(error) => self.printing.fail(format_args!("{path}: {error}")),
+            Ok(extracted) => {
+                let text = if self.printing.json {
+                    json(&extracted)
+                } else {
+                    format!("{path}: {} files, {} bytes\n", extracted.files.len(), extracted.bytes)
+                };
+                self.printing.print(&text, None, 0)
+            }
+        }
+    }
+
+    fn extract(&self) -> Result<Extracted> {
+        if self.suffix.contains('/') {
+            let error = std::io::Error::from(std::io::ErrorKind::InvalidFilename);
+            return Err(Error::system(&self.suffix, error));
+        }
+        let library = Library::open(&self.library)?;
+        let names = if self.names.is_empty() {
+            library.names()?.into_iter().filter(|(_, of)| of.is_none()).map(|(name, _)| name).collect()
+        } else {
+            self.names.clone()
+        };
+        fs::create_dir_all(&self.to).map_err(|error| Error::system(&self.to, error))?;
+        let mut extracted =
+            Extracted { library: self.library.display().to_string(), files: Vec::new(), bytes: 0 };
+        let mut progress = Progress::new("members", Some(names.len() as u64));
+        for (done, name) in (1..).zip(&names) {
+            let member = library.member(name)?;
+            // No name has a slash or is a directory's, whatever the library's bytes are.
+            let file = self.to.join(format!("{name}{}", self.suffix));
+            self.write(&file, &member.bytes).map_err(|error| Error::system(&file, error))?;
+            extracted.bytes += member.bytes.len() as u64;
+            extracted.files.push(file.display().to_string());
+            progress.done(done);
+        }
+        Ok(extracted)
+    }
+
+    /// A new file, never through a link that somebody put there.
+    fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        if self.force && path.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
+            fs::remove_file(path)?;
+        }
+        OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes)
+    }
+}

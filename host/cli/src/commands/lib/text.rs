@@ -1,0 +1,88 @@
+//! Lists of libraries as text: columns, times, counts.
+
+use std::fmt::Write as _;
+
+/// Rows under a heading; columns of numbers stand to the right.
+pub struct Columns {
+    heading: Vec<(&'static str, bool)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Columns {
+    /// Of these headings; true stands for numbers.
+    pub fn new(heading: &[(&'static str, bool)]) -> Columns {
+        Columns { heading: heading.to_vec(), rows: Vec::new() }
+    }
+
+    /// A row of as many texts.
+    pub fn row(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// All of it, each column as wide as its widest text; nothing stands behind the last.
+    pub fn text(&self) -> String {
+        let heading: Vec<String> = self.heading.iter().map(|(text, _)| (*text).to_owned()).collect();
+        let all = || std::iter::once(&heading).chain(&self.rows);
+        let widths: Vec<usize> = (0..self.heading.len())
+            .map(|column| {
+                all().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
+            })
+            .collect();
+        let mut lines = String::new();
+        for row in all() {
+            let mut line = String::new();
+            for ((text, width), (_, is_number)) in row.iter().zip(&widths).zip(&self.heading) {
+                // Writing to a string cannot fail.
+                let _ = if *is_number {
+                    write!(line, "{text:>width$}  ")
+                } else {
+                    write!(line, "{text:<width$}  ")
+                };
+            }
+            lines.push_str(line.trim_end());
+            lines.push('\n');
+        }
+        lines
+    }
+}
+
+/// A time as lists of members show it: `2026/11/21 16:10`, UTC.
+pub fn time(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1 March of the year 0, in eras of 400 years, of which each is as long as the others.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year + era * 400 + later;
+    format!("{year:04}/{month:02}/{day:02} {:02}:{:02}", second / 3600, second / 60 % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (seconds, text) in [
+            (0, "1970/01/01 00:00"),
+            (951_827_696, "2000/02/29 12:34"),
+            (951_868_800, "2000/03/01 00:00"),
+            (1_798_761_599, "2026/12/31 23:59"),
+            (4_107_542_400, "2100/03/01 00:00"),
+        ] {
+            assert_eq!(time(seconds), text);
+        }
+    }
+
+    #[test]
+    fn columns() {
+        let mut columns = Columns::new(&[("NAME", false), ("SIZE", true), ("OF", false)]);
+        columns.row(vec!["LONGER".into(), "5".into(), String::new()]);
+        columns.row(vec!["A".into(), "12345".into(), "B".into()]);
+        assert_eq!(columns.text(), "NAME     SIZE  OF\nLONGER      5\nA       12345  B\n");
+    }
+}

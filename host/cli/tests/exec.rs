@@ -1,0 +1,72 @@
+//! `underbar exec`: a program of a library in the place of the command.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const SOURCE: &str = r#"#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void at_exit(void) { puts("at exit"); }
+int main(int argc, char **argv) {
+    struct sigaction action;
+    sigaction(SIGPIPE, NULL, &action);
+    atexit(at_exit);
+    printf("%s %d %s %s %d\n", argv[0], argc, argc > 1 ? argv[1] : "", getenv("WORD"), action.sa_handler == SIG_DFL);
+    if (argc > 2 && strcmp(argv[2], "abort") == 0)
+        abort();
+    if (argc > 2)
+        exit(atoi(argv[2]));
+    return 3;
+}
+"#;
+
+fn folder() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exec");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("source.c"), SOURCE).expect("written");
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([folder.join("REPORT.so"), folder.join("source.c")])
+        .status();
+    assert!(made.expect("a compiler").success());
+    folder
+}
+
+fn exec(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_underbar"));
+    command.arg("exec").args(arguments).env("WORD", "given").output().expect("run")
+}
+
+#[test]
+fn the_program_runs_in_the_place_of_the_command() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let folder = folder();
+    let place = folder.to_str().expect("a path");
+    let word = format!("{place}(REPORT)");
+    let told = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+
+    let output = exec(&[&word]);
+    assert_eq!((output.status.code(), told(&output)), (Some(3), "REPORT 1  given 1\nat exit\n".into()));
+    let output = exec(&[&word, "--help", "17"]);
+    assert_eq!(
+        (output.status.code(), told(&output)),
+        (Some(17), "REPORT 3 --help given 1\nat exit\n".into())
+    );
+    let output = exec(&["--library", "/tmp", "--library", place, "REPORT", "x", "300"]);
+    assert_eq!(output.status.code(), Some(44));
+    let output = exec(&[&word, "x", "abort"]);
+    assert_eq!(output.status.signal(), Some(6));
+
+    for (arguments, code, says) in [
+        (&["REPORT"][..], 125, "which library"),
+        (&[&format!("{place}(NOBODY)")], 127, "no program NOBODY"),
+        (&["/no/such/library(REPORT)"], 127, "/no/such/library"),
+        (&[&format!("{place}(source.c)")], 126, "not an ELF file"),
+    ] {
+        let output = exec(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+        assert!(error.contains(says) && error.starts_with("underbar: error:"), "{error}");
+    }
+}

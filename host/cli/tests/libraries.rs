@@ -1,0 +1,260 @@
+//! `lib`: libraries made, filled, listed, changed, verified and surveyed through the command.
+
+mod common;
+
+use common::{Folder, bad, good, run};
+
+/// A library with some members of data: NAME of length.
+fn library(folder: &Folder, name: &str, flags: &[&str], members: &[(&str, usize)]) -> String {
+    let path = folder.name(name);
+    good(&[&["lib", "create", &path], flags].concat());
+    for (member, length) in members {
+        let file = folder.file(&format!("{member}.data"), vec![letter(*length); *length]);
+        good(&["lib", "add", "--name", member, &path, &file]);
+    }
+    path
+}
+
+fn letter(length: usize) -> u8 {
+    b'a' + (length % 26) as u8
+}
+
+const BOTH: [&[&str]; 2] = [&["--organisation", "pdse"], &["--organisation", "pds", "--block-size", "6144"]];
+
+#[test]
+fn a_life_of_a_library() {
+    for flags in BOTH {
+        let folder = Folder::new(&format!("life-{}", flags[1]));
+        let path = library(&folder, "lib", flags, &[("B", 100_000), ("A", 10)]);
+        assert_eq!(good(&["lib", "ls", &path]), "A\nB\n");
+        assert_eq!(
+            good(&["lib", "alias", &path, "B", "ALSO"]),
+            format!("{path}: added 1; it has 2 members and 1 aliases\n")
+        );
+        good(&["lib", "rename", &path, "B", "C"]);
+        let list = good(&["lib", "ls", "-l", &path]);
+        let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(
+            (lines[1][0], lines[1][1], lines[2][0], lines[2][1]),
+            ("A", "10", "ALSO", "100000"),
+            "{list}"
+        );
+        assert!(lines[2].contains(&"C") && lines[3].contains(&"ALSO"), "{list}");
+        assert!(
+            good(&["lib", "verify", &path]).ends_with("2 members, 1 aliases, 100010 bytes read, all sound\n")
+        );
+        let out = folder.name("out");
+        good(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C", "ALSO"]);
+        let expected = folder.read("B.data");
+        assert!(folder.read("out/C.x") == expected && folder.read("out/ALSO.x") == expected);
+        assert!(bad(2, &["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C"]).contains("exists"));
+        good(&["lib", "extract", "--force", "--to", &out, "--suffix", ".x", &path, "C"]);
+        good(&["lib", "delete", &path, "C"]);
+        assert_eq!(good(&["lib", "ls", &path]), "A\n");
+        good(&["lib", "compress", &path]);
+        assert!(
+            good(&["lib", "verify", &path]).ends_with("1 members, 0 aliases, 10 bytes read, all sound\n")
+        );
+        assert!(good(&["lib", "info", &path]).contains("  members          1, aliases 0\n"));
+        assert!(good(&["lib", "info", &path, "A"]).starts_with("A\n  size             10 bytes"));
+    }
+}
+
+#[test]
+fn copies_between_organisations_and_block_sizes_hold_the_same() {
+    let folder = Folder::new("copies");
+    let path = library(&folder, "a.pdse", &[], &[("ONE", 200_000), ("TWO", 0), ("THREE", 7_777)]);
+    good(&["lib", "alias", &path, "ONE", "UNO"]);
+    let mut from = path.clone();
+    let ways: [(&str, &[&str]); 4] = [
+        ("b.pds", &["--organisation", "pds", "--block-size", "6144"]),
+        ("c.pds", &["--block-size", "32760"]),
+        ("d.pdse", &["--organisation", "pdse"]),
+        ("e.pds", &["--organisation", "pds", "--directory", "3", "--block-size", "256"]),
+    ];
+    for (name, flags) in ways {
+        let to = folder.name(name);
+        good(&[&["lib", "copy", &from, &to], flags].concat());
+        let out = folder.name(&format!("out-{name}"));
+        good(&["lib", "extract", "--to", &out, &to, "ONE", "TWO", "THREE", "UNO"]);
+        for (member, file) in [("ONE", "ONE"), ("TWO", "TWO"), ("THREE", "THREE"), ("UNO", "ONE")] {
+            let got = folder.read(&format!("out-{name}/{member}"));
+            assert!(got == folder.read(&format!("{file}.data")), "{name} {member}");
+        }
+        assert!(good(&["lib", "verify", &to]).contains("all sound"));
+        from = to;
+    }
+    let part = folder.name("part.pdse");
+    good(&["lib", "copy", "--select", "ONE", "--organisation", "pdse", &path, &part]);
+    assert_eq!(good(&["lib", "ls", &part]), "ONE\nUNO\n");
+    assert!(bad(2, &["lib", "copy", &path, &part]).contains("there is a member ONE already"));
+    assert_eq!(good(&["lib", "ls", &part]), "ONE\nUNO\n", "nothing came in");
+    good(&["lib", "copy", "--replace", &path, &part]);
+    assert_eq!(good(&["lib", "ls", &part]), "ONE\nTHREE\nTWO\nUNO\n");
+}
+
+#[test]
+fn programs_come_in_with_their_functions() {
+    let folder = Folder::new("programs");
+    let source = folder.file(
+        "p.c",
+        "int first(int x){return x+1;}\nint second(void){return 2;}\nint main(void){return 0;}\n",
+    );
+    let object = folder.name("libp.so");
+    match std::process::Command::new("cc").args(["-shared", "-fPIC", "-o", &object, &source]).output() {
+        Ok(output) if output.status.success() => {}
+        _ => {
+            eprintln!("skipped: cc");
+            return;
+        }
+    }
+    for flags in BOTH {
+        let path = library(&folder, flags[1], flags, &[]);
+        good(&[
+            "lib",
+            "add",
+            "--entry",
+            "first",
+            "--alias",
+            "OTHER=second",
+            "--alias",
+            "ALSO",
+            &path,
+            &object,
+        ]);
+        let list = good(&["lib", "ls", "--json", "-l", &path]);
+        let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+        let member = |name: &str| {
+            let members = list["members"].as_array().expect("a list");
+            members.iter().find(|member| member["name"] == name).expect(name).clone()
+        };
+        assert_eq!(member("libp")["function"], "first");
+        assert_eq!(
+            member("libp")["attributes"].as_array().map(|list| list.contains(&"MAIN".into())),
+            Some(true)
+        );
+        assert_ne!(member("OTHER")["entry_point"], member("libp")["entry_point"]);
+        assert_eq!(member("ALSO")["entry_point"], member("libp")["entry_point"]);
+        assert_eq!(member("libp")["aliases"], serde_json::json!(["ALSO", "OTHER"]));
+        let error = bad(2, &["lib", "alias", &path, "libp", "X=nothing"]);
+        assert_eq!(error, format!("underbar: error: {path}: libp exports no function nothing\n"));
+        let whole = folder.file("whole", std::fs::read("/bin/true").expect("a program"));
+        let (code, ..) = run(&["lib", "add", &path, &whole]);
+        assert!(code == 0 || code == 2, "a program may or may not be a shared object");
+    }
+}
+
+#[test]
+fn a_folder_comes_in_whole_or_not_at_all() {
+    let folder = Folder::new("whole");
+    std::fs::create_dir(folder.path().join("in")).expect("a folder");
+    folder.file("in/a.so", "data a");
+    folder.file("in/b.so.1", "data b");
+    folder.file("in/c.txt", "no shared object");
+    let path = library(&folder, "lib", &[], &[]);
+    let from = folder.name("in");
+    assert_eq!(
+        good(&["lib", "add", &path, &from]),
+        format!("{path}: added 2; it has 2 members and 0 aliases\n")
+    );
+    folder.file("in/0.so", "comes first");
+    folder.file("in/broken.so", "\x7fELF is not all that it takes");
+    let error = bad(2, &["lib", "add", "--replace", &path, &from]);
+    assert!(error.contains("broken.so: no 64-bit program"), "{error}");
+    assert_eq!(good(&["lib", "ls", &path]), "a\nb\n");
+}
+
+#[test]
+fn wrong_use_names_who_is_at_fault() {
+    let folder = Folder::new("wrong");
+    let path = library(&folder, "lib", &[], &[("A", 1)]);
+    let file = folder.file("file", "x");
+    for (arguments, says) in [
+        (&["create", &path][..], "is there already"),
+        (&["ls", &file], "this is no program library"),
+        (&["ls", "/nowhere/lib"], "No such file"),
+        (&["delete", &path, "B"], "there is no member B"),
+        (&["rename", &path, "A", "A"], "there is a member A already"),
+        (&["alias", &path, "A", "A"], "there is a member A already"),
+        (
+            &["add", "--name", "A", &path, &file],
+            "there is a member A already; add and copy replace members with --replace",
+        ),
+        (&["add", "--name", "B", &path, &file, &file], "--name and --alias are for one file"),
+        (&["extract", "--suffix", "/x", &path], "/x"),
+        (&["info", &path, "B"], "there is no member B"),
+    ] {
+        let error = bad(2, &[&["lib"], arguments].concat());
+        assert!(error.contains(says), "{arguments:?}: {error}");
+    }
+    for arguments in [
+        &["create", "--block-size", "255", "x"][..],
+        &["create", "--block-size", "32761", "x"],
+        &["add", "--fetchopt", "PACK,NOPRIME", &path, &file],
+        &["add", "--name", "../up", &path, &file],
+        &["delete", &path, ".."],
+        &["ls"],
+        &["nonsense"],
+        &[],
+    ] {
+        let (code, output, _) = run(&[&["lib"], arguments].concat());
+        assert_eq!((code, output.as_str()), (2, ""), "{arguments:?}");
+    }
+    assert_eq!(good(&["lib", "ls", &path]), "A\n");
+}
+
+#[test]
+fn damage_is_exit_status_1_and_named() {
+    let folder = Folder::new("damage");
+    let path = library(&folder, "lib", &[], &[("A", 50_000), ("B", 20)]);
+    let mut bytes = std::fs::read(&path).expect("there");
+    let at = bytes.windows(1000).position(|window| window == [letter(50_000); 1000]).expect("A's bytes");
+    bytes[at] ^= 1;
+    std::fs::write(&path, &bytes).expect("written");
+    let (code, output, error) = run(&["lib", "verify", &path]);
+    assert_eq!((code, error.as_str()), (1, ""));
+    assert!(output.contains("member A: ") && output.ends_with("1 problem\n"), "{output}");
+    assert!(bad(2, &["lib", "extract", "--to", &folder.name("out"), &path]).contains("member A"));
+}
+
+#[test]
+fn a_survey_says_what_would_be_better() {
+    let folder = Folder::new("survey");
+    let many: Vec<(String, usize)> =
+        (0..8).map(|number| (format!("M{number}"), 90_000 + number * 5_003)).collect();
+    let many: Vec<(&str, usize)> = many.iter().map(|(name, length)| (name.as_str(), *length)).collect();
+    library(&folder, "small.pds", &["--organisation", "pds", "--block-size", "6144"], &many);
+    library(&folder, "large.pds", &["--organisation", "pds"], &many);
+    library(&folder, "a.pdse", &[], &many);
+    std::fs::write(
+        folder.path().join("cut.pds"),
+        &std::fs::read(folder.name("small.pds")).expect("there")[..9000],
+    )
+    .expect("written");
+    let place = folder.name("");
+    let (code, text, error) = run(&["lib", "survey", &place]);
+    assert_eq!(code, 0);
+    assert!(error.contains("the library is cut"), "{error}");
+    assert!(text.starts_with("3 libraries: 2 PDS, 1 PDSE\n"), "{text}");
+    assert!(
+        text.contains(
+            "50.0 % of the PDS libraries have a block size of 32,000 or more, 50.0 % have 8K or less"
+        )
+    );
+    assert!(text.contains("small.pds: copy it at a block size of 32760"), "{text}");
+    let (_, json, _) = run(&["lib", "survey", "--json", &place]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let library = |name: &str| {
+        let libraries = json["libraries"].as_array().expect("a list");
+        libraries
+            .iter()
+            .find(|one| one["name"].as_str().is_some_and(|path| path.ends_with(name)))
+            .expect(name)
+            .clone()
+    };
+    let (small, large) = (library("small.pds"), library("large.pds"));
+    assert_eq!(small["copied"][5], large["copied"][5], "a copy at 32,760 is the same, whatever was copied");
+    assert_eq!(large["now"]["tracks"], large["copied"][0]["tracks"], "computed as it lies");
+    assert_eq!(large["advice"], serde_json::json!([]));
+    assert_eq!(json["unreadable"].as_array().map(Vec::len), Some(1));
+}

@@ -1,0 +1,209 @@
+//! Makes a library of what a carrier brings in its order: directory blocks, blocks of members, ends.
+//!
+//! Invariant: the work is in proportion to blocks and names, however the names point: no name walks over its blocks.
+//! Not here: what the carrier is (`unload`, `volume`), the library itself (`library`).
+
+use super::directory::{self, Ttr};
+use super::ebcdic::CodePage;
+use super::entry::{self, Details};
+use super::library::{
+    Block, Device, Extent, Fault, Library, MEMBERS_MOST, Member, Organisation, RecordFormat,
+};
+use super::source::Shared;
+use std::collections::{HashMap, HashSet};
+
+/// Faults that are kept of one library.
+const FAULTS_MOST: usize = 100;
+
+/// What a carrier says of the whole library.
+pub(crate) struct Label {
+    pub name: Option<String>,
+    pub organisation: Organisation,
+    pub programs: bool,
+    pub record_format: RecordFormat,
+    pub record_length: u32,
+    pub block_size: u32,
+    pub device: Device,
+    pub extents: Vec<Extent>,
+    pub header_length: Option<u32>,
+}
+
+/// Collects what a carrier brings, in its order, and makes the library of it.
+#[derive(Default)]
+pub(crate) struct Builder {
+    directory_blocks: u32,
+    directory_ended: bool,
+    entries: Vec<directory::Entry>,
+    blocks: Vec<Block>,
+    attributes: Vec<Block>,
+    /// The first block or end at each place.
+    starts: HashMap<Ttr, Start>,
+    ends: Vec<Ttr>,
+    /// Numbers of blocks before each end, ascending.
+    ended: Vec<usize>,
+    faults: Vec<Fault>,
+}
+
+#[derive(Clone, Copy)]
+enum Start {
+    Block(usize),
+    End(usize),
+}
+
+impl Builder {
+    /// The data of a directory block, which lies at this offset. Those behind the last one are counted, not read.
+    pub fn directory(&mut self, at: u64, bytes: &[u8]) {
+        self.directory_blocks += 1;
+        if self.directory_ended {
+            return;
+        }
+        let block = directory::read(bytes);
+        self.directory_ended = block.last;
+        if let Some(fault) = block.fault {
+            self.fault(Fault::Directory { number: self.directory_blocks, at, fault });
+        }
+        if self.entries.len() + block.entries.len() > MEMBERS_MOST {
+            self.directory_ended = true;
+            self.fault(Fault::TooMany { most: MEMBERS_MOST });
+        } else {
+            self.entries.extend(block.entries);
+        }
+    }
+
+    /// Whether the highest name was seen.
+    pub fn directory_ended(&self) -> bool {
+        self.directory_ended
+    }
+
+    pub fn block(&mut self, block: Block) {
+        self.starts.entry(block.ttr).or_insert(Start::Block(self.blocks.len()));
+        self.blocks.push(block);
+    }
+
+    pub fn attribute(&mut self, block: Block) {
+        self.attributes.push(block);
+    }
+
+    pub fn end(&mut self, ttr: Ttr) {
+        self.starts.entry(ttr).or_insert(Start::End(self.blocks.len()));
+        self.ends.push(ttr);
+        self.ended.push(self.blocks.len());
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        if self.faults.len() < FAULTS_MOST {
+            self.faults.push(fault);
+        }
+    }
+
+    pub fn finish(mut self, label: Label, source: Shared, page: CodePage) -> Library {
+        if !self.directory_ended {
+            self.fault(Fault::Unended);
+        }
+        let entries = std::mem::take(&mut self.entries);
+        for pair in entries.windows(2) {
+            if pair[1].name <= pair[0].name {
+                self.fault(Fault::Order { name: pair[1].name.text(page), before: pair[0].name.text(page) });
+            }
+        }
+        // Bytes before each block: many names may lead to one long member, so no name walks over its blocks.
+        let mut before = vec![0_u64];
+        before.extend(self.blocks.iter().scan(0, |sum, block| {
+            *sum += u64::from(block.length);
+            Some(*sum)
+        }));
+        let mut members: Vec<Member> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            members.push(self.member(entry, &label, &before, page));
+        }
+        self.relate(&mut members);
+        Library {
+            name: label.name,
+            organisation: label.organisation,
+            programs: label.programs,
+            record_format: label.record_format,
+            record_length: label.record_length,
+            block_size: label.block_size,
+            device: label.device,
+            extents: label.extents,
+            header_length: label.header_length,
+            directory_blocks: self.directory_blocks,
+            members,
+            blocks: self.blocks,
+            attributes: self.attributes,
+            ends: self.ends,
+            faults: self.faults,
+            source,
+        }
+    }
+
+    fn member(&mut self, entry: directory::Entry, label: &Label, before: &[u64], page: CodePage) -> Member {
+        let name = entry.name.text(page);
+        let range = match self.starts.get(&entry.ttr) {
+            Some(Start::Block(start)) => {
+                let start = *start;
+                let after = self.ended.partition_point(|end| *end <= start);
+                let end = self.ended.get(after).copied().unwrap_or_else(|| {
+                    self.fault(Fault::Endless { name: name.clone() });
+                    self.blocks.len()
+                });
+                start..end
+            }
+            Some(Start::End(at)) => *at..*at,
+            None => {
+                self.fault(Fault::Nowhere { name: name.clone(), ttr: entry.ttr });
+                0..0
+            }
+        };
+        let details = entry::read(&entry.user_data, entry.alias, label.record_format.undefined(), page);
+        if let Details::Program(program) = &details
+            && !program.missing.is_empty()
+        {
+            self.fault(Fault::UserData { name: name.clone(), sections: program.missing.clone() });
+        }
+        Member {
+            name,
+            raw: entry.name,
+            alias: entry.alias,
+            alias_of: None,
+            ttr: entry.ttr,
+            details,
+            blocks: range.len(),
+            bytes: before[range.end] - before[range.start],
+            range,
+            user_data: entry.user_data,
+            user_ttrs: entry.ttrs,
+        }
+    }
+
+    /// Finds the member of each alias: by its data where it is there, else by the place that both share.
+    fn relate(&mut self, members: &mut [Member]) {
+        let mut at_place: HashMap<Ttr, usize> = HashMap::new();
+        let mut names: HashSet<&str> = HashSet::new();
+        for (index, member) in members.iter().enumerate().filter(|(_, member)| !member.alias) {
+            at_place.entry(member.ttr).or_insert(index);
+            names.insert(&member.name);
+        }
+        let of = |member: &Member| -> Option<String> {
+            let by_data = match &member.details {
+                Details::Program(program) => program.alias.as_ref().map(|alias| alias.member.clone()),
+                _ => None,
+            };
+            by_data.or_else(|| at_place.get(&member.ttr).map(|index| members[*index].name.clone()))
+        };
+        let found: Vec<Option<String>> =
+            members.iter().map(|member| if member.alias { of(member) } else { None }).collect();
+        let mut orphans = Vec::new();
+        for (member, of) in members.iter().zip(&found).filter(|(member, _)| member.alias) {
+            let there = of.as_deref().is_some_and(|of| names.contains(of));
+            if !there {
+                let of = of.clone().unwrap_or_else(|| "a member at another place".to_owned());
+                orphans.push(Fault::Orphan { name: member.name.clone(), of });
+            }
+        }
+        orphans.into_iter().for_each(|fault| self.fault(fault));
+        for (member, of) in members.iter_mut().zip(found) {
+            member.alias_of = of;
+        }
+    }
+}

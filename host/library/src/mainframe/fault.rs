@@ -1,0 +1,72 @@
+//! What can be wrong with a file and what it holds, with the place in it: who is guilty, and where.
+//!
+//! Every module names its own faults; here they get the way that led to them, as
+//! `TAPE.HET > file 2 > SYS1.LOAD: the block at 1200 says ...`. Offsets count from the start of what the way ends at.
+
+use super::{image, label, library, module, netdata, object, source, spanned, tape, terse, unload, volume};
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// A fault of any module.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant is the fault of the module that it is named for")]
+pub enum Fault {
+    #[error(transparent)]
+    Read(#[from] source::ReadError),
+    #[error(transparent)]
+    Netdata(#[from] netdata::Fault),
+    #[error(transparent)]
+    Spanned(#[from] spanned::Fault),
+    #[error(transparent)]
+    Unload(#[from] unload::Fault),
+    #[error(transparent)]
+    Library(#[from] library::Fault),
+    #[error(transparent)]
+    Module(#[from] module::Fault),
+    #[error(transparent)]
+    Object(#[from] object::Fault),
+    #[error(transparent)]
+    Tape(#[from] tape::Fault),
+    #[error(transparent)]
+    Label(#[from] label::Disagrees),
+    #[error(transparent)]
+    Image(#[from] image::Fault),
+    #[error(transparent)]
+    Volume(#[from] volume::Fault),
+    #[error(transparent)]
+    Terse(#[from] terse::Fault),
+    /// Containers within containers, deeper than is followed.
+    #[error("lies deeper than {most} containers, and is not opened")]
+    Depth { most: u32 },
+    /// More things than are listed.
+    #[error("more than {most} things are held; the rest is not opened")]
+    Many { most: usize },
+    /// Data sets that together claim more tracks than the volume has.
+    #[error(
+        "its extents and those before it claim {claimed} tracks, the volume has {tracks}; it is not opened"
+    )]
+    Claimed { claimed: u64, tracks: u32 },
+}
+
+/// A fault, and the way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// From the file to what is at fault, with ` > ` between.
+    pub place: String,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}: {}", self.place, self.fault)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+impl Serialize for Trouble {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}

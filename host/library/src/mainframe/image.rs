@@ -1,0 +1,401 @@
+//! Disk images of emulators: CKD and CCKD files as tracks, whatever they are stored as.
+//!
+//! ```text
+//! header 512 │ plain:      track 0 | track 1 | ...                  all of one size
+//!            │ compressed: header 512 | L1 table ──> L2 table ──> track, inflated when read
+//! ```
+//!
+//! A track is read as its home address, then its records. A *null track*, which a compressed image does not store, is made up
+//! as the emulator does. In the image's own source, track n begins at n x 65,536: so a block has an offset as everywhere else.
+//!
+//! Invariant: no track that is returned has more bytes than the header's track size.
+//! Not here: records on tracks (`track`), the volume's table of contents (`volume`); shadow files, and images in several files.
+
+use super::bytes::{flag, le16, le32, le64};
+use super::inflate::{self, Method, inflate};
+use super::source::{ReadError, Shared, Source, some, take};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is wrong with a disk image; offsets are bytes from its start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// No header of an emulated disk.
+    #[error("does not begin with the header of a CKD disk image")]
+    NotDisk,
+    /// A shadow file holds only what changed; without its base it cannot be read.
+    #[error("is a shadow file ({id}), which is not read: give its base image, or merge them first")]
+    Shadow {
+        /// The identifier in its header.
+        id: String,
+    },
+    /// One of several files of an image.
+    #[error("is file {number} of an image in several files, which is not read")]
+    Several {
+        /// Its number.
+        number: u8,
+    },
+    /// Fields of the header that cannot be.
+    #[error("the header says {what} {says}")]
+    Header {
+        /// Which field.
+        what: &'static str,
+        /// What it says.
+        says: u64,
+    },
+    /// Written on a machine with the other order of bytes.
+    #[error("is a compressed image in big-endian order, which is not read")]
+    BigEndian,
+    /// A track that does not lie within the file: cut, or a wrong table.
+    #[error("track {track} is said to lie at {at}: {error}")]
+    Track {
+        /// Its number on the volume.
+        track: u32,
+        /// Where it is said to be.
+        at: u64,
+        /// Why it cannot be read.
+        error: ReadError,
+    },
+    /// A track that does not inflate.
+    #[error("track {track} at {at} does not inflate: {fault}")]
+    Inflate {
+        /// Its number.
+        track: u32,
+        /// Where it is stored.
+        at: u64,
+        /// Why.
+        fault: inflate::Fault,
+    },
+    /// A track whose stored address is that of another.
+    #[error("at {at}, where track {track} should be, is cylinder {cylinder} head {head}")]
+    Address {
+        /// The track that was looked for.
+        track: u32,
+        /// Where it is stored.
+        at: u64,
+        /// Cylinder that is there.
+        cylinder: u16,
+        /// Head that is there.
+        head: u16,
+    },
+    /// No such track.
+    #[error("track {track} is wanted, the disk has {tracks}")]
+    Beyond {
+        /// The track.
+        track: u32,
+        /// How many there are.
+        tracks: u32,
+    },
+    /// The bytes could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// How an image is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All tracks, all of one size.
+    Plain,
+    /// Compressed tracks by tables of 32-bit offsets.
+    Compressed,
+    /// The same with 64-bit offsets.
+    Compressed64,
+}
+
+/// Distance of tracks in the image's own source: more than any track has.
+pub const TRACK_SPACE: u64 = 1 << 16;
+
+/// A disk image.
+pub struct Image {
+    /// How it is stored.
+    pub form: Form,
+    /// Type of the device: 0x90 is a 3390.
+    pub device: u8,
+    /// Tracks in a cylinder.
+    pub heads: u32,
+    /// Bytes of a track in the file.
+    pub track_size: u32,
+    /// Tracks of the volume.
+    pub tracks: u32,
+    /// The emulator had it open for writing, and did not close it.
+    pub open: bool,
+    source: Shared,
+    /// Of compressed images: offset of the L2 table of each 256 tracks.
+    tables: Vec<u64>,
+    null_format: u8,
+    /// The tracks read last, with the number of each.
+    held: Mutex<Vec<(u32, Arc<Vec<u8>>)>>,
+    /// The L2 table read last, and where it lies.
+    table: Mutex<(u64, Vec<u8>)>,
+}
+
+enum Entry {
+    /// Not stored: the format of the null track.
+    Null(u8),
+    /// Offset and length.
+    Stored(u64, u16),
+}
+
+/// Tracks that are kept inflated.
+const HELD: usize = 16;
+const HEADER: u64 = 512;
+/// Cylinders of the largest volume there is, an EAV.
+const CYLINDERS_MOST: u64 = 1_182_006;
+
+/// Whether these first bytes are the header of a disk image, a shadow file too.
+#[must_use]
+pub fn begins(bytes: &[u8]) -> bool {
+    let Some(id) = bytes.get(..8) else { return false };
+    matches!(id, b"CKD_P370" | b"CKD_P064" | b"CKD_C370" | b"CKD_C064" | b"CKD_S370" | b"CKD_S064")
+}
+
+impl Image {
+    /// Reads the headers and the first table.
+    ///
+    /// # Errors
+    /// Where it is no image, a kind that is not read, or its headers cannot be true.
+    pub fn open(source: &Shared) -> Result<Image, Fault> {
+        let head = some(&**source, 0, 2 * HEADER)?;
+        if !begins(&head) || head.len() < HEADER as usize {
+            return Err(Fault::NotDisk);
+        }
+        let form = match &head[..8] {
+            b"CKD_P370" | b"CKD_P064" => Form::Plain,
+            b"CKD_C370" => Form::Compressed,
+            b"CKD_C064" => Form::Compressed64,
+            id => return Err(Fault::Shadow { id: String::from_utf8_lossy(id).into_owned() }),
+        };
+        let (heads, track_size) = (le32(&head, 8).unwrap_or(0), le32(&head, 12).unwrap_or(0));
+        if heads == 0 || heads > 256 {
+            return Err(Fault::Header { what: "heads", says: heads.into() });
+        }
+        if track_size < 16 || u64::from(track_size) > TRACK_SPACE {
+            return Err(Fault::Header { what: "track size", says: track_size.into() });
+        }
+        // A first file that says its highest cylinder is followed by others.
+        if head[17] > 1 || form == Form::Plain && head[17] == 1 && le16(&head, 18) != Some(0) {
+            return Err(Fault::Several { number: head[17] });
+        }
+        let mut image = Image {
+            form,
+            device: head[16],
+            heads,
+            track_size,
+            tracks: 0,
+            open: false,
+            source: source.clone(),
+            tables: Vec::new(),
+            null_format: 0,
+            held: Mutex::new(Vec::new()),
+            table: Mutex::new((0, Vec::new())),
+        };
+        if form == Form::Plain {
+            let tracks = (source.length() - HEADER) / u64::from(track_size);
+            image.tracks = u32::try_from(tracks)
+                .ok()
+                .filter(|tracks| u64::from(*tracks) <= CYLINDERS_MOST * u64::from(heads))
+                .ok_or(Fault::Header { what: "tracks", says: tracks })?;
+        } else {
+            image.tables(head.get(HEADER as usize..).unwrap_or(&[]))?;
+        }
+        Ok(image)
+    }
+
+    fn tables(&mut self, head: &[u8]) -> Result<(), Fault> {
+        let wide = self.form == Form::Compressed64;
+        let options = flag(head, 3);
+        if options & 0x02 != 0 {
+            return Err(Fault::BigEndian);
+        }
+        self.open = options & 0x80 != 0;
+        let field = |at, what| le32(head, at).ok_or(Fault::Header { what, says: 0 });
+        let (first, second) = (field(4, "L1 entries")?, field(8, "L2 entries")?);
+        let cylinders = field(if wide { 12 } else { 40 }, "cylinders")?;
+        self.null_format = flag(head, if wide { 72 } else { 44 });
+        if second != 256 {
+            return Err(Fault::Header { what: "L2 entries", says: second.into() });
+        }
+        if u64::from(cylinders) > CYLINDERS_MOST {
+            return Err(Fault::Header { what: "cylinders", says: cylinders.into() });
+        }
+        let tracks = u64::from(cylinders) * u64::from(self.heads);
+        if u64::from(first) < tracks.div_ceil(256) {
+            return Err(Fault::Header { what: "L1 entries", says: first.into() });
+        }
+        // At most 256 heads by a million cylinders.
+        self.tracks = u32::try_from(tracks).map_err(|_| Fault::Header { what: "tracks", says: tracks })?;
+        let count = tracks.div_ceil(256);
+        let entry = if wide { 8 } else { 4 };
+        let table = take(&*self.source, 2 * HEADER, count * entry)?;
+        self.tables = (0..count as usize)
+            .map(|index| {
+                if wide {
+                    le64(&table, 8 * index).unwrap_or(0)
+                } else {
+                    match le32(&table, 4 * index) {
+                        Some(u32::MAX) => u64::MAX,
+                        other => other.unwrap_or(0).into(),
+                    }
+                }
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// The bytes of a track: home address and records, as far as they are stored.
+    ///
+    /// # Errors
+    /// Where there is no such track, or it cannot be read or inflated.
+    pub fn track(&self, number: u32) -> Result<Arc<Vec<u8>>, Fault> {
+        if number >= self.tracks {
+            return Err(Fault::Beyond { track: number, tracks: self.tracks });
+        }
+        // A thread that panicked while it held the lock left whole entries.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = held.iter().position(|(known, _)| *known == number) {
+            let entry = held.remove(index);
+            held.push(entry);
+            return Ok(held[held.len() - 1].1.clone());
+        }
+        let bytes =
+            Arc::new(if self.form == Form::Plain { self.plain(number) } else { self.stored(number) }?);
+        if held.len() == HELD {
+            held.remove(0);
+        }
+        held.push((number, bytes.clone()));
+        Ok(bytes)
+    }
+
+    fn plain(&self, number: u32) -> Result<Vec<u8>, Fault> {
+        let at = HEADER + u64::from(number) * u64::from(self.track_size);
+        take(&*self.source, at, self.track_size.into()).map_err(|error| Fault::Track {
+            track: number,
+            at,
+            error,
+        })
+    }
+
+    /// Of a track that is not stored, its format: 0 has an end-of-file record, 1 nothing, 2 blocks of zeros.
+    ///
+    /// # Errors
+    /// Where its entry cannot be read.
+    pub fn null_format(&self, track: u32) -> Result<Option<u8>, Fault> {
+        match self.form {
+            Form::Plain => Ok(None),
+            _ => self.entry(track).map(|entry| match entry {
+                Entry::Null(format) => Some(format),
+                Entry::Stored(..) => None,
+            }),
+        }
+    }
+
+    /// Where a compressed image says that a track lies.
+    fn entry(&self, track: u32) -> Result<Entry, Fault> {
+        let table = self.tables.get(track as usize / 256).copied().unwrap_or(0);
+        if table == 0 || table == u64::MAX {
+            return Ok(Entry::Null(self.null_format));
+        }
+        let wide = self.form == Form::Compressed64;
+        let size = if wide { 16 } else { 8 };
+        // The last table that was read: tracks are mostly asked for in order.
+        let mut held = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.0 != table {
+            let bytes = take(&*self.source, table, size * 256).map_err(|error| Fault::Track {
+                track,
+                at: table,
+                error,
+            })?;
+            *held = (table, bytes);
+        }
+        let entry = size as usize * (track as usize % 256);
+        let (at, length) = if wide {
+            (le64(&held.1, entry).unwrap_or(0), le16(&held.1, entry + 8).unwrap_or(0))
+        } else {
+            (u64::from(le32(&held.1, entry).unwrap_or(0)), le16(&held.1, entry + 4).unwrap_or(0))
+        };
+        if at == 0 || at == u64::MAX || length <= 5 || !wide && at == u64::from(u32::MAX) {
+            return Ok(Entry::Null(match length {
+                0 if self.null_format == 2 => 2,
+                0..=2 => length as u8,
+                _ => self.null_format,
+            }));
+        }
+        Ok(Entry::Stored(at, length))
+    }
+
+    fn stored(&self, track: u32) -> Result<Vec<u8>, Fault> {
+        let (at, length) = match self.entry(track)? {
+            Entry::Null(format) => return Ok(self.null(track, format)),
+            Entry::Stored(at, length) => (at, length),
+        };
+        let stored =
+            take(&*self.source, at, length.into()).map_err(|error| Fault::Track { track, at, error })?;
+        // More than 5 bytes, as `entry` has seen: the home address, then the records.
+        let (home, packed) = stored.split_at(5);
+        let (cylinder, head) =
+            (u16::from_be_bytes([home[1], home[2]]), u16::from_be_bytes([home[3], home[4]]));
+        let here = u32::from(cylinder) == (track / self.heads) & 0xFFFF
+            && u32::from(head & 15) == (track % self.heads) & 15;
+        if !here {
+            return Err(Fault::Address { track, at, cylinder, head });
+        }
+        let method = match home[0] & 3 {
+            0 => Method::Plain,
+            1 => Method::Zlib,
+            2 => Method::Bzip2,
+            other => return Err(Fault::Header { what: "compression", says: other.into() }),
+        };
+        let most = self.track_size as usize - 5;
+        let records = inflate(method, packed, most).map_err(|fault| Fault::Inflate { track, at, fault })?;
+        let mut whole = vec![0];
+        whole.extend(&home[1..]);
+        whole.extend(records);
+        Ok(whole)
+    }
+
+    /// A track that is not stored: home address, R0, and by its format an end-of-file record, nothing, or 12 blocks of zeros.
+    fn null(&self, track: u32, format: u8) -> Vec<u8> {
+        let (cylinder, head) =
+            (((track / self.heads) as u16).to_be_bytes(), ((track % self.heads) as u16).to_be_bytes());
+        let address = [cylinder[0], cylinder[1], head[0], head[1]];
+        let mut bytes = vec![0];
+        bytes.extend(address);
+        let mut record = |number: u8, length: u16| {
+            bytes.extend(address);
+            bytes.extend([number, 0]);
+            bytes.extend(length.to_be_bytes());
+            bytes.resize(bytes.len() + usize::from(length), 0);
+        };
+        record(0, 8);
+        match format {
+            0 => record(1, 0),
+            2 if self.track_size >= 50_000 => (1..=12).for_each(|number| record(number, 4096)),
+            _ => {}
+        }
+        bytes.extend([0xFF; 8]);
+        bytes
+    }
+}
+
+impl Source for Image {
+    fn length(&self) -> u64 {
+        u64::from(self.tracks) * TRACK_SPACE
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), ReadError> {
+        let (number, skip) = (at / TRACK_SPACE, (at % TRACK_SPACE) as usize);
+        let wanted = into.len() as u64;
+        let track = u32::try_from(number)
+            .map_err(|_| ReadError::Beyond { at, wanted, length: self.length() })
+            .and_then(|number| {
+                self.track(number).map_err(|fault| match fault {
+                    Fault::Track { error, .. } | Fault::Read(error) => error,
+                    Fault::Beyond { .. } => ReadError::Beyond { at, wanted, length: self.length() },
+                    other => ReadError::Packed { at, message: other.to_string() },
+                })
+            })?;
+        let there = skip.checked_add(into.len()).and_then(|end| track.get(skip..end));
+        let beyond = ReadError::Beyond { at: skip as u64, wanted, length: track.len() as u64 };
+        into.copy_from_slice(there.ok_or(beyond)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,620 @@
+//! Records of a load module: each block of the member is one record, and says by its first byte what it is.
+//!
+//! ```text
+//! SYM(40)..  CESD(20)..  IDR(80)..  scatter(10)  { control, RLD(01-0F) ; text ; RLD.. }..
+//! control and RLD: kind | 0 3 | bytes of list 2 | bytes of RLD 2 | channel command 8 | RLD data | list { id 2, length 2 }
+//! ```
+//!
+//! Only the control record before it tells that a record is text, and how long it is. So from a member whose blocks were glued
+//! into one file the borders can be found again (`borders`).
+//!
+//! Invariant: nothing is kept but the summary: a module of any size is read block by block.
+//! Not here: program objects (`object`), relocation.
+
+use super::bytes::{be16, be24, be32, flag, packed, part};
+use super::ebcdic::CodePage;
+use super::entry::calendar;
+use serde::Serialize;
+use std::ops::Range;
+
+/// What is wrong with a load module; offsets are within the block that is named.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A block whose first byte is that of no record.
+    #[error("block {block} begins with {byte:02X}, which is no record of a load module")]
+    Unknown {
+        /// Which block, from 0.
+        block: usize,
+        /// Its first byte.
+        byte: u8,
+    },
+    /// A record that is shorter or longer than it says.
+    #[error("block {block} has {there} bytes, its {record} record says {says}")]
+    Length {
+        /// Which block.
+        block: usize,
+        /// What kind of record.
+        record: Kind,
+        /// Bytes of the block.
+        there: usize,
+        /// What the record says.
+        says: usize,
+    },
+    /// RLD data that ends within an item.
+    #[error("the relocation data of block {block} ends within an item")]
+    Relocation {
+        /// Which block.
+        block: usize,
+    },
+    /// Blocks behind the end of the module.
+    #[error("the module ends before block {block}")]
+    Behind {
+        /// Which block.
+        block: usize,
+    },
+    /// No control or RLD record said that the module ends.
+    #[error("the module has no end after {blocks} blocks")]
+    Unended {
+        /// Blocks that there are.
+        blocks: usize,
+    },
+    /// More sections than identifiers exist for.
+    #[error("more than {most} entries in the external symbol dictionary")]
+    TooMany {
+        /// The limit.
+        most: usize,
+    },
+}
+
+/// Kinds of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Symbols for TESTRAN and TSO TEST.
+    Sym,
+    /// Composite external symbol dictionary.
+    Cesd,
+    /// Identification.
+    Idr,
+    /// Scatter and translation tables.
+    Scatter,
+    /// Control, relocation, or both.
+    Control,
+    /// Text.
+    Text,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(match self {
+            Kind::Sym => "SYM",
+            Kind::Cesd => "CESD",
+            Kind::Idr => "IDR",
+            Kind::Scatter => "scatter",
+            Kind::Control => "control",
+            Kind::Text => "text",
+        })
+    }
+}
+
+/// An entry of the external symbol dictionary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Symbol {
+    /// Its identifier, from 1.
+    pub id: u16,
+    /// Name; blank for private code.
+    pub name: String,
+    /// SD, LR, ER, PC, CM, PR, null, WX, or the type's number.
+    pub kind: &'static str,
+    /// Address in the module.
+    pub address: u32,
+    /// Overlay segment, or AMODE and RMODE.
+    pub segment: u8,
+    /// Length of a section; of a label the identifier of its section.
+    pub length: u32,
+}
+
+impl Symbol {
+    /// Whether it is a section with text or storage of its own.
+    #[must_use]
+    pub fn is_section(&self) -> bool {
+        matches!(self.kind, "SD" | "PC" | "CM")
+    }
+}
+
+/// Who made the module, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Maker {
+    /// Program number: `5695PMB01` is the binder.
+    pub program: String,
+    /// Version and release.
+    pub version: String,
+    /// Day: `yyyy-mm-dd`.
+    pub day: Option<String>,
+    /// Time of day, where it was recorded: `hh:mm:ss`.
+    pub time: Option<String>,
+}
+
+/// Relocation items by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Relocations {
+    /// All items.
+    pub items: u32,
+    /// Address constants.
+    pub a: u32,
+    /// External entry points.
+    pub v: u32,
+    /// Pseudo-registers.
+    pub pseudo: u32,
+    /// Those that could not be resolved when the module was made.
+    pub unresolved: u32,
+}
+
+/// A text block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Text {
+    /// Address in the module.
+    pub origin: u32,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// A load module in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Symbols, in the order of the dictionary.
+    pub symbols: Vec<Symbol>,
+    /// Who bound it.
+    pub binder: Option<Maker>,
+    /// Which compilers and assemblers made its sections, each once.
+    pub translators: Vec<Maker>,
+    /// Patches by SPZAP: day and what was recorded.
+    pub patches: Vec<(String, String)>,
+    /// Data of users: day and text.
+    pub user_data: Vec<(String, String)>,
+    /// Text blocks in order.
+    pub text: Vec<Text>,
+    /// Relocation items.
+    pub relocations: Relocations,
+    /// Records by kind: SYM, CESD, IDR, scatter, control, text.
+    pub records: [u32; 6],
+    /// Whether the last control record says so.
+    pub ended: bool,
+}
+
+/// Entries of a dictionary: identifiers are 15 bits.
+const SYMBOLS_MOST: usize = 32_767;
+/// Faults that are kept of one module.
+const FAULTS_MOST: usize = 20;
+
+/// Reads a module block by block.
+pub struct Reader {
+    page: CodePage,
+    block: usize,
+    /// Origin and length of the text that the next block must be.
+    awaited: Option<Text>,
+    ended: bool,
+    summary: Summary,
+    faults: Vec<Fault>,
+}
+
+impl Reader {
+    /// Before the first block.
+    #[must_use]
+    pub fn new(page: CodePage) -> Reader {
+        Reader {
+            page,
+            block: 0,
+            awaited: None,
+            ended: false,
+            summary: Summary::default(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// The next block.
+    pub fn block(&mut self, bytes: &[u8]) {
+        let block = self.block;
+        self.block += 1;
+        if self.ended && self.awaited.is_none() {
+            return self.fault(Fault::Behind { block });
+        }
+        if let Some(text) = self.awaited.take() {
+            self.count(Kind::Text);
+            let there = bytes.len();
+            if there != text.length as usize {
+                self.fault(Fault::Length { block, record: Kind::Text, there, says: text.length as usize });
+            }
+            self.summary.text.push(Text { origin: text.origin, length: there as u32 });
+            return;
+        }
+        let Some(kind) = kind(flag(bytes, 0)) else {
+            return self.fault(Fault::Unknown { block, byte: flag(bytes, 0) });
+        };
+        self.count(kind);
+        let says = length(kind, bytes).unwrap_or(usize::MAX);
+        if says > bytes.len() {
+            self.fault(Fault::Length {
+                block,
+                record: kind,
+                there: bytes.len(),
+                says: says.min(bytes.len() + 1),
+            });
+        }
+        match kind {
+            Kind::Cesd => self.symbols(bytes),
+            Kind::Idr => self.identification(bytes),
+            Kind::Control => self.control(bytes),
+            Kind::Sym | Kind::Scatter | Kind::Text => {}
+        }
+    }
+
+    /// After the last block.
+    #[must_use]
+    pub fn finish(mut self) -> (Summary, Vec<Fault>) {
+        if !self.ended || self.awaited.is_some() {
+            self.fault(Fault::Unended { blocks: self.block });
+        }
+        self.summary.ended = self.ended;
+        (self.summary, self.faults)
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        if self.faults.len() < FAULTS_MOST {
+            self.faults.push(fault);
+        }
+    }
+
+    fn count(&mut self, kind: Kind) {
+        self.summary.records[kind as usize] += 1;
+    }
+
+    fn symbols(&mut self, bytes: &[u8]) {
+        let first = be16(bytes, 4).unwrap_or(1);
+        let count = usize::from(be16(bytes, 6).unwrap_or(0)) / 16;
+        for index in 0..count {
+            let at = 8 + 16 * index;
+            let Some(entry) = part(bytes, at, 16) else { break };
+            if self.summary.symbols.len() >= SYMBOLS_MOST {
+                return self.fault(Fault::TooMany { most: SYMBOLS_MOST });
+            }
+            self.summary.symbols.push(Symbol {
+                id: first.wrapping_add(index as u16),
+                name: self.page.field(&entry[..8]),
+                kind: symbol_kind(entry[8]),
+                address: be24(entry, 9).unwrap_or(0),
+                segment: entry[12],
+                length: be24(entry, 13).unwrap_or(0),
+            });
+        }
+    }
+
+    fn control(&mut self, bytes: &[u8]) {
+        let flags = flag(bytes, 0);
+        // Relocation data comes first, the list of identifiers and lengths behind it.
+        let rld = usize::from(be16(bytes, 6).unwrap_or(0));
+        if flags & 0x02 != 0 {
+            let data = bytes.get(16..).unwrap_or(&[]);
+            match relocations(&data[..rld.min(data.len())]) {
+                Some(found) => self.summary.relocations.add(found),
+                None => self.fault(Fault::Relocation { block: self.block - 1 }),
+            }
+        }
+        if flags & 0x01 != 0 {
+            let (origin, length) = (be24(bytes, 9).unwrap_or(0), be16(bytes, 14).unwrap_or(0).into());
+            self.awaited = Some(Text { origin, length });
+        }
+        self.ended |= flags & 0x08 != 0;
+    }
+
+    fn identification(&mut self, bytes: &[u8]) {
+        let end = (usize::from(flag(bytes, 1)) + 1).min(bytes.len());
+        let data = bytes.get(3..end).unwrap_or(&[]);
+        match flag(bytes, 2) & 0x7F {
+            0x01 => {
+                // A count comes first; entries that were never used are zero.
+                let entries = data.get(1..).unwrap_or(&[]).chunks_exact(13);
+                for entry in entries.filter(|entry| entry.iter().any(|byte| *byte != 0)) {
+                    let patch = (short_day(&entry[2..5]).unwrap_or_default(), self.page.field(&entry[5..]));
+                    self.summary.patches.push(patch);
+                }
+            }
+            0x02 => {
+                let time = data.get(15..19).and_then(|time| {
+                    let digits = packed(time.get(..3)?)? * 10 + u32::from(time[3] >> 4);
+                    Some(format!("{:02}:{:02}:{:02}", digits / 10_000, digits / 100 % 100, digits % 100))
+                });
+                self.summary.binder = self.maker(data).map(|maker| Maker { time, ..maker });
+            }
+            0x04 => self.translators(data),
+            0x08 => {
+                let mut at = 0;
+                while let (Some(day), Some(length)) = (part(data, at + 2, 3), data.get(at + 5)) {
+                    let text = data.get(at + 6..).unwrap_or(&[]);
+                    let text = &text[..usize::from(*length).min(text.len())];
+                    let entry = (short_day(day).unwrap_or_default(), self.page.field(text));
+                    self.summary.user_data.push(entry);
+                    at += 6 + usize::from(*length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Identifiers of sections, the last with its first bit set; a count; one maker, or two where a preprocessor came first.
+    fn translators(&mut self, data: &[u8]) {
+        let mut at = 0;
+        loop {
+            while let Some(id) = be16(data, at) {
+                at += 2;
+                if id & 0x8000 != 0 {
+                    break;
+                }
+            }
+            let Some(two) = data.get(at) else { return };
+            for _ in 0..=(two & 1) {
+                let Some(maker) = data.get(at + 1..).and_then(|rest| self.maker(rest)) else { return };
+                if !self.summary.translators.contains(&maker) && self.summary.translators.len() < 1000 {
+                    self.summary.translators.push(maker);
+                }
+                at += 15;
+            }
+            at += 1;
+        }
+    }
+
+    fn maker(&self, data: &[u8]) -> Option<Maker> {
+        let data = part(data, 0, 15)?;
+        Some(Maker {
+            program: self.page.field(&data[..10]),
+            version: version(&data[10..12], self.page),
+            day: short_day(&data[12..15]),
+            time: None,
+        })
+    }
+}
+
+impl Relocations {
+    fn add(&mut self, more: Relocations) {
+        self.items += more.items;
+        self.a += more.a;
+        self.v += more.v;
+        self.pseudo += more.pseudo;
+        self.unresolved += more.unresolved;
+    }
+}
+
+/// What a block is by its first byte; text is told by what comes before it.
+fn kind(byte: u8) -> Option<Kind> {
+    match byte {
+        0x40 => Some(Kind::Sym),
+        0x20 | 0x28 => Some(Kind::Cesd),
+        0x80 => Some(Kind::Idr),
+        0x10 => Some(Kind::Scatter),
+        0x01..=0x0F => Some(Kind::Control),
+        _ => None,
+    }
+}
+
+/// Bytes of a record by its own header; None where even that is cut.
+fn length(kind: Kind, bytes: &[u8]) -> Option<usize> {
+    Some(match kind {
+        Kind::Sym => 4 + usize::from(be16(bytes, 2)?),
+        Kind::Cesd => 8 + usize::from(be16(bytes, 6)?),
+        Kind::Idr => 1 + usize::from(*bytes.get(1)?),
+        Kind::Scatter => 4 + be24(bytes, 1)? as usize,
+        Kind::Control => {
+            be32(bytes, 12)?;
+            16 + usize::from(be16(bytes, 4)?) + usize::from(be16(bytes, 6)?)
+        }
+        Kind::Text => bytes.len(),
+    })
+}
+
+fn symbol_kind(byte: u8) -> &'static str {
+    const KINDS: [&str; 16] =
+        ["SD", "1", "ER", "LR", "PC", "CM", "PR", "null", "8", "9", "WX", "11", "12", "13", "14", "15"];
+    KINDS[usize::from(byte & 15)]
+}
+
+/// Counts the items of relocation data; None where it ends within one.
+fn relocations(data: &[u8]) -> Option<Relocations> {
+    let (mut found, mut at, mut same) = (Relocations::default(), 0, false);
+    while at < data.len() {
+        if !same {
+            at += 4;
+        }
+        let flags = *part(data, at, 4)?.first()?;
+        found.items += 1;
+        match flags >> 4 & 7 {
+            0 => found.a += 1,
+            1 => found.v += 1,
+            _ => found.pseudo += 1,
+        }
+        found.unresolved += u32::from(flags & 0x80 != 0);
+        same = flags & 1 != 0;
+        at += 4;
+    }
+    (!same).then_some(found)
+}
+
+/// `yydddF` as a day: years below 60 are of this century.
+fn short_day(bytes: &[u8]) -> Option<String> {
+    let year = packed(bytes.get(..1)?)?;
+    let days = packed(bytes.get(1..2)?)? * 10 + u32::from(flag(bytes, 2) >> 4);
+    calendar(if year < 60 { 2000 + year } else { 1900 + year }, days)
+}
+
+/// Version and release: two digits each as characters, or packed.
+fn version(bytes: &[u8], page: CodePage) -> String {
+    match packed(bytes) {
+        Some(digits) => format!("{:02}.{:02}", digits / 100, digits % 100),
+        None => page.field(bytes),
+    }
+}
+
+/// The borders of a module's records in its glued bytes, as far as they can be told; the rest is the second value.
+#[must_use]
+pub fn borders(bytes: &[u8]) -> (Vec<Range<usize>>, Range<usize>) {
+    let (found, at, _) = split(bytes);
+    (found, at..bytes.len())
+}
+
+/// Records, where the last one ends, and whether a control record said that the module does.
+fn split(bytes: &[u8]) -> (Vec<Range<usize>>, usize, bool) {
+    let (mut found, mut at, mut ended) = (Vec::new(), 0, false);
+    while !ended {
+        let rest = &bytes[at..];
+        let Some(kind) = kind(flag(rest, 0)) else { break };
+        let Some(length) = length(kind, rest).filter(|length| *length <= rest.len()) else { break };
+        found.push(at..at + length);
+        at += length;
+        if kind == Kind::Control {
+            let flags = flag(rest, 0);
+            if flags & 0x01 != 0 {
+                let text = usize::from(be16(rest, 14).unwrap_or(0));
+                if text > bytes.len() - at {
+                    return (found, at, false);
+                }
+                found.push(at..at + text);
+                at += text;
+            }
+            ended = flags & 0x08 != 0;
+        }
+    }
+    (found, at, ended)
+}
+
+/// Whether glued bytes are a load module: their records fill them to the last byte.
+#[must_use]
+pub fn is_module(bytes: &[u8]) -> bool {
+    let (found, at, ended) = split(bytes);
+    ended && at == bytes.len() && found.len() >= 3 && matches!(flag(bytes, 0), 0x20 | 0x28 | 0x40)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Vec<u8> {
+        CodePage::US.filled(text, 8).unwrap()
+    }
+
+    /// A module of two sections, with relocations and every kind of record.
+    pub(crate) fn blocks() -> Vec<Vec<u8>> {
+        let mut cesd = vec![0x20, 0, 0, 0, 0, 1, 0, 64];
+        for (text, kind, address, length) in
+            [("MAIN", 0, 0, 0x100), ("ENTRY", 3, 0x10, 1), ("", 4, 0x100, 0x20), ("OTHER", 2, 0, 0)]
+        {
+            cesd.extend(name(text));
+            cesd.extend([
+                kind,
+                0,
+                (address >> 8) as u8,
+                address as u8,
+                0,
+                0,
+                (length >> 8) as u8,
+                length as u8,
+            ]);
+        }
+        let mut binder = vec![0x80, 21, 2];
+        binder.extend(CodePage::US.filled("5695PMB01", 10).unwrap());
+        binder.extend([0x01, 0x08, 0x26, 0x17, 0x0F, 0x00, 0x14, 0x55, 0x0F]);
+        let mut translator = vec![0x80, 22, 0x84, 0, 1, 0x80, 3, 0];
+        translator.extend(CodePage::US.filled("5741SC103", 10).unwrap());
+        translator.extend([0x02, 0x01, 0x99, 0x36, 0x5F]);
+        let mut zap = vec![0x80, 0xFA, 1, 1, 0, 1, 0x70, 0x00, 0x1F];
+        zap.extend(name("AZ12345"));
+        zap.resize(251, 0);
+        let sym = vec![0x40, 0, 0, 2, 1, 2];
+        let control = vec![1, 0, 0, 0, 0, 4, 0, 0, 6, 0, 0, 0, 0x40, 0, 0, 4, 0, 1, 0, 4];
+        let text = vec![0x20; 4];
+        let mut last = vec![0x0F, 0, 0, 0, 0, 4, 0, 20, 6, 0, 0, 4, 0x40, 0, 0, 3];
+        last.extend([0, 1, 0, 1, 0x0D, 0, 0, 4, 0x0C, 0, 0, 8]);
+        last.extend([0, 4, 0, 1, 0x9C, 0, 0, 0]);
+        // The list of identifiers and lengths stands behind the relocation data.
+        last.extend([0, 3, 0, 0x20]);
+        vec![sym, cesd, zap, binder, translator, control, text, last, vec![0x80; 3]]
+    }
+
+    fn summary(blocks: &[Vec<u8>]) -> (Summary, Vec<Fault>) {
+        let mut reader = Reader::new(CodePage::US);
+        blocks.iter().for_each(|block| reader.block(block));
+        reader.finish()
+    }
+
+    #[test]
+    fn a_module_is_told_in_short() {
+        let (summary, faults) = summary(&blocks());
+        assert_eq!(faults, []);
+        assert!(summary.ended);
+        assert_eq!(summary.records, [1, 1, 3, 0, 2, 2]);
+        let sections: Vec<_> = summary
+            .symbols
+            .iter()
+            .filter(|one| one.is_section())
+            .map(|one| (one.id, one.address, one.length))
+            .collect();
+        assert_eq!(sections, [(1, 0, 0x100), (3, 0x100, 0x20)]);
+        let binder = summary.binder.unwrap();
+        assert_eq!((binder.program.as_str(), binder.version.as_str()), ("5695PMB01", "01.08"));
+        assert_eq!((binder.day.as_deref(), binder.time.as_deref()), (Some("2026-06-19"), Some("01:45:50")));
+        assert_eq!(summary.translators.len(), 1);
+        assert_eq!(summary.translators[0].day.as_deref(), Some("1999-12-31"));
+        assert_eq!(summary.patches, [("1970-01-01".to_owned(), "AZ12345".to_owned())]);
+        assert_eq!(summary.text, [Text { origin: 0, length: 4 }, Text { origin: 4, length: 3 }]);
+        let expected = Relocations { items: 3, a: 2, v: 1, pseudo: 0, unresolved: 1 };
+        assert_eq!(summary.relocations, expected);
+    }
+
+    #[test]
+    fn borders_are_found_again_in_glued_bytes() {
+        let blocks = blocks();
+        let glued = blocks.concat();
+        let (found, rest) = borders(&glued);
+        assert!(rest.is_empty());
+        let lengths: Vec<usize> = found.iter().map(Range::len).collect();
+        assert_eq!(lengths, blocks.iter().map(Vec::len).collect::<Vec<_>>());
+        assert!(is_module(&glued));
+        for end in 0..glued.len() {
+            let (found, rest) = borders(&glued[..end]);
+            assert!(found.iter().all(|range| range.end <= end) && rest.end == end);
+            assert!(!is_module(&glued[..end]), "{end}");
+        }
+    }
+
+    #[test]
+    fn cuts_and_flipped_bits_are_faults_or_other_figures_but_no_panic() {
+        let whole = blocks();
+        for (index, block) in whole.iter().enumerate() {
+            for end in 0..block.len() {
+                let mut cut = whole.clone();
+                cut[index].truncate(end);
+                let (_, faults) = summary(&cut);
+                assert!(!faults.is_empty(), "block {index} cut at {end}");
+            }
+            for bit in 0..block.len() * 8 {
+                let mut flipped = whole.clone();
+                flipped[index][bit / 8] ^= 1 << (bit % 8);
+                let _ = summary(&flipped);
+            }
+            assert!(!summary(&whole[..index]).1.is_empty(), "blocks up to {index}");
+        }
+    }
+
+    #[test]
+    fn what_follows_the_end_is_named() {
+        let mut blocks = blocks();
+        blocks.push(vec![0x20; 16]);
+        assert_eq!(summary(&blocks).1, [Fault::Behind { block: 9 }]);
+        assert_eq!(summary(&[vec![0xC1]]).1[0], Fault::Unknown { block: 0, byte: 0xC1 });
+    }
+
+    #[test]
+    fn relocation_data_must_end_with_an_item() {
+        assert_eq!(relocations(&[0, 1, 0, 1, 0x0D, 0, 0, 4]), None);
+        assert_eq!(relocations(&[0, 1, 0]), None);
+        assert_eq!(relocations(&[]), Some(Relocations::default()));
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests that need several modules: libraries through every carrier, damage to all of them, and independent tools.
+//!
+//! No real file is used: `sample` makes libraries, `carriers` puts them into everything that can carry them.
+
+mod carriers;
+mod damage;
+mod disks;
+mod forms;
+mod hercules;
+mod roundtrip;
+mod sample;

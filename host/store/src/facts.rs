@@ -1,0 +1,169 @@
+//! What a member's bytes say of themselves: a shared object's functions, segments and entry point.
+//!
+//! ```text
+//! bytes ── ELF, 64-bit, this machine, shared object? ── no ──> a data member
+//!      └─ segments: loadable bytes from the front, storage, writable?, thread storage?
+//!      └─ functions exported: entry points
+//! ```
+//!
+//! Invariant: bytes that anybody may have written give data members or an error, never a panic.
+//! Not here: whether our loader can load it; it has that said by its own reading.
+
+use object::elf::{
+    EM_X86_64, ET_DYN, FileHeader64, PF_W, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_TLS, SHN_UNDEF, SHT_DYNSYM,
+    STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_FUNC,
+};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, StringTable};
+use underbar_partitioned::attribute::Attributes;
+
+use crate::error::{Error, Result};
+
+/// What was found in a member's bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What it is; empty for data.
+    pub attributes: Attributes,
+    /// Bytes from the front that are the program in storage.
+    pub loadable: u64,
+    /// Bytes of storage that it takes.
+    pub storage: u64,
+    /// Bytes of segments that are not written to, and of those that are.
+    pub text: u64,
+    /// See `text`.
+    pub data: u64,
+    /// Exported functions with their addresses, in the order of their names.
+    pub functions: Vec<(Vec<u8>, u64)>,
+}
+
+impl Facts {
+    /// The address of an exported function.
+    #[must_use]
+    pub fn function(&self, name: &[u8]) -> Option<u64> {
+        let found = self.functions.binary_search_by(|(found, _)| found.as_slice().cmp(name)).ok()?;
+        Some(self.functions[found].1)
+    }
+
+    /// Is it a program?
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        self.attributes.has(Attributes::PROGRAM)
+    }
+}
+
+/// Looks at bytes. What is no ELF file is data; `what` is its name in errors.
+///
+/// # Errors
+/// An ELF file that is no shared object of this machine's kind, or is broken.
+pub fn look(bytes: &[u8], what: &str) -> Result<Facts> {
+    if !bytes.starts_with(b"\x7FELF") {
+        return Ok(Facts { loadable: bytes.len() as u64, ..Facts::default() });
+    }
+    read(bytes).map_err(|why| Error::Program { what: what.to_owned(), why })
+}
+
+type Read<T> = std::result::Result<T, &'static str>;
+
+fn read(bytes: &[u8]) -> Read<Facts> {
+    const ORDER: Endianness = Endianness::Little;
+    const BROKEN: &str = "the program is cut or broken";
+    let header = FileHeader64::<Endianness>::parse(bytes).map_err(|_| "no 64-bit program")?;
+    if header.endian().ok() != Some(ORDER) || header.e_machine(ORDER) != EM_X86_64 {
+        return Err("a program of another machine");
+    }
+    if header.e_type(ORDER) != ET_DYN {
+        return Err("no shared object: only those can be loaded");
+    }
+    let mut facts = Facts { attributes: Attributes::PROGRAM.with(Attributes::REENTRANT), ..Facts::default() };
+    let (mut low, mut high, mut has_dynamic) = (u64::MAX, 0, false);
+    for segment in header.program_headers(ORDER, bytes).map_err(|_| BROKEN)? {
+        match segment.p_type(ORDER) {
+            PT_LOAD => {
+                let end = segment.p_offset(ORDER).checked_add(segment.p_filesz(ORDER)).ok_or(BROKEN)?;
+                if end > bytes.len() as u64 {
+                    return Err(BROKEN);
+                }
+                facts.loadable = facts.loadable.max(end);
+                low = low.min(segment.p_vaddr(ORDER));
+                high = high.max(segment.p_vaddr(ORDER).checked_add(segment.p_memsz(ORDER)).ok_or(BROKEN)?);
+                if segment.p_flags(ORDER).contains(PF_W) {
+                    facts.attributes = facts.attributes.without(Attributes::REENTRANT);
+                    facts.data += segment.p_memsz(ORDER);
+                } else {
+                    facts.text += segment.p_memsz(ORDER);
+                }
+            }
+            PT_DYNAMIC => has_dynamic = true,
+            PT_TLS => facts.attributes = facts.attributes.with(Attributes::THREAD_STORAGE),
+            // A program with an interpreter that is a shared object, too: it can be loaded like one.
+            PT_INTERP => {}
+            _ => {}
+        }
+    }
+    if low > high || !has_dynamic {
+        return Err("a program without segments to load");
+    }
+    facts.storage = high - low;
+    facts.functions = functions(header, bytes).ok_or(BROKEN)?;
+    if facts.function(b"main").is_some() {
+        facts.attributes = facts.attributes.with(Attributes::MAIN);
+    }
+    Ok(facts)
+}
+
+/// Exported functions, by the section of dynamic symbols. A file without sections has none that we find.
+fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec<u8>, u64)>> {
+    const ORDER: Endianness = Endianness::Little;
+    let sections = header.section_headers(ORDER, bytes).ok()?;
+    let mut functions = Vec::new();
+    for section in sections.iter().filter(|section| section.sh_type(ORDER) == SHT_DYNSYM) {
+        let symbols: &[object::elf::Sym64<Endianness>] = section.data_as_array(ORDER, bytes).ok()?;
+        let names = sections.get(usize::try_from(section.sh_link(ORDER)).ok()?)?;
+        let (from, length) = names.file_range(ORDER)?;
+        let names = StringTable::new(bytes, from, from.checked_add(length)?);
+        for symbol in symbols {
+            let is_exported = symbol.st_shndx(ORDER) != SHN_UNDEF
+                && matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE)
+                && symbol.st_type() == STT_FUNC;
+            if let Some(name) = symbol.name(ORDER, names).ok().filter(|name| is_exported && !name.is_empty())
+            {
+                functions.push((name.to_vec(), symbol.st_value(ORDER)));
+            }
+        }
+    }
+    functions.sort();
+    functions.dedup_by(|one, other| one.0 == other.0);
+    Some(functions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_program_is_data() {
+        for bytes in [&b""[..], b"text", b"#!/bin/sh\n"] {
+            let facts = look(bytes, "file").expect("data");
+            assert!(!facts.is_program() && facts.loadable == bytes.len() as u64);
+        }
+    }
+
+    #[test]
+    fn broken_programs_are_refused_without_harm() {
+        let mut bytes = std::fs::read(std::env::current_exe().expect("this test")).expect("it can be read");
+        bytes.truncate(1 << 16);
+        for length in (4..bytes.len()).step_by(509) {
+            assert!(
+                matches!(look(&bytes[..length], "x"), Err(Error::Program { what, .. }) if what == "x"),
+                "{length}"
+            );
+        }
+        for bit in 32..64 * 56 * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let _ = look(&bytes, "x");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        bytes[18] = 183;
+        assert!(look(&bytes, "x").is_err_and(|error| error.to_string() == "x: a program of another machine"));
+    }
+}

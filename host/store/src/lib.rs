@@ -1,0 +1,30 @@
+//! Program libraries made and changed.
+//!
+//! ```text
+//! .so files ── facts ──> Edit ... ──> change ──> PDSE: pages, then a superblock
+//!                                         └────> PDS: a whole new file, renamed into place
+//! Library: either of them read: list, bytes, verify, survey
+//! ```
+//!
+//! Invariant: a change happens whole or not at all, at whatever write it is ended, by a kill, a power cut or a full disk;
+//! the tests end it at every one. One process changes a library at a time, and no reader waits.
+//! Not here: the bytes themselves (`underbar-partitioned`), real mainframe files (`underbar-library`).
+#![forbid(unsafe_code)]
+
+pub mod change;
+pub mod error;
+pub mod facts;
+pub mod library;
+pub mod make;
+pub mod pds;
+pub mod pdse;
+#[cfg(test)]
+mod simulated;
+pub mod storage;
+pub mod survey;
+pub mod verify;
+
+#[cfg(test)]
+use pdse::tests as pdse_tests;
+
+pub use error::{Error, Result};

@@ -1,0 +1,545 @@
+//! Changing a PDSE: any number of members in one change, which happens whole or not at all.
+//!
+//! ```text
+//! begin   make durable, read the superblock n, walk the tree: which pages are free
+//! add     write the member's pages into free ones         delete, rename, alias: in storage only
+//! commit  write the changed leaves and new inner nodes into free pages, and what came free
+//!         make durable; write superblock n + 1; make durable
+//! ```
+//!
+//! Leaves that did not change stay where they are; inner nodes are all made anew, which for 100,000 members are a dozen
+//! pages. So there is no rebalancing to get wrong: leaves are split when they are full and joined when they are nearly
+//! empty, and the levels above are built over them.
+//!
+//! Invariant: until the superblock n + 1 is written, nothing that n reaches has changed; a change that is dropped leaves
+//! pages behind the end that n states, and nothing else.
+//! Not here: why readers are safe (`underbar_partitioned::pdse::turns`).
+
+mod pending;
+mod space;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tree;
+
+pub use space::Reached;
+
+use underbar_partitioned::attribute::{Attributes, FetchOptions, PAGE, pages};
+use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
+use underbar_partitioned::name::Name;
+use underbar_partitioned::pdse::{
+    Alias, FIRST_PAGE, Key, Member, NODE_HEADER, PageSums, Pdse, Run, Runs, Superblock, TABLE_SUMS, Value,
+    seal_table, table_pages,
+};
+use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::sum::sum;
+use underbar_partitioned::symbol::Symbol;
+
+use crate::error::{Error, Result};
+use crate::storage::{Place, Storage};
+use space::Space;
+use tree::Tree;
+
+pub use pending::Pending;
+
+/// What a new PDSE is.
+#[derive(Clone, Copy, Debug)]
+pub struct Making {
+    /// Drawn by the caller.
+    pub identity: u64,
+    /// For its label; it changes nothing.
+    pub block_size: u32,
+    /// Most pages; 0 for no limit.
+    pub space: u32,
+    /// Seconds since 1970.
+    pub now: u64,
+}
+
+/// Makes an empty PDSE.
+///
+/// # Errors
+/// A file of that name; the system's.
+pub fn create<P: Place>(place: &mut P, making: &Making) -> Result<()> {
+    let file = begin_new(place, making)?;
+    place.install(file, false)
+}
+
+/// Writes the superblocks of an empty PDSE into a new file, which is not installed yet.
+///
+/// # Errors
+/// The system's.
+pub fn begin_new<P: Place>(place: &mut P, making: &Making) -> Result<P::Storage> {
+    let superblock = Superblock {
+        identity: making.identity,
+        generation: 0,
+        root: 0,
+        levels: 0,
+        pages: FIRST_PAGE,
+        directory_pages: 0,
+        free_pages: 0,
+        members: 0,
+        aliases: 0,
+        block_size: making.block_size.clamp(SMALLEST_BLOCK_SIZE, LARGEST_BLOCK_SIZE),
+        pending: 0,
+        pending_pages: 0,
+        added: 0,
+        space: making.space,
+        created: making.now,
+        modified: making.now,
+    };
+    let mut file = place.temporary()?;
+    let write = |error| Error::system("the new library", error);
+    file.write_at(0, &superblock.encode()).map_err(write)?;
+    let next = Superblock { generation: 1, ..superblock };
+    file.write_at(PAGE as u64, &next.encode()).map_err(write)?;
+    Ok(file)
+}
+
+/// A member to be added.
+#[derive(Clone, Debug)]
+pub struct New<'a> {
+    /// Its name.
+    pub name: Name,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// What it is.
+    pub attributes: Attributes,
+    /// How it asks to be fetched.
+    pub fetch: FetchOptions,
+    /// Bytes from the front that are the program.
+    pub loadable: u64,
+    /// Bytes of storage.
+    pub storage: u64,
+    /// Its entry point: address and function.
+    pub entry_point: Option<u64>,
+    /// See `entry_point`.
+    pub symbol: Symbol,
+    /// Seconds since 1970.
+    pub modified: u64,
+}
+
+/// A change that has begun.
+#[derive(Debug)]
+pub struct Change<S> {
+    storage: S,
+    old: Superblock,
+    tree: Tree,
+    space: Space,
+    /// What the newest superblock needs and this change does not: free at generation n + 1.
+    freed: Vec<Run>,
+    /// What came free before, and readers may still use.
+    pending: Pending,
+    /// Pages that hold something: the superblocks, tree, members and their sums.
+    used: u64,
+    /// Of these: nodes of the tree as it was.
+    nodes: u64,
+    members: u32,
+    aliases: u32,
+    added: u64,
+    is_changed: bool,
+}
+
+impl<S: Storage> Change<S> {
+    /// Begins. The caller holds the writer's lock.
+    ///
+    /// # Errors
+    /// A library that is damaged anywhere in its tree: nothing is changed where not all is understood.
+    pub fn begin(mut storage: S) -> Result<Change<S>> {
+        // A predecessor that was killed may have written a superblock and not made it durable.
+        storage.sync().map_err(|error| Error::system("the library", error))?;
+        let lowest = storage.lowest_reader().map_err(|error| Error::system("the library", error))?;
+        let pdse = Pdse::open(&storage)?;
+        let old = *pdse.superblock();
+        let mut reached = Reached::new(old.pages);
+        let tree = Tree::walk(&pdse, &mut reached)?;
+        let (used, nodes) = (u64::from(reached.count()), tree.nodes());
+        let pending_run = Run { first: old.pending, pages: old.pending_pages };
+        let (pending, mut space) = match Pending::read(&storage, &old) {
+            Some(mut pending) if reached.mark(pending_run) || pending_run.pages == 0 => {
+                let mut space = Space::new(&reached, old.space);
+                pending.retain(lowest);
+                pending.runs().for_each(|run| space.withhold(run));
+                (pending, space)
+            }
+            // What may be used again cannot be told: nothing is, until no reader is older.
+            _ if lowest.is_some_and(|lowest| lowest < old.generation) => {
+                (Pending::default(), Space::only_growth(old.pages, old.space))
+            }
+            _ => (Pending::default(), Space::new(&reached, old.space)),
+        };
+        // The list of this generation is read by nobody but writers, and is still needed if this change is not finished.
+        space.withhold(pending_run);
+        let freed = tree.inner_pages();
+        Ok(Change {
+            storage,
+            old,
+            tree,
+            space,
+            freed,
+            pending,
+            used,
+            nodes,
+            members: old.members,
+            aliases: old.aliases,
+            added: old.added,
+            is_changed: false,
+        })
+    }
+
+    /// Adds a member. One of its name is replaced if `replace` says so, and keeps its aliases: those of a program by
+    /// the functions that they name, which `functions` finds in the new one.
+    ///
+    /// # Errors
+    /// A name that is taken; no room; the system's.
+    pub fn add(
+        &mut self,
+        new: &New<'_>,
+        replace: bool,
+        functions: &dyn Fn(&[u8]) -> Option<u64>,
+    ) -> Result<()> {
+        match self.value(&new.name)? {
+            Some(Value::Member(_) | Value::Alias(_)) if !replace => {
+                return Err(Error::Exists(new.name.to_string()));
+            }
+            Some(Value::Member(old)) => {
+                for alias in self.aliases_of(&new.name)? {
+                    self.replaced_alias(alias, functions)?;
+                }
+                self.release(&old);
+                self.members -= 1;
+            }
+            Some(Value::Alias(alias)) => self.drop_alias(&alias)?,
+            None => {}
+        }
+        let member = self.write(new)?;
+        self.put(&Value::Member(member))?;
+        self.members += 1;
+        Ok(())
+    }
+
+    fn replaced_alias(&mut self, alias: Alias, functions: &dyn Fn(&[u8]) -> Option<u64>) -> Result<()> {
+        if alias.symbol.as_bytes().is_empty() {
+            return Ok(());
+        }
+        // An alias for a function that is no more leads nowhere: it goes.
+        match functions(alias.symbol.as_bytes()) {
+            Some(address) => self.put(&Value::Alias(Alias { entry_point: Some(address), ..alias })),
+            None => self.drop_alias(&alias),
+        }
+    }
+
+    /// Gives a member another name to be found by, with an entry point of its own.
+    ///
+    /// # Errors
+    /// A name that is taken, a member that is not there or is an alias itself.
+    pub fn alias(&mut self, alias: &Name, of: &Name, entry_point: Option<u64>, symbol: Symbol) -> Result<()> {
+        self.member(of)?;
+        if self.value(alias)?.is_some() {
+            return Err(Error::Exists(alias.to_string()));
+        }
+        self.put(&Value::Alias(Alias { name: *alias, of: *of, entry_point, symbol }))?;
+        self.tree.put(&self.storage, &self.old, Key::of_alias(of, Some(alias)).as_bytes(), &[])?;
+        self.aliases += 1;
+        Ok(())
+    }
+
+    /// Deletes a member with its aliases, or an alias.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn delete(&mut self, name: &Name) -> Result<()> {
+        match self.value(name)? {
+            None => Err(Error::NoMember(name.to_string())),
+            Some(Value::Alias(alias)) => self.drop_alias(&alias),
+            Some(Value::Member(member)) => {
+                for alias in self.aliases_of(name)? {
+                    self.drop_alias(&alias)?;
+                }
+                self.release(&member);
+                self.members -= 1;
+                self.remove(&Key::of_name(name))
+            }
+        }
+    }
+
+    /// Gives a member or alias another name. A member's aliases go with it.
+    ///
+    /// # Errors
+    /// There is none of that name; the new one is taken.
+    pub fn rename(&mut self, from: &Name, to: &Name) -> Result<()> {
+        let value = self.value(from)?.ok_or_else(|| Error::NoMember(from.to_string()))?;
+        if self.value(to)?.is_some() {
+            return Err(Error::Exists(to.to_string()));
+        }
+        match value {
+            Value::Alias(alias) => {
+                self.drop_alias(&alias)?;
+                self.alias(to, &alias.of, alias.entry_point, alias.symbol)
+            }
+            Value::Member(member) => {
+                let aliases = self.aliases_of(from)?;
+                for alias in &aliases {
+                    self.drop_alias(alias)?;
+                }
+                self.remove(&Key::of_name(from))?;
+                self.put(&Value::Member(Member { name: *to, ..member }))?;
+                aliases
+                    .iter()
+                    .try_for_each(|alias| self.alias(&alias.name, to, alias.entry_point, alias.symbol))
+            }
+        }
+    }
+
+    /// Makes the change. Gives the superblock that now counts, and the file.
+    ///
+    /// # Errors
+    /// No room, the system's: the library is as it was. [`Error::Unsure`] if the system failed at the very last.
+    pub fn commit(mut self) -> Result<(Superblock, S)> {
+        if !self.is_changed {
+            return Ok((self.old, self.storage));
+        }
+        match self.write_tree() {
+            Ok(superblock) => self.publish(superblock),
+            Err(error) => {
+                self.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// Forgets the change: takes back what the file has grown by.
+    pub fn abandon(mut self) {
+        // Pages behind the end that the superblock states are nobody's; if they cannot be cut off, they are used next time.
+        let _ = self.storage.cut(u64::from(self.old.pages) * PAGE as u64);
+    }
+
+    fn write_tree(&mut self) -> Result<Superblock> {
+        let generation = self.old.generation + 1;
+        let tree =
+            self.tree.write(&mut self.storage, &self.old, generation, &mut self.space, &mut self.freed)?;
+        for run in self.freed.drain(..) {
+            self.pending.add(generation, run);
+        }
+        let pending = self.pending.write(&mut self.storage, &self.old, &mut self.space)?;
+        let used = self.used - self.nodes + u64::from(tree.pages) + u64::from(pending.pages);
+        let end = self.space.end();
+        Ok(Superblock {
+            generation,
+            root: tree.root,
+            levels: tree.levels,
+            pages: end,
+            directory_pages: tree.pages,
+            free_pages: u32::try_from(u64::from(end).saturating_sub(used)).unwrap_or(0),
+            members: self.members,
+            aliases: self.aliases,
+            pending: pending.first,
+            pending_pages: pending.pages,
+            added: self.added,
+            ..self.old
+        })
+    }
+
+    fn publish(mut self, superblock: Superblock) -> Result<(Superblock, S)> {
+        let place = u64::from(Superblock::turn(superblock.generation)) * PAGE as u64;
+        if let Err(error) = self.storage.sync() {
+            self.abandon();
+            return Err(Error::system("the library", error));
+        }
+        let written = self.storage.write_at(place, &superblock.encode()).and_then(|()| self.storage.sync());
+        written.map_err(|error| Error::Unsure { what: "the library".into(), error })?;
+        Ok((superblock, self.storage))
+    }
+
+    /// What the time of the change is, for the label.
+    pub fn set_modified(&mut self, now: u64) {
+        self.old.modified = now;
+    }
+
+    /// What stands for a name, with the change so far.
+    ///
+    /// # Errors
+    /// A tree that is damaged there.
+    pub fn value(&mut self, name: &Name) -> Result<Option<Value>> {
+        let cell = self.tree.get(&self.storage, &self.old, Key::of_name(name).as_bytes())?;
+        match cell.map(|cell| Value::decode(name, &cell)) {
+            None => Ok(None),
+            Some(Some(value)) => Ok(Some(value)),
+            Some(None) => Err(Error::Library(Fault::Contradiction("a cell of the tree holds no member"))),
+        }
+    }
+
+    /// A member of this name.
+    ///
+    /// # Errors
+    /// There is none, or it is an alias.
+    pub fn member(&mut self, name: &Name) -> Result<Member> {
+        match self.value(name)? {
+            Some(Value::Member(member)) => Ok(member),
+            Some(Value::Alias(alias)) => Err(Error::IsAlias(name.to_string(), alias.of.to_string())),
+            None => Err(Error::NoMember(name.to_string())),
+        }
+    }
+
+    /// The bytes of a member, as they are in the change so far.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bytes(&self, member: &Member) -> Result<Vec<u8>> {
+        // The file has grown since the superblock was read: pages up to its end may be asked for.
+        let superblock = Superblock { pages: self.space.end(), ..self.old };
+        let length =
+            usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
+        let mut bytes = vec![0; length];
+        Pdse::at(&self.storage, superblock).read_member(member, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The aliases of a member, with the change so far.
+    ///
+    /// # Errors
+    /// A tree that is damaged there.
+    pub fn aliases_of(&mut self, member: &Name) -> Result<Vec<Alias>> {
+        let prefix = Key::of_alias(member, None);
+        let names = self.tree.names_behind(&self.storage, &self.old, prefix.as_bytes())?;
+        let mut aliases = Vec::new();
+        for name in names {
+            if let Some(Value::Alias(alias)) = self.value(&name)? {
+                aliases.push(alias);
+            }
+        }
+        Ok(aliases)
+    }
+
+    fn put(&mut self, value: &Value) -> Result<()> {
+        self.is_changed = true;
+        let (bytes, length) = value.encode();
+        self.tree.put(&self.storage, &self.old, Key::of_name(&value.name()).as_bytes(), &bytes[..length])
+    }
+
+    fn remove(&mut self, key: &Key) -> Result<()> {
+        self.is_changed = true;
+        self.tree.remove(&self.storage, &self.old, key.as_bytes())
+    }
+
+    fn drop_alias(&mut self, alias: &Alias) -> Result<()> {
+        self.remove(&Key::of_name(&alias.name))?;
+        self.remove(&Key::of_alias(&alias.of, Some(&alias.name)))?;
+        self.aliases -= 1;
+        Ok(())
+    }
+
+    /// A member's pages come free.
+    fn release(&mut self, member: &Member) {
+        self.freed.extend(member.runs.as_slice());
+        let table = table_pages(pages(member.size));
+        if table > 0 {
+            self.freed.push(Run { first: member.table, pages: table });
+        }
+        self.used -= member.runs.pages() + u64::from(table);
+    }
+
+    /// Writes a member's bytes, padded to whole pages, and the sums of its pages.
+    fn write(&mut self, new: &New<'_>) -> Result<Member> {
+        let number =
+            u32::try_from(new.bytes.len().div_ceil(PAGE)).map_err(|_| Error::Full("a member is too long"))?;
+        let runs = self.space.take(number)?;
+        let mut sums = Vec::new();
+        let mut rest = new.bytes;
+        let has_table = table_pages(number) > 0;
+        for run in &runs {
+            let (now, later) = rest.split_at(rest.len().min(run.pages as usize * PAGE));
+            rest = later;
+            let (whole, tail) = now.split_at(now.len() / PAGE * PAGE);
+            let mut last = [0; PAGE];
+            last[..tail.len()].copy_from_slice(tail);
+            if has_table {
+                let tail = if tail.is_empty() { &[][..] } else { &last };
+                for (place, page) in (run.first..).zip(whole.chunks(PAGE).chain(tail.chunks(PAGE))) {
+                    sums.push(sum(self.old.seed(place), page));
+                }
+            }
+            let at = u64::from(run.first) * PAGE as u64;
+            self.write_at(at, whole)?;
+            if !tail.is_empty() {
+                self.write_at(at + whole.len() as u64, &last)?;
+            }
+        }
+        let table = self.write_table(&sums)?;
+        self.used += u64::from(number) + u64::from(table_pages(number));
+        self.added += 1;
+        Ok(Member {
+            name: new.name,
+            attributes: new.attributes,
+            fetch: new.fetch,
+            token: token(self.old.identity, self.added),
+            size: new.bytes.len() as u64,
+            loadable: new.loadable,
+            storage: new.storage,
+            entry_point: new.entry_point,
+            symbol: new.symbol,
+            sum: sum(0, new.bytes),
+            modified: new.modified,
+            table,
+            // `take` gives no more runs than a member can have.
+            runs: Runs::new(&runs).ok_or(Error::Full("its free pages lie in too many pieces"))?,
+        })
+    }
+
+    fn write_table(&mut self, sums: &[u64]) -> Result<u32> {
+        if sums.is_empty() {
+            return Ok(0);
+        }
+        let run = self.space.take_run(table_pages(sums.len() as u32))?;
+        for (number, sums) in (run.first..).zip(sums.chunks(TABLE_SUMS as usize)) {
+            let mut page = [0; PAGE];
+            for (place, sum) in page.chunks_exact_mut(8).zip(sums) {
+                place.copy_from_slice(&sum.to_le_bytes());
+            }
+            seal_table(&mut page, self.old.seed(number));
+            self.write_at(u64::from(number) * PAGE as u64, &page)?;
+        }
+        Ok(run.first)
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.storage.write_at(offset, bytes).map_err(|error| Error::system("the library", error))
+    }
+}
+
+/// A number without order for the member that was added as the n-th: 24 bits, as a TTR has.
+fn token(identity: u64, added: u64) -> u32 {
+    (sum(identity, &added.to_le_bytes()) & 0xFF_FFFF) as u32
+}
+
+/// Bytes of cells that a node has room for.
+const ROOM: usize = PAGE - NODE_HEADER;
+
+/// Walks the tree, marks every page that it reaches, and says how many nodes it has.
+///
+/// # Errors
+/// A tree that is damaged anywhere; two things in one page.
+pub fn nodes<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<u64> {
+    Ok(Tree::walk(pdse, reached)?.nodes())
+}
+
+/// The bytes of a member, with their sum checked.
+///
+/// # Errors
+/// A member that is damaged.
+pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
+    let wrong = |fault| Error::member(member.name, fault);
+    // Its pages lie inside the file, so its size is no more than the file's.
+    let length = usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
+    let mut bytes = vec![0; length];
+    pdse.read_member(member, 0, &mut bytes).map_err(wrong)?;
+    if sum(0, &bytes) == member.sum {
+        return Ok(bytes);
+    }
+    // Which page it is, where each has a sum.
+    let mut sums = PageSums::default();
+    for (number, page) in (0..).zip(bytes.chunks(PAGE)) {
+        let mut whole = [0; PAGE];
+        whole[..page.len()].copy_from_slice(page);
+        sums.check(pdse, member, number, &whole).map_err(wrong)?;
+    }
+    Err(Error::MemberSum(member.name.to_string()))
+}

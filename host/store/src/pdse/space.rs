@@ -1,0 +1,257 @@
+//! Pages of a PDSE that may be written: found from the tree, not from a list that could be wrong.
+//!
+//! ```text
+//! 0 ......................................... pages     end: where the file grows
+//!   |tree, members, pending: reached|  free  |
+//!                                    minus what came free while older readers are there
+//! ```
+//!
+//! Pages are taken first-fit, in one run where there is one, so that a member is mapped in one piece. Where the file may not
+//! grow, up to eight pieces are taken.
+//!
+//! Invariant: a page that the newest superblock reaches, or that a reader may use, is in no free run; a page is handed out
+//! once.
+
+use std::collections::BTreeMap;
+
+use underbar_partitioned::pdse::{FIRST_PAGE, MOST_RUNS, Run};
+
+use crate::error::{Error, Result};
+
+/// The free pages.
+#[derive(Debug)]
+pub struct Space {
+    /// First page and length of each free run; no two touch.
+    free: BTreeMap<u32, u32>,
+    /// Pages of the file; behind it, it may grow.
+    end: u32,
+    /// Most pages of the file.
+    limit: u32,
+    /// No run below this page has `hint_pages` or more: where a search for as many begins.
+    hint: u32,
+    hint_pages: u32,
+}
+
+/// Which pages are in use, while the tree is walked.
+#[derive(Debug)]
+pub struct Reached {
+    bits: Vec<u64>,
+    pages: u32,
+}
+
+impl Reached {
+    /// Of a file of so many pages: the superblocks.
+    pub fn new(pages: u32) -> Reached {
+        let mut reached = Reached { bits: vec![0; pages as usize / 64 + 1], pages };
+        reached.mark(Run { first: 0, pages: FIRST_PAGE.min(pages) });
+        reached
+    }
+
+    /// Marks a run; false if one of its pages was marked before or is none of the file's: two things lie in one place.
+    pub fn mark(&mut self, run: Run) -> bool {
+        let is_inside = run.first.checked_add(run.pages).is_some_and(|end| end <= self.pages);
+        let mut is_new = is_inside;
+        for page in run.first..run.first.saturating_add(run.pages).min(self.pages) {
+            let (word, bit) = (page as usize / 64, 1u64 << (page % 64));
+            is_new &= self.bits[word] & bit == 0;
+            self.bits[word] |= bit;
+        }
+        is_new
+    }
+
+    /// Is it marked?
+    pub fn has(&self, page: u32) -> bool {
+        self.bits.get(page as usize / 64).is_some_and(|word| word >> (page % 64) & 1 == 1)
+    }
+
+    /// Pages that are marked.
+    pub fn count(&self) -> u32 {
+        self.bits.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Runs that are not.
+    pub fn free(&self) -> BTreeMap<u32, u32> {
+        let mut free = BTreeMap::new();
+        let mut first = None;
+        for page in 0..=self.pages {
+            // The end of the file ends a run as a marked page does.
+            let is_free = page < self.pages && self.bits[page as usize / 64] >> (page % 64) & 1 == 0;
+            match (first, is_free) {
+                (None, true) => first = Some(page),
+                (Some(from), false) => {
+                    free.insert(from, page - from);
+                    first = None;
+                }
+                _ => {}
+            }
+        }
+        free
+    }
+}
+
+impl Space {
+    /// All that is not marked. `limit` of 0 is none but that of page numbers.
+    pub fn new(reached: &Reached, limit: u32) -> Space {
+        let limit = if limit == 0 { u32::MAX } else { limit };
+        Space { free: reached.free(), end: reached.pages, limit, hint: 0, hint_pages: u32::MAX }
+    }
+
+    /// Nothing of the file: only what it grows by.
+    pub fn only_growth(pages: u32, limit: u32) -> Space {
+        let limit = if limit == 0 { u32::MAX } else { limit };
+        Space { free: BTreeMap::new(), end: pages, limit, hint: 0, hint_pages: u32::MAX }
+    }
+
+    /// Takes pages that may not be used now.
+    pub fn withhold(&mut self, run: Run) {
+        let end = u64::from(run.first) + u64::from(run.pages);
+        let touched: Vec<(u32, u32)> = self
+            .free
+            .range(..u32::try_from(end).unwrap_or(u32::MAX))
+            .rev()
+            .map(|(&first, &pages)| (first, pages))
+            .take_while(|&(first, pages)| u64::from(first) + u64::from(pages) > u64::from(run.first))
+            .collect();
+        for (first, pages) in touched {
+            self.free.remove(&first);
+            if first < run.first {
+                self.free.insert(first, run.first - first);
+            }
+            let behind = u64::from(first) + u64::from(pages);
+            if behind > end {
+                self.free.insert(end as u32, (behind - end) as u32);
+            }
+        }
+    }
+
+    /// Pages of the file, with what it has grown by.
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// A run of pages.
+    ///
+    /// # Errors
+    /// Neither a free run nor the limit has room.
+    pub fn take_run(&mut self, pages: u32) -> Result<Run> {
+        let from = if pages >= self.hint_pages { self.hint } else { 0 };
+        let found = self
+            .free
+            .range(from..)
+            .find(|&(_, &length)| length >= pages)
+            .map(|(&first, &length)| (first, length));
+        if let Some((first, length)) = found {
+            self.free.remove(&first);
+            if length > pages {
+                self.free.insert(first + pages, length - pages);
+            }
+            // What lies before the run that was found was searched in vain for so many pages.
+            if pages <= self.hint_pages || from == 0 {
+                (self.hint, self.hint_pages) = (first, pages);
+            }
+            return Ok(Run { first, pages });
+        }
+        // A free run at the end of the file grows with it.
+        let last = self.free.last_key_value().map(|(&first, &length)| (first, length));
+        let first =
+            last.filter(|(first, length)| first + length == self.end).map_or(self.end, |(first, _)| first);
+        let end = first.checked_add(pages).filter(|&end| end <= self.limit);
+        let end = end.ok_or(Error::Full("no run of free pages is long enough, and the file may not grow"))?;
+        self.free.remove(&first);
+        self.end = end;
+        Ok(Run { first, pages })
+    }
+
+    /// Pages in one run, or where the file may not grow, in up to eight.
+    ///
+    /// # Errors
+    /// They are not there.
+    pub fn take(&mut self, pages: u32) -> Result<Vec<Run>> {
+        if pages == 0 {
+            return Ok(Vec::new());
+        }
+        match self.take_run(pages) {
+            Ok(run) => return Ok(vec![run]),
+            Err(error)
+                if self.free.values().map(|&length| u64::from(length)).sum::<u64>() < u64::from(pages) =>
+            {
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+        // The longest ones, so that eight hold the most; each then in the order of the file.
+        let mut longest: Vec<Run> = self.free.iter().map(|(&first, &pages)| Run { first, pages }).collect();
+        longest.sort_by_key(|run| std::cmp::Reverse(run.pages));
+        longest.truncate(MOST_RUNS);
+        let (mut taken, mut rest) = (Vec::new(), pages);
+        for run in longest {
+            let part = run.pages.min(rest);
+            if part > 0 {
+                taken.push(Run { first: run.first, pages: part });
+                rest -= part;
+            }
+        }
+        if rest > 0 {
+            return Err(Error::Full("its free pages lie in too many pieces; compress brings them together"));
+        }
+        taken.iter().for_each(|&run| self.withhold(run));
+        taken.sort_by_key(|run| run.first);
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(used: &[(u32, u32)], pages: u32, limit: u32) -> Space {
+        let mut reached = Reached::new(pages);
+        for &(first, pages) in used {
+            assert!(reached.mark(Run { first, pages }));
+        }
+        Space::new(&reached, limit)
+    }
+
+    #[test]
+    fn first_fit_then_growth() {
+        let mut space = space(&[(2, 3), (10, 1), (20, 5)], 30, 0);
+        let mut first = |pages| space.take_run(pages).map(|run| run.first).expect("room");
+        assert_eq!([first(6), first(4), first(2), first(1), first(2)], [11, 5, 17, 9, 25]);
+        assert_eq!([first(9), first(1)], [27, 19], "the end of the file grows");
+        assert_eq!(space.end(), 36);
+    }
+
+    #[test]
+    fn where_it_may_not_grow_it_takes_pieces() {
+        let mut space = space(&[(2, 3), (10, 1), (20, 5)], 30, 30);
+        assert!(space.take(20).is_err());
+        let runs = space.take(16).expect("nineteen are free");
+        assert_eq!(
+            runs.iter().map(|run| (run.first, run.pages)).collect::<Vec<_>>(),
+            [(5, 5), (11, 9), (25, 2)]
+        );
+        assert_eq!(space.take(3).expect("the rest"), [Run { first: 27, pages: 3 }]);
+        assert!(space.take(1).is_err());
+        assert_eq!(space.take(0).expect("nothing"), []);
+    }
+
+    #[test]
+    fn what_is_withheld_is_not_handed_out() {
+        let mut space = space(&[], 40, 40);
+        for (first, pages) in [(5, 5), (0, 3), (38, 100), (20, 1), (20, 2)] {
+            space.withhold(Run { first, pages });
+        }
+        assert_eq!(space.free, BTreeMap::from([(3, 2), (10, 10), (22, 16)]));
+    }
+
+    #[test]
+    fn two_things_in_one_place_are_seen() {
+        let mut reached = Reached::new(100);
+        assert!(reached.mark(Run { first: 60, pages: 10 }));
+        assert!(!reached.mark(Run { first: 69, pages: 1 }));
+        assert!(!reached.mark(Run { first: 1, pages: 1 }));
+        assert!(!reached.mark(Run { first: 99, pages: 2 }));
+        assert!(!reached.mark(Run { first: u32::MAX, pages: u32::MAX }));
+        assert_eq!(reached.count(), 13);
+    }
+}

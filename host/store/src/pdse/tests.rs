@@ -1,0 +1,584 @@
+//! A PDSE against a model, ended at every write, with readers of old generations, and with bytes that are wrong.
+
+use std::collections::BTreeMap;
+
+use underbar_partitioned::attribute::PAGE;
+use underbar_partitioned::count::Counts;
+use underbar_partitioned::name::Name;
+use underbar_partitioned::pdse::{Kept, Pdse, Superblock, Value};
+use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::symbol::Symbol;
+
+use super::{Making, create};
+use crate::change::{Addition, Edit, apply_to_pdse};
+use crate::error::Error;
+use crate::simulated::{Disk, Random};
+use crate::verify;
+
+const MAKING: Making = Making { identity: 0x1234_5678_9ABC, block_size: 32_760, space: 0, now: 7 };
+
+/// What a library should hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model(pub BTreeMap<Name, Held>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Held {
+    Member(Vec<u8>),
+    Alias(Name),
+}
+
+impl Model {
+    /// The same edit; false if it cannot be made.
+    pub fn edit(&mut self, edit: &Edit) -> bool {
+        let model = &mut self.0;
+        match edit {
+            Edit::Add(addition) => {
+                if !addition.replace && model.contains_key(&addition.name) {
+                    return false;
+                }
+                model.insert(addition.name, Held::Member(addition.bytes.clone()));
+            }
+            Edit::Delete(name) => {
+                if model.remove(name).is_none() {
+                    return false;
+                }
+                model.retain(|_, held| *held != Held::Alias(*name));
+            }
+            Edit::Rename { from, to } => {
+                if model.contains_key(to) || !model.contains_key(from) {
+                    return false;
+                }
+                let held = model.remove(from).expect("it is there");
+                model
+                    .values_mut()
+                    .filter(|held| **held == Held::Alias(*from))
+                    .for_each(|held| *held = Held::Alias(*to));
+                model.insert(*to, held);
+            }
+            Edit::Alias { alias, of, .. } => {
+                if model.contains_key(alias) || !matches!(model.get(of), Some(Held::Member(_))) {
+                    return false;
+                }
+                model.insert(*alias, Held::Alias(*of));
+            }
+        }
+        true
+    }
+
+    /// Does a library hold this, and is it sound?
+    pub fn check<R: ReadAt>(&self, read: R) {
+        let pdse = Pdse::open(read).expect("a library");
+        let verdict = verify::pdse(&pdse, &mut |_| ());
+        assert_eq!(verdict.problems, []);
+        let listed: Vec<Value> = pdse.entries().expect("sound").map(|entry| entry.expect("sound")).collect();
+        let found: BTreeMap<Name, Held> = listed
+            .iter()
+            .map(|value| match value {
+                Value::Member(member) => {
+                    (member.name, Held::Member(super::bytes(&pdse, member).expect("sound")))
+                }
+                Value::Alias(alias) => (alias.name, Held::Alias(alias.of)),
+            })
+            .collect();
+        assert!(found == self.0, "{:?} instead of {:?}", found.keys(), self.0.keys());
+        for name in self.0.keys() {
+            assert!(pdse.find(name, &mut Counts::default()).expect("sound").is_some(), "{name}");
+        }
+    }
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).expect("a name")
+}
+
+pub fn add(text: &str, length: usize, replace: bool) -> Edit {
+    let bytes: Vec<u8> = (0..length).map(|index| (index / 7 + length + text.len()) as u8).collect();
+    let addition = Addition::new(name(text), bytes, None, 3).expect("data");
+    Edit::Add(Box::new(Addition { replace, ..addition }))
+}
+
+pub fn alias(alias: &str, of: &str) -> Edit {
+    Edit::Alias { alias: name(alias), of: name(of), function: None }
+}
+
+/// An edit by chance, of names of which there are few.
+pub fn any_edit(random: &mut Random, names: u64, longest: u64) -> Edit {
+    let mut any = || format!("N{}", random.below(names));
+    let (one, other) = (any(), any());
+    match random.below(10) {
+        0 => Edit::Delete(name(&one)),
+        1 => Edit::Rename { from: name(&one), to: name(&other) },
+        2 => alias(&one, &other),
+        3 => add(&one, random.below(longest) as usize, false),
+        _ => add(&one, random.below(longest) as usize, true),
+    }
+}
+
+fn apply(disk: &Disk, edits: &[Edit]) -> Result<(), Error> {
+    apply_to_pdse(disk.open().expect("a library"), edits.iter().cloned().map(Ok), 9).map(|_| ())
+}
+
+fn new_disk() -> Disk {
+    let mut disk = Disk::default();
+    create(&mut disk, &MAKING).expect("no end");
+    disk.settle();
+    disk
+}
+
+#[test]
+fn any_order_of_edits_does_as_the_model() {
+    for seed in 0..12 {
+        let mut random = Random(seed);
+        let (disk, mut model) = (new_disk(), Model::default());
+        for _ in 0..40 {
+            let edits: Vec<Edit> =
+                (0..1 + random.below(6)).map(|_| any_edit(&mut random, 60, 140_000)).collect();
+            let mut next = model.clone();
+            // One that cannot be made takes those before it with it.
+            if edits.iter().all(|edit| next.edit(edit)) {
+                apply(&disk, &edits).expect("the model did it");
+                model = next;
+            } else {
+                assert!(apply(&disk, &edits).is_err());
+            }
+        }
+        model.check(disk.open().expect("a library"));
+    }
+}
+
+#[test]
+fn thousands_of_members_come_and_go() {
+    let (disk, mut model) = (new_disk(), Model::default());
+    let mut step = |edits: Vec<Edit>| {
+        assert!(edits.iter().all(|edit| model.edit(edit)));
+        apply(&disk, &edits).expect("room");
+        model.check(disk.open().expect("a library"));
+        let bytes = disk.bytes().expect("a library");
+        *Pdse::open(&bytes[..]).expect("a library").superblock()
+    };
+    let full = step((0..3000).map(|number| add(&format!("MEMBER{number}"), number % 9, false)).collect());
+    assert!((full.levels, full.members) == (2, 3000), "{full:?}");
+    step(
+        (0..3000).step_by(3).map(|number| alias(&format!("A{number}"), &format!("MEMBER{number}"))).collect(),
+    );
+    let few = step((0..2990).map(|number| Edit::Delete(name(&format!("MEMBER{number}")))).collect());
+    assert!((few.levels, few.members, few.aliases, few.directory_pages) == (1, 10, 3, 1), "{few:?}");
+    let none = step((2990..3000).map(|number| Edit::Delete(name(&format!("MEMBER{number}")))).collect());
+    assert!((none.levels, none.root, none.directory_pages) == (0, 0, 0), "{none:?}");
+}
+
+#[test]
+fn kept_nodes_change_no_search() {
+    let disk = new_disk();
+    let mut kept = [const { Kept::EMPTY }; 3];
+    for generation in 0..4 {
+        let edits: Vec<Edit> =
+            (0..9_000).map(|number| add(&format!("G{generation}N{number}"), 0, false)).collect();
+        apply(&disk, &edits).expect("room");
+        let bytes = disk.bytes().expect("a library");
+        let pdse = Pdse::open(&bytes[..]).expect("a library");
+        assert!(pdse.superblock().levels >= 2);
+        for number in (0..10_000).step_by(7) {
+            let name = name(&format!("G{generation}N{number}"));
+            let (mut with, mut without) = (Counts::default(), Counts::default());
+            let found = pdse.find_keeping(&name, &mut with, &mut kept);
+            assert_eq!(found, pdse.find(&name, &mut without));
+            assert_eq!((with, found.expect("sound").is_some()), (without, number < 9_000));
+        }
+    }
+}
+
+#[test]
+fn with_kept_nodes_a_search_reads_one_page_however_many_members_there_are() {
+    struct Counting<'a>(&'a [u8], std::cell::Cell<usize>);
+    impl ReadAt for Counting<'_> {
+        fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), underbar_partitioned::read::Unread> {
+            self.1.set(self.1.get() + 1);
+            self.0.read_at(offset, into)
+        }
+    }
+    let disk = new_disk();
+    for (members, levels) in [(2, 1), (4_200, 2), (30_000, 3)] {
+        let edits: Vec<Edit> = (0..members).map(|number| add(&format!("M{number:06}"), 0, true)).collect();
+        apply(&disk, &edits).expect("room");
+        let bytes = disk.bytes().expect("a library");
+        let pdse = Pdse::open(Counting(&bytes, std::cell::Cell::new(0))).expect("a library");
+        assert_eq!(pdse.superblock().levels, levels);
+        let mut kept = vec![Kept::EMPTY; pdse.superblock().pages as usize];
+        let mut search = |number: usize| {
+            let before = pdse.reader().1.get();
+            let name = name(&format!("M{number:06}"));
+            assert!(pdse.find_keeping(&name, &mut Counts::default(), &mut kept).expect("sound").is_some());
+            pdse.reader().1.get() - before
+        };
+        (0..members).step_by(11).for_each(|number| assert!(search(number) <= usize::from(levels)));
+        assert!((0..members).step_by(7).all(|number| search(number) == 1), "{members}");
+    }
+}
+
+#[test]
+fn space_of_deleted_members_is_used_again() {
+    let disk = new_disk();
+    let pages = |disk: &Disk| disk.bytes().expect("a library").len() / PAGE;
+    let round = |disk: &Disk| {
+        apply(disk, &[add("A", 300_000, true), add("B", 10_000, true)]).expect("room");
+        apply(disk, &[Edit::Delete(name("A"))]).expect("it is there");
+    };
+    (0..3).for_each(|_| round(&disk));
+    let early = pages(&disk);
+    (0..100).for_each(|_| round(&disk));
+    assert_eq!(pages(&disk), early, "no reader is there, so it does not grow");
+}
+
+#[test]
+fn what_a_reader_uses_is_not_used_again() {
+    let disk = new_disk();
+    let bytes_of = |edit: &Edit| match edit {
+        Edit::Add(addition) => addition.bytes.clone(),
+        _ => unreachable!("an addition"),
+    };
+    let first = add("A", 300_000, true);
+    apply(&disk, std::slice::from_ref(&first)).expect("room");
+    let old = Superblock::newest(&disk.open().expect("a library")).expect("sound");
+    disk.0.borrow_mut().lowest_reader = Some(old.generation);
+    let read_old = |disk: &Disk| {
+        let pdse = Pdse::at(disk.open().expect("a library"), old);
+        let found = pdse.find(&name("A"), &mut Counts::default()).expect("sound").expect("there");
+        super::bytes(&pdse, &found.member).expect("as it was")
+    };
+    for round in 0..30 {
+        apply(&disk, &[add("A", 300_000 + round, true), add("B", round, true)]).expect("room");
+        assert_eq!(read_old(&disk), bytes_of(&first), "{round}");
+    }
+    let grown = disk.bytes().expect("a library").len();
+    disk.0.borrow_mut().lowest_reader = None;
+    for round in 0..30 {
+        apply(&disk, &[add("A", 300_000 + round, true)]).expect("room");
+    }
+    assert_eq!(disk.bytes().expect("a library").len(), grown, "the reader has gone");
+    assert_ne!(
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read_old(&disk))).ok(),
+        Some(bytes_of(&first)),
+        "this test can fail: who does not hold its generation loses it"
+    );
+}
+
+/// Changes of every kind, each small enough to be ended at every write.
+fn changes() -> Vec<Vec<Edit>> {
+    vec![
+        vec![add("NEW", 120_000, false)],
+        vec![add("A", 9_000, true)],
+        vec![Edit::Delete(name("A"))],
+        vec![Edit::Rename { from: name("A"), to: name("Z") }],
+        vec![alias("ALSO", "B")],
+        (0..150).map(|number| add(&format!("MANY{number}"), number, false)).collect(),
+        (0..90).map(|number| Edit::Delete(name(&format!("M{number}")))).collect(),
+    ]
+}
+
+#[test]
+fn ended_at_every_write_it_is_the_old_or_the_new_library() {
+    let disk = new_disk();
+    let mut before = Model::default();
+    let mut start = vec![add("A", 110_000, false), add("B", 5_000, false), alias("AA", "A")];
+    start.extend((0..100).map(|number| add(&format!("M{number}"), number, false)));
+    assert!(start.iter().all(|edit| before.edit(edit)));
+    apply(&disk, &start).expect("room");
+    // A second change, so that the free pages are those of the one before.
+    apply(&disk, &[add("B", 5_000, true)]).expect("room");
+    disk.settle();
+    let mut random = Random(5);
+    let mut outcomes = [0, 0];
+    for edits in changes() {
+        let mut after = before.clone();
+        assert!(edits.iter().all(|edit| after.edit(edit)));
+        let whole = disk.copy();
+        apply(&whole, &edits).expect("no end");
+        let operations = whole.0.borrow().done;
+        assert!(operations > 4, "{operations}");
+        for end in 0..=operations {
+            let ended = disk.copy();
+            ended.0.borrow_mut().left = Some(end);
+            apply(&ended, &edits).expect_err("it was ended");
+            // Killed there: what was written is there. Then the power goes, with what chance has kept.
+            for cut in 0..6 {
+                let seen = ended.copy();
+                if cut > 0 {
+                    seen.power_cut(&mut random);
+                }
+                let bytes = seen.bytes().expect("a library");
+                outcomes[usize::from(check_either(&bytes, &before, &after))] += 1;
+                // And it can be changed again, to the end, and ended again without loss of what was made durable.
+                if cut == 0 {
+                    seen.0.borrow_mut().left = None;
+                    let next = seen.copy();
+                    apply(&next, &[add("NEXT", 60_000, true)]).expect("it goes on");
+                    let mut model = if is_new(&bytes, &after) { after.clone() } else { before.clone() };
+                    assert!(model.edit(&add("NEXT", 60_000, true)));
+                    model.check(next.open().expect("a library"));
+                }
+            }
+        }
+    }
+    assert!(outcomes[0] > 100 && outcomes[1] > 10, "both outcomes come about: {outcomes:?}");
+}
+
+/// Is it the new one? It must be one of the two.
+fn check_either(bytes: &[u8], before: &Model, after: &Model) -> bool {
+    let is_new = is_new(bytes, after);
+    if is_new {
+        after.check(bytes)
+    } else {
+        before.check(bytes)
+    }
+    is_new
+}
+
+fn is_new(bytes: &[u8], after: &Model) -> bool {
+    let pdse = Pdse::open(bytes).expect("a library");
+    let names: Vec<Name> = pdse.entries().expect("sound").map(|entry| entry.expect("sound").name()).collect();
+    let size_of_a =
+        pdse.find(&name("A"), &mut Counts::default()).expect("sound").map(|found| found.member.size);
+    let size_after = after.0.get(&name("A")).map(|held| match held {
+        Held::Member(bytes) => bytes.len() as u64,
+        Held::Alias(_) => 0,
+    });
+    names.iter().eq(after.0.keys()) && size_of_a == size_after
+}
+
+#[test]
+fn a_killed_writers_superblock_is_made_durable_before_its_pages_are_used_again() {
+    let disk = new_disk();
+    apply(&disk, &[add("A", 50_000, false)]).expect("room");
+    disk.settle();
+    // Killed between the write of the superblock and its sync: the last operation fails.
+    let edits = [add("A", 60_000, true)];
+    let whole = disk.copy();
+    apply(&whole, &edits).expect("no end");
+    let operations = whole.0.borrow().done;
+    disk.0.borrow_mut().left = Some(operations);
+    apply(&disk, &edits).expect_err("ended before the last sync");
+    disk.0.borrow_mut().left = None;
+    let mut random = Random(3);
+    for end in 0..12 {
+        // The next writer, ended by a power cut.
+        let next = disk.copy();
+        next.0.borrow_mut().left = Some(end);
+        next.0.borrow_mut().done = 0;
+        let _ = apply(&next, &[add("B", 50_000, false), Edit::Delete(name("A"))]);
+        for _ in 0..20 {
+            let seen = next.copy();
+            seen.power_cut(&mut random);
+            let bytes = seen.bytes().expect("a library");
+            let pdse = Pdse::open(&bytes[..]).expect("a library");
+            assert_eq!(verify::pdse(&pdse, &mut |_| ()).problems, [], "ended at {end}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_the_library_as_it_was() {
+    let disk = new_disk();
+    let mut model = Model::default();
+    let start = [add("A", 100_000, false), add("B", 50_000, false)];
+    assert!(start.iter().all(|edit| model.edit(edit)));
+    apply(&disk, &start).expect("room");
+    let length = disk.bytes().expect("a library").len();
+    for more in (0..200_000).step_by(9_000) {
+        let full = disk.copy();
+        full.0.borrow_mut().room = Some(length + more);
+        let many: Vec<Edit> = (0..40).map(|number| add(&format!("C{number}"), 5_000, false)).collect();
+        assert!(matches!(apply(&full, &many), Err(Error::DeviceFull)), "{more}");
+        model.check(full.open().expect("a library"));
+        assert_eq!(full.bytes().expect("a library").len(), length, "what it had grown by is given back");
+    }
+}
+
+#[test]
+fn a_library_that_may_not_grow_takes_pieces_and_then_is_full() {
+    let mut disk = Disk::default();
+    create(&mut disk, &Making { space: 100, ..MAKING }).expect("no end");
+    let mut model = Model::default();
+    let mut made = 0;
+    for number in 0..15 {
+        made += usize::from(
+            apply(&disk, &[add(&format!("M{number}"), 9 * 4096, false)])
+                .is_ok_and(|()| model.edit(&add(&format!("M{number}"), 9 * 4096, false))),
+        );
+    }
+    assert!((7..12).contains(&made), "{made}");
+    for number in [1, 3, 5] {
+        let edit = Edit::Delete(name(&format!("M{number}")));
+        assert!(model.edit(&edit));
+        apply(&disk, &[edit]).expect("it is there");
+    }
+    // Longer than any one gap.
+    let edit = add("PIECES", 20 * 4096, false);
+    assert!(model.edit(&edit));
+    apply(&disk, &[edit]).expect("three gaps together");
+    model.check(disk.open().expect("a library"));
+    assert!(matches!(apply(&disk, &[add("MORE", 50 * 4096, false)]), Err(Error::Full(_))));
+    model.check(disk.open().expect("a library"));
+}
+
+fn small_library() -> (Vec<u8>, Model) {
+    let (disk, mut model) = (new_disk(), Model::default());
+    let mut edits = vec![add("A", 110_000, false), add("B", 5_000, false), alias("AA", "A")];
+    edits.extend((0..70).map(|number| add(&format!("M{number}"), 4096 - number, false)));
+    assert!(edits.iter().all(|edit| model.edit(edit)));
+    apply(&disk, &edits).expect("room");
+    (disk.bytes().expect("a library"), model)
+}
+
+/// Reads all there is, as far as it goes; says how many members gave bytes that are not theirs.
+fn read_all(bytes: &[u8], model: &Model) -> (usize, bool) {
+    let Ok(pdse) = Pdse::open(bytes) else { return (0, true) };
+    let mut wrong = 0;
+    for name in model.0.keys() {
+        let found = pdse.find(name, &mut Counts::default());
+        let Ok(Some(found)) = found else { continue };
+        let got = super::bytes(&pdse, &found.member);
+        wrong +=
+            usize::from(got.is_ok_and(|got| model.0.get(&found.member.name) != Some(&Held::Member(got))));
+    }
+    let has_problems = !verify::pdse(&pdse, &mut |_| ()).problems.is_empty();
+    (wrong, has_problems)
+}
+
+#[test]
+fn cut_anywhere_it_gives_errors() {
+    let (bytes, model) = small_library();
+    for length in (0..bytes.len()).step_by(512) {
+        let (wrong, has_problems) = read_all(&bytes[..length], &model);
+        assert!(wrong == 0 && has_problems, "cut at {length}");
+    }
+}
+
+#[test]
+fn flipped_bits_are_found_and_never_believed() {
+    let (bytes, model) = small_library();
+    let mut random = Random(8);
+    let mut unseen = 0;
+    for _ in 0..600 {
+        let mut bytes = bytes.clone();
+        let bit = random.below(bytes.len() as u64 * 8) as usize;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let (wrong, has_problems) = read_all(&bytes, &model);
+        assert_eq!(wrong, 0, "bit {bit}");
+        unseen += usize::from(!has_problems);
+    }
+    // Bits of the superblock before, of free pages, of padding behind a member: nobody reads them.
+    assert!(unseen < 300, "{unseen}");
+}
+
+#[test]
+fn damage_is_said_of_the_member_that_has_it() {
+    let (mut bytes, _) = small_library();
+    let pdse = Pdse::open(&bytes[..]).expect("a library");
+    let member = |name| pdse.find(&name, &mut Counts::default()).expect("sound").expect("there").member;
+    let (a, b) = (member(name("A")), member(name("B")));
+    let (tenth, first) = (a.runs.page(10).expect("inside"), b.runs.page(0).expect("inside"));
+    bytes[tenth as usize * PAGE + 5] ^= 1;
+    bytes[first as usize * PAGE + 5] ^= 1;
+    let pdse = Pdse::open(&bytes[..]).expect("a library");
+    let problems = verify::pdse(&pdse, &mut |_| ()).problems;
+    let said: Vec<(Option<&str>, bool)> = problems
+        .iter()
+        .map(|problem| (problem.member.as_deref(), problem.what.contains(&format!("page {tenth} "))))
+        .collect();
+    assert_eq!(said, [(Some("A"), true), (Some("B"), false)], "{problems:?}");
+}
+
+#[test]
+fn trees_that_lead_in_circles_end() {
+    let (bytes, _) = small_library();
+    let pdse = Pdse::open(&bytes[..]).expect("a library");
+    let superblock = *pdse.superblock();
+    assert_eq!(superblock.levels, 2);
+    // A root that is its own child, with a right sum: by its level it cannot be.
+    for levels in [1, 3, 8] {
+        let liar = Superblock { levels, ..superblock };
+        let mut bytes = bytes.clone();
+        let at = Superblock::turn(liar.generation) as usize * PAGE;
+        bytes[at..at + PAGE].copy_from_slice(&liar.encode());
+        let pdse = Pdse::open(&bytes[..]).expect("its sum is right");
+        let found = pdse.find(&name("A"), &mut Counts::default());
+        assert!(matches!(found, Err(Fault::DamagedDirectory { .. })), "{found:?}");
+        assert!(pdse.entries().is_err());
+    }
+}
+
+#[test]
+fn an_alias_keeps_its_function_or_goes() {
+    let disk = new_disk();
+    let edits = [add("P", 100, false), alias("SAME", "P")];
+    apply(&disk, &edits).expect("room");
+    let symbol = Symbol::new(b"gone").expect("short");
+    let mut change = super::Change::begin(disk.open().expect("a library")).expect("sound");
+    change.alias(&name("GONE"), &name("P"), Some(4), symbol).expect("free");
+    change.commit().expect("room");
+    apply(&disk, &[add("P", 200, true)]).expect("room");
+    let bytes = disk.bytes().expect("a library");
+    let pdse = Pdse::open(&bytes[..]).expect("a library");
+    let aliases: Vec<String> = pdse
+        .aliases(&name("P"))
+        .expect("sound")
+        .map(|alias| alias.expect("sound").name.to_string())
+        .collect();
+    assert_eq!(aliases, ["SAME"], "data exports no function");
+}
+
+/// Gives every page that says it is a node, and both superblocks, the sum that belongs to it: so what sums protect is
+/// looked at, too.
+fn resealed(bytes: &mut [u8]) {
+    use underbar_partitioned::pdse::seal_node;
+    use underbar_partitioned::sum::sum;
+    for page in bytes.chunks_exact_mut(PAGE).take(2) {
+        let right = sum(0, &page[..PAGE - 8]);
+        page[PAGE - 8..].copy_from_slice(&right.to_le_bytes());
+    }
+    let identity = MAKING.identity;
+    for (number, page) in (0..).zip(bytes.chunks_exact_mut(PAGE)) {
+        if page.starts_with(b"NODE") {
+            let page: &mut [u8; PAGE] = page.try_into().expect("a page");
+            let (level, cells) = (page[4], u16::from_le_bytes([page[6], page[7]]));
+            let generation = u64::from(page[16]);
+            seal_node(page, identity, number, level, cells, generation);
+        }
+    }
+}
+
+#[test]
+fn lies_with_right_sums_do_no_harm() {
+    let (bytes, model) = small_library();
+    let pdse = Pdse::open(&bytes[..]).expect("a library");
+    let mut reached = super::Reached::new(pdse.superblock().pages);
+    super::nodes(&pdse, &mut reached).expect("sound");
+    let nodes: Vec<usize> = (0..bytes.len() / PAGE)
+        .filter(|page| bytes[page * PAGE..].starts_with(b"NODE") && reached.has(*page as u32))
+        .collect();
+    let mut random = Random(4);
+    let mut refused = 0;
+    for _ in 0..1500 {
+        let mut bytes = bytes.clone();
+        for _ in 0..1 + random.below(4) {
+            let page = match random.below(8) {
+                0 => random.below(2) as usize,
+                _ => nodes[random.below(nodes.len() as u64) as usize],
+            };
+            // The front of a page, its places and lengths, more often than the rest.
+            let within = if random.below(2) == 0 { random.below(100) } else { random.below(PAGE as u64) };
+            bytes[page * PAGE + within as usize] = random.next() as u8;
+        }
+        resealed(&mut bytes);
+        let (_, has_problems) = read_all(&bytes, &model);
+        refused += usize::from(has_problems);
+        // A writer that does not understand all of it changes nothing.
+        let disk = Disk::default();
+        disk.0.borrow_mut().put_file(bytes.clone());
+        if apply(&disk, &[add("NEW", 9_000, true)]).is_err() {
+            assert!(disk.bytes().expect("a file") == bytes);
+        }
+    }
+    assert!(refused > 500, "{refused}");
+}

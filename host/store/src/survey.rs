@@ -1,0 +1,400 @@
+//! Many libraries at once: block sizes and organisations, tracks now and at other block sizes, what loads cost, advice.
+//!
+//! ```text
+//! any library ──> Source ──> measured: tracks and channel programs at each block size ──> Survey: shares, sums, advice
+//! ```
+//!
+//! A [`Source`] is all that is asked of a library; so those of real mainframe files are surveyed by the same figures.
+//! What another block size would take is computed by the binder's rule, not observed.
+//!
+//! Invariant: figures are counts; nothing is turned into time. Channel programs are those that load each member once, by
+//! the article's count, one search of the directory each.
+//! Not here: finding libraries in a file system.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use underbar_partitioned::binder::copy;
+use underbar_partitioned::track::D3390;
+
+use crate::error::Result;
+use crate::library::{Library, Organisation, Shape};
+
+/// The block sizes that a survey computes.
+pub const BLOCK_SIZES: [u32; 5] = [6_144, 18_452, 23_440, 27_998, 32_760];
+
+/// A library, as a survey wants it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its path or data set name.
+    pub name: String,
+    /// How it is organised.
+    pub organisation: Organisation,
+    /// Of its label.
+    pub block_size: u32,
+    /// Tracks that it takes now.
+    pub tracks: u32,
+    /// Directory blocks in use.
+    pub directory_blocks: u32,
+    /// Directory blocks there are: a copy has as many.
+    pub directory_allocated: u32,
+    /// Aliases.
+    pub aliases: u32,
+    /// Pages that hold nothing, of how many (PDSE).
+    pub free_pages: Option<(u32, u32)>,
+    /// Its members.
+    pub shapes: Vec<Shape>,
+}
+
+impl Source {
+    /// Of a library of ours.
+    ///
+    /// # Errors
+    /// A library that is damaged.
+    pub fn of(library: &Library) -> Result<Source> {
+        let label = library.label()?;
+        Ok(Source {
+            name: library.path().display().to_string(),
+            organisation: label.organisation,
+            block_size: label.block_size,
+            tracks: label.tracks,
+            directory_blocks: label.directory_blocks,
+            directory_allocated: label.directory_allocated.unwrap_or(label.directory_blocks),
+            aliases: label.aliases,
+            free_pages: label.free_pages.zip(label.pages),
+            shapes: library.shapes()?,
+        })
+    }
+}
+
+/// Figures at one block size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct At {
+    /// The block size.
+    pub block_size: u32,
+    /// Tracks, the directory's among them.
+    pub tracks: u32,
+    /// Channel programs that load each member once, by the article's count, a search each.
+    pub channel_programs: u64,
+}
+
+/// A library with its figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Surveyed {
+    /// Its path or data set name.
+    pub name: String,
+    /// How it is organised.
+    pub organisation: Organisation,
+    /// Members, without aliases.
+    pub members: u32,
+    /// Aliases.
+    pub aliases: u32,
+    /// Bytes of its members' text.
+    pub bytes: u64,
+    /// As it is.
+    pub now: At,
+    /// Directory blocks in use, or pages of the index.
+    pub directory_blocks: u32,
+    /// As a copy would be: a PDS at its own block size first, then at others. A PDSE is the same at any.
+    pub copied: Vec<At>,
+    /// What would make it better.
+    pub advice: Vec<Advice>,
+}
+
+/// Advice on one library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// The rule by which it is given.
+    pub rule: &'static str,
+    /// What to do, and why.
+    pub text: String,
+    /// Tracks that it saves.
+    pub tracks_saved: u32,
+    /// Channel programs that it saves when each member is loaded once.
+    pub channel_programs_saved: u64,
+}
+
+/// How many libraries have a block size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// The block size.
+    pub block_size: u32,
+    /// PDS libraries of it.
+    pub libraries: u32,
+    /// Of all PDS libraries, in tenths of a percent.
+    pub per_mille: u32,
+}
+
+/// All of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Survey {
+    /// Each, in the order in which they were given.
+    pub libraries: Vec<Surveyed>,
+    /// PDS libraries.
+    pub pds: u32,
+    /// PDSE libraries.
+    pub pdse: u32,
+    /// PDS libraries by block size, largest first.
+    pub block_sizes: Vec<Share>,
+    /// PDS libraries of 32,000 or more, in tenths of a percent: nearly 800 at the article's site.
+    pub large_per_mille: u32,
+    /// PDS libraries of 8K or less, in tenths of a percent: 70 at the article's site.
+    pub small_per_mille: u32,
+    /// All PDS libraries together: now, and as copies at each block size.
+    pub now: At,
+    /// See `now`.
+    pub copied: Vec<At>,
+}
+
+/// A rule: its name, what it looks at, and the advice, if it has any.
+struct Rule {
+    id: &'static str,
+    advise: fn(&Surveyed, &Source) -> Option<(String, At)>,
+}
+
+/// What the article's figures lead to, and what they say of space.
+const RULES: [Rule; 5] = [
+    Rule { id: "block-size", advise: larger_blocks },
+    Rule { id: "compress", advise: compress },
+    Rule { id: "many-members", advise: many_members },
+    Rule { id: "above-4k", advise: above_4k },
+    Rule { id: "free-pages", advise: free_pages },
+];
+
+/// Measures one library.
+#[must_use]
+pub fn measure(source: &Source) -> Surveyed {
+    let searches = source.shapes.len() as u64;
+    let at = |block_size| {
+        let copied =
+            copy(&D3390, block_size, source.directory_allocated, source.shapes.iter().map(Shape::module));
+        At { block_size, tracks: copied.tracks, channel_programs: copied.programs + searches }
+    };
+    let copied = match source.organisation {
+        Organisation::Pds => std::iter::once(source.block_size).chain(BLOCK_SIZES).map(at).collect(),
+        Organisation::Pdse => Vec::new(),
+    };
+    let programs: u64 = source.shapes.iter().map(|shape| shape.programs).sum();
+    let mut surveyed = Surveyed {
+        name: source.name.clone(),
+        organisation: source.organisation,
+        members: source.shapes.len() as u32,
+        aliases: source.aliases,
+        bytes: source.shapes.iter().flat_map(|shape| &shape.texts).sum(),
+        now: At {
+            block_size: source.block_size,
+            tracks: source.tracks,
+            channel_programs: programs + searches,
+        },
+        directory_blocks: source.directory_blocks,
+        copied,
+        advice: Vec::new(),
+    };
+    for rule in &RULES {
+        if let Some((text, then)) = (rule.advise)(&surveyed, source) {
+            surveyed.advice.push(Advice {
+                rule: rule.id,
+                text,
+                tracks_saved: surveyed.now.tracks.saturating_sub(then.tracks),
+                channel_programs_saved: surveyed.now.channel_programs.saturating_sub(then.channel_programs),
+            });
+        }
+    }
+    surveyed
+}
+
+fn largest(surveyed: &Surveyed) -> Option<At> {
+    surveyed.copied.iter().max_by_key(|at| at.block_size).copied()
+}
+
+fn larger_blocks(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
+    let largest = largest(surveyed)?;
+    // What the gaps take is not the block size's doing.
+    let same = surveyed.copied.first()?;
+    if surveyed.now.block_size >= largest.block_size
+        || (largest.tracks >= same.tracks && largest.channel_programs >= same.channel_programs)
+    {
+        return None;
+    }
+    let text = format!(
+        "copy it at a block size of {}: {} tracks instead of {}, and {} channel programs to load each member once instead of {}",
+        largest.block_size,
+        largest.tracks,
+        surveyed.now.tracks,
+        largest.channel_programs,
+        surveyed.now.channel_programs
+    );
+    Some((text, largest))
+}
+
+fn compress(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
+    let same = *surveyed.copied.first()?;
+    let gaps = surveyed.now.tracks.saturating_sub(same.tracks);
+    if gaps == 0 || u64::from(gaps) * 10 < u64::from(surveyed.now.tracks) {
+        return None;
+    }
+    let text = format!(
+        "compress it: {gaps} of its {} tracks are gaps that deleted members left",
+        surveyed.now.tracks
+    );
+    Some((text, same))
+}
+
+fn many_members(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
+    let on_a_track = D3390.blocks_per_track(256, 8);
+    if source.organisation != Organisation::Pds || source.directory_blocks <= on_a_track {
+        return None;
+    }
+    let text = format!(
+        "make it a PDSE, or part it: a search reads up to {} directory blocks on {} tracks in sequence, at one channel program",
+        source.directory_blocks,
+        source.directory_blocks.div_ceil(on_a_track)
+    );
+    Some((text, surveyed.now))
+}
+
+fn above_4k(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
+    if surveyed.organisation == Organisation::Pdse && surveyed.now.block_size < 4096 {
+        let text = "give it a block size of 4,096 or more: its pages are not smaller, but its label says so"
+            .to_owned();
+        return Some((text, surveyed.now));
+    }
+    None
+}
+
+fn free_pages(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
+    let (free, all) = source.free_pages?;
+    if u64::from(free) * 4 < u64::from(all) || free < 64 {
+        return None;
+    }
+    let then = At { tracks: (all - free).div_ceil(12), ..surveyed.now };
+    let text = format!("compress it, unless it will grow again: {free} of its {all} pages hold nothing");
+    Some((text, then))
+}
+
+impl Survey {
+    /// Of libraries that were measured.
+    #[must_use]
+    pub fn of(libraries: Vec<Surveyed>) -> Survey {
+        let pds: Vec<&Surveyed> =
+            libraries.iter().filter(|library| library.organisation == Organisation::Pds).collect();
+        let mut sizes = BTreeMap::new();
+        for library in &pds {
+            *sizes.entry(library.now.block_size).or_insert(0u32) += 1;
+        }
+        let per_mille = |libraries: u32| match pds.len() as u32 {
+            0 => 0,
+            all => (libraries * 1000 + all / 2) / all,
+        };
+        let with = |wanted: fn(u32) -> bool| {
+            per_mille(sizes.iter().filter(|(size, _)| wanted(**size)).map(|(_, libraries)| libraries).sum())
+        };
+        let sum = |block_size, each: &dyn Fn(&Surveyed) -> Option<At>| {
+            pds.iter().filter_map(|library| each(library)).fold(
+                At { block_size, tracks: 0, channel_programs: 0 },
+                |sum, at| At {
+                    block_size,
+                    tracks: sum.tracks.saturating_add(at.tracks),
+                    channel_programs: sum.channel_programs + at.channel_programs,
+                },
+            )
+        };
+        let copied = BLOCK_SIZES.map(|size| {
+            // The first of a library's is its own size.
+            sum(size, &|library| library.copied.iter().skip(1).find(|at| at.block_size == size).copied())
+        });
+        Survey {
+            pds: pds.len() as u32,
+            pdse: (libraries.len() - pds.len()) as u32,
+            block_sizes: sizes
+                .iter()
+                .rev()
+                .map(|(&block_size, &libraries)| Share {
+                    block_size,
+                    libraries,
+                    per_mille: per_mille(libraries),
+                })
+                .collect(),
+            large_per_mille: with(|size| size >= 32_000),
+            small_per_mille: with(|size| size <= 8_192),
+            now: sum(0, &|library| Some(library.now)),
+            copied: copied.to_vec(),
+            libraries,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(block_size: u32, members: u64) -> Source {
+        let shape =
+            |size| Shape { fixed: vec![56], texts: vec![size], relocations: 0, control: 40, programs: 0 };
+        let mut source = Source {
+            name: format!("L{block_size}"),
+            organisation: Organisation::Pds,
+            block_size,
+            tracks: 0,
+            directory_blocks: (members / 7) as u32 + 1,
+            directory_allocated: (members / 7) as u32 + 1,
+            aliases: 0,
+            free_pages: None,
+            shapes: (0..members).map(|member| shape(member * 3_001 % 200_000 + 8)).collect(),
+        };
+        let same = measure(&source).copied[0];
+        source.tracks = same.tracks;
+        let last = source.shapes.len() as u64;
+        source.shapes[0].programs = same.channel_programs - last;
+        source
+    }
+
+    fn rules(source: &Source) -> Vec<&'static str> {
+        measure(source).advice.iter().map(|advice| advice.rule).collect()
+    }
+
+    #[test]
+    fn advice_is_given_where_it_helps_and_not_elsewhere() {
+        assert_eq!(rules(&source(32_760, 100)), [""; 0]);
+        assert_eq!(rules(&source(6_144, 100)), ["block-size"]);
+        assert_eq!(rules(&source(32_760, 600)), ["many-members"]);
+        let small = source(6_144, 1);
+        assert_eq!(rules(&small), [""; 0], "one block is one block, whatever its size");
+        let mut gaps = source(32_760, 100);
+        gaps.tracks = gaps.tracks * 10 / 9 + 1;
+        assert_eq!(rules(&gaps), ["compress"]);
+        let pages = |block_size, free| Source {
+            organisation: Organisation::Pdse,
+            free_pages: Some((free, 400)),
+            ..source(block_size, 10)
+        };
+        assert_eq!(rules(&pages(32_760, 99)), [""; 0]);
+        assert_eq!(rules(&pages(4_095, 100)), ["above-4k", "free-pages"]);
+    }
+
+    #[test]
+    fn what_is_saved_is_what_the_figures_say() {
+        let surveyed = measure(&source(6_144, 100));
+        let advice = &surveyed.advice[0];
+        let largest = largest(&surveyed).expect("computed");
+        assert_eq!(largest.block_size, 32_760);
+        assert_eq!(advice.tracks_saved, surveyed.now.tracks - largest.tracks);
+        assert_eq!(advice.channel_programs_saved, surveyed.now.channel_programs - largest.channel_programs);
+        assert!(advice.tracks_saved > 0 && advice.channel_programs_saved > 0);
+    }
+
+    #[test]
+    fn shares_are_of_all_pds_libraries() {
+        let mut libraries: Vec<Surveyed> =
+            [32_760, 32_760, 32_000, 6_144, 8_192, 23_440, 32_760, 32_760, 32_760, 32_760]
+                .map(|size| measure(&source(size, 3)))
+                .to_vec();
+        libraries.push(Surveyed { organisation: Organisation::Pdse, ..libraries[0].clone() });
+        let survey = Survey::of(libraries);
+        assert_eq!((survey.pds, survey.pdse), (10, 1));
+        assert_eq!((survey.large_per_mille, survey.small_per_mille), (700, 200));
+        assert_eq!(survey.block_sizes[0], Share { block_size: 32_760, libraries: 6, per_mille: 600 });
+        assert!(survey.copied.windows(2).all(|pair| pair[0].block_size < pair[1].block_size));
+        assert_eq!(Survey::of(Vec::new()).large_per_mille, 0);
+    }
+}

@@ -1,0 +1,214 @@
+//! Reading all of a library and comparing everything with everything.
+//!
+//! Invariant: a library in which nothing is found lists every member, gives each as it was put in, and counts what it has
+//! rightly; damage to one member is said of that member, and the others are looked at all the same.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use underbar_partitioned::attribute::PAGE;
+use underbar_partitioned::count::Counts;
+use underbar_partitioned::name::Name;
+use underbar_partitioned::pds::{self as pds_layout, Pds, TRACK_HEADER, TrackHeader, track_offset};
+use underbar_partitioned::pdse::{FIRST_PAGE, PageSums, Pdse, Run, Superblock, Value};
+use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::track::TRACK_IMAGE;
+
+use crate::error::Error;
+use crate::pdse::{Pending, Reached};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Whose; None for the library's own.
+    pub member: Option<String>,
+    /// What.
+    pub what: String,
+}
+
+/// What was read, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Members that were read whole.
+    pub members: u64,
+    /// Aliases that were followed.
+    pub aliases: u64,
+    /// Bytes of members.
+    pub bytes: u64,
+    /// In the order in which they were found.
+    pub problems: Vec<Problem>,
+}
+
+impl Verdict {
+    fn library(&mut self, what: impl ToString) {
+        self.problems.push(Problem { member: None, what: what.to_string() });
+    }
+
+    fn member(&mut self, name: &Name, what: impl ToString) {
+        self.problems.push(Problem { member: Some(name.to_string()), what: what.to_string() });
+    }
+
+    fn counts(&mut self, what: &str, says: u64, has: u64) {
+        if says != has {
+            self.library(format!("its label counts {says} {what}, and it has {has}"));
+        }
+    }
+}
+
+/// Reads all of a PDSE. `progress` is told of each member.
+pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict {
+    let mut verdict = Verdict::default();
+    let superblock = *pdse.superblock();
+    let mut reached = Reached::new(superblock.pages);
+    match crate::pdse::nodes(pdse, &mut reached) {
+        Ok(nodes) => verdict.counts("pages of its directory", u64::from(superblock.directory_pages), nodes),
+        Err(error) => verdict.library(error),
+    }
+    let pending = Run { first: superblock.pending, pages: superblock.pending_pages };
+    if pending.pages > 0 && !reached.mark(pending) {
+        verdict.library("the list of pages to come free lies where something else does");
+    }
+    let wrong = pending_is_wrong(pdse, &reached);
+    // That list is kept for writers only: of a generation that is no longer the newest, it may have been written over.
+    if let Some(wrong) = wrong.filter(|_| Superblock::newest(pdse.reader()) == Ok(superblock)) {
+        verdict.library(wrong);
+    }
+    verdict.counts(
+        "free pages",
+        u64::from(superblock.free_pages),
+        u64::from(superblock.pages - reached.count()),
+    );
+    let entries = match pdse.entries() {
+        Ok(entries) => entries,
+        Err(fault) => {
+            verdict.library(fault);
+            return verdict;
+        }
+    };
+    let mut sums = PageSums::default();
+    for entry in entries {
+        match entry {
+            Err(fault) => verdict.library(fault),
+            Ok(Value::Alias(alias)) => {
+                verdict.aliases += 1;
+                match pdse.find(&alias.name, &mut Counts::default()) {
+                    Ok(Some(found)) if found.member.name == alias.of => {}
+                    Ok(_) => verdict.member(&alias.name, "the alias leads to no member"),
+                    Err(fault) => verdict.member(&alias.name, fault),
+                }
+                let is_listed = pdse.aliases(&alias.of).is_ok_and(|mut aliases| {
+                    aliases.any(|other| other.is_ok_and(|other| other.name == alias.name))
+                });
+                if !is_listed {
+                    verdict
+                        .member(&alias.name, format!("the alias is not listed with its member {}", alias.of));
+                }
+            }
+            Ok(Value::Member(member)) => {
+                match crate::pdse::bytes(pdse, &member) {
+                    Err(Error::Member { fault, .. }) => verdict.member(&member.name, fault),
+                    Err(error) => verdict.member(&member.name, error),
+                    Ok(bytes) => {
+                        verdict.bytes += bytes.len() as u64;
+                        for (number, page) in (0..).zip(bytes.chunks(PAGE)) {
+                            let mut whole = [0; PAGE];
+                            whole[..page.len()].copy_from_slice(page);
+                            if let Err(fault) = sums.check(pdse, &member, number, &whole) {
+                                verdict.member(&member.name, fault);
+                                break;
+                            }
+                        }
+                    }
+                }
+                verdict.members += 1;
+                progress(verdict.members);
+            }
+        }
+    }
+    verdict.counts("members", u64::from(superblock.members), verdict.members);
+    verdict.counts("aliases", u64::from(superblock.aliases), verdict.aliases);
+    verdict
+}
+
+fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'static str> {
+    let Some(pending) = Pending::read(pdse.reader(), pdse.superblock()) else {
+        return Some("the list of pages to come free is damaged");
+    };
+    let pages = pdse.superblock().pages;
+    let is_wrong = |run: Run| {
+        let mut listed = run.first..run.first.saturating_add(run.pages).min(pages);
+        run.first < FIRST_PAGE || listed.any(|page| reached.has(page))
+    };
+    pending.runs().any(is_wrong).then_some("a page that holds something is listed as one to come free")
+}
+
+/// Reads all of a PDS. `progress` is told of each member.
+pub fn pds<R: ReadAt>(pds: &Pds<R>, progress: &mut dyn FnMut(u64)) -> Verdict {
+    let mut verdict = Verdict::default();
+    let header = *pds.header();
+    let mut members = BTreeMap::new();
+    let mut aliases = Vec::new();
+    for entry in pds.entries() {
+        match entry {
+            Err(fault) => verdict.library(fault),
+            Ok(entry) if entry.alias.is_some() => aliases.push(entry),
+            Ok(entry) => {
+                members.insert(entry.name, entry);
+            }
+        }
+    }
+    for entry in members.values() {
+        match crate::change::addition_of_pds(pds, entry) {
+            Err(Error::Member { fault, .. }) => verdict.member(&entry.name, fault),
+            Err(error) => verdict.member(&entry.name, error),
+            Ok(addition) => verdict.bytes += addition.bytes.len() as u64,
+        }
+        verdict.members += 1;
+        progress(verdict.members);
+    }
+    for alias in &aliases {
+        verdict.aliases += 1;
+        let of = members.get(&alias.member());
+        if of.is_none_or(|of| (of.first, of.size, of.text) != (alias.first, alias.size, alias.text)) {
+            verdict.member(&alias.name, "the alias leads to no member");
+        }
+    }
+    verdict.counts("members", u64::from(header.members), verdict.members);
+    verdict.counts("aliases", u64::from(header.aliases), verdict.aliases);
+    for track in 0..header.tracks {
+        if let Err(fault) = whole_track(pds, track) {
+            verdict.library(format!("track {track}: {fault}"));
+        }
+    }
+    verdict
+}
+
+/// Every record of a track, gaps too, and what they take of it.
+fn whole_track<R: ReadAt>(pds: &Pds<R>, track: u32) -> Result<(), Fault> {
+    let (header, offset) = (pds.header(), track_offset(track));
+    let mut image = vec![0; TRACK_IMAGE];
+    pds.reader()
+        .read_at(offset, &mut image)
+        .map_err(|_| Fault::Cut { offset, length: TRACK_IMAGE as u64 })?;
+    let mut start = [0; TRACK_HEADER];
+    start.copy_from_slice(&image[..TRACK_HEADER]);
+    let label = TrackHeader::decode(&start, header.identity, track)?;
+    let (mut at, mut used, mut records) = (TRACK_HEADER, 0, 0);
+    let mut data = vec![0; TRACK_IMAGE];
+    while let Some(pds_layout::Record { count, next }) = pds.record(track, at, &mut data)? {
+        records += 1;
+        if u32::from(count.record) != records {
+            return Err(Fault::DamagedMember { track, record: count.record });
+        }
+        used += header.device().cost(count.data, u32::from(count.key));
+        at = next;
+    }
+    let label = (u32::from(label.records), label.used, label.bytes);
+    if used > header.device().capacity {
+        return Err(Fault::Contradiction("it holds more than the device's track has room for"));
+    }
+    if label != (records, used, at as u32) {
+        return Err(Fault::Contradiction("its header does not count what it holds"));
+    }
+    Ok(())
+}

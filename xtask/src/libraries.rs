@@ -1,0 +1,251 @@
+//! `cargo xtask try-libraries DIR`: every reader over a folder of real files, and what it understood.
+//!
+//! One line for each library, in the form of the folder's `truth/`: what other readers found, kept beside the files. Where
+//! there is such a folder, every line is compared with it. Real files are other people's: they lie outside of the project.
+//!
+//! Invariant: a file that cannot be read is a line that says why; a figure that differs from the truth is a failure.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use underbar_library::mainframe::container;
+use underbar_library::mainframe::digest::Sha256;
+use underbar_library::mainframe::library::{Library, Member};
+use underbar_library::mainframe::place::{TRACK_LENGTH, cells};
+use underbar_library::mainframe::program::Program;
+use underbar_library::mainframe::tree::{Item, Options, What};
+
+/// What is printed.
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    members: bool,
+    programs: bool,
+}
+
+/// Reads a folder; true when nothing differs from the truth beside it.
+pub fn command(words: &[&str]) -> Result<bool, String> {
+    let usage = || "cargo xtask try-libraries DIR [--members] [--programs]".to_owned();
+    let (mut flags, mut folder) = (Flags::default(), None);
+    for word in words {
+        match *word {
+            "--members" => flags.members = true,
+            "--programs" => flags.programs = true,
+            path if folder.is_none() && !path.starts_with('-') => folder = Some(PathBuf::from(path)),
+            _ => return Err(usage()),
+        }
+    }
+    let folder = folder.ok_or_else(usage)?;
+    let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
+        .map_err(|error| format!("{}: {error}", folder.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file())
+        .collect();
+    paths.sort();
+    let mut truth = Truth::default();
+    for path in &paths {
+        let found = Found::read(path, flags);
+        found.print();
+        truth.compare(&folder, path, &found);
+    }
+    println!("{} files; of the truth's lines {} agree, {} differ", paths.len(), truth.agree, truth.differ);
+    Ok(truth.differ == 0)
+}
+
+/// What was found in a file: a line for each thing, and the members of each library.
+#[derive(Default)]
+struct Found {
+    lines: Vec<String>,
+    members: Vec<String>,
+    programs: Vec<String>,
+    troubles: Vec<String>,
+    flags: Flags,
+}
+
+impl Found {
+    fn read(path: &Path, flags: Flags) -> Found {
+        let mut found = Found { flags, ..Found::default() };
+        match container::open(path, &Options::default()) {
+            Ok(item) => {
+                found.item(&item.name, "", &item);
+                found.troubles = item.troubles().into_iter().map(ToString::to_string).collect();
+            }
+            Err(trouble) => found.troubles.push(trouble.to_string()),
+        }
+        found
+    }
+
+    fn item(&mut self, file: &str, way: &str, item: &Item) {
+        let head = if way.is_empty() { file.to_owned() } else { format!("{file} | {way}") };
+        match &item.what {
+            What::Library(library) => {
+                self.lines.push(format!("{head} | {}", figures(library)));
+                self.members.push(format!("# {way}"));
+                for member in &library.members {
+                    self.members.push(members_line(library, member));
+                    if library.programs {
+                        self.programs.push(program_line(library, member));
+                    }
+                }
+            }
+            What::Transmission { header } => {
+                let from = header.from_user.as_deref().unwrap_or("?");
+                println!("{head}: transmission of {} by {from}", header.time.as_deref().unwrap_or("?"));
+            }
+            What::Tape { serial, packed, ended } => {
+                let serial = serial.as_deref().unwrap_or("without label");
+                println!("{head}: tape {serial}, compressed: {packed}, two marks at the end: {ended}");
+            }
+            What::Disk { serial, device, packed, cylinders, .. } => {
+                println!("{head}: disk {serial}, {device}, {cylinders} cylinders, compressed: {packed}");
+            }
+            What::Terse { method } => println!("{head}: AMATERSE, {method}"),
+            What::Module(module) => {
+                let sections = module.symbols.iter().filter(|symbol| symbol.is_section()).count();
+                println!(
+                    "{head}: load module of {} bytes, {sections} sections, text {:?}",
+                    item.bytes, module.text
+                );
+                println!("  {:?} {:?}", module.binder, module.translators);
+                println!("  {:?}", module.symbols);
+            }
+            What::Object(object) => println!("{head}: program object {:?}", object.name),
+            What::Message => println!("{head}: message, {:?}", item.data),
+            What::DataSet { attributes } => {
+                let (name, size) = (attributes.name.as_deref().unwrap_or("?"), attributes.block_size);
+                println!("{head}: data set {name}, block size {size:?}, {:?}", item.data);
+            }
+            What::Unknown => println!("{head}: {} bytes that are not understood", item.bytes),
+        }
+        for (index, inner) in item.inner.iter().enumerate() {
+            let own = match &item.what {
+                What::Library(_) | What::Disk { .. } => inner.name.clone(),
+                _ => format!("file {}", index + 1),
+            };
+            let way = if way.is_empty() { own } else { format!("{way} > {own}") };
+            self.item(file, &way, inner);
+        }
+    }
+
+    fn print(&self) {
+        self.lines.iter().for_each(|line| println!("{line}"));
+        if self.flags.members {
+            self.members.iter().for_each(|line| println!("{line}"));
+        }
+        if self.flags.programs {
+            self.programs.iter().for_each(|line| println!("{line}"));
+        }
+        self.troubles.iter().for_each(|line| println!("  fault: {line}"));
+    }
+}
+
+/// A library's figures, in the order and the words of the truth.
+fn figures(library: &Library) -> String {
+    let counts = library.counts();
+    format!(
+        "recfm {:02x} blksize {} lrecl {} | entries {} primaries {} aliases {} | dirblocks {} extents {} cr1 {} \
+         trklen {} | data blocks {} live bytes {} | tracks with data {}, last rel track {} | fullest {}",
+        library.record_format.0,
+        library.block_size,
+        library.record_length,
+        counts.entries,
+        counts.primaries,
+        counts.aliases,
+        library.directory_blocks,
+        library.extents.len(),
+        library.header_length.unwrap_or(0),
+        library.device.track_length,
+        counts.data_blocks,
+        counts.live_bytes,
+        counts.tracks,
+        counts.last_track,
+        fullest(library),
+    )
+}
+
+/// Cells of the fullest track of a 3390, blocks and ends of members; 0 on other devices.
+fn fullest(library: &Library) -> u32 {
+    if library.device.track_length != TRACK_LENGTH {
+        return 0;
+    }
+    let mut tracks = std::collections::HashMap::new();
+    let blocks = library.blocks.iter().map(|block| (block.ttr, block.length));
+    for (ttr, length) in blocks.chain(library.ends.iter().map(|ttr| (*ttr, 0))) {
+        *tracks.entry(ttr.track()).or_insert(0) += cells(0, length);
+    }
+    tracks.into_values().max().unwrap_or(0)
+}
+
+/// Name, alias or not, place, blocks, bytes, digest of all blocks joined.
+fn members_line(library: &Library, member: &Member) -> String {
+    let mut digest = Sha256::default();
+    let mut failed = None;
+    for block in library.read_member(member) {
+        match block {
+            Ok(bytes) => digest.add(&bytes),
+            Err(error) => failed = Some(error.to_string()),
+        }
+    }
+    let mark = if member.alias { "A" } else { "-" };
+    let (name, ttr, blocks, bytes) = (&member.name, member.ttr, member.blocks, member.bytes);
+    let digest = failed.unwrap_or_else(|| digest.finish());
+    format!("{name:<8} {mark} {ttr} {blocks} {bytes} {digest}")
+}
+
+/// What a program is, in one line, and what is wrong with it.
+fn program_line(library: &Library, member: &Member) -> String {
+    let name = &member.name;
+    match library.program(member, Options::default().page) {
+        Ok((Program::Module(module), faults)) => {
+            let sections = module.symbols.iter().filter(|symbol| symbol.is_section()).count();
+            let text: Vec<u32> = module.text.iter().map(|text| text.length).collect();
+            let binder =
+                module.binder.map(|maker| format!("{} {}", maker.program, maker.day.unwrap_or_default()));
+            let items = module.relocations.items;
+            format!(
+                "{name:<8} module: {sections} sections, text {text:?}, {items} relocations, {binder:?} {faults:?}"
+            )
+        }
+        Ok((Program::Object(object), faults)) => {
+            let sections: Vec<_> =
+                object.sections.iter().map(|one| (one.id, one.offset, one.length)).collect();
+            format!("{name:<8} object {:?}, {} bytes: {sections:?} {faults:?}", object.name, object.total)
+        }
+        Err(error) => format!("{name:<8} {error}"),
+    }
+}
+
+/// Lines compared with what others found.
+#[derive(Default)]
+struct Truth {
+    agree: usize,
+    differ: usize,
+}
+
+impl Truth {
+    fn compare(&mut self, folder: &Path, path: &Path, found: &Found) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        // A map or another text beside a file may share its stem: only what holds a library is meant.
+        if found.lines.is_empty() {
+            return;
+        }
+        self.lines(&folder.join("truth").join(format!("{name}.txt")), &found.lines);
+        self.lines(&folder.join("truth").join(format!("{stem}.members.txt")), &found.members);
+    }
+
+    fn lines(&mut self, truth: &Path, found: &[String]) {
+        let Ok(text) = fs::read_to_string(truth) else { return };
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if found.iter().any(|one| one.trim_end() == line.trim_end()) {
+                self.agree += 1;
+            } else {
+                self.differ += 1;
+                println!("  differs: {line}");
+            }
+        }
+        let expected = text.lines().filter(|line| !line.trim().is_empty()).count();
+        if found.len() != expected {
+            self.differ += 1;
+            println!("  differs: {} lines found, {expected} in {}", found.len(), truth.display());
+        }
+    }
+}
