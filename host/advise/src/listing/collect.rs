@@ -38,6 +38,8 @@ pub struct Collected {
     pub regions: Vec<(usize, Region)>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
+    /// What concerns Natural and Adabas.
+    pub natural: super::natural::Sessions,
     /// What was not read, and every doubt: the file, the line, why.
     pub unread: Vec<(usize, u64, String)>,
     /// How many items there were, of any kind.
@@ -77,10 +79,30 @@ impl Collected {
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
+            Item::Natural(found) => {
+                for doubt in found.doubts() {
+                    self.say(file, doubt.line, doubt.words.clone());
+                }
+                self.beyond += u64::from(!self.natural.take(file, found));
+            }
             Item::Unread(Unread { evidence, why }) => {
+                self.natural.not_read(file, &why, &evidence);
                 self.say(file, evidence.line, format!("{why}: {}", evidence.text))
             }
         }
+    }
+
+    /// Whom advice may be for: programs, then sessions of Natural.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let sessions = self.natural.sessions().into_iter().map(|session| session.name);
+        self.programs.iter().map(|program| program.name.clone()).chain(sessions).collect()
+    }
+
+    /// Whether there are lists of data sets, which another command reads.
+    #[must_use]
+    pub fn has_lists(&self) -> bool {
+        self.unread.iter().any(|(_, _, why)| why.starts_with("a list of data sets"))
     }
 
     fn storage(&mut self, file: usize, report: StorageReport) {

@@ -15,6 +15,8 @@ pub enum Form {
     Parm,
     /// The environment variable.
     CeeRunopts,
+    /// Parameters of Natural: dynamic ones, and macros of the parameter module.
+    Natparm,
     /// Options of underbar: only what it honours.
     Underbar,
 }
@@ -28,6 +30,9 @@ impl Form {
     /// The text, with a line feed behind each line; None where there is nothing to set.
     #[must_use]
     pub fn text(self, settings: &[Setting]) -> Option<String> {
+        if settings.iter().any(super::natural::is_parameter) {
+            return super::natural::text(settings, self == Self::Natparm);
+        }
         let honoured = |setting: &&Setting| {
             let entry = OPTIONS.iter().find(|entry| entry.name == setting.option);
             self != Self::Underbar
@@ -39,7 +44,7 @@ impl Form {
         }
         Some(match self {
             Self::Underbar => format!("{}\n", words.join(",")),
-            Self::Ceeopts => folded(&words),
+            Self::Ceeopts | Self::Natparm => folded(&words),
             Self::CeeRunopts => format!("export _CEE_RUNOPTS=\"{}\"\n", words.join(" ")),
             Self::Parm => {
                 let text = words.join(",");

@@ -13,11 +13,15 @@
 
 mod collect;
 mod forms;
+mod libraries;
+pub mod natural;
 mod rules;
 mod sizes;
 
 pub use collect::{Collected, Program, Run};
 pub use forms::Form;
+pub use libraries::LIBRARY_RULES;
+pub use natural::NATURAL_RULES;
 pub use rules::{LE_RULES, LeCase, LeRule};
 
 use serde::Serialize;
@@ -93,6 +97,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
             }
         }
     }
+    all.extend(natural::advise(collected));
     all
 }
 

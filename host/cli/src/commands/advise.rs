@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, advise_listing, settings};
+use underbar_advise::listing::{Collected, Form, advise_listing, natural, settings};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -63,6 +63,8 @@ enum As {
     /// The environment variable
     #[value(name = "_cee_runopts")]
     CeeRunopts,
+    /// Parameters of Natural, also as macros of the parameter module
+    Natparm,
     /// Options of underbar, as far as it honours them
     Underbar,
 }
@@ -74,6 +76,7 @@ impl From<As> for Form {
             As::Ceeuopt => Self::Ceeuopt,
             As::Parm => Self::Parm,
             As::CeeRunopts => Self::CeeRunopts,
+            As::Natparm => Self::Natparm,
             As::Underbar => Self::Underbar,
         }
     }
@@ -121,10 +124,12 @@ impl Advise {
 
     fn of_listings(&self, collected: &Collected) -> String {
         let all = advise_listing(collected);
-        let programs = collected.programs.iter();
-        let options: Vec<_> = programs
-            .filter_map(|program| {
-                Some((&program.name, Form::from(self.form).text(&settings(&all, &program.name))?))
+        let options: Vec<_> = collected
+            .names()
+            .into_iter()
+            .filter_map(|name| {
+                let text = Form::from(self.form).text(&settings(&all, &name))?;
+                Some((name, text))
             })
             .collect();
         if self.printing.json {
@@ -156,13 +161,18 @@ impl Advise {
         for (name, line) in &options {
             let _ = write!(text, "For {name}:\n{line}");
         }
+        let other = !collected.natural.is_empty() || collected.has_lists();
         match (options.is_empty(), collected.programs.is_empty()) {
-            (true, true) => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
-            (true, false) => text.push_str("Nothing to set.\n"),
-            (false, _) => text.push_str(
+            (true, true) if !other => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
+            (true, _) => text.push_str("Nothing to set.\n"),
+            (false, true) => {}
+            (false, false) => text.push_str(
                 "Then run it once more with RPTSTG(ON), not in production, since RPTSTG itself slows the run, and compare: \
                  one run each, no interval.\n",
             ),
+        }
+        if !collected.natural.is_empty() {
+            text.push_str(natural::NEXT);
         }
         if !collected.programs.is_empty() {
             text.push_str(

@@ -22,6 +22,18 @@ pub enum Natural {
     Fetch(FetchClause),
 }
 
+impl Natural {
+    /// What is not certain about it.
+    #[must_use]
+    pub fn doubts(&self) -> &[Doubt] {
+        match self {
+            Self::Buffers(report) => &report.doubts,
+            Self::Parameters(text) => &text.doubts,
+            Self::Switches(_) | Self::Fetch(_) => &[],
+        }
+    }
+}
+
 /// One buffer of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BufferRow {
