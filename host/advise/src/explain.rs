@@ -43,7 +43,9 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
         ));
     }
-    if let Some(rule) = LE_RULES.iter().chain(&NATURAL_RULES).chain(&LIBRARY_RULES).find(|rule| rule.id == name) {
+    if let Some(rule) =
+        LE_RULES.iter().chain(&NATURAL_RULES).chain(&LIBRARY_RULES).find(|rule| rule.id == name)
+    {
         return Ok(format!(
             "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source

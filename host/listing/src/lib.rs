@@ -35,6 +35,7 @@ mod shown;
 mod storage;
 mod words;
 
+pub use lists::LIST;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
     Section, StepTiming, StorageReport, Unread,

@@ -5,6 +5,7 @@
 //! | ISPF 3.4 | a heading with Dsorg, Recfm and Blksz, in any order |
 //! | LISTDS | `--RECFM-LRECL-BLKSIZE-DSORG`, in any order |
 //! | LISTCAT | `NONVSAM ------- name` |
+//! | loads by block size | a heading with Blocksize, EXCPs and Elapsed Time: timings, and in print that was copied run together |
 //!
 //! Invariant: of each kind one list is named in a listing, however many pages it has.
 //! Not here: reading them, which is the library survey's.
@@ -14,12 +15,15 @@ use crate::model::{Item, Unread};
 use crate::words::{evidence, has, split};
 
 /// The first four letters, in small, of words that may begin something of this.
-pub(crate) const STARTS: [&[u8; 4]; 3] = [b"dsor", b"recf", b"nonv"];
+pub(crate) const STARTS: [&[u8; 4]; 4] = [b"dsor", b"recf", b"nonv", b"bloc"];
+
+/// How the words begin by which a list is named.
+pub const LIST: &str = "a list of data sets";
 
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Lists {
-    said: [bool; 3],
+    said: [bool; 4],
 }
 
 impl Lists {
@@ -29,8 +33,12 @@ impl Lists {
         if std::mem::replace(&mut self.said[kind], true) {
             return;
         }
-        let name = ["ISPF 3.4", "LISTDS", "LISTCAT"][kind];
-        let why = format!("a list of data sets ({name}): `underbar lib survey FILE` reads it and advises on its load libraries");
+        let why = match ["ISPF 3.4", "LISTDS", "LISTCAT"].get(kind) {
+            Some(name) => format!(
+                "{LIST} ({name}): `underbar lib survey FILE` reads it and advises on its load libraries"
+            ),
+            None => "timings of loads by block size: layout not known, not read; `underbar explain block-size` has the rule".to_owned(),
+        };
         out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
     }
 }
@@ -42,6 +50,10 @@ fn kind(text: &[u8]) -> Option<usize> {
     };
     if is_word(&["dsorg", "org"]) && is_word(&["recfm"]) && is_word(&["blksz", "blksize"]) {
         return Some(0);
+    }
+    let names = ["blocksize", "excps", "elapsed time"];
+    if names.iter().all(|name| has(text, name)) {
+        return Some(3);
     }
     let joined = |word: &&[u8]| word.starts_with(b"--") && has(word, "recfm-") && has(word, "blksize");
     let joined_last = |word: &&[u8]| word.starts_with(b"--") && has(word, "blksize-") && has(word, "recfm");
@@ -70,6 +82,7 @@ mod tests {
         check("--DSORG-BLKSIZE-RECFM", Some(1));
         check(" NONVSAM ------- PROD.LOADLIB", Some(2));
         check("//OUT DD DSN=A.B,DCB=(RECFM=U,BLKSIZE=6144,DSORG=PO)", None);
+        check("Block sizeBlocksizeCPU SecondsEXCPsElapsed Time (sec)", Some(3));
         check("NONVSAM data sets are not listed", None);
     }
 }

@@ -6,8 +6,8 @@
 
 use crate::carriers::Carriers;
 use crate::job::Job;
-use crate::lists::{self, Lists};
 use crate::lines::{Line, Lines};
+use crate::lists::{self, Lists};
 use crate::model::Item;
 use crate::natural;
 use crate::options::Options;

@@ -102,7 +102,7 @@ impl Collected {
     /// Whether there are lists of data sets, which another command reads.
     #[must_use]
     pub fn has_lists(&self) -> bool {
-        self.unread.iter().any(|(_, _, why)| why.starts_with("a list of data sets"))
+        self.unread.iter().any(|(_, _, why)| why.starts_with(underbar_listing::LIST))
     }
 
     fn storage(&mut self, file: usize, report: StorageReport) {

@@ -171,7 +171,7 @@ impl Advise {
                  one run each, no interval.\n",
             ),
         }
-        if !collected.natural.is_empty() {
+        if all.iter().any(|advice| advice.option.as_ref().is_some_and(natural::is_parameter)) {
             text.push_str(natural::NEXT);
         }
         if !collected.programs.is_empty() {

@@ -115,7 +115,9 @@ fn topics() -> String {
     for rule in &LE_RULES {
         let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
     }
-    text.push_str("\nRules for listings of Natural, and for load libraries: underbar explain natural-thread-size\n");
+    text.push_str(
+        "\nRules for listings of Natural, and for load libraries: underbar explain natural-thread-size\n",
+    );
     for rule in NATURAL_RULES.iter().chain(&LIBRARY_RULES) {
         let _ = writeln!(text, "  {:<20} {}", rule.id, rule.title);
     }

@@ -13,7 +13,7 @@
 //! Not here: what the sizes mean.
 
 use crate::lines::Line;
-use crate::model::{Doubtful, Evidence, Figure};
+use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::number::{self, Word};
 use crate::words::{evidence, find, has, split};
 
@@ -47,6 +47,8 @@ struct InBytes {
     total: Figure,
     used: Option<(Figure, u64)>,
     max_used: Option<(Figure, u64)>,
+    /// Its share is of the thread, not of all buffers.
+    max_size: Option<(u64, u64)>,
 }
 
 impl Buffers {
@@ -121,7 +123,12 @@ impl Buffers {
         }
         if has(line.text, "natural bus utility") {
             let words = split(line.text).filter(|word| is_date(word));
-            let date: Vec<_> = words.map(String::from_utf8_lossy).collect();
+            // A control character may stand right before the time of day.
+            let plain = |word: &[u8]| {
+                let skip = usize::from(word.get(3) == Some(&b':'));
+                String::from_utf8_lossy(&word[skip..]).into_owned()
+            };
+            let date: Vec<_> = words.map(plain).collect();
             let date = (!date.is_empty()).then(|| date.join(" "));
             if open.last_number == 0 {
                 open.report.date = open.report.date.take().or(date);
@@ -179,9 +186,10 @@ impl Open {
             doubt(&mut self.report.doubts, Doubtful::NotANumber, line.number, words);
             return true;
         };
-        let Values { size, used, max_used } = values;
+        let Values { size, used, max_used, .. } = values;
         if !agrees(used.0, size, used.1) || max_used.is_some_and(|(max, share)| !agrees(max, size, share)) {
-            let words = format!("{name}: what is used of its size is not the share that is printed: not read");
+            let words =
+                format!("{name}: what is used of its size is not the share that is printed: not read");
             doubt(&mut self.report.doubts, Doubtful::Contradiction, line.number, words);
             return true;
         }
@@ -213,15 +221,17 @@ impl Open {
         self.close_thread(None);
         let figure = |value| figure(value, evidence(line.number, line.text));
         match words.get(at + 2..).filter(|_| self.labelled).and_then(Values::of) {
-            Some(Values { size, used, max_used }) => {
+            Some(Values { size, used, max_used, max_size }) => {
                 self.thread = Some(InBytes {
                     total: figure(size),
                     used: Some((figure(used.0), used.1)),
                     max_used: max_used.map(|(max, share)| (figure(max), share)),
+                    max_size,
                 });
             }
             None => {
-                let words = "the thread's line in bytes is damaged, cut or without labels: not read".to_owned();
+                let words =
+                    "the thread's line in bytes is damaged, cut or without labels: not read".to_owned();
                 doubt(&mut self.report.doubts, Doubtful::NotANumber, line.number, words);
             }
         }
@@ -249,7 +259,24 @@ impl Open {
             let words = "the thread's line in K is damaged or cut: not read".to_owned();
             doubt(&mut self.report.doubts, Doubtful::NotANumber, line.number, words);
         }
-        let sound = thread.filter(|_| whole.is_some()).map(size);
+        let mut sound = thread.filter(|_| whole.is_some()).map(size);
+        let share = self.thread.as_ref().and_then(|bytes| bytes.max_size);
+        if let Some(thread) = &mut sound {
+            match share {
+                Some((part, tenths)) if agrees(part, thread.value, tenths) => {}
+                // Without a thread there is nothing to be a share of.
+                None | Some((_, 0)) if thread.value == 0 => {}
+                Some(_) => {
+                    thread.likely = true;
+                    let words = format!(
+                        "of a thread of {} bytes MaxSize is not the share that is printed",
+                        thread.value
+                    );
+                    doubt(&mut self.report.doubts, Doubtful::Contradiction, line.number, words);
+                }
+                None => thread.likely = true,
+            }
+        }
         self.close_thread(whole.as_deref());
         if let (Some(thread), Some(size)) = (&mut self.report.thread, sound) {
             thread.thread = Some(size);
@@ -277,7 +304,7 @@ impl Open {
         let total = match k(0) {
             Some(k) if same(bytes.total.value, k.value) => Some(bytes.total.clone()),
             Some(k) => {
-                contradiction(doubts, "the total", &bytes.total, k);
+                contradiction(doubts, "the total", &bytes.total, k, "");
                 None
             }
             None => Some(Figure { likely: true, ..bytes.total.clone() }),
@@ -294,8 +321,15 @@ impl Open {
                     None
                 }
                 Some(k) => {
-                    contradiction(doubts, name, figure, k);
                     let by_k = agrees(k.value) || agrees(k.value.saturating_sub(512));
+                    let confirmed = match (by_k, agrees(figure.value)) {
+                        (true, false) => Some("in K"),
+                        (false, true) => Some("in bytes"),
+                        _ => None,
+                    };
+                    let shown = format!("{}.{} %", tenths / 10, tenths % 10);
+                    let more = confirmed.map(|which| format!("; {shown} confirms the one {which}"));
+                    contradiction(doubts, name, figure, k, &more.unwrap_or_default());
                     match (by_k, agrees(figure.value)) {
                         (true, false) => Some(Figure { likely: true, ..k.clone() }),
                         (false, true) => Some(Figure { likely: true, ..figure.clone() }),
@@ -311,11 +345,12 @@ impl Open {
     }
 }
 
-/// Size, used and its share, most used and its share; what may follow is not looked at.
+/// Size; used, most used and largest size, each with its share.
 struct Values {
     size: u64,
     used: (u64, u64),
     max_used: Option<(u64, u64)>,
+    max_size: Option<(u64, u64)>,
 }
 
 impl Values {
@@ -330,8 +365,8 @@ impl Values {
         let size = whole(words.first()?)?;
         let used = share(1)??;
         let max_used = share(3)?;
-        share(5)?;
-        (words.len() <= 7).then_some(Self { size, used, max_used })
+        let max_size = share(5)?;
+        (words.len() <= 7).then_some(Self { size, used, max_used, max_size })
     }
 }
 
@@ -362,9 +397,9 @@ fn figure(value: u64, evidence: Evidence) -> Figure {
     Figure { value, evidence, likely: false }
 }
 
-fn contradiction(doubts: &mut Vec<crate::model::Doubt>, name: &str, bytes: &Figure, k: &Figure) {
+fn contradiction(doubts: &mut Vec<Doubt>, name: &str, bytes: &Figure, k: &Figure, more: &str) {
     let words = format!(
-        "{name} says {} bytes here and {}K on line {}: they contradict each other",
+        "{name} says {} bytes here and {}K on line {}: they contradict each other{more}",
         bytes.value,
         k.value >> 10,
         k.evidence.line
@@ -417,7 +452,8 @@ fn is_date(word: &[u8]) -> bool {
 fn after(text: &[u8], label: &[u8]) -> Option<String> {
     let at = find(text, label)?;
     let word = split(&text[at + label.len()..]).next()?;
-    let name = word.len() <= 8 && word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"$#@".contains(byte));
+    let name =
+        word.len() <= 8 && word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"$#@".contains(byte));
     name.then(|| String::from_utf8_lossy(word).into_owned())
 }
 
@@ -449,7 +485,10 @@ mod tests {
              1000K (in KB) 800K 80K 400K 20K\n"
         );
         let report = check(&text);
-        assert_eq!((report.user.as_deref(), report.date.as_deref()), (Some("KLARA"), Some("09:14:02 2026-03-30")));
+        assert_eq!(
+            (report.user.as_deref(), report.date.as_deref()),
+            (Some("KLARA"), Some("09:14:02 2026-03-30"))
+        );
         assert_eq!((report.rows[0].size, report.rows[0].max_used), (65_536, Some(65_530)));
         let thread = report.thread.expect("a thread");
         let value = |figure: Option<Figure>| figure.map(|figure| (figure.value, figure.likely));

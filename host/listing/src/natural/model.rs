@@ -283,8 +283,7 @@ mod tests {
     #[test]
     fn values_have_parts() {
         let evidence = Evidence { line: 1, text: String::new() };
-        let one =
-            Parameter { name: "ZIIP", value: "(ON,PWCSIZE=(300,200,300),STAT=ON)".into(), evidence };
+        let one = Parameter { name: "ZIIP", value: "(ON,PWCSIZE=(300,200,300),STAT=ON)".into(), evidence };
         assert_eq!(one.parts(), ["ON", "PWCSIZE=(300,200,300)", "STAT=ON"]);
         assert_eq!(one.keyword("PWCSIZE"), Some("(300,200,300)"));
         assert_eq!(one.keyword("PWC"), None);

@@ -147,7 +147,8 @@ pub(super) fn take(
         let line = line_at(piece.at);
         let Some(entry) = find(name) else {
             if let Some(near) = near(name) {
-                let words = format!("{name} is no parameter that is known here: {near} may be meant; not read");
+                let words =
+                    format!("{name} is no parameter that is known here: {near} may be meant; not read");
                 doubt(doubts, Doubtful::NotANumber, line, words);
             }
             continue;
@@ -180,7 +181,8 @@ pub(super) fn take(
 /// The tuning page writes PCWSIZE; the reference has PWCSIZE.
 fn spelt(value: &str, line: u64, doubts: &mut Vec<Doubt>) -> String {
     if value.contains("PCWSIZE=") {
-        let words = "PCWSIZE is spelt as in the tuning page; the reference of parameters has PWCSIZE".to_owned();
+        let words =
+            "PCWSIZE is spelt as in the tuning page; the reference of parameters has PWCSIZE".to_owned();
         doubt(doubts, Doubtful::Misspelt, line, words);
     }
     value.replace("PCWSIZE=", "PWCSIZE=")
@@ -238,7 +240,11 @@ fn list(name: &str, value: &str) -> Option<String> {
                     .filter(|size| !size.is_empty())
                     .find_map(|size| number(size, 0, KB, true))
             };
-            if state { sizes().map(|why| format!("PWCSIZE: {why}")) } else { Some("ON, OFF or AUTO must come first".to_owned()) }
+            if state {
+                sizes().map(|why| format!("PWCSIZE: {why}"))
+            } else {
+                Some("ON, OFF or AUTO must come first".to_owned())
+            }
         }
         // WPSIZE: sizes of work pools.
         _ => parts.iter().filter(|part| !part.is_empty()).find_map(|part| number(part, 0, KB, true)),
@@ -247,7 +253,9 @@ fn list(name: &str, value: &str) -> Option<String> {
 
 /// The parameter that a name nearly is: one letter is another, or digits stand for letters.
 fn near(name: &str) -> Option<&'static str> {
-    let alike = |a: u8, b: u8| a == b || matches!((a, b), (b'0', b'O') | (b'1' | b'L', b'I') | (b'5', b'S') | (b'2', b'Z'));
+    let alike = |a: u8, b: u8| {
+        a == b || matches!((a, b), (b'0', b'O') | (b'1' | b'L', b'I') | (b'5', b'S') | (b'2', b'Z'))
+    };
     let sorted = |text: &str| {
         let mut bytes = text.as_bytes().to_vec();
         bytes.sort_unstable();
@@ -256,7 +264,9 @@ fn near(name: &str) -> Option<&'static str> {
     TABLE
         .iter()
         .filter(|entry| entry.telling || name.bytes().any(|byte| byte.is_ascii_digit()))
-        .filter(|entry| entry.name.len() == name.len() && name.len() >= 4 && !matches!(entry.value, Value::Any))
+        .filter(|entry| {
+            entry.name.len() == name.len() && name.len() >= 4 && !matches!(entry.value, Value::Any)
+        })
         .find(|entry| {
             let pairs = || name.bytes().zip(entry.name.bytes());
             pairs().all(|(a, b)| alike(a, b))

@@ -28,7 +28,9 @@ pub(crate) fn shown(found: &Natural) -> String {
             }
             Ok(())
         }
-        Natural::Fetch(clause) => writeln!(text, "multi-fetch, line {}: {:?}", clause.evidence.line, clause.factor),
+        Natural::Fetch(clause) => {
+            writeln!(text, "multi-fetch, line {}: {:?}", clause.evidence.line, clause.factor)
+        }
     };
     text
 }
@@ -50,7 +52,10 @@ fn buffers(text: &mut String, report: &BufferUsage) -> std::fmt::Result {
             Some(figure) => format!(" {name} {}{}", figure.value, if figure.likely { "?" } else { "" }),
             None => String::new(),
         };
-        let all = figure("size", thread) + &figure("buffers", total) + &figure("used", used) + &figure("at most", max_used);
+        let all = figure("size", thread)
+            + &figure("buffers", total)
+            + &figure("used", used)
+            + &figure("at most", max_used);
         writeln!(text, "  thread:{all}")?;
     }
     doubts(text, &report.doubts)

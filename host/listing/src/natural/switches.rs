@@ -82,8 +82,12 @@ impl Switches {
         if late(&self.records) && self.switches.is_none() {
             self.records = None;
         }
-        let labels: [(&[u8], usize); 4] =
-            [(b"records read", 0), (b"lines written", 1), (b"number of switches into srb mode", 2), (b"enclave cpu time", 3)];
+        let labels: [(&[u8], usize); 4] = [
+            (b"records read", 0),
+            (b"lines written", 1),
+            (b"number of switches into srb mode", 2),
+            (b"enclave cpu time", 3),
+        ];
         let found = labels.iter().find_map(|(label, what)| Some((find(text, label)? + label.len(), *what)));
         let Some((behind, what)) = found else {
             if is_heading(text) {
@@ -128,8 +132,10 @@ impl Switches {
         };
         let ways = (0..count).map(way).collect();
         let first = records.evidence.line;
-        let heading = self.heading.take().filter(|(line, _)| line + NEAR >= first).map(|(_, heading)| heading);
-        let evidence = [Some(records), Some(switches), times].into_iter().flatten().map(|row| row.evidence).collect();
+        let heading =
+            self.heading.take().filter(|(line, _)| line + NEAR >= first).map(|(_, heading)| heading);
+        let evidence =
+            [Some(records), Some(switches), times].into_iter().flatten().map(|row| row.evidence).collect();
         let counted = self.counted.unwrap_or(Counted::Read);
         out(Natural::Switches(SwitchTable { counted, heading, ways, evidence }));
     }
@@ -141,7 +147,10 @@ impl Switches {
             return false;
         }
         let said = self.unread.is_some_and(|(said, first)| said == which && line.number < first + QUIET);
-        self.unread = Some((which, if said { self.unread.map_or(line.number, |(_, first)| first) } else { line.number }));
+        self.unread = Some((
+            which,
+            if said { self.unread.map_or(line.number, |(_, first)| first) } else { line.number },
+        ));
         if !said {
             let why = format!("{}: layout not known, not read", UNREAD[which].1);
             unread(Unread { evidence: evidence(line.number, line.text), why });
@@ -169,7 +178,8 @@ fn values(text: &[u8], times: bool) -> Option<Vec<u64>> {
 }
 
 fn is_heading(text: &[u8]) -> bool {
-    (has(text, "without") && has(text, " with ")) || (has(text, "using external") && has(text, "using natural"))
+    (has(text, "without") && has(text, " with "))
+        || (has(text, "using external") && has(text, "using natural"))
 }
 
 /// `READ (100) MULTI-FETCH OF 20 ...`: the clause stands behind the statement's name, and a limit at most.
@@ -180,7 +190,8 @@ fn clause(text: &[u8]) -> Option<Factor> {
         return None;
     }
     let before: Vec<&[u8]> = split(&text[..at]).collect();
-    let is_limit = |word: &[u8]| word.eq_ignore_ascii_case(b"all") || (word.starts_with(b"(") && word.ends_with(b")"));
+    let is_limit =
+        |word: &[u8]| word.eq_ignore_ascii_case(b"all") || (word.starts_with(b"(") && word.ends_with(b")"));
     let statement = match before[..] {
         [.., word, limit] if is_limit(limit) => word,
         [.., word] => word,
@@ -203,7 +214,8 @@ fn clause(text: &[u8]) -> Option<Factor> {
     let more = words.next().is_some();
     match number::word(second) {
         Word::Number(factor) if more => Some(Factor::Of(factor)),
-        _ => matches!(second.first(), Some(b'#' | b'+' | b'A'..=b'Z' | b'a'..=b'z')).then_some(Factor::Variable),
+        _ => matches!(second.first(), Some(b'#' | b'+' | b'A'..=b'Z' | b'a'..=b'z'))
+            .then_some(Factor::Variable),
     }
 }
 
@@ -276,7 +288,8 @@ mod tests {
         assert!(all.is_empty());
         assert_eq!(unread.len(), 1);
         assert_eq!(unread[0].why, "component switch statistics of ZIIP: layout not known, not read");
-        let prose = "You can use the Component Switch Statistics in order to see which components cause switches.\n";
+        let prose =
+            "You can use the Component Switch Statistics in order to see which components cause switches.\n";
         assert!(read(prose).1.is_empty());
     }
 }

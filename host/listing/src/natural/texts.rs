@@ -210,7 +210,7 @@ impl Texts {
 
     fn close(&mut self, whole: bool, out: &mut dyn FnMut(Natural)) {
         let Some(open) = self.open.take() else { return };
-        let (text, lines) = open.joined();
+        let (text, lines) = open.joined(whole);
         let line_at = |at: usize| {
             lines.iter().rev().find(|(start, _)| *start <= at).map_or(open.first.line, |(_, line)| *line)
         };
@@ -246,10 +246,10 @@ impl Open {
         self.parts.iter().map(|part| part.1.as_str()).collect()
     }
 
-    /// The whole text, and where in it each line begins.
-    fn joined(&self) -> (String, Vec<(usize, u64)>) {
+    /// The whole text, and where in it each line begins. What is cut is left open.
+    fn joined(&self, whole: bool) -> (String, Vec<(usize, u64)>) {
         let (before, behind) = match self.form {
-            Form::Macro(before, behind) => (before, behind),
+            Form::Macro(before, behind) => (before, if whole { behind } else { "" }),
             _ => ("", ""),
         };
         let (mut text, mut lines) = (before.to_owned(), Vec::new());
@@ -310,7 +310,8 @@ impl Open {
 /// The macro in a line, behind a label at most, and its operands.
 fn macro_of(text: &str) -> Option<(&'static str, &str)> {
     let first = text.split_whitespace().next()?;
-    let labelled = !text.starts_with([' ', '\t']) && !MACROS.iter().any(|name| first.eq_ignore_ascii_case(name));
+    let labelled =
+        !text.starts_with([' ', '\t']) && !MACROS.iter().any(|name| first.eq_ignore_ascii_case(name));
     let rest = if labelled { text[first.len()..].trim_start() } else { text.trim_start() };
     let word = rest.split_whitespace().next()?;
     let name = MACROS.iter().find(|name| word.eq_ignore_ascii_case(name))?;
@@ -398,7 +399,11 @@ mod tests {
         check("THSIZE=3000,MT=0\n", Dynamic, &[("THSIZE", "3000", 1), ("MT", "0", 1)]);
         check("10.15.07 JOB01234  MT=0\n", Dynamic, &[("MT", "0", 1)]);
         check("SORT=(WRKSIZE=40,\n  EXT=ON)\nTHE END\n", Dynamic, &[("SORT", "(WRKSIZE=40,EXT=ON)", 1)]);
-        check("//N EXEC PGM=NATB,PARM='IM=D,THSIZE=3000',REGION=8M\n", Dynamic, &[("IM", "D", 1), ("THSIZE", "3000", 1)]);
+        check(
+            "//N EXEC PGM=NATB,PARM='IM=D,THSIZE=3000',REGION=8M\n",
+            Dynamic,
+            &[("IM", "D", 1), ("THSIZE", "3000", 1)],
+        );
         check(
             "//N EXEC PGM=NATB,\n//  PARM=('THSIZE=3000','ZIIP=(ON,PWCSIZE=(64,32,64))')\n",
             Dynamic,
@@ -409,7 +414,11 @@ mod tests {
             Dynamic,
             &[("THSIZE", "3000", 1), ("MT", "7", 2)],
         );
-        check("//CMPRMIN DD *\nMT=9 /* seconds\nTHSIZE=3000\n/*\n", Dynamic, &[("MT", "9", 2), ("THSIZE", "3000", 3)]);
+        check(
+            "//CMPRMIN DD *\nMT=9 /* seconds\nTHSIZE=3000\n/*\n",
+            Dynamic,
+            &[("MT", "9", 2), ("THSIZE", "3000", 3)],
+        );
         check(
             "NATP     NTPRM MT=9,                                            *\n               THSIZE=3000\n         END\n",
             Module,
@@ -452,7 +461,8 @@ mod tests {
             &[("THSIZE", "3000", 1), ("SORT", "(WRKSIZE=40,EXT=ON)", 1)],
         );
         assert_eq!(doubts, [""; 0]);
-        let doubts = check("THSIZE=3000,SORT=(WRKSIZE=40,\n", ParameterCarrier::Dynamic, &[("THSIZE", "3000", 1)]);
+        let doubts =
+            check("THSIZE=3000,SORT=(WRKSIZE=40,\n", ParameterCarrier::Dynamic, &[("THSIZE", "3000", 1)]);
         assert_eq!(doubts.len(), 2, "{doubts:?}");
     }
 }

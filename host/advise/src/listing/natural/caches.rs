@@ -48,8 +48,7 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
         }
     };
     let given = set.and_then(|(_, row)| sizes(row.keyword("PWCSIZE")?));
-    let all: Vec<One> =
-        (0..3).map(|at| one(case, &session, at, given.map(|given| given[at]))).collect();
+    let all: Vec<One> = (0..3).map(|at| one(case, &session, at, given.map(|given| given[at]))).collect();
     let seen = all.iter().any(|one| one.now.is_some());
     let mut evidence: Vec<Line> = all.iter().flat_map(|one| one.evidence.iter().cloned()).collect();
     evidence.extend(set.map(|(file, row)| line(case, file, &row.evidence)));
@@ -77,14 +76,19 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
     let mut change = found(kind, now, evidence, reasons.join(" "));
     let then = [all[0].then >> 10, all[1].then >> 10, all[2].then >> 10];
     change.option = ziip(set.map(|(_, row)| row.parts()), then);
-    let effects = all.iter().zip(CACHES).filter(|(one, _)| one.reason.is_some()).map(|(one, (_, _, name))| {
-        let now = one.now.unwrap_or(0);
-        if one.raise {
-            format!("one switch for each {} of {name} instead of each {}", written(one.then), written(now))
-        } else {
-            format!("{} less for {name}", written(now.saturating_sub(one.then)))
-        }
-    });
+    let effects =
+        all.iter().zip(CACHES).filter(|(one, _)| one.reason.is_some()).map(|(one, (_, _, name))| {
+            let now = one.now.unwrap_or(0);
+            if one.raise {
+                format!(
+                    "one switch for each {} of {name} instead of each {}",
+                    written(one.then),
+                    written(now)
+                )
+            } else {
+                format!("{} less for {name}", written(now.saturating_sub(one.then)))
+            }
+        });
     change.effect = format!("{}.", effects.collect::<Vec<_>>().join("; "));
     if let (true, Some(print)) = (all[0].raise, all[0].now) {
         change.effect += &format!(
@@ -108,10 +112,17 @@ fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidenc
     match (given, ziip_set) {
         (Some(given), parts) if given.contains(&0) && reports == 0 => {
             let now = format!("PWCSIZE=({},{},{})", given[0], given[1], given[2]);
-            let then: Vec<u64> =
-                given.iter().zip(CACHES).map(|(kb, (_, usual, _))| if *kb == 0 { usual } else { *kb }).collect();
-            let mut raise =
-                found(Kind::Raise, now, evidence, format!("A cache of 0 is none: each line or record is a switch. {without}"));
+            let then: Vec<u64> = given
+                .iter()
+                .zip(CACHES)
+                .map(|(kb, (_, usual, _))| if *kb == 0 { usual } else { *kb })
+                .collect();
+            let mut raise = found(
+                Kind::Raise,
+                now,
+                evidence,
+                format!("A cache of 0 is none: each line or record is a switch. {without}"),
+            );
             raise.option = ziip(parts, [then[0], then[1], then[2]]);
             raise.effect = "one switch for each cache full instead of each line or record.".to_owned();
             vec![raise]
@@ -119,7 +130,8 @@ fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidenc
         (Some(given), _) => {
             let now = format!("PWCSIZE=({},{},{})", given[0], given[1], given[2]);
             let words = if reports > 0 {
-                "No cache was used in these sessions: none of them printed, read or wrote work files.".to_owned()
+                "No cache was used in these sessions: none of them printed, read or wrote work files."
+                    .to_owned()
             } else {
                 without.to_owned()
             };
@@ -129,7 +141,8 @@ fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidenc
             let reason = "ZIIP is set without caches (PWCSIZE): each line printed and each record of a work file is a switch.";
             let mut change = found(Kind::Change, "no PWCSIZE", evidence, reason);
             change.option = ziip(Some(parts), [300, 200, 300]);
-            change.effect = "10,000 lines took 10 switches instead of 10,003 in the tuning page's program.".to_owned();
+            change.effect =
+                "10,000 lines took 10 switches instead of 10,003 in the tuning page's program.".to_owned();
             vec![change]
         }
         (None, None) if reports > 0 => {
@@ -165,7 +178,11 @@ fn one(case: &LeCase<'_>, session: &Session, at: usize, given: Option<u64>) -> O
         .iter()
         .filter_map(|(file, row)| Some((*file, row.max_used?, *row)))
         .max_by_key(|(_, used, row)| (u128::from(*used) << 64) / u128::from(row.size.max(1)));
-    let most = rows.iter().map(|(_, row)| row.max_used).collect::<Option<Vec<u64>>>().and_then(|all| all.into_iter().max());
+    let most = rows
+        .iter()
+        .map(|(_, row)| row.max_used)
+        .collect::<Option<Vec<u64>>>()
+        .and_then(|all| all.into_iter().max());
     let evidence = fullest.iter().map(|(file, _, row)| line(case, *file, &row.evidence)).collect();
     let keep = One { now: Some(size), then: size, reason: None, raise: false, evidence };
     let Some((_, used, row)) = fullest else { return keep };
@@ -194,7 +211,10 @@ fn sizes(text: &str) -> Option<[u64; 3]> {
 
 /// ZIIP with these caches, and what it has otherwise.
 fn ziip(parts: Option<Vec<&str>>, kb: [u64; 3]) -> Option<super::Setting> {
-    let others = parts.unwrap_or_default().into_iter().filter(|part| !part.starts_with("PWCSIZE=") && !part.is_empty());
+    let others = parts
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|part| !part.starts_with("PWCSIZE=") && !part.is_empty());
     let mut values: Vec<String> = others.map(str::to_owned).collect();
     values.push(format!("PWCSIZE=({},{},{})", kb[0], kb[1], kb[2]));
     setting("ZIIP=", values)
@@ -213,7 +233,11 @@ mod tests {
         let all = check(&[&text], Some("ZIIP=(PWCSIZE=(300,200,300))"));
         let advice = of(&all, "natural-cache-size");
         assert_eq!((advice.kind, advice.now.as_str()), (Kind::Raise, "PWCSIZE=(64,64,?)"));
-        assert!(advice.effect.contains("one switch for each 300K of print instead of each 64K"), "{}", advice.effect);
+        assert!(
+            advice.effect.contains("one switch for each 300K of print instead of each 64K"),
+            "{}",
+            advice.effect
+        );
         assert!(advice.effect.contains("about 2327 instead of 496"), "{}", advice.effect);
         // What else is set stays as it is.
         let all = check(

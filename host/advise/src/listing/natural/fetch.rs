@@ -30,12 +30,15 @@ pub(super) fn fetch(case: &LeCase<'_>) -> Vec<Found> {
                     0 | 1 => (
                         Kind::NoAdvice,
                         now,
-                        format!("A factor of {factor} reads single records: MULTI-FETCH OF {USUAL} spares nine calls of ten."),
+                        format!(
+                            "A factor of {factor} reads single records: MULTI-FETCH OF {USUAL} spares nine calls of ten."
+                        ),
                     ),
                     _ if !fits => {
                         let room = room.unwrap_or(0);
-                        let reason =
-                            format!("{factor} records are not below 32 KB together: {room} are, by the length of the record buffer.");
+                        let reason = format!(
+                            "{factor} records are not below 32 KB together: {room} are, by the length of the record buffer."
+                        );
                         (Kind::NoAdvice, now, reason)
                     }
                     _ if factor > LARGEST => {
@@ -44,7 +47,8 @@ pub(super) fn fetch(case: &LeCase<'_>) -> Vec<Found> {
                         (Kind::NoAdvice, now, reason.to_owned())
                     }
                     _ => {
-                        let reason = format!("One call for each {factor} records; what it spares more is little.");
+                        let reason =
+                            format!("One call for each {factor} records; what it spares more is little.");
                         let reason = if factor < USUAL {
                             format!("One call for each {factor} records; {USUAL} spare nine calls of ten.")
                         } else {

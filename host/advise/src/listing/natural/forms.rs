@@ -6,7 +6,8 @@ use crate::suggestion::Setting;
 const COLUMNS: usize = 71;
 
 /// Whether a setting is a parameter, which is written NAME=value.
-pub(in super::super) fn is_parameter(setting: &Setting) -> bool {
+#[must_use]
+pub fn is_parameter(setting: &Setting) -> bool {
     setting.option.ends_with('=')
 }
 
@@ -30,7 +31,9 @@ pub(in super::super) fn text(settings: &[Setting], module: bool) -> Option<Strin
                     Some(option) if setting.option == option => {
                         operands.extend(setting.sub_options.iter().flatten().cloned());
                     }
-                    None if !["SORT=", "ZIIP="].contains(&setting.option) => operands.push(setting.to_string()),
+                    None if !["SORT=", "ZIIP="].contains(&setting.option) => {
+                        operands.push(setting.to_string())
+                    }
                     _ => {}
                 }
             }
@@ -94,7 +97,9 @@ mod tests {
             let rows: Vec<String> = items
                 .iter()
                 .filter_map(|item| match item {
-                    underbar_listing::Item::Natural(underbar_listing::natural::Natural::Parameters(text)) => Some(&text.rows),
+                    underbar_listing::Item::Natural(underbar_listing::natural::Natural::Parameters(text)) => {
+                        Some(&text.rows)
+                    }
                     _ => None,
                 })
                 .flatten()

@@ -18,7 +18,8 @@ mod sessions;
 mod switches;
 mod thread;
 
-pub(super) use forms::{is_parameter, text};
+pub use forms::is_parameter;
+pub(super) use forms::text;
 pub use rules::NATURAL_RULES;
 pub use sessions::{Session, Sessions};
 
@@ -143,17 +144,21 @@ mod tests {
              No. Name Type Size Used Perc. MaxUsed Perc. MaxSize Perc.\n"
         );
         for (number, (name, size, most)) in (1..).zip(buffers) {
-            text += &format!("{number} {name} V {size} 32 {} {most} {}\n", share(32, *size), share(*most, *size));
+            text +=
+                &format!("{number} {name} V {size} 32 {} {most} {}\n", share(32, *size), share(*most, *size));
         }
         if let Some((thread, total)) = thread {
             let (used, most) = (total / 8, total / 2);
+            let large = thread * 1024 / 50;
+            let part = if thread == 0 { "0.0" } else { "2.0" };
             text += &format!(
-                "ThrdSize Total {total} {used} {} {most} {} 1024 0.1\n {thread}K (in KB) {}K {}K {}K 1K\n",
+                "ThrdSize Total {total} {used} {} {most} {} {large} {part}\n {thread}K (in KB) {}K {}K {}K {}K\n",
                 share(used, total),
                 share(most, total),
                 total.div_ceil(1024),
                 used.div_ceil(1024),
-                most.div_ceil(1024)
+                most.div_ceil(1024),
+                large.div_ceil(1024)
             );
         }
         text

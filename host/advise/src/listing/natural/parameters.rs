@@ -20,11 +20,13 @@ fn known<'a>(
         Set::To(file, _, row) => Ok((row, vec![line(case, file, &row.evidence)])),
         Set::Differently(rows) => {
             let lines = rows.iter().take(2).map(|(file, row)| line(case, *file, &row.evidence)).collect();
-            let reason = format!("{name} is set to different values; which of them holds cannot be seen here.");
+            let reason =
+                format!("{name} is set to different values; which of them holds cannot be seen here.");
             Err(vec![found(Kind::NoAdvice, format!("{name}, differently"), lines, reason)])
         }
         Set::Absent => {
-            let Some((file, text)) = case.collected.natural.any_text(session).filter(|_| !absent.is_empty()) else {
+            let Some((file, text)) = case.collected.natural.any_text(session).filter(|_| !absent.is_empty())
+            else {
                 return Err(Vec::new());
             };
             let lines = vec![line(case, *file, &text.evidence)];
@@ -41,7 +43,8 @@ fn off(case: &LeCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> O
 
 pub(super) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
-    let absent = "MT is in no text here; its default is 60. MT=0 for sessions that execute many FETCH statements.";
+    let absent =
+        "MT is in no text here; its default is 60. MT=0 for sessions that execute many FETCH statements.";
     let (row, lines) = match known(case, &session, "MT", absent) {
         Ok(known) => known,
         Err(said) => return said,
@@ -56,7 +59,8 @@ pub(super) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
     let reason = "With a time limit each program that is started at level 1, by FETCH too, is a timer request and a switch.";
     let mut change = found(Kind::Change, now, lines, reason);
     change.option = setting("MT=", vec!["0".to_owned()]);
-    change.effect = "no timer request, and so no switch, at each FETCH; nothing where a session executes few.".to_owned();
+    change.effect =
+        "no timer request, and so no switch, at each FETCH; nothing where a session executes few.".to_owned();
     vec![change]
 }
 
@@ -77,11 +81,15 @@ pub(super) fn sort(case: &LeCase<'_>) -> Vec<Found> {
         let reason = "The internal sort is in use, with a work area of 1000K or more.";
         return vec![found(Kind::NoChange, now, lines, reason)];
     }
-    let others = row.parts().into_iter().filter(|part| !part.starts_with("WRKSIZE=") && !part.starts_with("EXT"));
+    let others =
+        row.parts().into_iter().filter(|part| !part.starts_with("WRKSIZE=") && !part.starts_with("EXT"));
     let mut values = vec![format!("WRKSIZE={}", work.max(WORK)), "EXT=OFF".to_owned()];
     values.extend(others.map(str::to_owned));
     let (kind, reason) = if external {
-        (Kind::Change, "An external sort is not processed on the zIIP: about four switches for each record.".to_owned())
+        (
+            Kind::Change,
+            "An external sort is not processed on the zIIP: about four switches for each record.".to_owned(),
+        )
     } else {
         (Kind::Raise, format!("The internal sort is in use, with a work area of {work}K only."))
     };
@@ -149,7 +157,10 @@ mod tests {
     #[test]
     fn sorts_are_internal_and_have_room() {
         check(&["SORT=(WRKSIZE=40,EXT=ON,EXTNAME=SYNCSORT)\n"], Some("SORT=(WRKSIZE=1000,EXT=OFF)"));
-        let all = check(&["SORT=(EXT=ON,WRKSIZE=4000,STORAGE=BP)\n"], Some("SORT=(WRKSIZE=4000,EXT=OFF,STORAGE=BP)"));
+        let all = check(
+            &["SORT=(EXT=ON,WRKSIZE=4000,STORAGE=BP)\n"],
+            Some("SORT=(WRKSIZE=4000,EXT=OFF,STORAGE=BP)"),
+        );
         assert_eq!(of(&all, "natural-sort").kind, Kind::Change);
         let all = check(&["SORT=(EXT=OFF)\n"], Some("SORT=(WRKSIZE=1000,EXT=OFF)"));
         assert_eq!(of(&all, "natural-sort").kind, Kind::Raise);

@@ -60,10 +60,12 @@ pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
         let reason = "Adabas does not fetch ahead by itself; statements with MULTI-FETCH do.";
         return vec![found(Kind::NoAdvice, "PREFETCH=NO", evidence, reason)];
     }
-    let (Some(now), Some(total)) =
-        (number(sessions, &session, "PREFSBL", DEFAULT_SINGLE), number(sessions, &session, "PREFTBL", DEFAULT_TOTAL))
-    else {
-        let reason = "PREFSBL or PREFTBL is set to different values; which of them holds cannot be seen here.";
+    let (Some(now), Some(total)) = (
+        number(sessions, &session, "PREFSBL", DEFAULT_SINGLE),
+        number(sessions, &session, "PREFTBL", DEFAULT_TOTAL),
+    ) else {
+        let reason =
+            "PREFSBL or PREFTBL is set to different values; which of them holds cannot be seen here.";
         return vec![found(Kind::NoAdvice, "PREFSBL, differently", evidence, reason)];
     };
     for name in ["PREFSBL", "PREFTBL"] {
@@ -94,6 +96,13 @@ pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
     let most = (RECORDS / lengths.record).min(records(MOST_SINGLE, &lengths));
     let then = WANTED.min(most);
     let fits = format!("The buffer holds {holds} records of {} bytes", lengths.record);
+    if let Set::To(file, _, row) = sessions.adarun(&session, "PREFNREC")
+        && row.number().is_some_and(|limit| (1..holds.min(WANTED)).contains(&limit))
+    {
+        evidence.push(line(case, file, &row.evidence));
+        let reason = format!("{fits}, but PREFNREC={} allows fewer; 0 lets the buffers decide.", row.value);
+        return vec![found(Kind::NoAdvice, words, evidence, reason)];
+    }
     if holds >= then || then == 0 {
         let reason = if holds >= WANTED {
             format!("{fits}: nine calls of ten and more are spared.")
@@ -109,7 +118,12 @@ pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
     let mut all = vec![raise];
     if total < need {
         let lines = all[0].evidence.clone();
-        let mut more = found(Kind::Raise, format!("PREFTBL={total}"), lines, "PREFTBL must not be smaller than PREFSBL.");
+        let mut more = found(
+            Kind::Raise,
+            format!("PREFTBL={total}"),
+            lines,
+            "PREFTBL must not be smaller than PREFSBL.",
+        );
         more.option = setting("PREFTBL=", vec![need.to_string()]);
         more.effect = "one sequential read at a time has its buffer.".to_owned();
         all.push(more);
@@ -135,7 +149,8 @@ mod tests {
 
     #[test]
     fn buffers_hold_ten_records() {
-        let text = |single: &str, lengths: &str| format!("ADARUN PROG=USER,PREFETCH=YES{single}\n{lengths}\n");
+        let text =
+            |single: &str, lengths: &str| format!("ADARUN PROG=USER,PREFETCH=YES{single}\n{lengths}\n");
         let all = check(&[&text("", "FBL=50,RBL=100")], None);
         assert_eq!(of(&all, "natural-prefetch").kind, Kind::NoChange);
         let all = check(&[&text("", "FBL=60,RBL=400")], Some("ADARUN PREFSBL=9512"));
@@ -144,7 +159,9 @@ mod tests {
         check(&[&text("", "FBL=60,RBL=2400")], Some("ADARUN PREFSBL=53512,PREFTBL=53512"));
         check(&[&text(",PREFSBL=40000", "FBL=60,RBL=400")], Some("ADARUN PREFTBL=40000"));
         // Ten records of this length are more than a call may bring.
-        check(&[&text("", "FBL=60,RBL=4000")], Some("ADARUN PREFSBL=65535,PREFTBL=65535"));
+        check(&[&text("", "FBL=60,RBL=4000")], Some("ADARUN PREFSBL=64616,PREFTBL=64616"));
+        let all = check(&[&text(",PREFNREC=4", "FBL=50,RBL=100")], None);
+        assert!(of(&all, "natural-prefetch").reason.contains("PREFNREC=4 allows fewer"));
         let all = check(&[&text("", "")], None);
         assert!(of(&all, "natural-prefetch").reason.ends_with("it would be 10."));
         let all = check(&["ADARUN PROG=USER,PREFETCH=NO\n"], None);

@@ -85,7 +85,8 @@ impl Sessions {
         let mut all: Vec<Session> = Vec::new();
         for (_, report) in &self.reports {
             if all.iter().all(|session| session.user != report.user) {
-                let name = report.user.as_ref().map_or("Natural".to_owned(), |user| format!("Natural {user}"));
+                let name =
+                    report.user.as_ref().map_or("Natural".to_owned(), |user| format!("Natural {user}"));
                 let user = report.user.clone();
                 all.push(Session { name, user, has_reports: true, has_parameters: false });
             }
@@ -130,8 +131,10 @@ impl Sessions {
     }
 
     fn set(&self, session: &Session, name: &str, which: fn(ParameterCarrier) -> bool) -> Set<'_> {
-        let texts = || self.parameters.iter().filter(|(_, text)| session.has_parameters && which(text.carrier));
-        let rows = texts().flat_map(|(file, text)| text.rows.iter().map(move |row| (*file, text.carrier, row)));
+        let texts =
+            || self.parameters.iter().filter(|(_, text)| session.has_parameters && which(text.carrier));
+        let rows =
+            texts().flat_map(|(file, text)| text.rows.iter().map(move |row| (*file, text.carrier, row)));
         let rows: Vec<_> = rows.filter(|(_, _, row)| row.name == name).collect();
         let Some(highest) = rows.iter().map(|(_, carrier, _)| *carrier).min() else { return Set::Absent };
         let highest: Vec<_> = rows.into_iter().filter(|(_, carrier, _)| *carrier == highest).collect();
@@ -146,7 +149,9 @@ impl Sessions {
     /// The first text of parameters of Natural, for what is in none of them.
     pub(super) fn any_text(&self, session: &Session) -> Option<&(usize, ParameterText)> {
         let natural = |text: &ParameterText| text.carrier != ParameterCarrier::Adarun;
-        self.parameters.iter().find(|(_, text)| session.has_parameters && natural(text) && !text.rows.is_empty())
+        self.parameters
+            .iter()
+            .find(|(_, text)| session.has_parameters && natural(text) && !text.rows.is_empty())
     }
 
     /// Whether zIIP support is switched off.

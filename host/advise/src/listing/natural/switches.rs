@@ -35,7 +35,8 @@ pub(super) fn switches(case: &LeCase<'_>) -> Vec<Found> {
 
 /// Records for each switch, with one digit behind the point.
 fn ratio(way: Way) -> String {
-    tenths(way.records.saturating_mul(10) / way.switches.max(1))
+    let switches = way.switches.max(1);
+    tenths(way.records.saturating_mul(10).saturating_add(switches / 2) / switches)
 }
 
 fn tenths(tenths: u64) -> String {
@@ -69,7 +70,9 @@ fn chatty(way: Way, counted: Counted) -> String {
             "From the database MULTI-FETCH OF 10 spares nine of ten; from work files a cache (PWCSIZE) nearly all; in a SORT the \
              internal one two of three."
         }
-        Counted::Written => "A print cache (PWCSIZE) spares nearly all; for primary output MAINPR leads it there.",
+        Counted::Written => {
+            "A print cache (PWCSIZE) spares nearly all; for primary output MAINPR leads it there."
+        }
     };
     format!("{} records, {} switches. {what}", way.records, way.switches)
 }
@@ -109,7 +112,7 @@ mod tests {
         let advice = of(&all, "natural-switches");
         assert_eq!(
             advice.reason,
-            "4010 switches, then 10: 0.9 records for each switch, then 400.0. Processor time 90 ms, then 20 ms: 17.5 \
+            "4010 switches, then 10: 1.0 records for each switch, then 400.0. Processor time 90 ms, then 20 ms: 17.5 \
              microseconds for each switch that was spared. One run each, no interval."
         );
         assert_eq!(advice.evidence.len(), 4);

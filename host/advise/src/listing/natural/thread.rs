@@ -39,7 +39,8 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
             _ => "THSIZE unknown".to_owned(),
         };
         if session.has_reports {
-            let reason = "The report does not say, or not without doubt, how large the thread and all buffers are.";
+            let reason =
+                "The report does not say, or not without doubt, how large the thread and all buffers are.";
             all.push(found(Kind::NoAdvice, words, lines, reason));
         } else if !lines.is_empty() {
             let reason = "BUS at the end of a session shows how large all buffers are together.";
@@ -56,7 +57,10 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
         let reason = if now.value == 0 {
             format!("{buffers}, and there is no thread: each buffer is a GETMAIN.")
         } else {
-            format!("{buffers}; the thread of {} does not hold them: the rest are GETMAINs.", kilobytes(now.value))
+            format!(
+                "{buffers}; the thread of {} does not hold them: the rest are GETMAINs.",
+                kilobytes(now.value)
+            )
         };
         let mut raise = found(Kind::Raise, words, evidence, reason);
         let region = case.collected.region_of(&case.program.name);
@@ -73,12 +77,16 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
                 return all;
             }
             (None, _) if need > LINE => {
-                format!("region unknown: whether {} fit into it cannot be seen here; check REGION first. {fixed}", written(need))
+                format!(
+                    "region unknown: whether {} fit into it cannot be seen here; check REGION first. {fixed}",
+                    written(need)
+                )
             }
             _ => fixed.to_owned(),
         };
         raise.option = setting("THSIZE=", vec![(need >> 10).to_string()]);
-        raise.effect = "one GETMAIN at the start instead of one for each buffer that comes and goes.".to_owned();
+        raise.effect =
+            "one GETMAIN at the start instead of one for each buffer that comes and goes.".to_owned();
         all.push(raise);
         return all;
     }
@@ -86,15 +94,22 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
         need.saturating_mul(100) < now.value.saturating_mul(62) && now.value.saturating_sub(need) >= 64 << 10;
     let contradiction = " What was used at most contradicts itself in the report, so nothing leans on it.";
     if too_large && sure {
-        let mut lower =
-            found(Kind::Lower, words, evidence, format!("{buffers}, of a thread of {}.", kilobytes(now.value)));
+        let mut lower = found(
+            Kind::Lower,
+            words,
+            evidence,
+            format!("{buffers}, of a thread of {}.", kilobytes(now.value)),
+        );
         lower.option = setting("THSIZE=", vec![(need >> 10).to_string()]);
         lower.effect = format!("{} less for each session.", written(now.value - need));
         all.push(lower);
         return all;
     }
     if too_large {
-        let reason = format!("{buffers}, of a thread of {}: it may be too large.{contradiction}", kilobytes(now.value));
+        let reason = format!(
+            "{buffers}, of a thread of {}: it may be too large.{contradiction}",
+            kilobytes(now.value)
+        );
         all.push(found(Kind::NoAdvice, words, evidence, reason));
         return all;
     }
