@@ -13,11 +13,12 @@
 //! Not here: what the sizes mean.
 
 use crate::lines::Line;
-use crate::model::{Doubt, Doubtful, Evidence, Figure};
+use crate::model::Doubtful;
 use crate::number::{self, Word};
 use crate::words::{evidence, find, has, split};
 
-use super::model::{BufferRow, BufferUsage, Natural, ThreadUse, doubt};
+use super::model::{BufferRow, BufferUsage, Natural, doubt};
+use super::thread::{Seen, Thread};
 
 /// So many lines without a part of it end a report.
 const QUIET: u64 = 80;
@@ -35,20 +36,11 @@ struct Open {
     /// Whether the labels of the columns were seen.
     labelled: bool,
     last_number: u64,
-    thread: Option<InBytes>,
+    thread: Thread,
     last_seen: u64,
     finished: bool,
     /// A heading since the last buffer: of another page, or of another report.
     again: Option<(u64, Option<String>)>,
-}
-
-/// The line of the thread in bytes: each figure with the share that stands behind it, in tenths of a percent.
-struct InBytes {
-    total: Figure,
-    used: Option<(Figure, u64)>,
-    max_used: Option<(Figure, u64)>,
-    /// Its share is of the thread, not of all buffers.
-    max_size: Option<(u64, u64)>,
 }
 
 impl Buffers {
@@ -69,7 +61,9 @@ impl Buffers {
             open.labelled = true;
             true
         } else {
-            open.thread_in_bytes(line, &words) || open.thread_in_k(line, &words) || open.row(line, &words)
+            let seen = open.thread.line(line, &words, open.labelled, &mut open.report);
+            open.finished = seen == Seen::InK;
+            seen != Seen::Nothing || open.row(line, &words)
         };
         if seen {
             open.last_seen = line.number;
@@ -83,7 +77,7 @@ impl Buffers {
 
     pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Natural)) {
         let Some(mut open) = self.open.take() else { return };
-        open.close_thread(None);
+        open.thread.close(None, &mut open.report);
         let report = &mut open.report;
         if report.rows.is_empty() && report.thread.is_none() && report.doubts.is_empty() {
             return;
@@ -159,7 +153,7 @@ impl Open {
             report: BufferUsage { lines: (line, line), ..BufferUsage::default() },
             labelled: false,
             last_number: 0,
-            thread: None,
+            thread: Thread::default(),
             last_seen: line,
             finished: false,
             again: None,
@@ -174,6 +168,7 @@ impl Open {
         if !self.labelled {
             let words = format!("the buffer {name} without the labels of its columns: not read");
             doubt(&mut self.report.doubts, Doubtful::NoSection, line.number, words);
+            self.report.rows_left += 1;
             return true;
         }
         if number <= self.last_number {
@@ -184,6 +179,7 @@ impl Open {
         let Some(values) = Values::of(&words[at + 3..]) else {
             let words = format!("the line of the buffer {name} is damaged or cut: not read");
             doubt(&mut self.report.doubts, Doubtful::NotANumber, line.number, words);
+            self.report.rows_left += 1;
             return true;
         };
         let Values { size, used, max_used, .. } = values;
@@ -191,11 +187,13 @@ impl Open {
             let words =
                 format!("{name}: what is used of its size is not the share that is printed: not read");
             doubt(&mut self.report.doubts, Doubtful::Contradiction, line.number, words);
+            self.report.rows_left += 1;
             return true;
         }
         if used.0 > size || max_used.is_some_and(|(max, _)| max > size || max < used.0) {
             let words = format!("{name}: more is used than there is or was: not read");
             doubt(&mut self.report.doubts, Doubtful::Absurd, line.number, words);
+            self.report.rows_left += 1;
             return true;
         }
         if self.report.rows.len() < ROWS {
@@ -210,152 +208,19 @@ impl Open {
         }
         true
     }
-
-    fn thread_in_bytes(&mut self, line: Line<'_>, words: &[&[u8]]) -> bool {
-        let Some(at) = words.iter().position(|word| word.eq_ignore_ascii_case(b"thrdsize")) else {
-            return false;
-        };
-        if !words.get(at + 1).is_some_and(|word| word.eq_ignore_ascii_case(b"total")) {
-            return false;
-        }
-        self.close_thread(None);
-        let figure = |value| figure(value, evidence(line.number, line.text));
-        match words.get(at + 2..).filter(|_| self.labelled).and_then(Values::of) {
-            Some(Values { size, used, max_used, max_size }) => {
-                self.thread = Some(InBytes {
-                    total: figure(size),
-                    used: Some((figure(used.0), used.1)),
-                    max_used: max_used.map(|(max, share)| (figure(max), share)),
-                    max_size,
-                });
-            }
-            None => {
-                let words =
-                    "the thread's line in bytes is damaged, cut or without labels: not read".to_owned();
-                doubt(&mut self.report.doubts, Doubtful::NotANumber, line.number, words);
-            }
-        }
-        true
-    }
-
-    fn thread_in_k(&mut self, line: Line<'_>, words: &[&[u8]]) -> bool {
-        let Some(at) = find(line.text, b"(in kb)") else { return false };
-        let in_k = |word: &[u8]| match word.split_last() {
-            Some((b'K' | b'k', _)) => match number::word(word) {
-                Word::Number(bytes) => Some(bytes),
-                _ => None,
-            },
-            _ => None,
-        };
-        let thread = split(&line.text[..at]).last().and_then(in_k);
-        let behind: Vec<Option<u64>> = split(&line.text[at + 7..]).map(in_k).collect();
-        let size = |value| figure(value, evidence(line.number, line.text));
-        // Total, used, most used, and the largest; the last may be missing, as in other lines.
-        let whole: Option<Vec<Figure>> = match behind.len() {
-            3 | 4 => behind.iter().map(|value| value.map(size)).collect(),
-            _ => None,
-        };
-        if whole.is_none() || thread.is_none() {
-            let words = "the thread's line in K is damaged or cut: not read".to_owned();
-            doubt(&mut self.report.doubts, Doubtful::NotANumber, line.number, words);
-        }
-        let mut sound = thread.filter(|_| whole.is_some()).map(size);
-        let share = self.thread.as_ref().and_then(|bytes| bytes.max_size);
-        if let Some(thread) = &mut sound {
-            match share {
-                Some((part, tenths)) if agrees(part, thread.value, tenths) => {}
-                // Without a thread there is nothing to be a share of.
-                None | Some((_, 0)) if thread.value == 0 => {}
-                Some(_) => {
-                    thread.likely = true;
-                    let words = format!(
-                        "of a thread of {} bytes MaxSize is not the share that is printed",
-                        thread.value
-                    );
-                    doubt(&mut self.report.doubts, Doubtful::Contradiction, line.number, words);
-                }
-                None => thread.likely = true,
-            }
-        }
-        self.close_thread(whole.as_deref());
-        if let (Some(thread), Some(size)) = (&mut self.report.thread, sound) {
-            thread.thread = Some(size);
-        }
-        self.finished = words.len() > 1;
-        true
-    }
-
-    /// Brings the two lines together.
-    fn close_thread(&mut self, in_k: Option<&[Figure]>) {
-        let bytes = self.thread.take();
-        if bytes.is_none() && in_k.is_none() {
-            return;
-        }
-        let doubts = &mut self.report.doubts;
-        let k = |at: usize| in_k.and_then(|all| all.get(at));
-        let Some(bytes) = bytes else {
-            // Nothing confirms the line in K.
-            let likely = |figure: &Figure| Figure { likely: true, ..figure.clone() };
-            let one = |at: usize| k(at).map(likely);
-            self.report.thread =
-                Some(ThreadUse { thread: None, total: one(0), used: one(1), max_used: one(2) });
-            return;
-        };
-        let total = match k(0) {
-            Some(k) if same(bytes.total.value, k.value) => Some(bytes.total.clone()),
-            Some(k) => {
-                contradiction(doubts, "the total", &bytes.total, k, "");
-                None
-            }
-            None => Some(Figure { likely: true, ..bytes.total.clone() }),
-        };
-        let whole = total.as_ref().map(|figure| figure.value);
-        let mut share = |name: &str, bytes: Option<&(Figure, u64)>, k: Option<&Figure>| -> Option<Figure> {
-            let (figure, tenths) = bytes?;
-            let agrees = |value| whole.is_some_and(|whole| agrees(value, whole, *tenths));
-            match k {
-                Some(k) if same(figure.value, k.value) && agrees(figure.value) => Some(figure.clone()),
-                Some(k) if same(figure.value, k.value) => {
-                    let words = format!("{name}: {} bytes are not the share that is printed", figure.value);
-                    doubt(doubts, Doubtful::Contradiction, figure.evidence.line, words);
-                    None
-                }
-                Some(k) => {
-                    let by_k = agrees(k.value) || agrees(k.value.saturating_sub(512));
-                    let confirmed = match (by_k, agrees(figure.value)) {
-                        (true, false) => Some("in K"),
-                        (false, true) => Some("in bytes"),
-                        _ => None,
-                    };
-                    let shown = format!("{}.{} %", tenths / 10, tenths % 10);
-                    let more = confirmed.map(|which| format!("; {shown} confirms the one {which}"));
-                    contradiction(doubts, name, figure, k, &more.unwrap_or_default());
-                    match (by_k, agrees(figure.value)) {
-                        (true, false) => Some(Figure { likely: true, ..k.clone() }),
-                        (false, true) => Some(Figure { likely: true, ..figure.clone() }),
-                        _ => None,
-                    }
-                }
-                None => agrees(figure.value).then(|| Figure { likely: true, ..figure.clone() }),
-            }
-        };
-        let used = share("used", bytes.used.as_ref(), k(1));
-        let max_used = share("MaxUsed", bytes.max_used.as_ref(), k(2));
-        self.report.thread = Some(ThreadUse { thread: None, total, used, max_used });
-    }
 }
 
 /// Size; used, most used and largest size, each with its share.
-struct Values {
-    size: u64,
-    used: (u64, u64),
-    max_used: Option<(u64, u64)>,
-    max_size: Option<(u64, u64)>,
+pub(super) struct Values {
+    pub size: u64,
+    pub used: (u64, u64),
+    pub max_used: Option<(u64, u64)>,
+    pub max_size: Option<(u64, u64)>,
 }
 
 impl Values {
     /// None where the values are not of this form.
-    fn of(words: &[&[u8]]) -> Option<Self> {
+    pub fn of(words: &[&[u8]]) -> Option<Self> {
         let share = |at: usize| -> Option<Option<(u64, u64)>> {
             match words.get(at..at + 2) {
                 Some([value, share]) => Some(Some((whole(value)?, tenths(share)?))),
@@ -393,27 +258,8 @@ fn is_labels(words: &[&[u8]]) -> bool {
     next.is_none()
 }
 
-fn figure(value: u64, evidence: Evidence) -> Figure {
-    Figure { value, evidence, likely: false }
-}
-
-fn contradiction(doubts: &mut Vec<Doubt>, name: &str, bytes: &Figure, k: &Figure, more: &str) {
-    let words = format!(
-        "{name} says {} bytes here and {}K on line {}: they contradict each other{more}",
-        bytes.value,
-        k.value >> 10,
-        k.evidence.line
-    );
-    doubt(doubts, Doubtful::Contradiction, bytes.evidence.line, words);
-}
-
-/// Whether a size in K, rounded in any way, is that of so many bytes.
-fn same(bytes: u64, k: u64) -> bool {
-    bytes.abs_diff(k) < 1 << 10
-}
-
 /// Whether a part is so many tenths of a percent of the whole, rounded in any way.
-fn agrees(part: u64, whole: u64, tenths: u64) -> bool {
+pub(super) fn agrees(part: u64, whole: u64, tenths: u64) -> bool {
     let exact = u128::from(part) * 1000;
     exact.abs_diff(u128::from(tenths) * u128::from(whole)) <= u128::from(whole)
 }
@@ -460,6 +306,7 @@ fn after(text: &[u8], label: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Figure;
 
     const HEAD: &str = "09:14:02   ***** NATURAL BUS UTILITY *****   2026-03-30\nUser KLARA  - Buffer Usage Statistics -  \
                         OpSYS z/OS\n No. Name  Type  Size  Used  Perc.  MaxUsed  Perc.  MaxSize  Perc.\n";

@@ -15,6 +15,7 @@ mod parameters;
 mod shown;
 mod switches;
 mod texts;
+mod thread;
 
 use crate::lines::Line;
 use crate::model::Item;

@@ -102,6 +102,8 @@ pub struct BufferUsage {
     pub lines: (u64, u64),
     /// Its buffers.
     pub rows: Vec<BufferRow>,
+    /// How many buffers could not be read.
+    pub rows_left: u64,
     /// Its thread.
     pub thread: Option<ThreadUse>,
     /// What is not certain.
@@ -113,6 +115,12 @@ impl BufferUsage {
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.doubts.iter().all(|doubt| !doubt.kind.spoils_the_report())
+    }
+
+    /// Whether a buffer that is not among the rows was not there: nothing is cut, and every row was read.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.rows_left == 0 && self.doubts.iter().all(|doubt| doubt.kind != Doubtful::Cut)
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
     if !seen {
         return unseen(case, &session, given, evidence);
     }
+    let complete = sessions.sound(&session).all(|(_, report)| report.is_complete());
     let shown = |one: &One| one.now.map_or("?".to_owned(), |bytes| (bytes >> 10).to_string());
     let now = format!("PWCSIZE=({},{},{})", shown(&all[0]), shown(&all[1]), shown(&all[2]));
     let mut reasons: Vec<String> = all.iter().filter_map(|one| one.reason.clone()).collect();
@@ -64,12 +65,23 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
     if differs {
         reasons.push("The caches of the report are not those of the parameter in this listing.".to_owned());
     }
+    let unknown = all.iter().zip(CACHES).find(|(one, _)| one.now.is_none() && given.is_none() && !complete);
+    if all.iter().all(|one| one.reason.is_none()) && unknown.is_some() {
+        reasons.insert(0, "The caches that can be read need no change; others cannot be read.".to_owned());
+        return vec![found(Kind::NoAdvice, now, evidence, reasons.join(" "))];
+    }
     if all.iter().all(|one| one.reason.is_none()) {
         reasons.insert(
             0,
             "The caches that were used are of several 100 KB, or hold all: a larger one only divides what is left.".to_owned(),
         );
         return vec![found(Kind::NoChange, now, evidence, reasons.join(" "))];
+    }
+    if let Some((_, (_, _, name))) = unknown {
+        reasons.push(format!(
+            "But PWCSIZE sets all three, and the size of the cache for {name} cannot be read."
+        ));
+        return vec![found(Kind::NoAdvice, now, evidence, reasons.join(" "))];
     }
     let raise = all.iter().any(|one| one.raise);
     let kind = if raise { Kind::Raise } else { Kind::Lower };
@@ -103,12 +115,17 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
 /// No report shows a cache.
 fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidence: Vec<Line>) -> Vec<Found> {
     let sessions = &case.collected.natural;
-    let reports = sessions.runs(session).count();
+    let reports = sessions.sound(session).count();
+    let complete = sessions.sound(session).all(|(_, report)| report.is_complete());
     let ziip_set = match sessions.parameter(session, "ZIIP") {
         Set::To(_, _, row) => Some(row.parts()),
         _ => None,
     };
     let without = "BUS at the end of a session shows which caches were used, and how full they were.";
+    if !complete {
+        let reason = "Whether the session used caches, and how large they are, cannot be read: the report is damaged or cut.";
+        return vec![found(Kind::NoAdvice, "PWCSIZE unknown", evidence, reason)];
+    }
     match (given, ziip_set) {
         (Some(given), parts) if given.contains(&0) && reports == 0 => {
             let now = format!("PWCSIZE=({},{},{})", given[0], given[1], given[2]);
@@ -147,7 +164,7 @@ fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidenc
         }
         (None, None) if reports > 0 => {
             let lines = sessions
-                .runs(session)
+                .sound(session)
                 .filter_map(|(file, report)| Some(line(case, *file, &report.rows.first()?.evidence)))
                 .take(1)
                 .collect();
@@ -195,7 +212,12 @@ fn one(case: &LeCase<'_>, session: &Session, at: usize, given: Option<u64>) -> O
     }
     let Some(most) = most else { return keep };
     let enough = rounded(most.saturating_add(most / 8), 4096);
-    if most.saturating_mul(100) < size.saturating_mul(62) && size.saturating_sub(enough) >= 64 << 10 {
+    let mut reports = case.collected.natural.sound(session);
+    let complete = reports.all(|(_, report)| report.is_complete());
+    if complete
+        && most.saturating_mul(100) < size.saturating_mul(62)
+        && size.saturating_sub(enough) >= 64 << 10
+    {
         let reason = format!("Of the cache for {name}, {}, at most {most} bytes were used.", written(size));
         return One { then: enough, reason: Some(reason), ..keep };
     }
@@ -229,7 +251,11 @@ mod tests {
 
     #[test]
     fn full_and_small_caches_are_raised() {
-        let text = report("ANNA", &[("PCACHE", 64 * K, 65_530), ("WCACHE01", 64 * K, 65_500)], None);
+        let text = report(
+            "ANNA",
+            &[("PCACHE", 64 * K, 65_530), ("WCACHE01", 64 * K, 65_500)],
+            Some((4000, 3_600_000)),
+        );
         let all = check(&[&text], Some("ZIIP=(PWCSIZE=(300,200,300))"));
         let advice = of(&all, "natural-cache-size");
         assert_eq!((advice.kind, advice.now.as_str()), (Kind::Raise, "PWCSIZE=(64,64,?)"));
@@ -249,18 +275,22 @@ mod tests {
 
     #[test]
     fn large_caches_stay_however_full() {
-        let text = report("ANNA", &[("PCACHE", 500 * K, 511_900), ("WCACHEO", 300 * K, 307_100)], None);
+        let text = report(
+            "ANNA",
+            &[("PCACHE", 500 * K, 511_900), ("WCACHEO", 300 * K, 307_100)],
+            Some((4000, 3_600_000)),
+        );
         let all = check(&[&text], None);
         assert_eq!(of(&all, "natural-cache-size").kind, Kind::NoChange);
     }
 
     #[test]
     fn caches_that_were_never_filled_go_down() {
-        let text = report("ANNA", &[("PCACHE", 900 * K, 90 * K)], None);
+        let text = report("ANNA", &[("PCACHE", 900 * K, 90 * K)], Some((4000, 3_600_000)));
         let all = check(&[&text], Some("ZIIP=(PWCSIZE=(104,200,300))"));
         assert_eq!(of(&all, "natural-cache-size").kind, Kind::Lower);
         // Another session filled it.
-        let other = report("ANNA", &[("PCACHE", 900 * K, 900 * K)], None);
+        let other = report("ANNA", &[("PCACHE", 900 * K, 900 * K)], Some((4000, 3_600_000)));
         let all = check(&[&text, &other], None);
         assert!(of(&all, "natural-cache-size").confidence.starts_with("medium: 2 sessions"));
     }
@@ -275,6 +305,26 @@ mod tests {
         assert!(of(&all, "natural-cache-size").reason.starts_with("BUS at the end"));
         let all = check(&["ZIIP=(ON,PWCSIZE=(64,64,64)),MT=0\n", "ZIIP=OFF\n"], None);
         assert!(of(&all, "natural-cache-size").reason.contains("different values"));
+    }
+
+    #[test]
+    fn reports_with_gaps_lower_nothing_and_guess_nothing() {
+        let text = report(
+            "ANNA",
+            &[("WCACHE01", 900 * K, 90 * K), ("WCACHE02", 900 * K, 800 * K)],
+            Some((4000, 3_600_000)),
+        );
+        check(&[&text], None);
+        let all = check(&[&text.replace("819200", "8l9200")], None);
+        assert_eq!(of(&all, "natural-cache-size").kind, Kind::NoAdvice);
+        let small = report(
+            "ANNA",
+            &[("PCACHE", 64 * K, 65_530), ("WCACHEO", 900 * K, 800 * K)],
+            Some((4000, 3_600_000)),
+        );
+        check(&[&small], Some("ZIIP=(PWCSIZE=(300,200,900))"));
+        let all = check(&[&small.replace("921600 32", "92I600 32")], None);
+        assert!(of(&all, "natural-cache-size").reason.contains("sets all three"));
     }
 
     #[test]

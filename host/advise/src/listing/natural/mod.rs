@@ -62,9 +62,14 @@ fn confidence(rule: &str, collected: &Collected, session: &Session) -> String {
     let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
     let runs: Vec<_> = collected.natural.runs(session).collect();
     let doubts: usize = runs.iter().map(|(_, report)| report.doubts.len()).sum();
+    match rule {
+        "natural-sound" => return "high: it stands in the listing".to_owned(),
+        "natural-switches" => return "low: one run each, no interval".to_owned(),
+        _ if !by_report => return "low: how often it matters is not in the listing".to_owned(),
+        _ => {}
+    }
     let mut words = match runs.len() {
-        0 => "low: from parameters only; how often it matters is not in the listing".to_owned(),
-        _ if !by_report => "low: how often it matters is not in the listing".to_owned(),
+        0 => "low: from parameters only; no report shows what was used".to_owned(),
         1 => "low: one session only; its peak need not be the largest".to_owned(),
         runs @ 2..=9 => format!("medium: {runs} sessions"),
         runs => format!("high: {runs} sessions"),
@@ -176,8 +181,8 @@ mod tests {
 
     #[test]
     fn sessions_of_several_users_are_apart() {
-        let one = report("ANNA", &[("PCACHE", 65_536, 65_530)], None);
-        let two = report("BERT", &[("PCACHE", 524_288, 524_280)], None);
+        let one = report("ANNA", &[("PCACHE", 65_536, 65_530)], Some((4000, 3_600_000)));
+        let two = report("BERT", &[("PCACHE", 524_288, 524_280)], Some((4000, 3_600_000)));
         let all = check(&[&one, &two, "MT=0,THSIZE=3000\n"], Some("ZIIP=(PWCSIZE=(300,200,300))"));
         assert_eq!(of(&all, "natural-cache-size").program, "Natural ANNA");
         assert_eq!(of(&all, "natural-time-limit").program, "Natural");
