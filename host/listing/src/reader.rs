@@ -152,9 +152,9 @@ fn interest(text: &[u8]) -> u8 {
             let may = TABLE[hash(four)];
             if may & !whose != 0 {
                 let is = |start: &&[u8; 4]| u32::from_le_bytes(**start) | 0x2020_2020 == four;
-                whose |= if STARTS.iter().any(|start| is(start)) { OURS } else { 0 };
-                let others = natural::STARTS.iter().chain(&lists::STARTS);
-                whose |= if others.into_iter().any(|start| is(start)) { OTHERS } else { 0 };
+                whose |= if STARTS.iter().any(&is) { OURS } else { 0 };
+                let mut others = natural::STARTS.iter().chain(&lists::STARTS);
+                whose |= if others.any(is) { OTHERS } else { 0 };
             }
         }
         in_word = letter && !byte.is_ascii_digit();

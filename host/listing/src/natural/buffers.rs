@@ -97,7 +97,7 @@ impl Buffers {
             let words = format!("the buffers are {sum} bytes together, and their total says {all}");
             doubt(&mut report.doubts, Doubtful::Contradiction, line, words);
         }
-        out(Natural::Buffers(open.report));
+        out(Natural::Buffers(Box::new(open.report)));
     }
 
     /// The first or second line of a heading, or that of another page.
@@ -314,7 +314,7 @@ mod tests {
     fn check(text: &str) -> BufferUsage {
         let (mut buffers, mut all) = (Buffers::default(), Vec::new());
         let mut out = |found| match found {
-            Natural::Buffers(report) => all.push(report),
+            Natural::Buffers(report) => all.push(*report),
             other => panic!("{other:?}"),
         };
         for (number, text) in (1..).zip(text.lines()) {

@@ -13,7 +13,7 @@ use crate::model::{Doubt, Doubtful, Evidence, Figure};
 #[serde(rename_all = "snake_case", tag = "natural")]
 pub enum Natural {
     /// Buffer usage statistics.
-    Buffers(BufferUsage),
+    Buffers(Box<BufferUsage>),
     /// Profile parameters, or parameters of ADARUN.
     Parameters(ParameterText),
     /// Records, switches and processor time of one way, or of two beside each other.

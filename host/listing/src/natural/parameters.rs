@@ -170,7 +170,7 @@ pub(super) fn take(
             }
             None => {
                 let end = (piece.at + name.len() + 1 + piece.value.len()).min(text.len());
-                let evidence = evidence(line, text[piece.at..end].as_bytes());
+                let evidence = evidence(line, &text.as_bytes()[piece.at..end]);
                 rows.push(Parameter { name: entry.name, value, evidence });
             }
         }

@@ -59,7 +59,7 @@ impl Sessions {
             room
         }
         match found {
-            Natural::Buffers(report) => push(&mut self.reports, file, report),
+            Natural::Buffers(report) => push(&mut self.reports, file, *report),
             Natural::Parameters(text) => push(&mut self.parameters, file, text),
             Natural::Switches(table) => push(&mut self.switches, file, table),
             Natural::Fetch(clause) => push(&mut self.clauses, file, clause),
