@@ -1,8 +1,8 @@
-//! Project tasks: `cargo xtask test | ci | bench | try-libraries`.
+//! Project tasks: `cargo xtask test | ci | bench | try-libraries | try-listings`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
 //! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], and
-//! [`libraries`], which is run by hand.
+//! [`libraries`] and [`listings`], which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -14,6 +14,7 @@ mod budget;
 mod ci;
 mod libraries;
 mod licences;
+mod listings;
 mod miri;
 mod packages;
 mod paths;
@@ -28,6 +29,7 @@ cargo xtask test [--require-all] [--quick]   build everything, run every test, t
 cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all
 cargo xtask bench heap|accounts [FLAGS]      measure against other allocators; --help for the flags
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
+cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
 
   --require-all   what was skipped counts as failed
   --quick         no release build and no zoo";
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
         ["ci"] => Ok(ci::command()),
         ["try-libraries", rest @ ..] => libraries::command(rest),
+        ["try-listings", rest @ ..] => listings::command(rest),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),
     };

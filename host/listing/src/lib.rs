@@ -20,6 +20,8 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod figures;
+mod headings;
 mod job;
 mod lines;
 mod lists;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use underbar_advise::RULES;
-use underbar_advise::listing::{LE_RULES, LIBRARY_RULES, NATURAL_RULES};
+use underbar_advise::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES};
 use underbar_ledger::TABLE;
 use underbar_options::{OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
@@ -120,6 +120,10 @@ fn topics() -> String {
     );
     for rule in NATURAL_RULES.iter().chain(&LIBRARY_RULES) {
         let _ = writeln!(text, "  {:<20} {}", rule.id, rule.title);
+    }
+    text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
+    for check in &LE_LINTS {
+        let _ = writeln!(text, "  {:<16} {}", check.id, check.title);
     }
     text.push_str("\nFigures of a report: underbar explain heap.used_peak\n");
     for (key, label) in STEPS

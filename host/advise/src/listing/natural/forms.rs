@@ -1,5 +1,6 @@
 //! Parameters as text: dynamic ones, and the same as macros of the parameter module.
 
+use super::super::Form;
 use crate::suggestion::Setting;
 
 /// Columns of a record that count.
@@ -11,10 +12,13 @@ pub fn is_parameter(setting: &Setting) -> bool {
     setting.option.ends_with('=')
 }
 
-/// Dynamic parameters, cut at commas where a record would be too long; those of ADARUN in a statement of their own.
+/// One line for each value, or dynamic parameters, cut at commas where a record would be too long; those of ADARUN in a statement of their own.
 ///
-/// With `module`, the macros of the parameter module behind it, as comments of its source.
-pub(in super::super) fn text(settings: &[Setting], module: bool) -> Option<String> {
+/// As NATPARM with the macros of the parameter module behind it, as comments of its source.
+pub(in super::super) fn text(settings: &[Setting], form: Form) -> Option<String> {
+    if form == Form::Values {
+        return Some(settings.iter().map(|setting| format!("{setting}\n")).collect());
+    }
     let is_adarun = |setting: &&Setting| setting.option.starts_with("PREF");
     let (adarun, natural): (Vec<&Setting>, Vec<&Setting>) = settings.iter().partition(is_adarun);
     let all = |settings: &[&Setting]| settings.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -22,7 +26,7 @@ pub(in super::super) fn text(settings: &[Setting], module: bool) -> Option<Strin
     if !adarun.is_empty() {
         text += &format!("ADARUN {}\n", all(&adarun).join(","));
     }
-    if module && !natural.is_empty() {
+    if form == Form::Natparm && !natural.is_empty() {
         text += "* the same in the source of NATPARM:\n";
         for (macro_name, option) in [("NTPRM", None), ("NTSORT", Some("SORT=")), ("NTZIIP", Some("ZIIP="))] {
             let mut operands: Vec<String> = Vec::new();
@@ -77,12 +81,14 @@ mod tests {
             set("SORT=", &["WRKSIZE=1000", "EXT=OFF", "STORAGE=BP"]),
             set("PREFSBL=", &["9512"]),
         ];
-        let plain = text(&settings, false).expect("something to set");
+        let plain = text(&settings, Form::Ceeopts).expect("something to set");
         assert_eq!(
             plain,
             "ZIIP=(ON,PWCSIZE=(300,200,300)),THSIZE=2048,MT=0,\nSORT=(WRKSIZE=1000,EXT=OFF,STORAGE=BP)\nADARUN PREFSBL=9512\n"
         );
-        let module = text(&settings, true).expect("something to set");
+        let values = text(&settings[1..3], Form::Values);
+        assert_eq!(values.as_deref(), Some("THSIZE=2048\nMT=0\n"));
+        let module = text(&settings, Form::Natparm).expect("something to set");
         let macros: Vec<&str> = module.lines().skip(4).collect();
         assert_eq!(
             macros,
@@ -108,6 +114,6 @@ mod tests {
             let wrote: Vec<String> = settings.iter().map(ToString::to_string).collect();
             assert_eq!(rows, wrote, "{items:#?}");
         }
-        assert_eq!(text(&[], true), None);
+        assert_eq!(text(&[], Form::Natparm), None);
     }
 }

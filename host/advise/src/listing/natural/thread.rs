@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_region_limits_it() {
         let text = report("ANNA", &[ROW], Some((1000, 40 << 20)));
-        let all = check(&[&text], Some("THSIZE=49152"));
+        let all = check(&[&text], Some("THSIZE=47104"));
         assert!(of(&all, "natural-thread-size").risk.starts_with("region unknown"));
         let all = check(&[&format!("//N EXEC PGM=NATB,REGION=40M\n{text}")], None);
         assert!(of(&all, "natural-thread-size").reason.contains("no room"));
