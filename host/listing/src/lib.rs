@@ -22,6 +22,7 @@
 mod carriers;
 mod figures;
 mod headings;
+mod interest;
 mod job;
 mod lines;
 mod lists;
@@ -37,7 +38,7 @@ mod shown;
 mod storage;
 mod words;
 
-pub use lists::LIST;
+pub use lists::LISTS;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
     Section, StepTiming, StorageReport, Unread,

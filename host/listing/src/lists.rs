@@ -14,11 +14,8 @@ use crate::lines::Line;
 use crate::model::{Item, Unread};
 use crate::words::{evidence, has, split};
 
-/// The first four letters, in small, of words that may begin something of this.
-pub(crate) const STARTS: [&[u8; 4]; 4] = [b"dsor", b"recf", b"nonv", b"bloc"];
-
 /// How the words begin by which a list is named.
-pub const LIST: &str = "a list of data sets";
+pub const LISTS: [&str; 2] = ["a list of data sets", "timings of loads by block size"];
 
 /// The state between lines.
 #[derive(Default)]
@@ -35,9 +32,13 @@ impl Lists {
         }
         let why = match ["ISPF 3.4", "LISTDS", "LISTCAT"].get(kind) {
             Some(name) => format!(
-                "{LIST} ({name}): `underbar lib survey FILE` reads it and advises on its load libraries"
+                "{} ({name}): `underbar lib survey FILE` reads it and advises on its load libraries",
+                LISTS[0]
             ),
-            None => "timings of loads by block size: layout not known, not read; `underbar explain block-size` has the rule".to_owned(),
+            None => format!(
+                "{}: layout not known, not read; `underbar explain block-size` has the rule",
+                LISTS[1]
+            ),
         };
         out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
     }

@@ -1,13 +1,13 @@
 //! The door: bytes in, items out.
 //!
-//! Most lines of a job log are none of ours. A line is looked at closely only if something is open, or if a word of
-//! it begins like one that opens something: one pass over the bytes, one table look-up for each word.
-//! Cost: about a nanosecond for each byte of such lines.
+//! A line is looked at closely only if something is open, or if it has a word that may open something (`interest`); as long
+//! as nothing is open, whole stretches without such a word are passed over.
 
 use crate::carriers::Carriers;
+use crate::interest;
 use crate::job::Job;
-use crate::lines::{Line, Lines};
-use crate::lists::{self, Lists};
+use crate::lines::{Line, Lines, Taker};
+use crate::lists::Lists;
 use crate::model::Item;
 use crate::natural;
 use crate::options::Options;
@@ -27,7 +27,6 @@ struct State {
     job: Job,
     natural: natural::Reader,
     lists: Lists,
-    count: u64,
 }
 
 impl Default for Reader {
@@ -46,18 +45,18 @@ impl Reader {
     /// Takes more bytes; items that are complete go to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut dyn FnMut(Item)) {
         let Self { lines, state } = self;
-        lines.feed(bytes, &mut |line| state.line(line, out));
+        lines.feed(bytes, &mut Looking { state, out });
     }
 
     /// The input ends: what is left goes to `out`. Says how many lines there were.
     pub fn finish(mut self, out: &mut dyn FnMut(Item)) -> u64 {
         let Self { lines, state } = &mut self;
-        lines.finish(&mut |line| state.line(line, out));
+        lines.finish(&mut Looking { state, out });
         state.storage.finish(out);
         state.options.finish(out);
         state.carriers.finish(out);
         state.natural.finish(out);
-        state.count
+        lines.count()
     }
 }
 
@@ -71,19 +70,39 @@ pub fn read(bytes: &[u8]) -> Vec<Item> {
     items
 }
 
+/// Lines on their way to the state.
+struct Looking<'a> {
+    state: &'a mut State,
+    out: &'a mut dyn FnMut(Item),
+}
+
+impl Taker for Looking<'_> {
+    fn line(&mut self, line: Line<'_>) {
+        self.state.line(line, self.out);
+    }
+
+    fn next(&self, text: &[u8]) -> Option<usize> {
+        if self.state.is_open() { Some(0) } else { interest::first(text) }
+    }
+}
+
 impl State {
+    /// Whether every line has to be looked at.
+    fn is_open(&self) -> bool {
+        self.storage.is_open()
+            || self.options.is_open()
+            || self.carriers.is_open()
+            || self.job.is_open()
+            || self.natural.is_open()
+    }
+
     fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
-        self.count = line.number;
-        let open =
-            self.storage.is_open() || self.options.is_open() || self.carriers.is_open() || self.job.is_open();
-        let interest = interest(line.text);
-        if interest & OTHERS != 0 || self.natural.is_open() {
-            self.natural.line(line, out);
-            self.lists.line(line, out);
-        }
-        if !open && interest & OURS == 0 {
+        if !self.is_open() && !interest::is_of_interest(line.text) {
             return;
         }
+        // Beside the others: it takes no line away from them.
+        self.natural.line(line, out);
+        self.lists.line(line, out);
         if self.storage.line(line, out) {
             self.options.finish(out);
             self.carriers.interrupted(false, out);
@@ -93,70 +112,4 @@ impl State {
             self.job.line(line, out);
         }
     }
-}
-
-/// The first four letters, in small, of words that may open something.
-const STARTS: [&[u8; 4]; 37] = [
-    b"stor", b"opti", b"end ", b"stac", b"thre", b"libs", b"heap", b"anyh", b"belo", b"addi", b"xpli",
-    b"bit ", b"step", b"regi", b"meml", b"pgm=", b"parm", b"ief0", b"smf3", b"ceex", b"ceed", b"ceec",
-    b"ceer", b"celq", b"_cee", b"ceeo", b"rpto", b"rpts", b"all3", b"stat", b"64bi", b"31bi", b"24bi",
-    b"ovr ", b"nono", b"libh", b"iohe",
-];
-
-const fn hash(four: u32) -> usize {
-    (four.wrapping_mul(0x9e37_79b1) >> 22) as usize
-}
-
-/// A word concerns Language Environment, or what stands beside it: Natural, lists of data sets.
-const OURS: u8 = 1;
-const OTHERS: u8 = 2;
-
-const TABLE: [u8; 1024] = {
-    let mut table = [0; 1024];
-    mark(&mut table, &STARTS, OURS);
-    mark(&mut table, &natural::STARTS, OTHERS);
-    mark(&mut table, &lists::STARTS, OTHERS);
-    table
-};
-
-const fn mark(table: &mut [u8; 1024], starts: &[&[u8; 4]], whose: u8) {
-    let mut at = 0;
-    while at < starts.len() {
-        table[hash(u32::from_le_bytes(*starts[at]) | 0x2020_2020)] |= whose;
-        at += 1;
-    }
-}
-
-const LETTER: [bool; 256] = {
-    let mut letter = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        letter[byte] = (byte as u8).is_ascii_alphanumeric();
-        byte += 1;
-    }
-    letter
-};
-
-/// Whom a line may concern.
-fn interest(text: &[u8]) -> u8 {
-    let (mut in_word, mut whose) = (false, 0);
-    for (at, &byte) in text.iter().enumerate() {
-        let letter = LETTER[usize::from(byte)] || byte == b'_';
-        // A control character may stand before a word: a digit does not hide what follows it.
-        if letter
-            && !in_word
-            && let Some(four) = text.get(at..at + 4)
-        {
-            let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | 0x2020_2020;
-            let may = TABLE[hash(four)];
-            if may & !whose != 0 {
-                let is = |start: &&[u8; 4]| u32::from_le_bytes(**start) | 0x2020_2020 == four;
-                whose |= if STARTS.iter().any(&is) { OURS } else { 0 };
-                let mut others = natural::STARTS.iter().chain(&lists::STARTS);
-                whose |= if others.any(is) { OTHERS } else { 0 };
-            }
-        }
-        in_word = letter && !byte.is_ascii_digit();
-    }
-    whose
 }

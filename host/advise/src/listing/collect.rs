@@ -104,7 +104,8 @@ impl Collected {
     /// Whether there are lists of data sets, which another command reads.
     #[must_use]
     pub fn has_lists(&self) -> bool {
-        self.unread.iter().any(|(_, _, why)| why.starts_with(underbar_listing::LIST))
+        let is_list = |why: &String| underbar_listing::LISTS.iter().any(|list| why.starts_with(list));
+        self.unread.iter().any(|(_, _, why)| is_list(why))
     }
 
     fn storage(&mut self, file: usize, report: StorageReport) {

@@ -26,15 +26,6 @@ pub use model::{
 };
 pub(crate) use shown::shown;
 
-/// The first four characters, in small, of words that may begin something of this.
-pub(crate) const STARTS: [&[u8; 4]; 49] = [
-    b"natu", b"buff", b"thrd", b"pcac", b"wcac", b"ziip", b"thsi", b"sort", b"mt=0", b"mt=1", b"mt=2",
-    b"mt=3", b"mt=4", b"mt=5", b"mt=6", b"mt=7", b"mt=8", b"mt=9", b"ovsi", b"wpsi", b"main", b"mfse",
-    b"mfmr", b"mfbs", b"pref", b"adar", b"fbl=", b"rbl=", b"ntpr", b"ntzi", b"ntso", b"ntsy", b"cmpr",
-    b"parm", b"mult", b"reco", b"line", b"swit", b"encl", b"with", b"usin", b"comp", b"roll", b"(in ",
-    b"madi", b"fuse", b"fnat", b"th5i", b"etid",
-];
-
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Reader {

@@ -50,7 +50,7 @@ pub static NATURAL_RULES: [LeRule; 11] = [
         condition: "MT is set to more than 0.",
         formula: "MT=0, for sessions that execute many FETCH statements.",
         stop: "MT=0: no change. MT in no text: no advice, since the default of 60 may be overridden where it is not seen.",
-        risk: "Without a limit an endless loop is not ended by Natural: leave it to TIME of the step. Natural Security may \
+        risk: "It pays on the zIIP only. Without a limit an endless loop is not ended by Natural: leave it to TIME of the step. Natural Security may \
                override MT, and allows 32767 at most.",
         apply: parameters::time_limit,
     },
