@@ -11,6 +11,7 @@
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
+mod areas;
 mod cells;
 mod collect;
 mod compare;
@@ -19,16 +20,19 @@ mod history;
 mod libraries;
 mod lint;
 pub mod natural;
+mod page;
 mod rules;
 mod simulate;
 mod sizes;
 
+pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
 pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use natural::NATURAL_RULES;
+pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::{Outcome, WhatIf, simulate};
 

@@ -28,6 +28,7 @@ Examples:
   underbar advise -o underbar.opts report.json
   underbar run --opts-file underbar.opts -- ./prog
   underbar advise --as ceeuopt job1.txt job2.txt
+  underbar advise --html job1.txt > advice.html
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
@@ -46,6 +47,10 @@ pub struct Advise {
     /// What these values of HEAP or HEAPPOOLS would have come to for a listing's requests: HEAP(64M,16M)
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
+
+    /// Print one page that any browser shows, with a picture of sizes; for listings
+    #[arg(long, conflicts_with_all = ["json", "simulate", "output"])]
+    html: bool,
 
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
@@ -109,6 +114,11 @@ impl Advise {
                     continue;
                 }
             };
+            if self.html {
+                let message = "a saved report, and --html shows listings; `underbar report` shows this";
+                failed = Some(self.printing.fail(format_args!("{}: {message}", file.display())));
+                continue;
+            }
             let suggestions = advise(&report);
             if self.printing.json {
                 text += &lines::to_json(&suggestions);
@@ -125,6 +135,13 @@ impl Advise {
                 failed = Some(self.printing.fail(format_args!("{}: {error}", path.display())));
             }
         }
+        if self.html {
+            if collected.items == 0 {
+                return failed.unwrap_or_else(|| self.printing.fail("no listing was found"));
+            }
+            let printed = self.printing.print(&self.page(&collected), None, 0);
+            return failed.unwrap_or(printed);
+        }
         let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
         match simulated {
             Some(Err(error)) => failed = Some(self.printing.fail(format_args!("--simulate: {error}"))),
@@ -136,16 +153,21 @@ impl Advise {
         failed.unwrap_or(printed)
     }
 
+    /// The text to set for each program and session that has something to set.
+    fn options(&self, collected: &Collected, all: &[Advised]) -> Vec<(String, String)> {
+        let text = |name: &String| Form::from(self.form).text(&settings(all, name));
+        collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
+    }
+
+    fn page(&self, collected: &Collected) -> String {
+        let all = advise_listing(collected);
+        let lints: Vec<String> = lint(collected).iter().map(ToString::to_string).collect();
+        page(collected, &all, &self.options(collected, &all), &lints)
+    }
+
     fn of_listings(&self, collected: &Collected, what_if: &[WhatIf]) -> String {
         let all = advise_listing(collected);
-        let options: Vec<_> = collected
-            .names()
-            .into_iter()
-            .filter_map(|name| {
-                let text = Form::from(self.form).text(&settings(&all, &name))?;
-                Some((name, text))
-            })
-            .collect();
+        let options = self.options(collected, &all);
         let lints = lint(collected);
         if self.printing.json {
             let options: Vec<_> = options

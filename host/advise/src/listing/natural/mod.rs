@@ -8,6 +8,7 @@
 //! session executes FETCH, is said and not assumed. A parameter that is set keeps the keywords it has already.
 //! Not here: how listings are read (`underbar_listing::natural`).
 
+mod areas;
 mod caches;
 mod fetch;
 mod forms;
@@ -18,6 +19,7 @@ mod sessions;
 mod switches;
 mod thread;
 
+pub(super) use areas::areas;
 pub use forms::is_parameter;
 pub(super) use forms::text;
 pub use rules::NATURAL_RULES;

@@ -1,0 +1,239 @@
+//! Advice as one page: no script, nothing that is fetched, light and dark.
+//!
+//! ```text
+//! Collected, Advice, option texts -> for each program: picture of sizes, suggestions with their evidence, text to set
+//! ```
+//!
+//! Invariant: whatever comes out of a listing is escaped. The page says what `--json` says, in the same words.
+//! Not here: the picture (`picture`).
+
+mod picture;
+
+use std::fmt::Write as _;
+
+use super::collect::Collected;
+use super::{Advice, areas, natural};
+use crate::suggestion::Kind;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The whole page. `options` has the text to set for each name that has one; `lints` what is wrong with option texts.
+#[must_use]
+pub fn page(
+    collected: &Collected,
+    advice: &[Advice],
+    options: &[(String, String)],
+    lints: &[String],
+) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>Advice from listings</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>Advice from listings</h1>\n"
+    );
+    let set = advice.iter().filter(|advice| advice.option.is_some()).count();
+    let files: Vec<String> =
+        collected.files.iter().map(|file| format!("<code>{}</code>", escaped(file))).collect();
+    let _ = writeln!(
+        text,
+        "<p>{} to set, {} looked at, in {}.</p>\n</header>\n<main>",
+        set,
+        advice.len(),
+        files.join(", ")
+    );
+    for name in collected.names() {
+        program(&mut text, collected, advice, options, &name);
+    }
+    list(&mut text, "About option texts", lints.iter().map(|lint| escaped(lint)));
+    let unread = collected.unread.iter().map(|(file, line, why)| {
+        let file = collected.files.get(*file).map_or("", String::as_str);
+        format!("<code>{}:{line}</code> {}", escaped(file), escaped(why))
+    });
+    list(&mut text, "Not certain, or not read", unread);
+    if collected.beyond > 0 {
+        let _ = writeln!(text, "<p>Left out, since there are so many: {} more.</p>", collected.beyond);
+    }
+    text += "</main>\n<footer>\n<p>";
+    let parameters = |advice: &&Advice| advice.option.as_ref().is_some_and(natural::is_parameter);
+    if advice.iter().any(|advice| parameters(&advice)) {
+        text += &escaped(natural::NEXT.trim_end());
+        text.push(' ');
+    }
+    if advice.iter().any(|advice| advice.option.is_some() && !parameters(&advice)) {
+        text += "Then run it once more with RPTSTG(ON), not in production, and compare: one run each, no interval. ";
+    }
+    text += "<code>underbar explain RULE</code> says more of each rule.</p>\n</footer>\n</body>\n</html>\n";
+    text
+}
+
+fn program(
+    text: &mut String,
+    collected: &Collected,
+    advice: &[Advice],
+    options: &[(String, String)],
+    name: &str,
+) {
+    let of: Vec<&Advice> = advice.iter().filter(|advice| advice.program == name).collect();
+    let areas = areas(collected, advice, name);
+    if of.is_empty() && areas.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "<section>\n<h2>{}</h2>", escaped(name));
+    if let Some((_, options)) = options.iter().find(|(other, _)| other == name) {
+        let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
+    }
+    text.push_str(&picture::of(&areas));
+    if !of.is_empty() {
+        text.push_str(
+            "<h3>Suggestions</h3>\n<div class=\"wide\">\n<table>\n<thead><tr><th scope=\"col\">What to do</th><th \
+             scope=\"col\">Now</th><th scope=\"col\">Suggested</th><th scope=\"col\">Why, and on what evidence</th></tr></thead>\n",
+        );
+    }
+    for advice in &of {
+        row(text, advice);
+    }
+    if !of.is_empty() {
+        text.push_str("</table>\n</div>\n");
+    }
+    text.push_str("</section>\n");
+}
+
+fn row(text: &mut String, advice: &Advice) {
+    let class = match advice.kind {
+        Kind::Raise => "raise",
+        Kind::Lower => "lower",
+        Kind::Change => "change",
+        Kind::NoChange | Kind::NoAdvice => "still",
+    };
+    let suggested = advice.option.as_ref().map_or_else(
+        || "<span class=\"still\">as it is</span>".to_owned(),
+        |option| format!("<code>{}</code>", broken(&option.to_string())),
+    );
+    let _ = writeln!(
+        text,
+        "<tbody><tr><th scope=\"row\"><span class=\"{class}\">{}</span><br><code class=\"rule\">{}</code></th><td \
+         data-label=\"Now\"><code>{}</code></td><td data-label=\"Suggested\">{suggested}</td><td data-label=\"Why\"><p>{}</p>",
+        advice.kind.word(),
+        escaped(advice.rule),
+        broken(&advice.now),
+        escaped(&advice.reason)
+    );
+    if !advice.evidence.is_empty() {
+        text.push_str("<ul class=\"evidence\">");
+        for line in &advice.evidence {
+            let _ = write!(
+                text,
+                "<li><span class=\"where\">{}:{}</span> {}</li>",
+                escaped(&line.file),
+                line.line,
+                escaped(&line.text)
+            );
+        }
+        text.push_str("</ul>");
+    }
+    text.push_str("<dl>");
+    let mut pair = |name: &str, words: &str| {
+        let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escaped(words));
+    };
+    if advice.option.is_some() {
+        pair("Effect", &advice.effect);
+        pair("Risk", &advice.risk);
+    }
+    pair("Confidence", &advice.confidence);
+    text.push_str("</dl></td></tr></tbody>\n");
+}
+
+fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let lines: Vec<String> = lines.map(|line| format!("<li>{line}</li>\n")).collect();
+    if !lines.is_empty() {
+        let _ = writeln!(
+            text,
+            "<section>\n<h2>{title}</h2>\n<ul class=\"doubts\">\n{}</ul>\n</section>",
+            lines.concat()
+        );
+    }
+}
+
+/// Escaped, so that it is text wherever it stands.
+pub(super) fn escaped(words: &str) -> String {
+    let mut text = String::with_capacity(words.len());
+    for c in words.chars() {
+        match c {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '"' => text.push_str("&quot;"),
+            '\'' => text.push_str("&#39;"),
+            c if c.is_control() && c != '\n' => text.push('\u{fffd}'),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// Escaped, with places to break a long option at its commas.
+fn broken(words: &str) -> String {
+    escaped(words).replace(',', ",<wbr>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, advise_listing, settings};
+    use super::*;
+
+    fn made(file: &str, text: &str) -> String {
+        let mut collected = Collected::default();
+        collected.file(file);
+        for item in underbar_listing::read(text.as_bytes()) {
+            collected.take(item);
+        }
+        let all = advise_listing(&collected);
+        let options: Vec<_> = collected
+            .names()
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), Form::Ceeopts.text(&settings(&all, &name))?)))
+            .collect();
+        page(&collected, &all, &options, &[])
+    }
+
+    const REPORT: &str = "Storage Report for Enclave PAY<1> 11/20/26\nLanguage Environment V03 R01.00\n\n    HEAP statistics:\n      \
+                          Initial size: 32768\n      Increment size: 32768\n      Total heap storage used (sugg. initial size): \
+                          1264640\n      Successful Get Heap requests: 5210\n      Successful Free Heap requests: 5198\n      \
+                          Number of segments allocated: 41\n      Number of segments freed: 0\nEnd of Storage Report\n";
+
+    #[test]
+    fn the_page_has_the_advice_and_the_picture() {
+        let page = made("job.txt", REPORT);
+        for part in
+            ["<title>", "HEAP(1408K,<wbr>352K)", "job.txt:7", "<svg", "41 segments", "HEAP(1408K,352K)</pre>"]
+        {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+        assert!(!page.contains("<script") && !page.contains("http"), "nothing is run or fetched");
+    }
+
+    #[test]
+    fn every_element_is_closed() {
+        let page = made("job.txt", &format!("{REPORT}MT=60,THSIZE=3000\n"));
+        let without: Vec<&str> =
+            page.split("<style>").flat_map(|part| part.split("</style>").last()).collect();
+        let page = without.concat();
+        for tag in [
+            "section", "table", "tbody", "tr", "td", "th", "ul", "li", "dl", "svg", "text", "g", "code",
+            "pre", "main",
+        ] {
+            let open = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+            let closed = page.matches(&format!("</{tag}>")).count();
+            assert_eq!(open, closed, "{tag}\n{page}");
+        }
+    }
+
+    #[test]
+    fn what_a_listing_holds_is_text_and_nothing_else() {
+        let page = made("<b>\"x\".txt", REPORT);
+        assert!(page.contains("PAY&lt;1&gt;") && !page.contains("PAY<1>"));
+        assert!(page.contains("&lt;b&gt;&quot;x&quot;.txt") && !page.contains("<b>"));
+    }
+}
