@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, natural, settings, simulate};
+use underbar_advise::listing::{
+    Advice, Collected, Form, WhatIf, advise_listing, lint, natural, page, settings, simulate,
+};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -154,7 +156,7 @@ impl Advise {
     }
 
     /// The text to set for each program and session that has something to set.
-    fn options(&self, collected: &Collected, all: &[Advised]) -> Vec<(String, String)> {
+    fn options(&self, collected: &Collected, all: &[Advice]) -> Vec<(String, String)> {
         let text = |name: &String| Form::from(self.form).text(&settings(all, name));
         collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
     }

@@ -38,7 +38,7 @@ pub fn page(
         collected.files.iter().map(|file| format!("<code>{}</code>", escaped(file))).collect();
     let _ = writeln!(
         text,
-        "<p>{} to set, {} looked at, in {}.</p>\n</header>\n<main>",
+        "<p>{} of {} findings set something. From {}.</p>\n</header>\n<main>",
         set,
         advice.len(),
         files.join(", ")
@@ -107,8 +107,9 @@ fn row(text: &mut String, advice: &Advice) {
         Kind::Change => "change",
         Kind::NoChange | Kind::NoAdvice => "still",
     };
+    let still = if advice.kind == Kind::NoChange { "as it is" } else { "nothing is set" };
     let suggested = advice.option.as_ref().map_or_else(
-        || "<span class=\"still\">as it is</span>".to_owned(),
+        || format!("<span class=\"still\">{still}</span>"),
         |option| format!("<code>{}</code>", broken(&option.to_string())),
     );
     let _ = writeln!(

@@ -94,7 +94,7 @@ fn draw(text: &mut String, area: &Area, y: u32, place: &dyn Fn(u64) -> f64) {
     if let Some(suggested) = area.suggested {
         let _ = write!(text, "<path class=\"new\" d=\"M{:.1} {}l6 7 -6 7 -6-7Z\"/>", place(suggested), y - 7);
     }
-    let then = area.suggested.map_or("as it is".to_owned(), short);
+    let then = area.suggested.map_or("stays".to_owned(), |size| format!("{} suggested", short(size)));
     let _ = writeln!(
         text,
         "<text class=\"figures\" x=\"{FIGURES}\" y=\"{}\">{} now, {} used, {then}</text></g>",
