@@ -1,56 +1,9 @@
-//! The advice on each listing of Natural, in words, and the parameters to set.
-//!
-//! The listings are those of `underbar-listing`; the expected texts stand in `tests/advised/`.
-//! `UNDERBAR_BLESS=1 cargo test -p underbar-advise` writes them, and whoever does so reads them.
+//! A report of Natural that is cut anywhere: nothing is set that the whole does not set, or that stands in it.
 
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_advise::listing::{Collected, Form, advise_listing, settings};
-
-fn advised(files: &[(&str, &[u8])]) -> String {
-    let mut collected = Collected::default();
-    for (name, bytes) in files {
-        collected.file(name);
-        for item in underbar_listing::read(bytes) {
-            collected.take(item);
-        }
-    }
-    let all = advise_listing(&collected);
-    let mut text: String = all.iter().map(|advice| format!("{advice}\n")).collect();
-    for name in collected.names() {
-        if let Some(options) = Form::Natparm.text(&settings(&all, &name)) {
-            text += &format!("For {name}:\n{options}");
-        }
-    }
-    for (file, line, why) in &collected.unread {
-        text += &format!("{}:{line}: {why}\n", collected.files[*file]);
-    }
-    text
-}
-
-#[test]
-fn every_listing_is_advised_upon_as_it_should_be() {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let from = here.join("../listing/tests/listings");
-    let mut names: Vec<String> = fs::read_dir(&from)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
-        .filter(|name| name.starts_with("natural-") || name.starts_with("data-set-"))
-        .collect();
-    names.sort();
-    assert!(names.len() >= 8);
-    for name in names {
-        let bytes = fs::read(from.join(&name)).expect("a listing");
-        let got = advised(&[(&name, &bytes)]);
-        let path = here.join("tests/advised").join(&name);
-        if std::env::var_os("UNDERBAR_BLESS").is_some() {
-            fs::write(&path, &got).expect("it can be written");
-        }
-        let expect = fs::read_to_string(&path).unwrap_or_default();
-        assert!(got == expect, "{}:\n{got}", path.display());
-    }
-}
+use underbar_advise::listing::{Collected, advise_listing};
 
 #[test]
 fn wherever_a_report_is_cut_nothing_else_is_set() {

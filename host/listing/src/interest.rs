@@ -116,13 +116,23 @@ const fn hash(four: u32) -> usize {
     ((four | FOLD).wrapping_mul(0x9e37_79b1) >> 19) as usize
 }
 
-const TABLE: [bool; 8192] = {
-    let mut table = [false; 8192];
+/// The first four bytes of each word.
+const FOURS: [u32; STARTS.len()] = {
+    let mut fours = [0; STARTS.len()];
     let mut at = 0;
     while at < STARTS.len() {
         let start = STARTS[at];
-        // All but "heap(": there the parenthesis may stand later.
-        table[hash(u32::from_le_bytes([start[0], start[1], start[2], start[3]]))] = true;
+        fours[at] = u32::from_le_bytes([start[0], start[1], start[2], start[3]]) | FOLD;
+        at += 1;
+    }
+    fours
+};
+
+const TABLE: [bool; 8192] = {
+    let mut table = [false; 8192];
+    let mut at = 0;
+    while at < FOURS.len() {
+        table[hash(FOURS[at])] = true;
         at += 1;
     }
     table
@@ -160,7 +170,9 @@ fn begins(text: &[u8], at: usize) -> bool {
     }
     let text = &text[at..];
     let Some(four) = text.first_chunk::<4>() else { return false };
-    TABLE[hash(u32::from_le_bytes(*four))] && STARTS.iter().any(|start| has_start(text, start))
+    let four = u32::from_le_bytes(*four) | FOLD;
+    TABLE[hash(four)]
+        && FOURS.iter().zip(STARTS).any(|(first, start)| *first == four && has_start(text, start))
 }
 
 fn has_start(text: &[u8], start: &[u8]) -> bool {

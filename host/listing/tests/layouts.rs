@@ -65,6 +65,27 @@ fn figures(bytes: &[u8]) -> Vec<(String, u64, bool)> {
     all
 }
 
+/// The characters of storage reports in code page 1047.
+fn ebcdic(text: &str) -> Vec<u8> {
+    let code = |character: u8| match character {
+        b'\n' => 0x15,
+        b'a'..=b'i' => character - b'a' + 0x81,
+        b'j'..=b'r' => character - b'j' + 0x91,
+        b's'..=b'z' => character - b's' + 0xa2,
+        b'A'..=b'I' => character - b'A' + 0xc1,
+        b'J'..=b'R' => character - b'J' + 0xd1,
+        b'S'..=b'Z' => character - b'S' + 0xe2,
+        b'0'..=b'9' => character - b'0' + 0xf0,
+        b'.' => 0x4b,
+        b'(' => 0x4d,
+        b')' => 0x5d,
+        b'/' => 0x61,
+        b':' => 0x7a,
+        _ => 0x40,
+    };
+    text.bytes().map(code).collect()
+}
+
 #[test]
 fn the_form_around_a_report_changes_nothing() {
     let text = plain();
@@ -92,6 +113,10 @@ fn the_form_around_a_report_changes_nothing() {
         ("records", records),
     ] {
         assert_eq!(figures(changed.as_bytes()), expect, "{what}");
+    }
+    // Code page 1047, with its own line ends and as records without any.
+    for changed in [&text, &with(&|line| format!("{line:<121}"))] {
+        assert_eq!(figures(&ebcdic(changed)), expect, "EBCDIC");
     }
     let upper = text.to_uppercase();
     assert_eq!(figures(upper.as_bytes()).len(), expect.len());

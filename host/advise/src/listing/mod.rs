@@ -98,7 +98,8 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     _ => format!("high: {runs} runs"),
                 };
                 if doubts > 0 {
-                    confidence += &format!("; {doubts} doubts about the listing");
+                    let word = if doubts == 1 { "doubt" } else { "doubts" };
+                    confidence += &format!("; {doubts} {word} about the listing");
                 }
                 all.push(Advice {
                     rule: rule.id,

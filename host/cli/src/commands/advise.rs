@@ -50,8 +50,8 @@ pub struct Advise {
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
 
-    /// Print one page that any browser shows, with a picture of sizes; for listings
-    #[arg(long, conflicts_with_all = ["json", "simulate", "output"])]
+    /// What is advised for listings as one page of HTML, with a picture of sizes
+    #[arg(long, conflicts_with_all = ["json", "output"])]
     html: bool,
 
     /// Write an options file, with the reasons as comments; for one report
@@ -62,7 +62,7 @@ pub struct Advise {
     printing: Printing,
 }
 
-/// So many options in force are listed in words.
+/// So many options in force, and so many steps, are listed in words.
 const IN_FORCE: usize = 40;
 
 /// The form of an option text.
@@ -137,13 +137,6 @@ impl Advise {
                 failed = Some(self.printing.fail(format_args!("{}: {error}", path.display())));
             }
         }
-        if self.html {
-            if collected.items == 0 {
-                return failed.unwrap_or_else(|| self.printing.fail("no listing was found"));
-            }
-            let printed = self.printing.print(&self.page(&collected), None, 0);
-            return failed.unwrap_or(printed);
-        }
         let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
         match simulated {
             Some(Err(error)) => failed = Some(self.printing.fail(format_args!("--simulate: {error}"))),
@@ -161,16 +154,13 @@ impl Advise {
         collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
     }
 
-    fn page(&self, collected: &Collected) -> String {
-        let all = advise_listing(collected);
-        let lints: Vec<String> = lint(collected).iter().map(ToString::to_string).collect();
-        page(collected, &all, &self.options(collected, &all), &lints)
-    }
-
     fn of_listings(&self, collected: &Collected, what_if: &[WhatIf]) -> String {
         let all = advise_listing(collected);
         let options = self.options(collected, &all);
         let lints = lint(collected);
+        if self.html {
+            return page(collected, &all, &lints, what_if, self.form.into());
+        }
         if self.printing.json {
             let options: Vec<_> = options
                 .iter()
@@ -228,6 +218,22 @@ impl Advise {
         for one in what_if {
             let _ = write!(text, "{one}");
         }
+        if !collected.steps.is_empty() {
+            text.push_str("Steps:\n");
+        }
+        for (file, step) in collected.steps.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
+            let time = |hundredths: Option<u64>| {
+                hundredths.map_or("not known".to_owned(), |all| format!("{}.{:02} s", all / 100, all % 100))
+            };
+            let excp = step.excp.map_or("not known".to_owned(), |excp| excp.to_string());
+            let (cpu, elapsed, names) = (time(step.cpu), time(step.elapsed), step.names.join(" "));
+            let _ = writeln!(text, "  {names}: CPU {cpu}, elapsed {elapsed}, EXCP {excp}, {file}:{line}");
+        }
+        if collected.steps.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
+        }
         if !lints.is_empty() {
             text.push_str("About option texts:\n");
         }
@@ -254,7 +260,9 @@ impl Advise {
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");
         }
-        for (file, line, why) in &collected.unread {
+        let mut unread: Vec<_> = collected.unread.iter().collect();
+        unread.sort_by_key(|(file, line, _)| (*file, *line));
+        for (file, line, why) in unread {
             let _ =
                 writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
         }

@@ -131,7 +131,7 @@ impl Heap<'_> {
             return self.say(Kind::NoAdvice, reason);
         };
         let used = self.history.words();
-        if count <= FEW {
+        if self.is_wasteful(count) || (count <= FEW && !self.fits_below_the_line()) {
             return self.few(count);
         }
         let (first, larger, mut words) = match self.sizes() {
@@ -164,13 +164,25 @@ impl Heap<'_> {
         raise
     }
 
+    /// Whether one segment that holds all is so small that nobody has to ask for the region.
+    fn fits_below_the_line(&self) -> bool {
+        self.need.saturating_add(self.need / 8) <= LINE
+    }
+
+    /// Whether an increment far larger than what it holds is taken.
+    fn is_wasteful(&self, count: u64) -> bool {
+        let beyond = self.need - self.initial;
+        let is_large = |increment: u64| {
+            increment / 16 > beyond && increment >= M && increment / 2 > self.initial && self.unit < increment
+        };
+        (2..=FEW).contains(&count) && self.increment.is_some_and(is_large)
+    }
+
     /// Few segments; but the last may be far larger than what it holds.
     fn few(self, count: u64) -> Found {
         let used = self.history.words();
         let beyond = self.need - self.initial;
-        let Some(increment) = self.increment.filter(|increment| {
-            count >= 2 && increment / 16 > beyond && *increment >= M && increment / 2 > self.initial
-        }) else {
+        let Some(increment) = self.increment.filter(|_| self.is_wasteful(count)) else {
             return self.say(Kind::NoChange, format!("{count} segments are few: {used}."));
         };
         let (part, initial) = (self.part, self.initial);

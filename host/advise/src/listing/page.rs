@@ -12,18 +12,19 @@ mod picture;
 use std::fmt::Write as _;
 
 use super::collect::Collected;
-use super::{Advice, areas, natural};
+use super::{Advice, Form, Lint, WhatIf, areas, natural, settings};
 use crate::suggestion::Kind;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page/page.css");
 
-/// The whole page. `options` has the text to set for each name that has one; `lints` what is wrong with option texts.
+/// The whole page, with option texts in this form.
 #[must_use]
 pub fn page(
     collected: &Collected,
     advice: &[Advice],
-    options: &[(String, String)],
-    lints: &[String],
+    lints: &[Lint],
+    what_if: &[WhatIf],
+    form: Form,
 ) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -44,9 +45,11 @@ pub fn page(
         files.join(", ")
     );
     for name in collected.names() {
-        program(&mut text, collected, advice, options, &name);
+        program(&mut text, collected, advice, form, &name);
     }
-    list(&mut text, "About option texts", lints.iter().map(|lint| escaped(lint)));
+    let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
+    list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
+    list(&mut text, "About option texts", lints.iter().map(|lint| quoted(lint.to_string())));
     let unread = collected.unread.iter().map(|(file, line, why)| {
         let file = collected.files.get(*file).map_or("", String::as_str);
         format!("<code>{}:{line}</code> {}", escaped(file), escaped(why))
@@ -62,26 +65,20 @@ pub fn page(
         text.push(' ');
     }
     if advice.iter().any(|advice| advice.option.is_some() && !parameters(&advice)) {
-        text += "Then run it once more with RPTSTG(ON), not in production, and compare: one run each, no interval. ";
+        text += "Then run it once more with RPTSTG(ON), not in production, and compare: one run each, no interval. Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack. ";
     }
     text += "<code>underbar explain RULE</code> says more of each rule.</p>\n</footer>\n</body>\n</html>\n";
     text
 }
 
-fn program(
-    text: &mut String,
-    collected: &Collected,
-    advice: &[Advice],
-    options: &[(String, String)],
-    name: &str,
-) {
+fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Form, name: &str) {
     let of: Vec<&Advice> = advice.iter().filter(|advice| advice.program == name).collect();
     let areas = areas(collected, advice, name);
     if of.is_empty() && areas.is_empty() {
         return;
     }
     let _ = writeln!(text, "<section>\n<h2>{}</h2>", escaped(name));
-    if let Some((_, options)) = options.iter().find(|(other, _)| other == name) {
+    if let Some(options) = form.text(&settings(advice, name)) {
         let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
     }
     text.push_str(&picture::of(&areas));
@@ -181,7 +178,7 @@ fn broken(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Form, advise_listing, settings};
+    use super::super::advise_listing;
     use super::*;
 
     fn made(file: &str, text: &str) -> String {
@@ -191,12 +188,7 @@ mod tests {
             collected.take(item);
         }
         let all = advise_listing(&collected);
-        let options: Vec<_> = collected
-            .names()
-            .into_iter()
-            .filter_map(|name| Some((name.clone(), Form::Ceeopts.text(&settings(&all, &name))?)))
-            .collect();
-        page(&collected, &all, &options, &[])
+        page(&collected, &all, &[], &[], Form::Ceeopts)
     }
 
     const REPORT: &str = "Storage Report for Enclave PAY<1> 11/20/26\nLanguage Environment V03 R01.00\n\n    HEAP statistics:\n      \
