@@ -1,8 +1,8 @@
-//! Project tasks: `cargo xtask test | ci | bench | try-libraries`.
+//! Project tasks: `cargo xtask test | ci | bench | web | try-libraries`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
-//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; last [`bench`], and
-//! [`libraries`], which is run by hand.
+//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
+//! browsers; last [`bench`], and [`libraries`], which is run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -12,6 +12,7 @@
 mod bench;
 mod budget;
 mod ci;
+mod encode;
 mod libraries;
 mod licences;
 mod miri;
@@ -20,6 +21,7 @@ mod paths;
 mod policy;
 mod steps;
 mod test;
+mod web;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,7 @@ const USAGE: &str = "\
 cargo xtask test [--require-all] [--quick]   build everything, run every test, the zoo's too
 cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all
 cargo xtask bench heap|accounts [FLAGS]      measure against other allocators; --help for the flags
+cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 
   --require-all   what was skipped counts as failed
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
         ["ci"] => Ok(ci::command()),
+        ["web", rest @ ..] => web::page(rest),
         ["try-libraries", rest @ ..] => libraries::command(rest),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),

@@ -43,6 +43,7 @@ const TABLE: &[Package] = &[
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
     Package { name: "hercules", shows: "dasdload", needed_by: "library: disks and tapes by another program" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
+    Package { name: "chromium", shows: "chromium", needed_by: "zoo: page" },
     Package {
         name: "libtcmalloc-minimal4",
         shows: "/libtcmalloc_minimal.so.4",

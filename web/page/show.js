@@ -1,0 +1,256 @@
+// The answer as a report: summary, then program by program what to set, what stays, the option text; then doubts, timings,
+// and what was understood.
+
+// So many programs are shown at once; the rest on request.
+const PROGRAMS = 20;
+const SETS = (advice) => advice.option !== null;
+const WAYS = { raise: "Raise", lower: "Lower", change: "Change", no_change: "No change", no_advice: "No advice" };
+
+let form = "ceeopts";
+let serial = 0;
+// What shows the texts of each program in the form that was chosen.
+let fills = [];
+
+function show(answer) {
+  const place = $("results");
+  fills = [];
+  place.replaceChildren(...[summary(answer), contents(answer)].filter(Boolean));
+  programs(place, answer, 0);
+  place.append(...[doubts(answer), timings(answer), understood(answer)].filter(Boolean));
+  place.hidden = false;
+  $("version").textContent = `underbar ${answer.version}, on this machine, in this page.`;
+}
+
+function summary(answer) {
+  const advice = answer.programs.flatMap((program) => program.advice);
+  const sets = advice.filter(SETS).length;
+  const runs = answer.programs.reduce((sum, program) => sum + program.runs, 0);
+  const lines = answer.files.reduce((sum, file) => sum + file.lines, 0);
+  const from = answer.files.length === 1 ? answer.files[0].name : counted(answer.files.length, "file");
+  const made = element("section", { "aria-labelledby": "in-short", id: "summary" }, element("h2", { id: "in-short" }, "In short"));
+  const read = `${from}, ${counted(lines, "line")}:`;
+  if (runs === 0) {
+    const found = answer.files.reduce((sum, file) => sum + file.items, 0);
+    const why = found > 0
+      ? "something was recognised, but no storage report, on which advice would rest."
+      : "nothing in it is known here.";
+    made.append(element("p", { class: "summary" }, `${read} ${why}`),
+      element("p", {}, "Run the program once with RPTSTG(ON), not in production, since the report slows the run, and give its whole output."));
+  } else {
+    const kept = advice.filter((one) => one.kind === "no_change").length;
+    const unsure = advice.filter((one) => one.kind === "no_advice").length;
+    const parts = [sets === 0 ? "nothing to set" : counted(sets, "value") + " to set"];
+    if (kept > 0) parts.push(`${grouped(kept)} right as ${kept === 1 ? "it is" : "they are"}`);
+    if (unsure > 0) parts.push(`${counted(unsure, "observation")} without advice`);
+    if (answer.not_read.length > 0) parts.push(counted(answer.not_read.length, "doubt"));
+    made.append(element("p", { class: "summary" },
+      `${read} ${counted(runs, "storage report")} of ${counted(answer.programs.length, "program")}; ${joined(parts)}.`));
+    if (answer.not_read.length > 0) {
+      made.append(element("p", {}, element("a", { href: "#doubts" }, "What is not certain, or was not read"), " is named with its line."));
+    }
+  }
+  for (const file of answer.files) {
+    if (file.saved) {
+      made.append(note(`${file.name} begins like a report that underbar saved. It is no listing and was not read here; the command reads it: underbar advise.`));
+    } else if (file.items === 0 && answer.files.length > 1) {
+      made.append(note(`${file.name}: nothing in it is known here.`));
+    }
+  }
+  if (answer.left_out > 0) {
+    made.append(note(`There is more than is kept at one time: ${counted(answer.left_out, "item")} left out.`));
+  }
+  return made;
+}
+
+const note = (words) => element("p", { class: "note" }, words);
+
+function contents(answer) {
+  if (answer.programs.length < 2) return null;
+  const rows = answer.programs.slice(0, PROGRAMS).map((program, at) => {
+    const sets = program.advice.filter(SETS).map((advice) => advice.option.replace(/\(.*$/, ""));
+    const names = joined([...new Set(sets)]);
+    return element("li", {}, element("a", { href: `#program-${at}` }, program.name), names ? `: ${names}` : ": nothing to set");
+  });
+  return element("nav", { "aria-label": "Programs" }, element("ul", { class: "contents" }, rows));
+}
+
+function programs(place, answer, from) {
+  const shown = answer.programs.slice(from, from + PROGRAMS);
+  const made = shown.map((program, at) => ofProgram(program, answer, from + at));
+  const left = answer.programs.length - from - shown.length;
+  if (left > 0) {
+    const more = element("p", {}, element("button", { type: "button" }, `Show ${Math.min(left, PROGRAMS)} more of ${counted(left, "program")}`));
+    more.firstChild.addEventListener("click", () => {
+      const holder = element("div");
+      programs(holder, answer, from + shown.length);
+      const first = holder.querySelector("h2");
+      more.replaceWith(...holder.childNodes);
+      first.tabIndex = -1;
+      first.focus();
+    });
+    made.push(more);
+  }
+  place.append(...made);
+}
+
+function ofProgram(program, answer, at) {
+  const title = `program-${at}`;
+  const made = element("section", { class: "program", "aria-labelledby": title, "data-program": program.name },
+    element("h2", { id: title, tabindex: "-1" }, program.name));
+  if (program.runs > 0) made.append(note(program.runs === 1 ? "One run: its peak need not be the largest." : `${grouped(program.runs)} runs.`));
+  const sets = program.advice.filter(SETS);
+  if (sets.length > 0) {
+    made.append(element("h3", {}, "What to set"), ...sets.map((advice) => ofAdvice(advice, answer)));
+  } else {
+    made.append(element("p", {}, "Nothing to set."));
+  }
+  if (program.areas.length > 0) made.append(element("h3", {}, "Sizes"), pictureOfSizes(program.areas));
+  if (program.texts.length > 0) made.append(...texts(program));
+  const stays = program.advice.filter((advice) => !SETS(advice));
+  if (stays.length > 0) {
+    made.append(element("h3", {}, "What stays as it is, and why"), ...stays.map((advice) => ofAdvice(advice, answer)));
+  }
+  return made;
+}
+
+function ofAdvice(advice, answer) {
+  const fromto = element("p", { class: "fromto" },
+    element("span", { class: `way ${advice.kind}` }, WAYS[advice.kind] || advice.kind),
+    element("span", {}, element("span", { class: "label" }, "now "), element("span", { class: "option", "data-field": "now" }, advice.now)));
+  if (advice.option !== null) {
+    fromto.append(element("span", {}, element("span", { class: "label" }, "suggested "),
+      element("span", { class: "option suggested", "data-field": "option" }, advice.option)));
+  }
+  const list = element("dl", {});
+  const add = (name, field, ...what) => list.append(element("dt", {}, name), element("dd", { "data-field": field }, ...what));
+  if (advice.evidence.length > 0) add("Evidence", "evidence", evidence(advice.evidence));
+  if (advice.option !== null) {
+    add("Expected", "effect", advice.effect);
+    add("Risk", "risk", advice.risk);
+  }
+  add("Confidence", "confidence", advice.confidence);
+  add("Rule", "rule", rule(advice.rule, answer.rules[advice.rule]));
+  return element("article", { class: "advice", "data-kind": advice.kind, "data-rule": advice.rule },
+    fromto, element("p", { class: "reason", "data-field": "reason" }, advice.reason), list);
+}
+
+function evidence(lines) {
+  return element("ul", { class: "evidence" }, lines.map((line) => element("li", {},
+    element("span", { class: "where" }, `${line.file}:${line.line}`), element("span", { class: "words" }, line.text))));
+}
+
+// `explain` answers "id: title", an empty line, then "Name:   words" lines.
+function rule(id, explained) {
+  if (!explained) return element("code", {}, id);
+  const [title, , ...rest] = explained.trimEnd().split("\n");
+  const list = element("dl", {});
+  for (const line of rest) {
+    const cut = line.indexOf(":");
+    list.append(element("dt", {}, line.slice(0, cut)), element("dd", {}, line.slice(cut + 1).trim()));
+  }
+  return element("details", { class: "rule" }, element("summary", {}, element("code", {}, id), title.slice(id.length + 1)), list);
+}
+
+function texts(program) {
+  const name = `form-${(serial += 1)}`;
+  const keep = copied("keep");
+  const once = copied("once");
+  const choice = element("fieldset", {}, element("legend", {}, "In the form of"));
+  const fill = () => {
+    const text = program.texts.find((one) => one.form === form) || program.texts[0];
+    keep.pre.textContent = text.keep;
+    once.pre.textContent = text.once;
+    for (const radio of choice.querySelectorAll("input")) radio.checked = radio.value === text.form;
+  };
+  for (const text of program.texts) {
+    const radio = element("input", { type: "radio", name, value: text.form });
+    // One choice for all programs.
+    radio.addEventListener("change", () => {
+      form = text.form;
+      for (const each of fills) each();
+    });
+    choice.append(element("label", {}, radio, text.title));
+  }
+  fills.push(fill);
+  fill();
+  return [
+    element("h3", {}, "The options"), choice, keep.made,
+    element("h3", {}, "Run it once more"),
+    element("p", {}, "To see what it does, run the program once with these and the two reports, not in production, since RPTSTG itself slows the run:"),
+    once.made,
+    element("p", { class: "note" }, "Then give the old and the new listing to ", element("code", {}, "underbar diff OLD NEW"),
+      ": one run each, no interval, so a small difference in time says nothing; numbers of segments and sizes do."),
+    element("p", { class: "note" }, "Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack."),
+  ];
+}
+
+function copied(what) {
+  const pre = element("pre", { tabindex: "0", "data-text": what, "aria-label": what === "keep" ? "Options" : "Options for one more run" });
+  const said = element("span", { class: "copied", role: "status" });
+  const button = element("button", { type: "button" }, "Copy");
+  button.addEventListener("click", async () => {
+    said.textContent = (await copy(pre)) ? "Copied." : "It is selected: copy it with Ctrl+C.";
+  });
+  return { pre, made: element("div", { class: "text" }, pre, button, said) };
+}
+
+// The clipboard is not open to every page from a file; then the text is selected and copied the old way.
+async function copy(pre) {
+  try {
+    await navigator.clipboard.writeText(pre.textContent);
+    return true;
+  } catch {
+    const range = document.createRange();
+    range.selectNodeContents(pre);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    return document.execCommand("copy");
+  }
+}
+
+function doubts(answer) {
+  if (answer.not_read.length === 0) return null;
+  const most = 200;
+  const rows = answer.not_read.slice(0, most).map((doubt) => element("li", {},
+    element("span", { class: "where" }, `${doubt.file}:${doubt.line}`), element("span", { class: "words" }, doubt.why)));
+  const made = element("section", { class: "program", "aria-labelledby": "doubts" },
+    element("h2", { id: "doubts", tabindex: "-1" }, "Not certain, or not read"),
+    element("p", {}, "None of this was used for advice. No advice is better than a wrong one."),
+    element("ul", { class: "doubts" }, rows));
+  if (answer.not_read.length > most) made.append(note(`And ${grouped(answer.not_read.length - most)} more; underbar advise names all.`));
+  return made;
+}
+
+function timings(answer) {
+  if (answer.steps.length === 0) return null;
+  const most = 200;
+  const head = ["Step", "Code", "CPU", "Elapsed", "EXCP", "Line"].map((words, at) => element("th", { scope: "col", class: at > 1 ? "number" : null }, words));
+  const rows = answer.steps.slice(0, most).map((step) => element("tr", {},
+    element("th", { scope: "row" }, step.names.join(" ")),
+    element("td", {}, step.code === null ? "–" : step.code),
+    element("td", { class: "number" }, time(step.cpu)),
+    element("td", { class: "number" }, time(step.elapsed)),
+    element("td", { class: "number" }, step.excp === null ? "–" : grouped(step.excp)),
+    element("td", { class: "number" }, step.evidence ? `${answer.files.length > 1 ? `${step.file}:` : ""}${step.evidence.line}` : "–")));
+  const made = element("section", { class: "program", "aria-labelledby": "timings" },
+    element("h2", { id: "timings", tabindex: "-1" }, "Step timings"),
+    element("div", { class: "wide" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows))));
+  if (answer.steps.length > most) made.append(note(`And ${grouped(answer.steps.length - most)} more.`));
+  return made;
+}
+
+function understood(answer) {
+  if (answer.understood.length === 0) return null;
+  const many = answer.files.length > 1;
+  const rows = answer.understood.map((item) => {
+    const title = (many ? `${answer.files[item.file].name}: ` : "") + item.title;
+    if (item.details.length === 0) return element("li", {}, title);
+    return element("li", {}, element("details", {}, element("summary", {}, title),
+      element("ul", {}, item.details.map((words) => element("li", {}, words)))));
+  });
+  const made = element("section", { class: "program", "aria-labelledby": "understood" },
+    element("h2", { id: "understood", tabindex: "-1" }, "What was understood"),
+    element("ul", { class: "plain" }, rows));
+  if (answer.understood_beyond > 0) made.append(note(`And ${counted(answer.understood_beyond, "item")} more, which the advice counts all the same.`));
+  return made;
+}
