@@ -35,7 +35,7 @@ function pictureOfSizes(areas) {
     element("thead", {}, head), element("tbody", {}, rows));
   const key = element("p", { class: "key note", "aria-hidden": "true" },
     sign("now", "set now"), sign("used", "used at most"), sign("new", "suggested"),
-    "Each line on the scale is a power of two.");
+    `From line to line ${2 ** every} times as much.`);
   return element("div", {}, table, key);
 }
 

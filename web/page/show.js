@@ -16,7 +16,7 @@ function show(answer) {
   fills = [];
   place.replaceChildren(...[summary(answer), contents(answer)].filter(Boolean));
   programs(place, answer, 0);
-  place.append(...[doubts(answer), timings(answer), understood(answer)].filter(Boolean));
+  place.append(...[doubts(answer), absent(answer), timings(answer), understood(answer)].filter(Boolean));
   place.hidden = false;
   $("version").textContent = `underbar ${answer.version}, on this machine, in this page.`;
 }
@@ -97,14 +97,14 @@ function ofProgram(program, answer, at) {
   const title = `program-${at}`;
   const made = element("section", { class: "program", "aria-labelledby": title, "data-program": program.name },
     element("h2", { id: title, tabindex: "-1" }, program.name));
-  if (program.runs > 0) made.append(note(program.runs === 1 ? "One run: its peak need not be the largest." : `${grouped(program.runs)} runs.`));
+  if (program.runs > 0) made.append(note(program.runs === 1 ? "One run." : `${grouped(program.runs)} runs.`));
+  if (program.areas.length > 0) made.append(pictureOfSizes(program.areas));
   const sets = program.advice.filter(SETS);
   if (sets.length > 0) {
     made.append(element("h3", {}, "What to set"), ...sets.map((advice) => ofAdvice(advice, answer)));
   } else {
     made.append(element("p", {}, "Nothing to set."));
   }
-  if (program.areas.length > 0) made.append(element("h3", {}, "Sizes"), pictureOfSizes(program.areas));
   if (program.texts.length > 0) made.append(...texts(program));
   const stays = program.advice.filter((advice) => !SETS(advice));
   if (stays.length > 0) {
@@ -118,7 +118,7 @@ function ofAdvice(advice, answer) {
     element("span", { class: `way ${advice.kind}` }, WAYS[advice.kind] || advice.kind),
     element("span", {}, element("span", { class: "label" }, "now "), element("span", { class: "option", "data-field": "now" }, advice.now)));
   if (advice.option !== null) {
-    fromto.append(element("span", {}, element("span", { class: "label" }, "suggested "),
+    fromto.append(element("span", {}, element("span", { class: "arrow", "aria-hidden": "true" }, "→"), element("span", { class: "label" }, "suggested "),
       element("span", { class: "option suggested", "data-field": "option" }, advice.option)));
   }
   const list = element("dl", {});
@@ -180,7 +180,6 @@ function texts(program) {
     once.made,
     element("p", { class: "note" }, "Then give the old and the new listing to ", element("code", {}, "underbar diff OLD NEW"),
       ": one run each, no interval, so a small difference in time says nothing; numbers of segments and sizes do."),
-    element("p", { class: "note" }, "Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack."),
   ];
 }
 
@@ -219,6 +218,11 @@ function doubts(answer) {
     element("ul", { class: "doubts" }, rows));
   if (answer.not_read.length > most) made.append(note(`And ${grouped(answer.not_read.length - most)} more; underbar advise names all.`));
   return made;
+}
+
+function absent(answer) {
+  if (answer.programs.every((program) => program.runs === 0)) return null;
+  return note("Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack.");
 }
 
 function timings(answer) {

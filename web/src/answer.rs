@@ -167,7 +167,8 @@ mod tests {
         }
         assert!(!answer["not_read"].as_array().expect("doubts").is_empty());
         assert!(!answer["steps"].as_array().expect("steps").is_empty());
-        let with_texts = programs.iter().find(|program| !program["texts"].as_array().expect("texts").is_empty());
+        let with_texts =
+            programs.iter().find(|program| !program["texts"].as_array().expect("texts").is_empty());
         let texts = with_texts.expect("something to set")["texts"].as_array().expect("texts");
         assert_eq!(texts.len(), FORMS.len());
         for text in texts {

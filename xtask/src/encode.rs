@@ -18,16 +18,8 @@ pub fn base64(bytes: &[u8]) -> String {
 }
 
 /// The first 32 bits of the fractional parts of the square roots of the first eight primes.
-const START: [u32; 8] = [
-    0x6a09_e667,
-    0xbb67_ae85,
-    0x3c6e_f372,
-    0xa54f_f53a,
-    0x510e_527f,
-    0x9b05_688c,
-    0x1f83_d9ab,
-    0x5be0_cd19,
-];
+const START: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 /// The same of the cube roots of the first sixty-four primes, made rather than copied: a wrong digit would be hard to see.
 const ROUNDS: [u32; 64] = {
@@ -80,8 +72,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
         for (word, round) in words.into_iter().zip(ROUNDS) {
             let one = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
             let choice = e & f ^ !e & g;
-            let first =
-                h.wrapping_add(one).wrapping_add(choice).wrapping_add(round).wrapping_add(word);
+            let first = h.wrapping_add(one).wrapping_add(choice).wrapping_add(round).wrapping_add(word);
             let two = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
             let majority = a & b ^ a & c ^ b & c;
             (h, g, f, e, d, c, b, a) =
@@ -105,7 +96,14 @@ mod tests {
     #[test]
     fn base64_of_each_length() {
         // RFC 4648, section 10.
-        let all = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
+        let all = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ];
         for (text, expect) in all {
             assert_eq!(base64(text.as_bytes()), expect);
         }

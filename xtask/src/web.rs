@@ -40,7 +40,9 @@ pub fn provide(sum: &mut Sum) -> Option<PathBuf> {
         succeeds(&mut command("rustup", &["target", "add", TARGET]));
     }
     if !has_target() {
-        sum.not_checked(&format!("the web page; the Rust target {TARGET} is missing (rustup target add {TARGET})"));
+        sum.not_checked(&format!(
+            "the web page; the Rust target {TARGET} is missing (rustup target add {TARGET})"
+        ));
         return None;
     }
     let out = root().join(default_place());
@@ -73,7 +75,9 @@ fn make(out: &Path) -> bool {
         Ok((wasm.len(), html.len()))
     });
     match made {
-        Ok((wasm, all)) => println!("{}: {} KiB, {} KiB of it WebAssembly", out.display(), all / 1024, wasm / 1024),
+        Ok((wasm, all)) => {
+            println!("{}: {} KiB, {} KiB of it WebAssembly", out.display(), all / 1024, wasm / 1024)
+        }
         Err(ref error) => println!("{}: {error}", out.display()),
     }
     made.is_ok()
@@ -82,7 +86,8 @@ fn make(out: &Path) -> bool {
 /// The page from its parts.
 fn assemble(folder: &Path, wasm: &[u8]) -> std::io::Result<String> {
     let read = |name: &str| fs::read_to_string(folder.join(name));
-    let parts: String = SCRIPTS.iter().map(|name| read(name)).collect::<std::io::Result<Vec<_>>>()?.join("\n");
+    let parts: String =
+        SCRIPTS.iter().map(|name| read(name)).collect::<std::io::Result<Vec<_>>>()?.join("\n");
     let script = format!("(() => {{\n\"use strict\";\n{parts}}})();\n");
     let style = read("page.css")?;
     let named = |text: &str| format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
@@ -128,7 +133,9 @@ mod tests {
     #[test]
     fn the_page_names_no_address_and_forbids_every_request() {
         let page = page();
-        for address in ["://", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "sendBeacon", "WebSocket"] {
+        for address in
+            ["://", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "sendBeacon", "WebSocket"]
+        {
             assert!(!page.contains(address), "{address}");
         }
         // Links lead within the page.
@@ -155,7 +162,8 @@ mod tests {
     #[test]
     fn text_becomes_text_and_never_markup() {
         let page = page();
-        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]
+        {
             assert!(!page.contains(way), "{way}");
         }
     }

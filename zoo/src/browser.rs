@@ -36,7 +36,10 @@ pub struct Page<'b> {
 pub fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|file| file.is_file())
+    NAMES
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|file| file.is_file())
 }
 
 impl Browser {
@@ -59,8 +62,19 @@ impl Browser {
             .args(["-c", "to=$1 from=$2; shift 2; exec \"$@\" 3<\"$to\" 4>\"$from\"", "sh"])
             .args([&to, &from])
             .arg(program)
-            .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-            .args(["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args([
+                "--headless",
+                "--remote-debugging-pipe",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+            ])
+            .args([
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
             .arg(format!("--user-data-dir={}", folder.join("profile").display()))
             .arg("about:blank")
             .env("HOME", folder)
@@ -160,7 +174,8 @@ impl Page<'_> {
 
     /// Chooses files in the input element of this id, as a user would.
     pub fn choose(&mut self, id: &str, files: &[PathBuf]) {
-        let element = self.call("Runtime.evaluate", &json!({"expression": format!("document.getElementById('{id}')")}));
+        let element =
+            self.call("Runtime.evaluate", &json!({"expression": format!("document.getElementById('{id}')")}));
         let parameters = json!({"files": files, "objectId": element["result"]["objectId"]});
         self.call("DOM.setFileInputFiles", &parameters);
     }
@@ -224,7 +239,9 @@ mod tests {
 
     #[test]
     fn base64_is_read_back() {
-        for (text, expect) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYmFy", "foobar")] {
+        for (text, expect) in
+            [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYmFy", "foobar")]
+        {
             assert_eq!(decoded(text), expect.as_bytes());
         }
     }
