@@ -64,6 +64,11 @@ const engine = {
     return this.guarded((exports) => JSON.parse(this.text(exports.advise())));
   },
 
+  whatIf(options) {
+    const bytes = new TextEncoder().encode(options.slice(0, 2000));
+    return this.guarded((exports) => JSON.parse(this.text(exports.what_if(this.put(exports, bytes)))));
+  },
+
   // Bytes that it has taken, for the test that they do not grow with the files.
   memory() {
     return this.exports ? this.exports.memory.buffer.byteLength : 0;

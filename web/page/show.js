@@ -16,7 +16,7 @@ function show(answer) {
   fills = [];
   place.replaceChildren(...[summary(answer), contents(answer)].filter(Boolean));
   programs(place, answer, 0);
-  place.append(...[doubts(answer), absent(answer), timings(answer), understood(answer)].filter(Boolean));
+  place.append(...[whatIf(answer), lints(answer), doubts(answer), absent(answer), inForce(answer), timings(answer), understood(answer)].filter(Boolean));
   place.hidden = false;
   $("version").textContent = `underbar ${answer.version}, on this machine, in this page.`;
 }
@@ -34,14 +34,16 @@ function summary(answer) {
     const why = found > 0
       ? "something was recognised, but no storage report, on which advice would rest."
       : "nothing in it is known here.";
-    made.append(element("p", { class: "summary" }, `${read} ${why}`),
-      element("p", {}, "Run the program once with RPTSTG(ON), not in production, since the report slows the run, and give its whole output."));
+    made.append(element("p", { class: "summary" }, `${read} ${why}`));
+    if (answer.lint.length > 0) made.append(element("p", {}, element("a", { href: "#lints" }, counted(answer.lint.length, "remark")), " about option texts."));
+    made.append(element("p", {}, "Run the program once with RPTSTG(ON), not in production, since the report slows the run, and give its whole output."));
   } else {
     const kept = advice.filter((one) => one.kind === "no_change").length;
     const unsure = advice.filter((one) => one.kind === "no_advice").length;
     const parts = [sets === 0 ? "nothing to set" : counted(sets, "value") + " to set"];
     if (kept > 0) parts.push(`${grouped(kept)} right as ${kept === 1 ? "it is" : "they are"}`);
     if (unsure > 0) parts.push(`${counted(unsure, "observation")} without advice`);
+    if (answer.lint.length > 0) parts.push(`${counted(answer.lint.length, "remark")} about option texts`);
     if (answer.not_read.length > 0) parts.push(counted(answer.not_read.length, "doubt"));
     made.append(element("p", { class: "summary" },
       `${read} ${counted(runs, "storage report")} of ${counted(answer.programs.length, "program")}; ${joined(parts)}.`));
@@ -207,13 +209,74 @@ async function copy(pre) {
   }
 }
 
+function section(id, title, ...what) {
+  return element("section", { class: "program", "aria-labelledby": id }, element("h2", { id, tabindex: "-1" }, title), ...what);
+}
+
+// Other sizes than those suggested: an estimate by the rules' own replay of the requests.
+function whatIf(answer) {
+  if (answer.programs.every((program) => program.runs === 0)) return null;
+  const input = element("input", { id: "what-if-options", type: "text", size: "30", spellcheck: "false", autocomplete: "off", value: "HEAP(64M,16M)" });
+  const place = element("div", { class: "wide", "aria-live": "polite" });
+  const made = element("form", {}, element("label", { for: "what-if-options" }, "Values of HEAP or HEAPPOOLS"),
+    element("p", { class: "ask" }, input, element("button", {}, "Replay")));
+  made.addEventListener("submit", (event) => {
+    event.preventDefault();
+    try {
+      place.replaceChildren(outcomes(engine.whatIf(input.value)));
+    } catch (error) {
+      place.replaceChildren(element("p", { class: "trouble" }, error.message));
+    }
+  });
+  return section("what-if", "What if",
+    element("p", {}, "What other sizes would have come to, before anything is changed: the requests of each program's last report, drawn anew. An estimate, since a report does not tell when storage was freed."),
+    made, place);
+}
+
+function outcomes(all) {
+  if (all.error) return element("p", { class: "trouble" }, all.error);
+  if (all.length === 0) return note("No report here shows requests to replay.");
+  const head = ["Program", "Values", "Segments", "Bytes", "Of these, waste"].map((words, at) => element("th", { scope: "col", class: at > 1 ? "number" : null }, words));
+  const rows = all.flatMap((one) => one.outcomes.map((outcome, at) => element("tr", {},
+    element("td", {}, at === 0 ? one.program : ""),
+    element("td", { class: "option" }, outcome.option),
+    element("td", { class: "number" }, outcome.segments === null ? "–" : grouped(outcome.segments),
+      at === 0 && one.measured !== null ? ` (measured: ${grouped(one.measured)})` : ""),
+    element("td", { class: "number" }, size(outcome.bytes)),
+    element("td", { class: "number" }, size(outcome.waste)))));
+  return element("table", { id: "outcomes" }, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+}
+
+function lints(answer) {
+  if (answer.lint.length === 0) return null;
+  const most = 200;
+  const rows = answer.lint.slice(0, most).map((one) => element("article", { class: "advice", "data-lint": one.rule },
+    element("p", { class: "reason", "data-field": "words" }, one.words),
+    element("dl", {}, element("dt", {}, "Lines"), element("dd", {}, evidence(one.evidence)),
+      element("dt", {}, "Check"), element("dd", {}, rule(one.rule, answer.rules[one.rule])))));
+  const made = section("lints", "About option texts", ...rows);
+  if (answer.lint.length > most) made.append(note(`And ${grouped(answer.lint.length - most)} more; underbar advise names all.`));
+  return made;
+}
+
+function inForce(answer) {
+  if (answer.in_force.length === 0) return null;
+  const head = ["Option", "Last set", "Program", "Line"].map((words, at) => element("th", { scope: "col", class: at > 2 ? "number" : null }, words));
+  const rows = answer.in_force.map((one) => element("tr", {},
+    element("td", { class: "option" }, `${one.option.negative ? "NO" : ""}${one.option.name}(${one.option.values})`),
+    element("td", {}, `${one.option.source}${one.option.overridable === false ? ", cannot be overridden" : ""}`),
+    element("td", {}, one.program === null ? "–" : one.program),
+    element("td", { class: "number" }, `${answer.files.length > 1 ? `${one.file}:` : ""}${one.option.evidence.line}`)));
+  return section("in-force", "In force, and last set where",
+    element("div", { class: "wide" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows))));
+}
+
 function doubts(answer) {
   if (answer.not_read.length === 0) return null;
   const most = 200;
   const rows = answer.not_read.slice(0, most).map((doubt) => element("li", {},
     element("span", { class: "where" }, `${doubt.file}:${doubt.line}`), element("span", { class: "words" }, doubt.why)));
-  const made = element("section", { class: "program", "aria-labelledby": "doubts" },
-    element("h2", { id: "doubts", tabindex: "-1" }, "Not certain, or not read"),
+  const made = section("doubts", "Not certain, or not read",
     element("p", {}, "None of this was used for advice. No advice is better than a wrong one."),
     element("ul", { class: "doubts" }, rows));
   if (answer.not_read.length > most) made.append(note(`And ${grouped(answer.not_read.length - most)} more; underbar advise names all.`));
@@ -236,8 +299,7 @@ function timings(answer) {
     element("td", { class: "number" }, time(step.elapsed)),
     element("td", { class: "number" }, step.excp === null ? "–" : grouped(step.excp)),
     element("td", { class: "number" }, step.evidence ? `${answer.files.length > 1 ? `${step.file}:` : ""}${step.evidence.line}` : "–")));
-  const made = element("section", { class: "program", "aria-labelledby": "timings" },
-    element("h2", { id: "timings", tabindex: "-1" }, "Step timings"),
+  const made = section("timings", "Step timings",
     element("div", { class: "wide" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows))));
   if (answer.steps.length > most) made.append(note(`And ${grouped(answer.steps.length - most)} more.`));
   return made;
@@ -252,8 +314,7 @@ function understood(answer) {
     return element("li", {}, element("details", {}, element("summary", {}, title),
       element("ul", {}, item.details.map((words) => element("li", {}, words)))));
   });
-  const made = element("section", { class: "program", "aria-labelledby": "understood" },
-    element("h2", { id: "understood", tabindex: "-1" }, "What was understood"),
+  const made = section("understood", "What was understood",
     element("ul", { class: "plain" }, rows));
   if (answer.understood_beyond > 0) made.append(note(`And ${counted(answer.understood_beyond, "item")} more, which the advice counts all the same.`));
   return made;

@@ -5,6 +5,8 @@
 //! files[]       name, bytes, lines, items, saved
 //! understood[]  file, title, details[]                     understood_beyond
 //! programs[]    name, runs, areas[], advice[], texts[]      texts: in each form, and for one more run with RPTSTG(ON)
+//! lint[]        what is wrong with option texts
+//! in_force[]    file, program, option: what options reports show of storage
 //! steps[]       file and the step as it was read
 //! not_read[]    file, line, why                             left_out
 //! rules{}       of each rule that spoke, its explanation
@@ -16,19 +18,20 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use underbar_advise::listing::{Advice, Form, advise_listing, settings};
+use underbar_advise::listing::{Advice, Form, Lint, advise_listing, lint, settings, simulate};
 use underbar_advise::{Setting, explain};
-use underbar_listing::StepTiming;
+use underbar_listing::{OptionRow, StepTiming};
 
 use crate::areas::{Area, areas};
 use crate::session::{FileRead, Session, Understood};
 
 /// The forms, in the order in which they are offered: the name that `advise --as` knows, and what it is.
-pub const FORMS: [(&str, &str, Form); 5] = [
+pub const FORMS: [(&str, &str, Form); 6] = [
     ("ceeopts", "CEEOPTS data set", Form::Ceeopts),
     ("ceeuopt", "CEEUOPT source", Form::Ceeuopt),
     ("parm", "PARM of the step", Form::Parm),
     ("_cee_runopts", "_CEE_RUNOPTS", Form::CeeRunopts),
+    ("values", "names and values", Form::Values),
     ("underbar", "underbar (Linux)", Form::Underbar),
 ];
 
@@ -40,6 +43,8 @@ struct Answer<'a> {
     understood: &'a [Understood],
     understood_beyond: u64,
     programs: Vec<OfProgram<'a>>,
+    lint: &'a [Lint],
+    in_force: Vec<InForce<'a>>,
     steps: Vec<Step<'a>>,
     not_read: Vec<NotRead<'a>>,
     left_out: u64,
@@ -74,10 +79,30 @@ struct Step<'a> {
 }
 
 #[derive(Serialize)]
+struct InForce<'a> {
+    file: &'a str,
+    program: Option<&'a str>,
+    option: &'a OptionRow,
+}
+
+#[derive(Serialize)]
 struct NotRead<'a> {
     file: &'a str,
     line: u64,
     why: &'a str,
+}
+
+/// So many options in force are shown.
+const MOST_IN_FORCE: usize = 100;
+
+/// What other sizes would come to, for every program: a list, or an object with `error`.
+pub(crate) fn what_if(session: &Session, options: &str) -> String {
+    let answer = match simulate(&session.collected, options) {
+        Ok(all) => serde_json::to_string(&all),
+        Err(error) => serde_json::to_string(&serde_json::json!({ "error": error })),
+    };
+    // Numbers, texts and lists of them have a JSON form, always.
+    answer.unwrap_or_default()
 }
 
 /// The answer to a session.
@@ -104,6 +129,8 @@ pub(crate) fn text(session: &Session) -> String {
         let runs = program.map_or(0, |program| program.runs.len());
         OfProgram { name, runs, areas, advice, texts: texts(&set) }
     });
+    let lint = lint(collected);
+    let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
     let answer = Answer {
         schema: "underbar.page/1",
         version: env!("CARGO_PKG_VERSION"),
@@ -111,6 +138,16 @@ pub(crate) fn text(session: &Session) -> String {
         understood: &session.understood,
         understood_beyond: session.understood_beyond,
         programs: programs.collect(),
+        lint: &lint,
+        in_force: collected
+            .in_force()
+            .take(MOST_IN_FORCE)
+            .map(|(number, program, option)| InForce {
+                file: file(*number),
+                program: program.as_deref(),
+                option,
+            })
+            .collect(),
         steps: collected.steps.iter().map(|(number, step)| Step { file: file(*number), step }).collect(),
         not_read: collected
             .unread
@@ -118,7 +155,7 @@ pub(crate) fn text(session: &Session) -> String {
             .map(|(number, line, why)| NotRead { file: file(*number), line: *line, why })
             .collect(),
         left_out: collected.beyond,
-        rules: all.iter().filter_map(|advice| Some((advice.rule, explain(advice.rule).ok()?))).collect(),
+        rules: spoke.filter_map(|rule| Some((rule, explain(rule).ok()?))).collect(),
     };
     // Numbers, texts and lists of them have a JSON form, always.
     serde_json::to_string(&answer).unwrap_or_default()

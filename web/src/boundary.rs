@@ -6,6 +6,7 @@
 //!                  for each piece: write it to reserve(n), feed(n)
 //!                  end_file()
 //! advise() -> length, four bytes, the lowest first; then as many bytes of JSON
+//! write option text to reserve(n), what_if(n) -> the same
 //! ```
 //!
 //! Whoever calls writes only to the bytes that `reserve` made, and only until the next call; what `advise` and `fault` point
@@ -112,6 +113,18 @@ pub extern "C" fn advise() -> *const u8 {
     })
 }
 
+/// What other values of HEAP or HEAPPOOLS would come to; they stand in the first `length` bytes of what was reserved. The
+/// answer is as that of `advise`.
+// SAFETY: no other function of the page's library has this name.
+#[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+pub extern "C" fn what_if(length: usize) -> *const u8 {
+    with(|State { session, room, answer }| {
+        let options = String::from_utf8_lossy(&room[..length.min(room.len())]);
+        *answer = prefixed(&session.what_if(&options));
+        answer.as_ptr()
+    })
+}
+
 /// What went wrong in us, as `advise` answers; length 0 where nothing did.
 // SAFETY: no other function of the page's library has this name.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
@@ -125,7 +138,7 @@ pub extern "C" fn fault() -> *const u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, advise, begin, end_file, fault, feed, file, locked, reserve, with};
+    use super::{MOST, advise, begin, end_file, fault, feed, file, locked, reserve, what_if, with};
 
     /// As the page does it, but for the pointer: tests of safe code write to the room itself.
     fn write(bytes: &[u8]) -> usize {
@@ -152,6 +165,10 @@ mod tests {
         let answer: serde_json::Value = serde_json::from_slice(text).expect("JSON");
         assert_eq!(answer["files"][0]["name"], "job.txt");
         assert_eq!(answer["files"][0]["items"], 1);
+
+        assert!(!what_if(write("HEPA(1M)".as_bytes())).is_null());
+        let answer = with(|state| String::from_utf8(state.answer[4..].to_vec()).expect("text"));
+        assert!(answer.starts_with("{\"error\":"), "{answer}");
 
         assert!(reserve(MOST + 1).is_null());
         file(usize::MAX);

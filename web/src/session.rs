@@ -83,6 +83,12 @@ impl Session {
         answer::text(self)
     }
 
+    /// What other values of HEAP or HEAPPOOLS would come to, as JSON.
+    #[must_use]
+    pub fn what_if(&self, options: &str) -> String {
+        answer::what_if(self, options)
+    }
+
     fn take(&mut self, item: Item) {
         if let Some(file) = self.files.last_mut() {
             file.items += 1;

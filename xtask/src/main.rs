@@ -1,8 +1,8 @@
-//! Project tasks: `cargo xtask test | ci | bench | web | try-libraries`.
+//! Project tasks: `cargo xtask test | ci | bench | web | try-libraries | try-listings`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
 //! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
-//! browsers; last [`bench`], and [`libraries`], which is run by hand.
+//! browsers; last [`bench`], and [`libraries`] and [`listings`], which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -15,6 +15,7 @@ mod ci;
 mod encode;
 mod libraries;
 mod licences;
+mod listings;
 mod miri;
 mod packages;
 mod paths;
@@ -31,6 +32,7 @@ cargo xtask ci                               format, lints, licences, advisories
 cargo xtask bench heap|accounts [FLAGS]      measure against other allocators; --help for the flags
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
+cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
 
   --require-all   what was skipped counts as failed
   --quick         no release build and no zoo";
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["ci"] => Ok(ci::command()),
         ["web", rest @ ..] => web::page(rest),
         ["try-libraries", rest @ ..] => libraries::command(rest),
+        ["try-listings", rest @ ..] => listings::command(rest),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),
     };

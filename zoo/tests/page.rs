@@ -82,6 +82,7 @@ fn shown(page: &mut Page<'_>) -> Value {
                         return [form.value, program.querySelector('[data-text=keep]').textContent];
                     })),
                 })),
+                lints: all(document, '[data-lint]').map((lint) => [lint.dataset.lint, field(lint, 'words'), all(lint, '.evidence').flatMap(lines)]),
                 doubts: all(document, '.doubts').flatMap(lines),
                 summary: document.querySelector('.summary').textContent,
             };
@@ -105,15 +106,9 @@ fn expected(answer: &Value) -> BTreeMap<String, Vec<String>> {
     let mut programs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for advice in answer["advice"].as_array().expect("advice") {
         let sets = !advice["option"].is_null();
-        let lines = advice["evidence"].as_array().expect("evidence").iter();
-        let lines: Vec<Value> = lines
-            .map(|line| {
-                json!([format!("{}:{}", line["file"].as_str().expect("a file"), line["line"]), line["text"]])
-            })
-            .collect();
         let one = json!({
             "rule": advice["rule"], "kind": advice["kind"], "now": advice["now"], "option": advice["option"],
-            "reason": advice["reason"], "confidence": advice["confidence"], "evidence": lines,
+            "reason": advice["reason"], "confidence": advice["confidence"], "evidence": lines(advice),
             "effect": if sets { advice["effect"].clone() } else { Value::Null },
             "risk": if sets { advice["risk"].clone() } else { Value::Null },
         });
@@ -124,6 +119,16 @@ fn expected(answer: &Value) -> BTreeMap<String, Vec<String>> {
     }
     programs.values_mut().for_each(|advice| advice.sort());
     programs
+}
+
+/// The lines that speak for an advice, as the page has them.
+fn lines(of: &Value) -> Vec<Value> {
+    let lines = of["evidence"].as_array().expect("evidence").iter();
+    lines
+        .map(|line| {
+            json!([format!("{}:{}", line["file"].as_str().expect("a file"), line["line"]), line["text"]])
+        })
+        .collect()
 }
 
 /// Compares what the page shows with what the command says of the same files; how many values there are to set.
@@ -155,6 +160,14 @@ fn compare(shown: &Value, place: &Path, files: &[String]) -> usize {
         })
         .collect();
     assert_eq!(shown["doubts"], json!(doubts), "{files:?}");
+
+    let lints: Vec<Value> = answer["lint"]
+        .as_array()
+        .expect("lints")
+        .iter()
+        .map(|lint| json!([lint["rule"], lint["words"], lines(lint)]))
+        .collect();
+    assert_eq!(shown["lints"], json!(lints), "{files:?}");
 
     let mut sets = 0;
     let mut forms: Vec<String> = Vec::new();
@@ -228,6 +241,31 @@ fn the_page_shows_its_example_by_address_and_by_keyboard() {
     assert!(!areas.as_array().expect("areas").is_empty());
     for area in areas.as_array().expect("areas") {
         assert_eq!(area[1] == "as it is", area[2] == 0, "{area}");
+    }
+
+    // What other sizes would come to, as the command says it.
+    page.evaluate("document.querySelector('#what-if-options').value = 'HEAP(48M,1M)'; document.querySelector('form').requestSubmit()");
+    let outcomes = page.evaluate("[...document.querySelectorAll('#outcomes tbody tr')].map((row) => [row.children[1].textContent, row.children[2].textContent])");
+    let output = Command::new(underbar())
+        .args(["advise", "--json", "--simulate", "HEAP(48M,1M)", &example])
+        .current_dir(&folder)
+        .output()
+        .expect("underbar");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let expected: Vec<&Value> = answer["what_if"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .flat_map(|one| one["outcomes"].as_array().expect("outcomes"))
+        .collect();
+    assert!(expected.len() >= 4);
+    let shown = outcomes.as_array().expect("rows");
+    assert_eq!(shown.len(), expected.len());
+    for (row, outcome) in shown.iter().zip(expected) {
+        assert_eq!(row[0], outcome["option"]);
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+        let segments = row[1].as_str().and_then(|text| text.split(" (").next()).map(digits);
+        assert_eq!(segments, Some(outcome["segments"].to_string()), "{row}");
     }
 
     // With keys alone: to the button by Tab, then Enter.

@@ -5,7 +5,7 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::LE_RULES;
+use crate::listing::{LE_LINTS, LE_RULES};
 use crate::rules::RULES;
 
 /// Nothing has that name.
@@ -28,7 +28,7 @@ impl std::error::Error for Unknown {}
 /// All names that can be explained here: rules, then figures.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
-    let listing = LE_RULES.iter().map(|rule| rule.id);
+    let listing = LE_RULES.iter().map(|rule| rule.id).chain(LE_LINTS.iter().map(|check| check.id));
     RULES.iter().map(|rule| rule.id).chain(listing).chain(keys()).chain(locks)
 }
 
@@ -47,6 +47,12 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
         return Ok(format!(
             "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+        ));
+    }
+    if let Some(check) = LE_LINTS.iter().find(|check| check.id == name) {
+        return Ok(format!(
+            "{}: {}\n\nFires:    {}\nDo:       {}\nSource:   {}\n",
+            check.id, check.title, check.condition, check.formula, check.source
         ));
     }
     manual::explain(name).ok_or_else(|| Unknown {
@@ -79,6 +85,13 @@ pub fn manual_page() -> String {
         text.push_str(&format!(
             "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+        ));
+    }
+    text.push_str("\n# Checks of option texts in listings\n\nThey set nothing; each names its lines.\n");
+    for check in &LE_LINTS {
+        text.push_str(&format!(
+            "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Do.** {}\n- **Source.** {}.\n",
+            check.id, check.title, check.condition, check.formula, check.source
         ));
     }
     text

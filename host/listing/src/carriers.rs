@@ -87,6 +87,13 @@ impl Carriers {
             open.hand_over(closed, out);
             return true;
         }
+        if is_misspelt(text) {
+            let words = "_CEE_RUNOPT is no name that is looked at: the variable is _CEE_RUNOPTS".to_owned();
+            let doubts = vec![Doubt { kind: Doubtful::NotANumber, line: line.number, words }];
+            let evidence = evidence(line.number, text);
+            out(Item::Text(OptionText { carrier: Carrier::CeeRunopts, rows: Vec::new(), evidence, doubts }));
+            return true;
+        }
         if let Some(at) = find(text, b"ceexopt")
             && !text.starts_with(b"*")
         {
@@ -172,6 +179,18 @@ impl Carriers {
                 }
                 true
             }
+        }
+    }
+
+    /// A line of a report comes: what merely looked like options ends here. `row`: it is one of an options report, so that
+    /// a text on the first line of the input may be the end of another one, HEAP(...) of ANYHEAP(...).
+    pub(crate) fn interrupted(&mut self, row: bool, out: &mut dyn FnMut(Item)) {
+        let Some(open) = self.open.take_if(|open| open.bare) else { return };
+        if row && open.first.line == 1 {
+            let why = "may be the rest of a row of an options report: not read".to_owned();
+            out(Item::Unread(Unread { evidence: open.first, why }));
+        } else {
+            open.hand_over(true, out);
         }
     }
 
@@ -377,6 +396,15 @@ fn macro_line(text: &[u8], from: usize) -> (Vec<u8>, bool) {
         Some((b'X' | b'x', rest)) if rest.ends_with(b" ") => (rest.trim_ascii().to_vec(), true),
         _ => (body.to_vec(), false),
     }
+}
+
+/// The variable without its last letter, set or used.
+fn is_misspelt(text: &[u8]) -> bool {
+    const NAME: &[u8] = b"_cee_runopt";
+    let Some(at) = find(text, NAME) else { return false };
+    let next = text.get(at + NAME.len());
+    let used = text[..at].ends_with(b"$") || text[..at].ends_with(b"${");
+    next == Some(&b'=') || (used && !next.is_some_and(u8::is_ascii_alphanumeric))
 }
 
 fn is_bare(text: &[u8]) -> bool {

@@ -22,10 +22,21 @@ const MESSAGE: u64 = 6;
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Job {
-    /// The line of the last row of a table of timings, and whether elapsed time and EXCP are among its columns.
-    table: Option<(u64, bool)>,
+    /// The line of the last row of a table of timings, and its columns.
+    table: Option<(u64, Columns)>,
     message: Option<u64>,
     program: Option<String>,
+}
+
+/// The columns of a table of timings behind the storage used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    /// CPU time only.
+    Cpu,
+    /// CPU time, elapsed time, EXCP.
+    All,
+    /// The heading is broken over lines, so that rows may be.
+    Broken,
 }
 
 impl Job {
@@ -35,14 +46,22 @@ impl Job {
 
     /// Looks at a line; true if it has something of this kind.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
-        if has(line.text, "stepname") && has(line.text, "cpu time") {
-            self.table = Some((line.number, has(line.text, "elapsed time") && has(line.text, "excp")));
+        if has(line.text, "stepname") && (has(line.text, "cpu time") || has(line.text, "procstep")) {
+            let columns = match (
+                has(line.text, "cpu time"),
+                has(line.text, "elapsed time") && has(line.text, "excp"),
+            ) {
+                (true, true) => Columns::All,
+                (true, false) => Columns::Cpu,
+                (false, _) => Columns::Broken,
+            };
+            self.table = Some((line.number, columns));
             return true;
         }
-        if let Some((last, full)) = self.table {
+        if let Some((last, columns)) = self.table {
             if line.number > last + QUIET {
                 self.table = None;
-            } else if self.row(line, full, out) {
+            } else if self.row(line, columns, out) {
                 return true;
             }
         }
@@ -82,7 +101,7 @@ impl Job {
         false
     }
 
-    fn row(&mut self, line: Line<'_>, full: bool, out: &mut dyn FnMut(Item)) -> bool {
+    fn row(&mut self, line: Line<'_>, columns: Columns, out: &mut dyn FnMut(Item)) -> bool {
         let text: Vec<u8> = line.text.iter().map(|byte| if *byte == b'|' { b' ' } else { *byte }).collect();
         let words: Vec<String> =
             split(&text).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
@@ -94,9 +113,14 @@ impl Job {
         if looks == 0 && !words.iter().any(|word| is_like_time(word)) {
             return false;
         }
-        self.table = Some((line.number, full));
+        self.table = Some((line.number, columns));
         let ends_well = line.whole;
         let read = || -> Option<StepTiming> {
+            let full = match columns {
+                Columns::All => true,
+                Columns::Cpu => false,
+                Columns::Broken => return None,
+            };
             let tail = if full { 3 } else { 1 };
             let at = words.len().checked_sub(tail)?;
             let cpu = time(&words[at])?;

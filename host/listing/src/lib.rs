@@ -18,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod figures;
+mod headings;
 mod job;
 mod lines;
 pub mod model;

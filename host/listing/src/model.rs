@@ -59,7 +59,7 @@ pub enum Doubtful {
 }
 
 impl Doubtful {
-    /// True where figures of the report must not be used at all.
+    /// True where figures of the report must not be used at all; the reader hands over none of them.
     #[must_use]
     pub fn spoils_the_report(self) -> bool {
         matches!(self, Self::Interleaved | Self::CutAtTheRight)

@@ -5,15 +5,15 @@
 //! <where set>           NAME(values)               ... wrapped over lines, until the parentheses are closed
 //! ```
 //!
-//! Invariant: a row has a source that is known, or a column OVR, and closed parentheses; anything else between
-//! rows is passed over, and what looks like a row and is none is a doubt.
+//! Invariant: a row has a source that is known, or a column OVR, and closed parentheses; one that is wrapped has all its
+//! values. Anything else between rows is passed over, and what looks like a row and is none is a doubt.
 //! Not here: what values mean (`underbar_options`). A COBOL options report that follows ends this one.
 
 use underbar_options::{OPTIONS, WhereSet, find_option};
 
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Item, OptionRow, OptionsReport};
-use crate::words::{evidence, find, has, split, tidy};
+use crate::words::{evidence, find, has, split, sub_options, tidy};
 
 const HEADING: &str = "options report for enclave";
 /// So many lines without a row end the report.
@@ -83,12 +83,10 @@ impl Options {
         }
         if let Some((source, _)) = starts_row(line.text) {
             let by_dump = source.ends_with(" OVR") || source.ends_with(" NONOVR");
+            // Without heading: a CEEDUMP, what the operator's display prints, or a report that is cut at its beginning.
             if self.open.is_none() {
-                if !by_dump {
-                    return false;
-                }
                 self.open = Some(OptionsReport {
-                    dump: true,
+                    dump: by_dump,
                     lines: (line.number, line.number),
                     ..OptionsReport::default()
                 });
@@ -115,7 +113,17 @@ impl Options {
         let Some(open) = &mut self.open else { return };
         open.lines.1 = line.number;
         let Some((source, at)) = starts_row(&text) else { return };
+        // A row that lost one of its lines has too few sub-options.
+        let is_whole = |name: &str, values: &str| {
+            let options = OPTIONS.iter().find(|entry| entry.name == name);
+            let count = options.map_or(1, |entry| entry.sub_options.len());
+            line.number == first || count < 2 || sub_options(values).len() == count
+        };
         match row(&text[at..]) {
+            Some((name, _, values)) if !is_whole(&name, &values) => {
+                let words = format!("{name} is wrapped, and has not as many values as it should: not read");
+                open.doubts.push(Doubt { kind: Doubtful::Cut, line: first, words });
+            }
             Some((name, negative, values)) => {
                 let (source, overridable) = match source.rsplit_once(' ') {
                     Some((source, "OVR")) => (source.trim_end().to_owned(), Some(true)),

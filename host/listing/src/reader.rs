@@ -76,11 +76,10 @@ impl State {
         }
         if self.storage.line(line, out) {
             self.options.finish(out);
-            return;
-        }
-        // An option text that goes on has the line before the rest.
-        let taken = self.options.line(line, out) || self.carriers.line(line, out);
-        if !taken {
+            self.carriers.interrupted(false, out);
+        } else if self.options.line(line, out) {
+            self.carriers.interrupted(true, out);
+        } else if !self.carriers.line(line, out) {
             self.job.line(line, out);
         }
     }

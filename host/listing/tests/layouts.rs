@@ -98,69 +98,6 @@ fn the_form_around_a_report_changes_nothing() {
 }
 
 #[test]
-fn wherever_a_listing_is_cut_nothing_is_invented() {
-    for name in ["storage-31.txt", "storage-64.txt", "apart.txt", "pools.txt"] {
-        let text = listing(name);
-        let whole = figures(&text);
-        for end in 0..text.len() {
-            for (what, value, doubtful) in figures(&text[..end]) {
-                let known = whole.iter().any(|(other, figure, _)| *other == what && *figure == value);
-                assert!(doubtful || known, "{name} cut at {end}: {what} is {value}");
-            }
-        }
-    }
-}
-
-#[test]
-fn wherever_lines_are_cut_at_the_right_nothing_is_invented() {
-    let text = plain();
-    let whole = figures(text.as_bytes());
-    for width in 20..70 {
-        let cut: String =
-            text.lines().map(|line| format!("{}\n", line.get(..width).unwrap_or(line))).collect();
-        for (what, value, doubtful) in figures(cut.as_bytes()) {
-            let known = whole.iter().any(|(other, figure, _)| *other == what && *figure == value);
-            assert!(doubtful || known, "cut to {width}: {what} is {value}");
-        }
-    }
-}
-
-#[test]
-fn wherever_the_start_is_missing_nothing_is_invented() {
-    let text = plain();
-    let whole = figures(text.as_bytes());
-    let starts = text.match_indices('\n').map(|(at, _)| at + 1);
-    for start in starts {
-        for (what, value, _) in figures(&text.as_bytes()[start..]) {
-            let plain = |name: &str| name.split_once(' ').map(|(_, rest)| rest.to_owned());
-            let known =
-                whole.iter().any(|(other, figure, _)| plain(other) == plain(&what) && *figure == value);
-            assert!(known, "from {start}: {what} is {value}");
-        }
-    }
-}
-
-#[test]
-fn a_missing_line_takes_only_its_own_figure() {
-    let text = plain();
-    let whole = figures(text.as_bytes());
-    for gone in 0..text.lines().count() {
-        let rest: String = text
-            .lines()
-            .enumerate()
-            .filter(|(at, _)| *at != gone)
-            .map(|(_, line)| format!("{line}\n"))
-            .collect();
-        for (what, value, doubtful) in figures(rest.as_bytes()) {
-            let known = whole.iter().any(|(other, figure, _)| {
-                other.split_once(' ').map(|x| x.1) == what.split_once(' ').map(|x| x.1) && *figure == value
-            });
-            assert!(known || doubtful, "without line {}: {what} is {value}", gone + 1);
-        }
-    }
-}
-
-#[test]
 fn two_enclaves_in_one_another_are_never_trusted() {
     let text = plain();
     let other = text.replace("PAYROLL1", "BILLING2").replace("1264640", "77824");

@@ -38,6 +38,8 @@ pub struct Collected {
     pub regions: Vec<(usize, Region)>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
+    /// What is wrong with option texts: the file, the line, what.
+    pub flaws: Vec<(usize, u64, String)>,
     /// What was not read, and every doubt: the file, the line, why.
     pub unread: Vec<(usize, u64, String)>,
     /// How many items there were, of any kind.
@@ -68,7 +70,7 @@ impl Collected {
             }
             Item::Text(text) => {
                 for doubt in text.doubts {
-                    self.say(file, doubt.line, doubt.words);
+                    self.flaw(file, doubt.line, doubt.words);
                 }
                 for row in text.rows {
                     self.option(file, None, row);
@@ -109,6 +111,14 @@ impl Collected {
         }
     }
 
+    fn flaw(&mut self, file: usize, line: u64, words: String) {
+        if self.flaws.len() < MOST_OTHER {
+            self.flaws.push((file, line, words));
+        } else {
+            self.beyond += 1;
+        }
+    }
+
     fn say(&mut self, file: usize, line: u64, words: String) {
         if self.unread.len() < MOST_OTHER {
             self.unread.push((file, line, words));
@@ -117,12 +127,20 @@ impl Collected {
         }
     }
 
+    /// What options reports show of options about storage: the file, the enclave, the option with where it was last set.
+    pub fn in_force(&self) -> impl Iterator<Item = &(usize, Option<String>, OptionRow)> {
+        let ours = |name: &str| {
+            name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
+        };
+        self.options.iter().filter(move |(_, _, row)| !row.source.is_empty() && ours(&row.name))
+    }
+
     /// An option as it is known for a program: from an options report of its own name, else from the only
     /// place where it is set at all. None where two places differ.
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
         let all = || self.options.iter().filter(move |(_, _, row)| row.name == name);
-        let own = all().filter(|(_, enclave, _)| enclave.as_deref() == Some(program)).last();
+        let own = all().rfind(|(_, enclave, _)| enclave.as_deref() == Some(program));
         if let Some((file, _, row)) = own {
             return Some((*file, row));
         }

@@ -1,4 +1,6 @@
-//! Settings in the form of a carrier: CEEOPTS, CEEUOPT, PARM, `_CEE_RUNOPTS`, and underbar's own.
+//! Settings in the form of a carrier: CEEOPTS, CEEUOPT, PARM, `_CEE_RUNOPTS`, values, and underbar's own.
+//!
+//! Invariant: no line of a data set or a source reaches beyond column 71, and every text is read back as the same options.
 
 use underbar_options::{Effect, OPTIONS};
 
@@ -15,6 +17,8 @@ pub enum Form {
     Parm,
     /// The environment variable.
     CeeRunopts,
+    /// One line for each value: its name and what it should be.
+    Values,
     /// Options of underbar: only what it honours.
     Underbar,
 }
@@ -37,59 +41,90 @@ impl Form {
         if words.is_empty() {
             return None;
         }
+        let text = words.join(",");
         Some(match self {
-            Self::Underbar => format!("{}\n", words.join(",")),
-            Self::Ceeopts => folded(&words),
+            Self::Underbar => format!("{text}\n"),
+            Self::Ceeopts => lines(&folded(&text, COLUMNS), ""),
             Self::CeeRunopts => format!("export _CEE_RUNOPTS=\"{}\"\n", words.join(" ")),
-            Self::Parm => {
-                let text = words.join(",");
-                if text.len() + 1 > PARM_ROOM {
-                    format!(
-                        "* longer than the {PARM_ROOM} characters that PARM holds; use //CEEOPTS DD *\n{}",
-                        folded(&words)
-                    )
-                } else {
-                    format!("PARM='{text}/'\n* COBOL with CBLOPTS(ON): PARM='/{text}'\n")
-                }
+            Self::Parm if text.len() + 1 > PARM_ROOM => {
+                let options = lines(&folded(&text, COLUMNS), "");
+                format!(
+                    "* longer than the {PARM_ROOM} characters that PARM holds; use //CEEOPTS DD *\n{options}"
+                )
             }
-            Self::Ceeuopt => {
-                let mut text = String::from("CEEUOPT  CSECT\nCEEUOPT  AMODE ANY\nCEEUOPT  RMODE ANY\n");
-                for (at, setting) in settings.iter().enumerate() {
-                    let values = setting.to_string();
-                    let values = values.strip_prefix(setting.option).unwrap_or("");
-                    let more = at + 1 < settings.len();
-                    let start = if at == 0 { "         CEEXOPT " } else { "               " };
-                    let one = format!("{start}{}={values}{}", setting.option, if more { "," } else { "" });
-                    text += &if more { format!("{one:<COLUMNS$}X\n") } else { format!("{one}\n") };
-                }
-                text + "         END\n"
-            }
+            Self::Parm => format!("PARM='{text}/'\n* COBOL with CBLOPTS(ON): PARM='/{text}'\n"),
+            Self::Ceeuopt => source(settings),
+            Self::Values => settings.iter().flat_map(values).collect(),
         })
     }
 }
 
-fn folded(words: &[String]) -> String {
-    let (mut text, mut column) = (String::new(), 0);
-    for (at, word) in words.iter().enumerate() {
-        let length = word.len() + 1;
-        if column > 0 && column + length > COLUMNS {
-            text.push('\n');
-            column = 0;
+/// Cut behind commas, so that no piece is longer than there is room for.
+fn folded(text: &str, room: usize) -> Vec<String> {
+    let mut all: Vec<String> = vec![String::new()];
+    for piece in text.split_inclusive(',') {
+        let full = all.last().is_some_and(|last| !last.is_empty() && last.len() + piece.len() > room);
+        if full {
+            all.push(String::new());
         }
-        text += word;
-        text += if at + 1 < words.len() { "," } else { "\n" };
-        column += length;
+        if let Some(last) = all.last_mut() {
+            *last += piece;
+        }
     }
-    text
+    all
+}
+
+fn lines(all: &[String], indent: &str) -> String {
+    all.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// The macro, with a mark of continuation in column 72.
+fn source(settings: &[Setting]) -> String {
+    let options: Vec<String> = settings
+        .iter()
+        .map(|setting| {
+            let all = setting.to_string();
+            format!("{}={}", setting.option, all.strip_prefix(setting.option).unwrap_or(""))
+        })
+        .collect();
+    // Operands go on in column 16.
+    let pieces = folded(&options.join(","), COLUMNS - 17);
+    let mut text = String::from("CEEUOPT  CSECT\nCEEUOPT  AMODE ANY\nCEEUOPT  RMODE ANY\n");
+    for (at, piece) in pieces.iter().enumerate() {
+        let start = if at == 0 { "         CEEXOPT " } else { "               " };
+        let line = format!("{start}{piece}");
+        text += &if at + 1 < pieces.len() { format!("{line:<COLUMNS$}X\n") } else { format!("{line}\n") };
+    }
+    text + "         END\n"
+}
+
+/// `HEAP.init=104M`, for those who set it by other means.
+fn values(setting: &Setting) -> Vec<String> {
+    let entry = OPTIONS.iter().find(|entry| entry.name == setting.option);
+    let name = |at: usize| match entry.and_then(|entry| entry.sub_options.get(at)) {
+        // Sizes and percentages of pools share a name: they are numbered.
+        Some(known) if setting.option.starts_with("HEAPPOOLS") && at > 0 => {
+            format!("{}{}", known.name, at.div_ceil(2))
+        }
+        Some(known) => known.name.to_lowercase().replace('|', "_or_").replace(' ', "_"),
+        None => (at + 1).to_string(),
+    };
+    let given = setting.sub_options.iter().enumerate();
+    given
+        .filter_map(|(at, value)| Some(format!("{}.{}={}\n", setting.option, name(at), value.as_ref()?)))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
     #[test]
     fn every_form() {
-        let some = |text: &str| Some(text.to_owned());
         let settings = [
             Setting::new("HEAP", [some("104M"), some("104M"), None, some("KEEP")]),
             Setting::new("ANYHEAP", [some("256K")]),
@@ -108,11 +143,37 @@ mod tests {
 CEEUOPT  CSECT
 CEEUOPT  AMODE ANY
 CEEUOPT  RMODE ANY
-         CEEXOPT HEAP=(104M,104M,,KEEP),                               X
-               ANYHEAP=(256K)
+         CEEXOPT HEAP=(104M,104M,,KEEP),ANYHEAP=(256K)
          END
 ",
         );
+        check(
+            Form::Values,
+            "HEAP.init=104M\nHEAP.incr=104M\nHEAP.keep_or_free_or_auto=KEEP\nANYHEAP.init=256K\n",
+        );
         assert_eq!(Form::Ceeopts.text(&[]), None);
+    }
+
+    #[test]
+    fn long_options_are_cut_at_commas_and_read_back() {
+        let words = (1..=12).flat_map(|n| [some(&(n * 1024).to_string()), some("15")]);
+        let pools =
+            Setting { option: "HEAPPOOLS", sub_options: std::iter::once(None).chain(words).collect() };
+        let settings = [pools, Setting::new("STACK", [some("256K")])];
+        for form in [Form::Ceeopts, Form::Ceeuopt, Form::CeeRunopts, Form::Parm] {
+            let text = form.text(&settings).expect("there is something to set");
+            if form != Form::CeeRunopts {
+                assert!(text.lines().all(|line| line.len() <= 72), "{text}");
+            }
+            let items = underbar_listing::read(text.as_bytes());
+            let [underbar_listing::Item::Text(options)] = &items[..] else {
+                panic!("{form:?} {items:?}\n{text}")
+            };
+            assert_eq!(options.doubts, [], "{text}");
+            let read: Vec<String> =
+                options.rows.iter().map(|row| format!("{}({})", row.name, row.values)).collect();
+            let wrote: Vec<String> = settings.iter().map(ToString::to_string).collect();
+            assert_eq!(read, wrote, "{form:?}");
+        }
     }
 }

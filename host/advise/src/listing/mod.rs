@@ -11,14 +11,22 @@
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
+mod cells;
 mod collect;
+mod compare;
 mod forms;
+mod history;
+mod lint;
 mod rules;
+mod simulate;
 mod sizes;
 
 pub use collect::{Collected, Program, Run};
+pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
+pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use rules::{LE_RULES, LeCase, LeRule};
+pub use simulate::{Outcome, WhatIf, simulate};
 
 use serde::Serialize;
 
@@ -66,8 +74,14 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     for program in &collected.programs {
         let case = LeCase { collected, program };
+        let cics = case.cics();
         for rule in &LE_RULES {
-            for found in (rule.apply)(&case) {
+            for mut found in (rule.apply)(&case) {
+                if let (Some(line), true) = (&cics, found.option.is_some()) {
+                    found.risk =
+                        format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
+                    found.evidence.push(line.clone());
+                }
                 let runs = program.runs.len();
                 let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
                 let mut confidence = match runs {
@@ -95,6 +109,10 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     }
     all
 }
+
+/// What is to be said before each risk under CICS.
+const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
+                    GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
 
 /// The options of one program as settings, one for each option.
 #[must_use]

@@ -8,9 +8,9 @@ const M: u64 = 1 << 20;
 /// At this size and above, nothing grows without a region in sight.
 pub const LINE: u64 = 16 * M;
 
-/// Rounds up to three binary digits behind the first and to `unit`.
+/// Rounds up to four binary digits behind the first and to `unit`.
 pub fn rounded(bytes: u64, unit: u64) -> u64 {
-    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(3)).max(unit);
+    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(4)).max(unit);
     bytes.max(1).checked_next_multiple_of(step).unwrap_or(bytes)
 }
 
@@ -34,11 +34,19 @@ pub fn above_the_line(region: &Region) -> Option<u64> {
     }
 }
 
-/// The share of runs that a figure covers: the nearest rank.
-pub fn percentile(figures: &mut [u64], hundredths: usize) -> u64 {
-    figures.sort_unstable();
-    let rank = (figures.len() * hundredths).div_ceil(100).clamp(1, figures.len().max(1));
-    figures.get(rank - 1).copied().unwrap_or(0)
+/// A size as options have it: digits, in any case with K, M, G or T; None where it is none.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match &text[at..] {
+        "" => 1,
+        "K" | "k" => K,
+        "M" | "m" => M,
+        "G" | "g" => 1 << 30,
+        "T" | "t" => 1 << 40,
+        _ => return None,
+    };
+    text[..at].parse::<u64>().ok()?.checked_mul(unit)
 }
 
 #[cfg(test)]
@@ -47,10 +55,12 @@ mod tests {
 
     #[test]
     fn sizes_are_rounded_up_and_short() {
-        assert_eq!(written(rounded(102_403_632, 4096)), "104M");
+        assert_eq!(written(rounded(102_403_632, 4096)), "100M");
         assert_eq!(written(rounded(1, 4096)), "4K");
         assert_eq!(written(4_792), "4792");
-        assert_eq!(percentile(&mut [5, 1, 9], 50), 5);
-        assert_eq!(percentile(&mut [1, 2, 3, 4, 5, 6, 7, 8, 9, 100], 90), 9);
+        for bytes in [0, 1, 4_792, 32 << 10, 104 << 20, 5 << 30] {
+            assert_eq!(size(&written(bytes)), Some(bytes));
+        }
+        assert_eq!((size("1OM"), size(""), size("KEEP"), size("4g")), (None, None, None, Some(4 << 30)));
     }
 }

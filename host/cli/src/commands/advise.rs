@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, advise_listing, settings};
+use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, settings, simulate};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -43,6 +43,10 @@ pub struct Advise {
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ceeopts")]
     form: As,
 
+    /// What these values of HEAP or HEAPPOOLS would have come to for a listing's requests: HEAP(64M,16M)
+    #[arg(long, value_name = "OPTIONS")]
+    simulate: Option<String>,
+
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -50,6 +54,9 @@ pub struct Advise {
     #[command(flatten)]
     printing: Printing,
 }
+
+/// So many options in force are listed in words.
+const IN_FORCE: usize = 40;
 
 /// The form of an option text.
 #[derive(Clone, Copy, ValueEnum)]
@@ -63,6 +70,8 @@ enum As {
     /// The environment variable
     #[value(name = "_cee_runopts")]
     CeeRunopts,
+    /// One line for each value
+    Values,
     /// Options of underbar, as far as it honours them
     Underbar,
 }
@@ -74,6 +83,7 @@ impl From<As> for Form {
             As::Ceeuopt => Self::Ceeuopt,
             As::Parm => Self::Parm,
             As::CeeRunopts => Self::CeeRunopts,
+            As::Values => Self::Values,
             As::Underbar => Self::Underbar,
         }
     }
@@ -112,14 +122,18 @@ impl Advise {
                 failed = Some(self.printing.fail(format_args!("{}: {error}", path.display())));
             }
         }
-        if collected.items > 0 {
-            text += &self.of_listings(&collected);
+        let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
+        match simulated {
+            Some(Err(error)) => failed = Some(self.printing.fail(format_args!("--simulate: {error}"))),
+            Some(Ok(all)) if collected.items > 0 => text += &self.of_listings(&collected, &all),
+            _ if collected.items > 0 => text += &self.of_listings(&collected, &[]),
+            _ => {}
         }
         let printed = self.printing.print(&text, None, 0);
         failed.unwrap_or(printed)
     }
 
-    fn of_listings(&self, collected: &Collected) -> String {
+    fn of_listings(&self, collected: &Collected, what_if: &[WhatIf]) -> String {
         let all = advise_listing(collected);
         let programs = collected.programs.iter();
         let options: Vec<_> = programs
@@ -127,6 +141,7 @@ impl Advise {
                 Some((&program.name, Form::from(self.form).text(&settings(&all, &program.name))?))
             })
             .collect();
+        let lints = lint(collected);
         if self.printing.json {
             let options: Vec<_> = options
                 .iter()
@@ -137,11 +152,18 @@ impl Advise {
                 .iter()
                 .map(|(file, line, why)| serde_json::json!({"file": collected.files.get(*file), "line": line, "why": why}))
                 .collect();
+            let in_force: Vec<_> = collected
+                .in_force()
+                .map(|(file, enclave, row)| serde_json::json!({"file": collected.files.get(*file), "program": enclave, "option": row}))
+                .collect();
             let steps: Vec<_> = collected.steps.iter().map(|(_, step)| step).collect();
             let answer = serde_json::json!({
                 "schema": "underbar.listing-advice/1",
                 "advice": all,
                 "options": options,
+                "what_if": what_if,
+                "lint": lints,
+                "in_force": in_force,
                 "steps": steps,
                 "not_read": unread,
                 "left_out": collected.beyond,
@@ -168,6 +190,32 @@ impl Advise {
             text.push_str(
                 "Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack.\n",
             );
+        }
+        for one in what_if {
+            let _ = write!(text, "{one}");
+        }
+        if !lints.is_empty() {
+            text.push_str("About option texts:\n");
+        }
+        for lint in &lints {
+            let _ = write!(text, "{lint}");
+        }
+        let in_force: Vec<_> = collected.in_force().take(IN_FORCE + 1).collect();
+        if !in_force.is_empty() {
+            text.push_str("In force, and last set where:\n");
+        }
+        for (file, _, row) in in_force.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let no = if row.negative { "NO" } else { "" };
+            let over = if row.overridable == Some(false) { ", NONOVR" } else { "" };
+            let _ = writeln!(
+                text,
+                "  {no}{}({}) from {}{over}, {file}:{}",
+                row.name, row.values, row.source, row.evidence.line
+            );
+        }
+        if in_force.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
         }
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");

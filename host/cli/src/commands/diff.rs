@@ -1,4 +1,5 @@
-//! `underbar diff OLD NEW`: two saved reports, figure by figure; with `--fail-on` a gate for builds.
+//! `underbar diff OLD NEW`: two saved reports, figure by figure; with `--fail-on` a gate for builds. Two listings of
+//! Language Environment the same way, with the timings of their steps.
 //!
 //! Invariant: exit status 1 means one thing only, that a gate failed; what keeps a gate from deciding is 2.
 
@@ -6,11 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use underbar_advise::listing::{Collected, Comparison};
 use underbar_report::diff::Diff as Difference;
 use underbar_report::gate::{Gate, Outcome};
 
+use crate::listings::{self, Found};
 use crate::printing::Printing;
-use crate::saved;
 use crate::say::{Kind, say};
 
 /// The flags of `diff`.
@@ -20,6 +22,7 @@ Examples:
   underbar diff old.json new.json
   underbar diff --fail-on 'heap.used_peak > +5%' --fail-on 'heap.segments_allocated > 100' old.json new.json
   underbar diff --all --json old.json new.json
+  underbar diff joblog-before.txt joblog-after.txt
 
 EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s, or with a sign relative to OLD: +5%, -10M.
 `underbar explain` lists the keys.
@@ -27,10 +30,10 @@ EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s, or with a sign 
 Exit status: 0 no gate failed, 1 a gate failed, 2 wrong usage, a file that cannot be read, or a gate whose figure
 a report does not know.")]
 pub struct Diff {
-    /// The report to compare with
+    /// The report, or the listing, to compare with
     old: PathBuf,
 
-    /// The report in question
+    /// The report, or the listing, in question
     new: PathBuf,
 
     /// Fail if this is true of NEW; may be given several times
@@ -67,8 +70,16 @@ fn percent(text: &str) -> Result<f64, String> {
 impl Diff {
     /// Compares.
     pub fn run(self) -> ExitCode {
-        let (old, new) = match (saved::read(&self.old), saved::read(&self.new)) {
-            (Ok(old), Ok(new)) => (old, new),
+        let [mut before, mut after] = [Collected::default(), Collected::default()];
+        let read = |path, collected: &mut Collected| match listings::read(path, collected) {
+            Ok(Found::Listings) => Ok(None),
+            Ok(Found::Other(report)) => report.map(Some),
+            Err(error) => Err(error),
+        };
+        let (old, new) = match (read(&self.old, &mut before), read(&self.new, &mut after)) {
+            (Ok(Some(old)), Ok(Some(new))) => (old, new),
+            (Ok(None), Ok(None)) => return self.listings(&Comparison::new(&before, &after)),
+            (Ok(_), Ok(_)) => return self.printing.fail("a listing and a saved report cannot be compared"),
             (old, new) => {
                 let errors = [old.err(), new.err()].into_iter().flatten();
                 return errors.fold(ExitCode::SUCCESS, |_, error| self.printing.fail(error));
@@ -87,5 +98,22 @@ impl Diff {
         }
         let text = if self.printing.json { difference.to_json() } else { difference.to_text(self.all) };
         self.printing.print(&text, self.output.as_deref(), code)
+    }
+
+    fn listings(&self, comparison: &Comparison) -> ExitCode {
+        if !self.fail_on.is_empty() {
+            return self.printing.fail("gates are for saved reports; a listing has no keys");
+        }
+        if comparison.is_empty() {
+            return self.printing.fail("the listings have no program and no step in common");
+        }
+        if self.quiet && self.output.is_none() {
+            return ExitCode::SUCCESS;
+        }
+        let text = if self.printing.json { comparison.to_json() } else { Ok(comparison.to_text(self.all)) };
+        match text {
+            Ok(text) => self.printing.print(&text, self.output.as_deref(), 0),
+            Err(error) => self.printing.fail(error),
+        }
     }
 }

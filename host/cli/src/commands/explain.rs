@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use underbar_advise::RULES;
-use underbar_advise::listing::LE_RULES;
+use underbar_advise::listing::{LE_LINTS, LE_RULES};
 use underbar_ledger::TABLE;
 use underbar_options::{OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
@@ -114,6 +114,10 @@ fn topics() -> String {
     text.push_str("\nRules for listings of Language Environment: underbar explain le-heap-size\n");
     for rule in &LE_RULES {
         let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
+    }
+    text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
+    for check in &LE_LINTS {
+        let _ = writeln!(text, "  {:<16} {}", check.id, check.title);
     }
     text.push_str("\nFigures of a report: underbar explain heap.used_peak\n");
     for (key, label) in STEPS

@@ -1,0 +1,149 @@
+//! Cell sizes that fit the requests: of all sets of up to twelve, the one that wastes least.
+//!
+//! ```text
+//! requests by ranges of 8 bytes, each served by the smallest cell that holds it:
+//! waste = sum over ranges of count x (cell - upper end of the range)
+//! ```
+//!
+//! Invariant: every size is a multiple of 8 and at most 65,536; the largest holds every request that a cell can hold.
+//! Cost: 12 x n x n steps for n ranges, and no more than [`FINEST`] of them: neighbours are put together.
+//! Not here: how many cells of each size are needed.
+
+/// A pool has no more sizes.
+pub(crate) const MOST: usize = 12;
+/// The largest cell.
+const LARGEST: u64 = 65_536;
+/// More ranges are put together.
+const FINEST: usize = 256;
+
+/// Requests of up to so many bytes, and how many there were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub to: u64,
+    pub count: u64,
+}
+
+/// Bytes beyond what was asked for, and bytes of all cells; None where no request fits into any.
+pub(crate) fn waste(ranges: &[Range], cells: &[u64]) -> Option<(u64, u64)> {
+    let (mut beyond, mut bytes) = (0_u64, 0_u64);
+    for range in ranges.iter().filter(|range| range.to > 0) {
+        let Some(cell) = cells.iter().filter(|cell| **cell >= range.to).min() else { continue };
+        beyond = beyond.saturating_add((cell - range.to).saturating_mul(range.count));
+        bytes = bytes.saturating_add(cell.saturating_mul(range.count));
+    }
+    (bytes > 0).then_some((beyond, bytes))
+}
+
+/// The best sizes, in order. None without requests that a cell can hold.
+pub(crate) fn best(ranges: &[Range]) -> Option<Vec<u64>> {
+    let ranges = merged(ranges);
+    let n = ranges.len();
+    if n == 0 {
+        return None;
+    }
+    let cell = |at: usize| ranges[at].to.next_multiple_of(8);
+    // Sums up to each range, so that the waste of any stretch is two subtractions.
+    let (mut counts, mut bytes) = (vec![0_u128; n + 1], vec![0_u128; n + 1]);
+    for (at, range) in ranges.iter().enumerate() {
+        counts[at + 1] = counts[at] + u128::from(range.count);
+        bytes[at + 1] = bytes[at] + u128::from(range.count) * u128::from(range.to);
+    }
+    let stretch = |from: usize, last: usize| {
+        (counts[last + 1] - counts[from]) * u128::from(cell(last)) - (bytes[last + 1] - bytes[from])
+    };
+    // least[k][i]: the first i ranges with k + 1 sizes, the largest of which is that of range i - 1.
+    let mut least = vec![vec![u128::MAX; n + 1]; MOST.min(n)];
+    let mut came = vec![vec![0_usize; n + 1]; MOST.min(n)];
+    for size in 0..least.len() {
+        for end in 1..=n {
+            if size == 0 {
+                least[0][end] = stretch(0, end - 1);
+                continue;
+            }
+            for start in 1..end {
+                let before = least[size - 1][start];
+                let all = before.saturating_add(stretch(start, end - 1));
+                if before < u128::MAX && all < least[size][end] {
+                    (least[size][end], came[size][end]) = (all, start);
+                }
+            }
+        }
+    }
+    // Of equal waste, fewer sizes.
+    let size = (0..least.len()).min_by_key(|size| (least[*size][n], *size))?;
+    let (mut chosen, mut end) = (Vec::new(), n);
+    for size in (0..=size).rev() {
+        chosen.push(cell(end - 1));
+        end = came[size][end];
+    }
+    chosen.reverse();
+    chosen.dedup();
+    Some(chosen)
+}
+
+/// In order, without empty ones, and no more than [`FINEST`].
+fn merged(ranges: &[Range]) -> Vec<Range> {
+    let mut all: Vec<Range> =
+        ranges.iter().copied().filter(|range| range.count > 0 && (1..=LARGEST).contains(&range.to)).collect();
+    all.sort_unstable_by_key(|range| range.to);
+    all.dedup_by(|later, first| {
+        let same = later.to == first.to;
+        if same {
+            first.count = first.count.saturating_add(later.count);
+        }
+        same
+    });
+    let each = all.len().div_ceil(FINEST).max(1);
+    let put_together = |some: &[Range]| Range {
+        to: some.last().map_or(0, |range| range.to),
+        count: some.iter().fold(0, |sum, range| sum.saturating_add(range.count)),
+    };
+    all.chunks(each).map(put_together).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(all: &[(u64, u64)]) -> Vec<Range> {
+        all.iter().map(|&(to, count)| Range { to, count }).collect()
+    }
+
+    #[test]
+    fn few_ranges_get_a_size_each_and_waste_nothing() {
+        let all = ranges(&[(24, 10), (8, 5), (104, 1), (0, 9), (70_000, 9)]);
+        assert_eq!(best(&all), Some(vec![8, 24, 104]));
+        assert_eq!(waste(&all, &[8, 24, 104]), Some((0, 5 * 8 + 10 * 24 + 104)));
+        assert_eq!(best(&[]), None);
+    }
+
+    #[test]
+    fn no_other_set_wastes_less() {
+        // Every set of three sizes, tried.
+        let sizes: Vec<u64> = (1..=14).map(|n| n * 8).collect();
+        let counts = [9, 1, 1, 30, 2, 1, 1, 50, 1, 3, 4, 20, 1, 2];
+        let all: Vec<Range> = sizes.iter().zip(counts).map(|(&to, count)| Range { to, count }).collect();
+        let chosen = best(&all).expect("requests");
+        let got = waste(&all, &chosen).expect("requests").0;
+        assert_eq!(chosen.len(), MOST);
+        for one in 0..sizes.len() - 1 {
+            for two in one + 1..sizes.len() - 1 {
+                let without: Vec<u64> = sizes
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| *at != one && *at != two)
+                    .map(|(_, size)| *size)
+                    .collect();
+                assert!(got <= waste(&all, &without).expect("requests").0, "{without:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_ranges_are_put_together() {
+        let all: Vec<Range> = (1..=8192).map(|n| Range { to: n * 8, count: 1 }).collect();
+        let chosen = best(&all).expect("requests");
+        assert_eq!((chosen.len(), chosen.last()), (MOST, Some(&LARGEST)));
+        assert!(chosen.iter().all(|cell| cell.is_multiple_of(8)));
+    }
+}

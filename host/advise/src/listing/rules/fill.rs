@@ -1,0 +1,27 @@
+//! STORAGE whose third value fills every stack frame.
+
+use super::{Found, LeCase, found};
+use crate::suggestion::{Kind, Setting};
+
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    let Some((file, row)) = case.option("STORAGE") else { return Vec::new() };
+    let values = row.sub_options();
+    let Some(third) = values.get(2).filter(|word| !word.is_empty()) else { return Vec::new() };
+    let evidence = vec![case.line(file, &row.evidence)];
+    let now = format!("STORAGE({})", row.values);
+    if ["NONE", "CLEAR"].iter().any(|word| word.eq_ignore_ascii_case(third)) {
+        return vec![found(
+            Kind::NoChange,
+            now,
+            evidence,
+            "No stack frame is filled as it is made.".to_owned(),
+        )];
+    }
+    let reason = format!("Every stack frame is filled with {third} as it is made.");
+    let mut dear = found(Kind::Change, now, evidence, reason);
+    dear.option = Some(Setting::new("STORAGE", [None, None, Some("NONE".to_owned())]));
+    dear.effect =
+        "calls cost no more than they do by themselves: 2.15 s against 0.56 s of CPU in the talk's program."
+            .to_owned();
+    vec![dear]
+}

@@ -1,0 +1,247 @@
+//! Initial sizes and increments of the heaps.
+//!
+//! ```text
+//! used <= initial   far too large? lower : no change
+//! used >  initial   few segments? no change : initial holds all (or an eighth of it), increment a quarter of that
+//! ```
+//!
+//! Invariant: what is suggested depends on figures that are certain only; where the number of segments is missing, the
+//! smallest that can have been needed stands for it.
+
+use underbar_listing::{Field, Figure, Kind as Part};
+
+use super::super::sizes::{LINE, rounded, written};
+use super::super::{Line, history::History};
+use super::stack::moved;
+use super::{Found, LeCase, found, now, rule, setting};
+use crate::suggestion::Kind;
+
+const K: u64 = 1 << 10;
+const M: u64 = 1 << 20;
+/// So many segments are few.
+const FEW: u64 = 8;
+/// What is larger is taken in eighths.
+const LARGE: u64 = 128 * M;
+/// No less is worth a change.
+const WORTH: u64 = 64 * K;
+
+/// Heaps: section, and the smallest unit of its sizes.
+const HEAPS: [(Part, u64); 6] = [
+    (Part::Heap, 4 * K),
+    (Part::Heap24, 4 * K),
+    (Part::AnyHeap, 4 * K),
+    (Part::BelowHeap, 4 * K),
+    (Part::User64, M),
+    (Part::User31, 4 * K),
+];
+
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    HEAPS.iter().filter_map(|(part, unit)| one(case, *part, *unit)).collect()
+}
+
+/// What is known of one heap.
+struct Heap<'a> {
+    part: Part,
+    unit: u64,
+    history: History,
+    /// What is needed: the history's, and what the stacks of threads will need more.
+    need: u64,
+    initial: u64,
+    increment: Option<u64>,
+    segments: Option<u64>,
+    evidence: Vec<Line>,
+    case: &'a LeCase<'a>,
+}
+
+/// The advice for one heap; None where it is not in the listing or not used.
+pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
+    let (total_file, total) = case.largest(part, Field::Total)?;
+    let (initial_file, initial) = case.last(part, Field::Initial)?;
+    let increment = case.last(part, Field::Increment).map(|(_, figure)| figure.value);
+    let segments = case.largest(part, Field::Allocated);
+    let mut evidence =
+        vec![case.line(total_file, &total.evidence), case.line(initial_file, &initial.evidence)];
+    let line = |(file, figure): (usize, &Figure)| case.line(file, &figure.evidence);
+    evidence.extend(case.last(part, Field::Suggested).map(line));
+    evidence.extend(segments.map(line));
+    let history = case.history(part, Field::Total);
+    let more = moved(case, part).map_or(0, |moved| moved.bytes);
+    let heap = Heap {
+        part,
+        unit,
+        need: history.need().saturating_add(more),
+        history,
+        initial: initial.value,
+        increment,
+        segments: segments.map(|(_, figure)| figure.value),
+        evidence,
+        case,
+    };
+    let mut advice = match heap.need {
+        0 => heap.unused(),
+        need if heap.initial >= need => Some(heap.holds_all()),
+        _ => Some(heap.too_small()),
+    };
+    if let (Some(advice), Some(moved)) = (&mut advice, moved(case, part)) {
+        advice.reason += &moved.words;
+    }
+    advice
+}
+
+impl Heap<'_> {
+    fn say(self, kind: Kind, reason: String) -> Found {
+        let now = now(self.part, self.initial, self.increment);
+        found(kind, now, self.evidence, format!("{}: {reason}", self.part.title()))
+    }
+
+    fn unused(self) -> Option<Found> {
+        let is_large = self.initial >= WORTH && self.unit < M;
+        is_large.then(|| {
+            let (part, initial, unit) = (self.part, self.initial, self.unit);
+            let mut lower =
+                self.say(Kind::Lower, format!("nothing was used of an initial size of {initial}."));
+            lower.option = setting(part, Some(unit), None);
+            lower.effect = format!("{} less for each enclave.", written(initial - unit));
+            lower
+        })
+    }
+
+    fn holds_all(self) -> Found {
+        let (part, initial) = (self.part, self.initial);
+        let used = self.history.words();
+        let enough = rounded(self.need.saturating_add(self.need / 8), self.unit);
+        if self.need.saturating_mul(100) >= initial.saturating_mul(62)
+            || initial.saturating_sub(enough) < WORTH
+        {
+            let reason = format!("the initial size holds what is used, and is not far too large: {used}.");
+            return self.say(Kind::NoChange, reason);
+        }
+        let mut lower = self.say(Kind::Lower, format!("{used}, of an initial size of {initial}."));
+        lower.option = setting(part, Some(enough), None);
+        lower.effect = format!("{} less for each enclave.", written(initial - enough));
+        lower
+    }
+
+    fn too_small(self) -> Found {
+        let step = self.increment.map(|increment| increment.max(8));
+        // Where the number is missing, no fewer can have been needed than these.
+        let least = step.map(|step| self.need.saturating_sub(self.initial).div_ceil(step) + 1);
+        let Some(count) = self.segments.or(least) else {
+            let reason = "neither the number of segments nor the increment can be read.".to_owned();
+            return self.say(Kind::NoAdvice, reason);
+        };
+        let used = self.history.words();
+        if count <= FEW {
+            return self.few(count);
+        }
+        let (first, larger, mut words) = match self.sizes() {
+            Ok(sizes) => sizes,
+            Err(why) => return self.say(Kind::NoAdvice, format!("{count} segments, {used}; {why}")),
+        };
+        let next = Some(larger).filter(|larger| Some(*larger) != self.increment);
+        if first.is_none() && next.is_none() {
+            let reason = format!("{count} segments, {used}; sizes are as large as they should be.");
+            return self.say(Kind::NoChange, reason);
+        }
+        let peak = self.need.max(self.history.largest);
+        let will = peak.saturating_sub(first.unwrap_or(self.initial)).div_ceil(larger.max(1)) + 1;
+        let exact = if self.segments.is_some() { "" } else { " or more" };
+        let rarely = match self.history.is_rare() {
+            true => "; the peak is rare, so the increment takes the rest",
+            false => "",
+        };
+        let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
+        words += &region.2;
+        let reason = format!("{count} segments{exact}, a request to the system each: {used}{rarely}.");
+        let mut raise = self.say(Kind::Raise, reason);
+        raise.evidence.extend(region.1);
+        raise.option = setting(part, first, next);
+        raise.effect = match will {
+            1 => format!("one segment instead of {count}."),
+            _ => format!("about {will} segments instead of {count}."),
+        };
+        raise.risk = format!("{words}{}", rule("le-heap-size").map_or("", |rule| rule.risk));
+        raise
+    }
+
+    /// Few segments; but the last may be far larger than what it holds.
+    fn few(self, count: u64) -> Found {
+        let used = self.history.words();
+        let beyond = self.need - self.initial;
+        let Some(increment) = self.increment.filter(|increment| {
+            count >= 2 && increment / 16 > beyond && *increment >= M && increment / 2 > self.initial
+        }) else {
+            return self.say(Kind::NoChange, format!("{count} segments are few: {used}."));
+        };
+        let (part, initial) = (self.part, self.initial);
+        let enough = rounded(beyond.saturating_mul(2), self.unit.max(64 * K));
+        let reason = format!(
+            "{beyond} bytes more than the initial size of {initial} are used, and an increment of {increment} is taken for \
+             them: {used}."
+        );
+        let mut lower = self.say(Kind::Lower, reason);
+        lower.option = setting(part, None, Some(enough));
+        lower.effect = format!("{} less for each enclave.", written(increment - enough));
+        lower
+    }
+
+    /// Initial size, where it is to change, and increment; or why none is suggested.
+    fn sizes(&self) -> Result<(Option<u64>, u64, String), &'static str> {
+        let room = self.need.saturating_add(self.need / 8);
+        let whole = match room > LARGE {
+            true => rounded(self.need.div_ceil(8), self.unit),
+            false => rounded(room, self.unit),
+        };
+        // The rare peak, too, is to fit into few segments.
+        let peak = self.need.max(self.history.largest);
+        let quarter = match room > LARGE {
+            true => whole,
+            false => rounded(peak.saturating_add(peak / 8) / 4, self.unit),
+        };
+        let larger = self.increment.unwrap_or(0).max(quarter);
+        let (limit, _, _) = self.region(whole.max(larger));
+        let small_region = limit.is_some_and(|limit| limit / 2 < whole);
+        if small_region && limit.is_some_and(|limit| limit / 8 < larger) {
+            return Err("but the region leaves no room for larger ones.");
+        }
+        if matches!(self.part, Part::Heap24 | Part::BelowHeap) && whole > M {
+            return Err("below the line there is too little room to take more at once.");
+        }
+        if self.part == Part::AnyHeap && self.case.cics().is_some() && whole > 1 << 30 {
+            return Err("under CICS ANYHEAP can have no more than 1G.");
+        }
+        let first = match (small_region, self.history.is_rare()) {
+            (true, _) => None,
+            (false, true) => {
+                let usual = self.history.usual;
+                Some(rounded(usual.saturating_add(usual / 8).min(whole), self.unit))
+            }
+            (false, false) => Some(whole),
+        };
+        let larger = match self.case.cics() {
+            // The check zone of 16 bytes is to fit into the last page.
+            Some(_) if larger.is_multiple_of(4 * K) => larger - 16,
+            _ => larger,
+        };
+        Ok((first.filter(|first| *first > self.initial), larger, String::new()))
+    }
+
+    fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
+        match self.part {
+            Part::User64 => {
+                let regions = &self.case.collected.regions;
+                let words = match regions.iter().find_map(|(_, region)| region.memlimit) {
+                    Some(u64::MAX) => "MEMLIMIT is NOLIMIT. ".to_owned(),
+                    Some(limit) => format!("MEMLIMIT is {}. ", written(limit)),
+                    None if bytes > LINE => {
+                        "region unknown: MEMLIMIT is not in the listing; check it first. ".to_owned()
+                    }
+                    None => String::new(),
+                };
+                (None, None, words)
+            }
+            Part::Heap24 | Part::BelowHeap => (None, None, String::new()),
+            _ => self.case.region(bytes),
+        }
+    }
+}

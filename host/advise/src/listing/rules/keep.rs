@@ -1,0 +1,73 @@
+//! KEEP or FREE for increments that come and go.
+
+use underbar_listing::{Field, Kind as Part};
+
+use super::{Found, LeCase, found};
+use crate::suggestion::{Kind, Setting};
+
+/// Fewer freed segments are no pattern.
+const LEAST: u64 = 16;
+
+/// Sections, and the place of KEEP or FREE among the sub-options of their option.
+const PARTS: [(Part, usize); 9] = [
+    (Part::Heap, 3),
+    (Part::AnyHeap, 3),
+    (Part::BelowHeap, 2),
+    (Part::Stack, 3),
+    (Part::ThreadStack, 4),
+    (Part::LibStack, 2),
+    (Part::ThreadHeap, 3),
+    (Part::User64, 2),
+    (Part::User31, 5),
+];
+
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    PARTS.iter().filter_map(|(part, at)| one(case, *part, *at)).collect()
+}
+
+fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
+    let runs = case.sound().filter_map(|run| {
+        let section = run.report.section(part)?;
+        Some((run.file, section, section.get(Field::Allocated)?, section.get(Field::Freed)?))
+    });
+    let (file, section, allocated, freed) = runs.max_by_key(|(_, _, _, freed)| freed.value)?;
+    if freed.value < LEAST || freed.value.saturating_mul(10) < allocated.value.saturating_mul(9) {
+        return None;
+    }
+    let (option, _) = part.row()?.option;
+    let mut evidence = vec![case.line(file, &allocated.evidence), case.line(file, &freed.evidence)];
+    let counts = format!(
+        "{}: {} segments allocated and {} freed: they come and go.",
+        part.title(),
+        allocated.value,
+        freed.value
+    );
+    if case.is_set(option, at, "KEEP") {
+        evidence.extend(case.option(option).map(|(file, row)| case.line(file, &row.evidence)));
+        let reason = format!("{counts} But KEEP is set.");
+        return Some(found(Kind::NoChange, format!("{option} KEEP"), evidence, reason));
+    }
+    let now = format!("{option} FREE (segments were freed)");
+    // No peak is larger than all requests together: so much at least was asked for at a time, on average.
+    let figure = |field: Field| section.get(field).map(|figure| figure.value);
+    if let (Some(total), Some(gets), Some(increment)) =
+        (figure(Field::Total), figure(Field::Gets), figure(Field::Increment))
+        && total / gets.max(1) >= increment
+    {
+        let reason = format!(
+            "{counts} Requests are of {} bytes or more on average, larger than the increment of {increment}: a server that \
+             runs for long fragments under KEEP, and FREE is right there; a larger increment helps both.",
+            total / gets.max(1)
+        );
+        return Some(found(Kind::NoAdvice, now, evidence, reason));
+    }
+    let mut keep = found(Kind::Raise, now, evidence, counts);
+    let mut words = vec![None; at];
+    if matches!(option, "THREADSTACK") {
+        words[0] = Some("ON".to_owned());
+    }
+    words.push(Some("KEEP".to_owned()));
+    keep.option = Some(Setting { option, sub_options: words });
+    keep.effect = "emptied increments are used again instead of being asked for anew.".to_owned();
+    Some(keep)
+}

@@ -1,0 +1,43 @@
+//! Many small enclaves in one listing: a hint of LINK where CALL would do.
+
+use underbar_listing::{Field, Kind as Part};
+
+use super::super::collect::Run;
+use super::{Found, LeCase, found};
+use crate::suggestion::Kind;
+
+/// So many enclaves are many.
+const MANY: usize = 8;
+/// Enclaves that use no more heap than this are small.
+const SMALL: u64 = 64 << 10;
+
+/// Says it once for each listing, with the first program of it.
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    let Some(file) = case.sound().next().map(|run| run.file) else { return Vec::new() };
+    let programs = || case.collected.programs.iter();
+    let of_file = |run: &&Run| run.file == file && run.report.enclave.is_some();
+    let is_first = programs()
+        .find(|program| program.runs.iter().any(|run| of_file(&run)))
+        .is_some_and(|first| std::ptr::eq(first, case.program));
+    let is_small = |run: &&Run| {
+        let total = run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Total));
+        run.report.is_sound() && total.is_some_and(|total| total.value <= SMALL)
+    };
+    if !is_first {
+        return Vec::new();
+    }
+    let runs: Vec<&Run> = programs().flat_map(|program| &program.runs).filter(of_file).collect();
+    if runs.len() < MANY || !runs.iter().all(is_small) {
+        return Vec::new();
+    }
+    let evidence = runs
+        .iter()
+        .take(2)
+        .filter_map(|run| Some(case.line(run.file, &run.report.sections.first()?.heading)))
+        .collect();
+    let reason = format!(
+        "{} enclaves that use little: where programs LINK to each other, dynamic CALL spares an enclave each.",
+        runs.len()
+    );
+    vec![found(Kind::NoAdvice, "LINK or CALL cannot be seen in a listing".to_owned(), evidence, reason)]
+}

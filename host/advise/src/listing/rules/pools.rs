@@ -1,0 +1,133 @@
+//! HEAPPOOLS: percentages from the summary, sizes from the requests by ranges, leaks.
+//!
+//! Invariant: percentages are those of the published formula, for the initial heap size that will be in force; sizes are
+//! suggested with empty percentages, since how many cells of a new size are in use at a time is in no report of the old one.
+//! Not here: how sizes are chosen (`cells`).
+
+use underbar_listing::{Field, Kind as Part, Pool};
+
+use super::super::Line;
+use super::super::cells::{Range, best, waste};
+use super::super::collect::Run;
+use super::super::sizes::{size, written};
+use super::{Found, LeCase, found, heap};
+use crate::suggestion::{Kind, Setting};
+
+/// An extent more, and the pool is too small.
+const EXTENTS: u64 = 2;
+
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    let has = |run: &&Run| !run.report.pools.is_empty() || !run.report.ranges.is_empty();
+    let Some(run) = case.sound().filter(has).last() else { return Vec::new() };
+    let mut all = Vec::new();
+    match sizes(case, run) {
+        Some(sizes) => all.push(sizes),
+        None => all.extend(percentages(case, run)),
+    }
+    all.extend(larger(case, run));
+    let leaks = run.report.pools.iter();
+    let leaks = leaks.filter(|pool| pool.in_use > 0 && pool.in_use.saturating_mul(2) >= pool.used_peak);
+    all.extend(leaks.map(|pool| {
+        let reason = format!(
+            "{} of at most {} cells of {} bytes were in use at the end: a hint of a leak.",
+            pool.in_use, pool.used_peak, pool.cell
+        );
+        found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), vec![case.line(run.file, &pool.evidence)], reason)
+    }));
+    all
+}
+
+fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+    let pools = &run.report.pools;
+    let initial = run.report.section(Part::Heap)?.get(Field::Initial)?;
+    let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents > EXTENTS).collect();
+    if many.is_empty() {
+        let lines = pools.iter().take(1).map(|pool| case.line(run.file, &pool.evidence)).collect();
+        let reason = "No pool needed more than 2 extents.".to_owned();
+        return (!pools.is_empty()).then(|| found(Kind::NoChange, now(run), lines, reason));
+    }
+    // Percentages are of the initial size that will be in force.
+    let raised = heap::one(case, Part::Heap, 4096)
+        .and_then(|found| found.option)
+        .and_then(|option| size(option.sub_options.first()?.as_deref()?));
+    let initial = raised.unwrap_or(initial.value).max(1);
+    let mut words = vec![None];
+    for pool in pools {
+        let needed =
+            pool.used_peak.saturating_mul(pool.element).saturating_mul(100).div_ceil(initial).clamp(1, 90);
+        let keep = pool.extents <= EXTENTS && raised.is_none();
+        let percent = if keep { pool.percent.unwrap_or(needed) } else { needed };
+        words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
+    }
+    let evidence: Vec<Line> = many.iter().map(|pool| case.line(run.file, &pool.evidence)).collect();
+    let reason = format!("{} pools needed more than 2 extents.", many.len());
+    let mut raise = found(Kind::Raise, now(run), evidence, reason);
+    raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
+    raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
+    Some(raise)
+}
+
+/// Other sizes, where those in force waste much.
+fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+    let cells: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
+    let ranges: Vec<Range> = run
+        .report
+        .ranges
+        .iter()
+        .filter(|(_, _, figure)| !figure.likely)
+        .map(|(_, to, figure)| Range { to: *to, count: figure.value })
+        .collect();
+    let largest = cells.last().copied()?;
+    let (before, bytes) = waste(&ranges, &cells)?;
+    let mut chosen = best(&ranges)?;
+    if chosen.len() < crate::listing::cells::MOST && chosen.last().is_some_and(|last| *last < largest) {
+        chosen.push(largest);
+    }
+    let (after, _) = waste(&ranges, &chosen)?;
+    if before.saturating_mul(4) < bytes || after.saturating_mul(2) > before {
+        return None;
+    }
+    let mut wasting: Vec<_> = run.report.ranges.iter().collect();
+    wasting.sort_by_key(|(_, to, figure)| {
+        let cell = cells.iter().find(|cell| *cell >= to).unwrap_or(to);
+        std::cmp::Reverse((cell - to).saturating_mul(figure.value))
+    });
+    let evidence =
+        wasting.iter().take(3).map(|(_, _, figure)| case.line(run.file, &figure.evidence)).collect();
+    let reason = format!(
+        "Of {bytes} bytes of cells for all requests together, {before} are beyond what was asked for; with sizes that \
+         fit the requests {after}."
+    );
+    let mut change = found(Kind::Change, now(run), evidence, reason);
+    let mut words = vec![None];
+    words.extend(chosen.iter().flat_map(|cell| [Some(cell.to_string()), None]));
+    if chosen.len() < crate::listing::cells::MOST {
+        words.push(Some("0".to_owned()));
+    }
+    change.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
+    change.effect =
+        "less waste in each cell; how many cells of each size are needed, the next report says.".to_owned();
+    Some(change)
+}
+
+fn larger(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+    let gets = run.report.section(Part::Heap)?.get(Field::Gets)?;
+    let large = run.report.larger_than_cells.as_ref()?;
+    if large.value.saturating_mul(10) <= gets.value.max(1) {
+        return None;
+    }
+    let lines = vec![case.line(run.file, &large.evidence), case.line(run.file, &gets.evidence)];
+    let reason = format!(
+        "{} requests were larger than the largest cell: a pool of a larger size would serve them.",
+        large.value
+    );
+    Some(found(Kind::NoAdvice, now(run), lines, reason))
+}
+
+/// What the summary shows: sizes and percentages.
+fn now(run: &Run) -> String {
+    let pools = run.report.pools.iter();
+    let pairs: Vec<String> =
+        pools.map(|pool| format!("{},{}", pool.cell, pool.percent.unwrap_or(0))).collect();
+    if pairs.is_empty() { "HEAPPOOLS".to_owned() } else { format!("HEAPPOOLS(,{})", pairs.join(",")) }
+}

@@ -1,0 +1,15 @@
+//! Whether a report can be used at all.
+
+use underbar_listing::Evidence;
+
+use super::{Found, LeCase, found};
+use crate::suggestion::Kind;
+
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    let bad = case.program.runs.iter().filter_map(|run| {
+        let doubt = run.report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
+        let line = case.line(run.file, &Evidence { line: doubt.line, text: doubt.words.clone() });
+        Some(found(Kind::NoAdvice, "not used".to_owned(), vec![line], format!("{}.", doubt.words)))
+    });
+    bad.take(20).collect()
+}

@@ -1,0 +1,186 @@
+//! Stacks, and the heaps of PL/I tasks: sizes from the largest use of any one thread.
+//!
+//! ```text
+//! STACK      the first thread, and under THREADSTACK(OFF) every other one
+//! ANYHEAP    holds the first segments of all threads but the first: it moves with them
+//! ```
+//!
+//! Invariant: the sum over threads sets nothing; it is what one thread needs, times how many there are.
+
+use underbar_listing::{Field, Kind as Part};
+
+use super::super::Line;
+use super::super::sizes::{rounded, written};
+use super::{Found, LeCase, found, now, rule, setting};
+use crate::suggestion::Kind;
+
+const K: u64 = 1 << 10;
+/// Below the 16M line no stack is raised beyond this.
+const BELOW: u64 = 256 * K;
+
+const STACKS: [Part; 6] = [
+    Part::Stack,
+    Part::ThreadStack,
+    Part::XplinkStack,
+    Part::XplinkThreadStack,
+    Part::LibStack,
+    Part::ThreadHeap,
+];
+
+pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+    let stacks = STACKS.into_iter().filter_map(|part| one(case, part));
+    stacks
+        .chain([Part::Stack64, Part::ThreadStack64].into_iter().filter_map(|part| above(case, part)))
+        .collect()
+}
+
+/// What is known of one stack.
+struct Stack {
+    largest: u64,
+    need: u64,
+    initial: u64,
+    evidence: Vec<Line>,
+    words: String,
+}
+
+fn stack(case: &LeCase<'_>, part: Part) -> Option<Stack> {
+    let (file, largest) = case.largest(part, Field::AnyThread)?;
+    let (initial_file, initial) = case.last(part, Field::Initial)?;
+    if largest.value == 0 || !governs(case, part) {
+        return None;
+    }
+    let mut evidence = vec![case.line(file, &largest.evidence), case.line(initial_file, &initial.evidence)];
+    let segments = case.largest(part, Field::Allocated);
+    evidence.extend(segments.map(|(file, figure)| case.line(file, &figure.evidence)));
+    let history = case.history(part, Field::AnyThread);
+    let words = format!(
+        "{}: {}, by the thread that used most; the initial size is {}",
+        part.title(),
+        history.words(),
+        initial.value
+    );
+    Some(Stack { largest: largest.value, need: history.need(), initial: initial.value, evidence, words })
+}
+
+/// Whether the option of this section is in force.
+fn governs(case: &LeCase<'_>, part: Part) -> bool {
+    match part {
+        Part::ThreadStack | Part::XplinkThreadStack => {
+            case.is_set("THREADSTACK", 0, "ON") && case.cics().is_none()
+        }
+        Part::ThreadHeap => case.cics().is_none(),
+        _ => true,
+    }
+}
+
+fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
+    let Stack { need, initial, evidence, words, .. } = stack(case, part)?;
+    let set = now(part, initial, None);
+    let enough = rounded(need.saturating_add(need / 8), 4 * K);
+    if need <= initial {
+        let is_small = need.saturating_mul(100) < initial.saturating_mul(62);
+        if !is_small || initial.saturating_sub(enough) < 64 * K {
+            return Some(found(Kind::NoChange, set, evidence, format!("{words}.")));
+        }
+        let mut lower = found(Kind::Lower, set, evidence, format!("{words}."));
+        lower.option = setting(part, Some(enough), None);
+        let each = match part {
+            Part::Stack | Part::XplinkStack => {
+                "for each enclave, and under THREADSTACK(OFF) for each thread."
+            }
+            Part::LibStack => "for each thread, below the line.",
+            _ => "for each thread.",
+        };
+        lower.effect = format!("{} less {each}", written(initial - enough));
+        return Some(lower);
+    }
+    let mut raise = found(Kind::Raise, set, evidence, format!("{words}."));
+    let threads = threads(case, part);
+    let all = enough.saturating_mul(threads.unwrap_or(1).max(1));
+    if is_below(case, part) && all > BELOW {
+        raise.kind = Kind::NoAdvice;
+        raise.reason += " It lies below the 16M line, where there is too little room to take more at once.";
+        return Some(raise);
+    }
+    let (limit, line, words) =
+        if is_below(case, part) { (None, None, String::new()) } else { case.region(all) };
+    if limit.is_some_and(|limit| limit / 4 < all) {
+        raise.kind = Kind::NoAdvice;
+        raise.reason += " The region leaves no room for a larger one.";
+        return Some(raise);
+    }
+    raise.evidence.extend(line);
+    raise.option = setting(part, Some(enough), None);
+    raise.effect = "the stack fits into its first segment.".to_owned();
+    let many = match threads {
+        Some(1) => String::new(),
+        Some(threads) => {
+            format!("{threads} threads at one time times {} are {}. ", written(enough), written(all))
+        }
+        None => "The number of threads is not known: each takes as much. ".to_owned(),
+    };
+    raise.risk = format!("{words}{many}{}", rule("le-stack").map_or("", |rule| rule.risk));
+    Some(raise)
+}
+
+/// Threads that have such a stack each; None where it is not known.
+fn threads(case: &LeCase<'_>, part: Part) -> Option<u64> {
+    match part {
+        Part::Stack | Part::XplinkStack if case.is_set("THREADSTACK", 0, "ON") => Some(1),
+        Part::ThreadStack | Part::XplinkThreadStack => {
+            case.threads().map(|threads| threads.saturating_sub(1).max(1))
+        }
+        _ => case.threads(),
+    }
+}
+
+fn is_below(case: &LeCase<'_>, part: Part) -> bool {
+    match part {
+        Part::LibStack => true,
+        Part::ThreadStack => case.is_set("THREADSTACK", 3, "BELOW") || case.is_set("ALL31", 0, "OFF"),
+        Part::Stack => case.is_set("STACK", 2, "BELOW") || case.is_set("ALL31", 0, "OFF"),
+        _ => false,
+    }
+}
+
+/// Stacks of 64-bit programs: said, and left alone.
+fn above(case: &LeCase<'_>, part: Part) -> Option<Found> {
+    let Stack { largest, initial, evidence, words, .. } = stack(case, part)?;
+    let reason = match largest > initial {
+        true => {
+            format!("{words}. An increment asks nothing of the system, so that a larger one gains nothing.")
+        }
+        false => format!("{words}."),
+    };
+    Some(found(Kind::NoChange, now(part, initial, None), evidence, reason))
+}
+
+/// What a heap needs more since the stacks of threads lie in it.
+pub(super) struct Moved {
+    /// How many bytes.
+    pub bytes: u64,
+    /// Why, to be put behind the reason.
+    pub words: String,
+}
+
+/// What ANYHEAP, or BELOWHEAP, needs more once the stacks of threads are raised.
+pub(super) fn moved(case: &LeCase<'_>, heap: Part) -> Option<Moved> {
+    let part = if case.is_set("THREADSTACK", 0, "ON") { Part::ThreadStack } else { Part::Stack };
+    let holds = if is_below(case, part) { Part::BelowHeap } else { Part::AnyHeap };
+    let others = case.threads()?.checked_sub(1).filter(|others| *others > 0)?;
+    if heap != holds {
+        return None;
+    }
+    let before = case.last(part, Field::Initial)?.1.value;
+    let option = one(case, part).filter(|advice| advice.kind == Kind::Raise)?.option?;
+    let at = part.row()?.option.1;
+    let after = super::super::sizes::size(option.sub_options.get(at)?.as_deref()?)?;
+    let bytes = after.checked_sub(before)?.saturating_mul(others);
+    let words = format!(
+        " {others} threads besides the first take their first stack segments from it, {} each instead of {}: {} more.",
+        written(after),
+        written(before),
+        written(bytes)
+    );
+    Some(Moved { bytes, words })
+}

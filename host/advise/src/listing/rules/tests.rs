@@ -1,0 +1,276 @@
+//! Each rule on listings made for it: what it sets, and when it says that nothing is to be set.
+
+use super::super::{Advice, Form, advise_listing, settings};
+use super::*;
+
+fn listing(text: &str) -> Collected {
+    let mut collected = Collected::default();
+    collected.file("job.txt");
+    for item in underbar_listing::read(text.as_bytes()) {
+        collected.take(item);
+    }
+    collected
+}
+
+fn heap(name: &str, initial: u64, increment: u64, total: u64, counts: [u64; 4]) -> String {
+    let [gets, frees, allocated, freed] = counts;
+    format!(
+        "Storage Report for Enclave {name} 11/20/26\nLanguage Environment V03 R01.00\n\n    HEAP statistics:\n      \
+         Initial size: {initial}\n      Increment size: {increment}\n      Total heap storage used (sugg. initial size): \
+         {total}\n      Successful Get Heap requests: {gets}\n      Successful Free Heap requests: {frees}\n      Number of \
+         segments allocated: {allocated}\n      Number of segments freed: {freed}\nEnd of Storage Report\n"
+    )
+}
+
+/// The option line for all programs, and the advice.
+fn check(text: &str, expect: Option<&str>) -> Vec<Advice> {
+    let collected = listing(text);
+    let all = advise_listing(&collected);
+    let name = &collected.programs[0].name;
+    let line = Form::Ceeopts.text(&settings(&all, name));
+    assert_eq!(line.as_deref().map(str::trim_end), expect, "{all:#?}");
+    all
+}
+
+#[test]
+fn many_segments_are_made_few_as_in_the_talk() {
+    let all =
+        check(&heap("main", 32768, 32768, 819_229_056, [50_002, 50_000, 27_949, 0]), Some("HEAP(100M,100M)"));
+    assert!(all[0].risk.starts_with("region unknown"), "{}", all[0].risk);
+    assert!(all[0].reason.contains("27949 segments"));
+    assert_eq!((all[0].evidence[0].line, all[0].effect.as_str()), (7, "about 8 segments instead of 27949."));
+    check(&heap("main", 100 << 20, 100 << 20, 818_334_944, [50_002, 50_000, 8, 0]), None);
+}
+
+#[test]
+fn small_heaps_hold_everything_at_once_and_need_no_region() {
+    let all = check(&heap("main", 32768, 32768, 1_264_640, [5_210, 5_198, 41, 0]), Some("HEAP(1408K,352K)"));
+    assert!(!all[0].risk.contains("region unknown"));
+}
+
+#[test]
+fn a_small_region_raises_the_increment_only_or_nothing() {
+    let many = heap("PAY", 32768, 32768, 30 << 20, [9_000, 9, 970, 0]);
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=64M\n{many}"), None);
+    assert!(all[0].reason.contains("no room"), "{:?}", all[0]);
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=128M\n{many}"), Some("HEAP(34M,8704K)"));
+    assert!(all[0].risk.starts_with("The region leaves 128M"), "{}", all[0].risk);
+}
+
+#[test]
+fn what_is_far_too_large_goes_down() {
+    let all = check(&heap("main", 256 << 20, 1 << 20, 20 << 20, [5, 5, 1, 0]), Some("HEAP(23M)"));
+    assert_eq!(all[0].kind, Kind::Lower);
+}
+
+#[test]
+fn segments_that_come_and_go_are_kept() {
+    check(
+        &heap("main", 32768, 32768, 819_982_896, [70_002, 69_999, 39_122, 39_120]),
+        Some("HEAP(100M,100M,,KEEP)"),
+    );
+    check(&heap("main", 32768, 32768, 30_000, [70, 70, 30, 2]), None);
+}
+
+#[test]
+fn a_rare_peak_is_left_to_the_increment() {
+    let mut text = String::new();
+    for run in 0..12 {
+        let (total, allocated) = if run == 5 { (64 << 20, 2_050) } else { (4 << 20, 130) };
+        text += &heap("main", 32768, 32768, total, [9_000, 8_000, allocated, 0]);
+    }
+    let all = check(&text, Some("HEAP(4608K,18M)"));
+    assert!(all[0].confidence.starts_with("high: 12 runs"));
+}
+
+#[test]
+fn mixed_reports_give_no_advice() {
+    let one = heap("A", 32768, 32768, 819_229_056, [50_002, 50_000, 27_949, 0]);
+    let (start, rest) = one.split_at(one.find("    HEAP").expect("there"));
+    let other = heap("B", 4096, 4096, 3328, [1, 1, 1, 0]);
+    let all = check(&format!("{start}{other}{rest}"), None);
+    assert!(all.iter().all(|advice| advice.option.is_none()), "{all:#?}");
+}
+
+#[test]
+fn dear_storage_is_named() {
+    let text = heap("main", 32768, 32768, 3_328, [1, 1, 1, 0]);
+    check(&format!("export _CEE_RUNOPTS=\"STORAGE(,,00)\"\n{text}"), Some("STORAGE(,,NONE)"));
+    check(&format!("export _CEE_RUNOPTS=\"STORAGE(,,CLEAR)\"\n{text}"), None);
+}
+
+#[test]
+fn rules_have_unique_ids_and_full_words() {
+    for (at, rule) in LE_RULES.iter().enumerate() {
+        assert!(LE_RULES[..at].iter().all(|other| other.id != rule.id));
+        for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
+            assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
+        }
+    }
+}
+
+/// A report of these sections: title, and label with value.
+fn report(sections: &[(&str, &[(&str, u64)])]) -> String {
+    let mut text = "Storage Report for Enclave main 11/20/26\nLanguage Environment V03 R01.00\n\n".to_owned();
+    for (title, lines) in sections {
+        text += &format!("    {title} statistics:\n");
+        for (label, value) in *lines {
+            text += &format!("      {:<52}{value:>6}\n", format!("{label}:"));
+        }
+    }
+    text
+}
+
+const INITIAL: &str = "Initial size";
+const INCREMENT: &str = "Increment size";
+const ALL: &str = "Maximum used by all concurrent threads";
+const ANY: &str = "Largest used by any thread";
+const USED: &str = "Total heap storage used (sugg. initial size)";
+const GETS: &str = "Successful Get Heap requests";
+const FREES: &str = "Successful Free Heap requests";
+const ALLOCATED: &str = "Number of segments allocated";
+const FREED: &str = "Number of segments freed";
+const THREADS: &str = "    Largest number of threads concurrently active: 5\nEnd of Storage Report\n";
+
+#[test]
+fn a_stack_is_sized_by_one_thread_and_anyheap_moves_with_it() {
+    let stack = [
+        (INITIAL, 131_072),
+        (INCREMENT, 131_072),
+        (ALL, 900_000),
+        (ANY, 204_800),
+        (ALLOCATED, 9),
+        (FREED, 0),
+    ];
+    let any = [
+        (INITIAL, 16_384),
+        (INCREMENT, 8_192),
+        (USED, 600_000),
+        (GETS, 90),
+        (FREES, 1),
+        (ALLOCATED, 70),
+        (FREED, 0),
+    ];
+    let text = report(&[("STACK", &stack), ("ANYHEAP", &any)]);
+    let all = check(&format!("{text}{THREADS}"), Some("ANYHEAP(1152K,288K),STACK(232K)"));
+    assert!(all[0].reason.contains("4 threads besides the first"), "{}", all[0].reason);
+    assert!(all[1].risk.contains("5 threads at one time times 232K are 1160K"), "{}", all[1].risk);
+    let below = check(&format!("STACK(,,BELOW)\n{text}{THREADS}"), Some("ANYHEAP(672K,168K)"));
+    assert!(below[1].reason.contains("below the 16M line"));
+    let small = format!("//GO EXEC PGM=main,REGION=40M\n{text}");
+    let many = "    Largest number of threads concurrently active: 90\nEnd of Storage Report\n";
+    let all = check(&format!("{small}{many}"), Some("ANYHEAP(672K,168K)"));
+    assert!(all.iter().any(|advice| advice.reason.contains("leaves no room")), "{all:#?}");
+}
+
+#[test]
+fn thread_stacks_count_only_where_they_are_on() {
+    let thread =
+        [(INITIAL, 4_096), (INCREMENT, 4_096), (ALL, 90_000), (ANY, 30_000), (ALLOCATED, 9), (FREED, 0)];
+    let text = report(&[("THREADSTACK", &thread)]);
+    check(&format!("{text}{THREADS}"), None);
+    let on = format!("_CEE_RUNOPTS=\"THREADSTACK(ON)\"\n{text}{THREADS}");
+    check(&on, Some("THREADSTACK(ON,36K)"));
+}
+
+#[test]
+fn the_other_stacks_and_the_heaps_of_tasks() {
+    let stack =
+        [(INITIAL, 4_096), (INCREMENT, 4_096), (ALL, 9_000), (ANY, 9_000), (ALLOCATED, 3), (FREED, 0)];
+    let task = [
+        (INITIAL, 4_096),
+        (INCREMENT, 4_096),
+        (ALL, 9_000),
+        (ANY, 9_000),
+        (GETS, 9),
+        (FREES, 9),
+        (ALLOCATED, 3),
+        (FREED, 0),
+    ];
+    let down =
+        [(INITIAL, 524_288), (INCREMENT, 131_072), (ALL, 9_000), (ANY, 9_000), (ALLOCATED, 1), (FREED, 0)];
+    let text = report(&[("XPLINK STACK", &down), ("LIBSTACK", &stack), ("THREADHEAP", &task)]);
+    check(&text, Some("STACK(,,,,12K),LIBSTACK(12K),THREADHEAP(12K)"));
+}
+
+#[test]
+fn stacks_above_the_bar_are_left_alone() {
+    let text = "Storage Report for Enclave main x\n\n    STACK64 statistics:\n      Initial size: 1M\n      Increment size: 1M\n      \
+                Maximum used by all concurrent threads: 9M\n      Largest used by any thread: 9M\n      Number of \
+                increments allocated: 8\nEnd of Storage Report\n";
+    let all = check(text, None);
+    assert!(all[0].reason.contains("asks nothing of the system"), "{all:?}");
+}
+
+#[test]
+fn free_stays_where_requests_are_larger_than_the_increment() {
+    let text = heap("main", 32768, 32768, 900 << 20, [4_000, 3_990, 3_999, 3_990]);
+    let all = check(&text, Some("HEAP(116M,116M)"));
+    assert!(
+        all.iter().any(|advice| advice.rule == "le-keep-free" && advice.reason.contains("FREE is right"))
+    );
+    let set = heap("main", 32768, 32768, 819_982_896, [70_002, 69_999, 39_122, 39_120]);
+    let all = check(&format!("HEAP(,,,KEEP)\n{set}"), Some("HEAP(100M,100M)"));
+    assert!(all.iter().any(|advice| advice.kind == Kind::NoChange && advice.reason.contains("KEEP is set")));
+}
+
+#[test]
+fn an_increment_far_too_large_goes_down() {
+    let all = check(&heap("main", 4 << 20, 256 << 20, (4 << 20) + 9_000, [5, 5, 2, 0]), Some("HEAP(,64K)"));
+    assert_eq!(all[0].kind, Kind::Lower);
+    check(&heap("main", 1 << 20, 1 << 20, 0, [0, 0, 1, 0]), Some("HEAP(4K)"));
+}
+
+#[test]
+fn old_peaks_fade() {
+    let mut text = heap("main", 64 << 20, 1 << 20, 60 << 20, [9, 9, 1, 0]);
+    for _ in 0..40 {
+        text += &heap("main", 64 << 20, 1 << 20, 8 << 20, [9, 9, 1, 0]);
+    }
+    let all = check(&text, Some("HEAP(13824K)"));
+    assert!(
+        all[0].reason.contains("in 41 runs, of which half need no more than 8388608"),
+        "{}",
+        all[0].reason
+    );
+    let mut runs: Vec<&str> = text.split_inclusive("End of Storage Report\n").collect();
+    runs.reverse();
+    let newest_first = runs.concat();
+    check(&newest_first, None);
+}
+
+#[test]
+fn cics_is_known_by_its_increments() {
+    let text = heap("main", 4096, 4080, 300_000, [900, 100, 80, 0]);
+    let all = check(&text, Some("HEAP(336K,86000)"));
+    assert!(all[0].risk.starts_with("CICS"), "{}", all[0].risk);
+}
+
+#[test]
+fn an_initial_size_beyond_the_region_is_named() {
+    let text = heap("PAY", 256 << 20, 1 << 20, 250 << 20, [5, 5, 1, 0]);
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=300M\n{text}"), None);
+    assert!(all.iter().any(|advice| advice.rule == "le-region"), "{all:#?}");
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=0M\n{text}"), None);
+    assert!(all.iter().all(|advice| advice.rule != "le-region"));
+}
+
+#[test]
+fn pools_get_percentages_or_sizes_that_fit() {
+    let heap = heap("main", 32768, 32768, 30_000, [9_500, 9_100, 1, 0]);
+    let heap = heap.replace("End of Storage Report\n", "");
+    let rows = "    HEAPPOOLS Summary:\n  8 16 1 20 9 170 2\n  32 40 10 81 1 60 5\nEnd of Storage Report\n";
+    check(&format!("{heap}{rows}"), Some("HEAPPOOLS(,8,9,32,10)"));
+    let requests = "    HEAPPOOLS Statistics:\n      Successful Get Heap requests: 9-16 5000\n      Successful Get Heap \
+                    requests: 1-8 10\n";
+    let rows = "    HEAPPOOLS Summary:\n  8 16 1 20 1 10 0\n  128 136 10 24 1 20 5\nEnd of Storage Report\n";
+    check(&format!("{heap}{requests}{rows}"), Some("HEAPPOOLS(,8,,16,,128,,0)"));
+}
+
+#[test]
+fn many_small_enclaves_of_any_name_are_a_hint() {
+    let text: String = (0..9).map(|n| heap(&format!("SUB{n}"), 32768, 32768, 3_328, [1, 1, 1, 0])).collect();
+    let collected = listing(&text);
+    let all = advise_listing(&collected);
+    assert_eq!(all.iter().filter(|advice| advice.rule == "le-link-call").count(), 1);
+}

@@ -1,0 +1,254 @@
+//! What if: a program's requests against other sizes of HEAP or HEAPPOOLS, before anything is changed.
+//!
+//! ```text
+//! requests  the report's ranges of 8 bytes, drawn by their counts; without them of the mean size that the report shows
+//! heap      [initial][increment][increment]...   a request goes where most room is left, or into a new segment
+//! ```
+//!
+//! Invariant: the same listing and the same values give the same answer; requests are drawn until as much is used as the
+//! report says was used at most. A request larger than the increment gets a segment of its own.
+//! It is an estimate, and what is printed says so: a report does not tell when storage was freed, nor in which order.
+//! Not here: z/TPF's available lists.
+
+use std::collections::BinaryHeap;
+use std::fmt;
+
+use serde::Serialize;
+use underbar_listing::{Field, Item, Kind as Part, OptionRow};
+
+use super::cells::{Range, waste};
+use super::collect::{Collected, Run};
+use super::sizes::{size, written};
+
+/// No more requests are drawn.
+const MOST_REQUESTS: usize = 4_000_000;
+/// An element is its bytes, up to the next 8, and as much before them.
+const HEADER: u64 = 8;
+
+/// What would become of one heap, or of the pools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The option and its values.
+    pub option: String,
+    /// Segments; None for pools.
+    pub segments: Option<u64>,
+    /// Bytes taken.
+    pub bytes: u64,
+    /// Of these, beyond what was asked for.
+    pub waste: u64,
+}
+
+/// One program under the values of now and under those proposed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhatIf {
+    /// The program.
+    pub program: String,
+    /// What the requests are.
+    pub requests: String,
+    /// Segments that the report shows; to be compared with the first outcome.
+    pub measured: Option<u64>,
+    /// Now, then proposed.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Replays every program's requests against the HEAP or HEAPPOOLS of an option text.
+///
+/// # Errors
+/// Says what is wrong with the text.
+pub fn simulate(collected: &Collected, text: &str) -> Result<Vec<WhatIf>, String> {
+    let rows = options(text)?;
+    let programs = collected.programs.iter();
+    Ok(programs
+        .filter_map(|program| {
+            let run = program.runs.iter().rfind(|run| run.report.is_sound())?;
+            one(&program.name, run, &rows)
+        })
+        .collect())
+}
+
+fn options(text: &str) -> Result<Vec<OptionRow>, String> {
+    let line = format!("_CEE_RUNOPTS=\"{}\"\n", text.replace(['"', '\n', '\r'], " "));
+    let mut rows = Vec::new();
+    for item in underbar_listing::read(line.as_bytes()) {
+        let Item::Text(text) = item else { continue };
+        if let Some(doubt) = text.doubts.first() {
+            return Err(doubt.words.clone());
+        }
+        rows.extend(text.rows);
+    }
+    rows.retain(|row| matches!(row.name.as_str(), "HEAP" | "HEAPPOOLS"));
+    if rows.is_empty() {
+        return Err("HEAP or HEAPPOOLS is needed, HEAP(64M,16M) for instance".to_owned());
+    }
+    Ok(rows)
+}
+
+fn one(program: &str, run: &Run, rows: &[OptionRow]) -> Option<WhatIf> {
+    let heap = run.report.section(Part::Heap)?;
+    let figure = |field: Field| heap.get(field).map(|figure| figure.value);
+    let ranges: Vec<Range> = run
+        .report
+        .ranges
+        .iter()
+        .filter(|(_, to, figure)| !figure.likely && *to > 0)
+        .map(|(_, to, figure)| Range { to: *to, count: figure.value })
+        .collect();
+    let (initial, increment, used) =
+        (figure(Field::Initial)?, figure(Field::Increment)?, figure(Field::Total).filter(|used| *used > 0)?);
+    let mean = (used / figure(Field::Gets).filter(|gets| *gets > 0).unwrap_or(1)).max(1);
+    let total: u64 = ranges.iter().map(|range| range.count).sum();
+    let requests = match total {
+        0 => format!("drawn by chance around their mean of {mean} bytes, until {used} bytes are used"),
+        _ => format!("drawn from {} ranges of sizes, until {used} bytes are used", ranges.len()),
+    };
+    let mut outcomes = Vec::new();
+    for row in rows {
+        let values = row.sub_options();
+        let value = |at: usize| values.get(at).and_then(|value| size(value));
+        if row.name == "HEAP" {
+            let all = requests_of(&ranges, mean, used);
+            let proposed = (value(0).unwrap_or(initial), value(1).unwrap_or(increment));
+            for (initial, increment) in [(initial, increment), proposed] {
+                outcomes.push(replay(&all, initial, increment));
+            }
+        } else {
+            let now: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
+            let proposed: Vec<u64> =
+                (0..12).filter_map(|at| value(1 + 2 * at)).take_while(|cell| *cell > 0).collect();
+            for cells in [now, proposed] {
+                let Some((waste, bytes)) = waste(&ranges, &cells) else { continue };
+                let option = cells.iter().map(u64::to_string).collect::<Vec<_>>().join(",,");
+                outcomes.push(Outcome {
+                    option: format!("HEAPPOOLS(,{option})"),
+                    segments: None,
+                    bytes,
+                    waste,
+                });
+            }
+        }
+    }
+    let measured = figure(Field::Allocated);
+    Some(WhatIf { program: program.to_owned(), requests, measured, outcomes })
+}
+
+/// Sizes of elements, by chance but always the same, until their sum is what was used.
+fn requests_of(ranges: &[Range], mean: u64, used: u64) -> Vec<u64> {
+    let total: u64 = ranges.iter().map(|range| range.count).sum();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) % below.max(1)
+    };
+    let (mut all, mut sum) = (Vec::new(), 0_u64);
+    while sum < used && all.len() < MOST_REQUESTS {
+        let bytes = if total == 0 {
+            1 + draw(mean.saturating_mul(2).saturating_sub(1))
+        } else {
+            let mut at = draw(total);
+            let range = ranges.iter().find(|range| {
+                let here = at < range.count;
+                at = at.saturating_sub(range.count);
+                here
+            });
+            range.map_or(1, |range| range.to)
+        };
+        let element = bytes.next_multiple_of(8) + HEADER;
+        sum = sum.saturating_add(element);
+        all.push(element);
+    }
+    all
+}
+
+/// Puts all of them into segments, freeing none: the state at the peak.
+fn replay(elements: &[u64], initial: u64, increment: u64) -> Outcome {
+    let mut room: BinaryHeap<u64> = BinaryHeap::new();
+    let (mut segments, mut bytes) = (0_u64, 0_u64);
+    let mut take = |room: &mut BinaryHeap<u64>, length: u64| {
+        segments += 1;
+        bytes = bytes.saturating_add(length);
+        room.push(length);
+    };
+    if initial > 0 {
+        take(&mut room, initial);
+    }
+    for &element in elements {
+        if room.peek().is_none_or(|most| *most < element) {
+            take(&mut room, increment.max(element));
+        }
+        if let Some(mut most) = room.peek_mut() {
+            *most -= element;
+        }
+    }
+    let used: u64 = elements.iter().sum();
+    let option = format!("HEAP({},{})", written(initial), written(increment));
+    Outcome { option, segments: Some(segments), bytes, waste: bytes.saturating_sub(used) }
+}
+
+impl fmt::Display for WhatIf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "What if, for {}, requests {}:", self.program, self.requests)?;
+        for (at, outcome) in self.outcomes.iter().enumerate() {
+            let which = if at % 2 == 0 { "now" } else { "then" };
+            let segments =
+                outcome.segments.map_or(String::new(), |segments| format!("{segments} segments, "));
+            let share = 100.0 * outcome.waste as f64 / outcome.bytes.max(1) as f64;
+            writeln!(
+                f,
+                "  {which:<5} {:<40} {segments}{} bytes taken, {} of them beyond what is used ({share:.1} %)",
+                outcome.option, outcome.bytes, outcome.waste
+            )?;
+        }
+        if let Some(measured) = self.measured {
+            writeln!(f, "  the report shows {measured} segments")?;
+        }
+        writeln!(f, "  An estimate: the listing does not say in which order storage was got and freed.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what_if(text: &str, options: &str) -> Result<Vec<WhatIf>, String> {
+        let mut collected = Collected::default();
+        collected.file("job");
+        for item in underbar_listing::read(text.as_bytes()) {
+            collected.take(item);
+        }
+        simulate(&collected, options)
+    }
+
+    /// The talk's program: 50,000 requests of 1 to 32K, of which it measured 27,949 segments of 32K and 8 of 100M.
+    #[test]
+    fn the_talks_program_comes_out_as_measured() {
+        let text = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 32768\n      Increment size: 32768\n      \
+                    Total heap storage used (sugg. initial size): 819229056\n      Successful Get Heap requests: 50002\n      \
+                    Successful Free Heap requests: 50000\n      Number of segments allocated: 27949\nEnd of Storage Report\n";
+        let all = what_if(text, "HEAP(100M,100M)").expect("an option");
+        let [now, then] = &all[0].outcomes[..] else { panic!("{all:?}") };
+        let segments = now.segments.expect("segments");
+        assert!((27_949 * 9 / 10..27_949 * 13 / 10).contains(&segments), "{segments}");
+        assert_eq!(then.segments, Some(8));
+        assert!(then.waste < now.waste);
+        assert!(all[0].to_string().contains("An estimate"));
+    }
+
+    #[test]
+    fn pools_are_compared_by_their_waste() {
+        let text = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 32768\n      Increment size: 32768\n      \
+                    Total heap storage used (sugg. initial size): 30000\n    HEAPPOOLS Statistics:\n      Successful Get Heap \
+                    requests: 9-16 100\n    HEAPPOOLS Summary:\n  128 136 10 24 1 20 5\nEnd of Storage Report\n";
+        let all = what_if(text, "HEAPPOOLS(ON,16,1)").expect("an option");
+        let waste: Vec<u64> = all[0].outcomes.iter().map(|outcome| outcome.waste).collect();
+        assert_eq!(waste, [100 * 112, 0]);
+    }
+
+    #[test]
+    fn only_what_can_be_replayed_is() {
+        assert!(what_if("", "STACK(4K)").is_err_and(|error| error.contains("HEAP")));
+        assert!(what_if("", "HEAP(1OM)").is_err());
+        assert_eq!(what_if("", "HEAP(10M)"), Ok(Vec::new()));
+    }
+}

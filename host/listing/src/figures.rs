@@ -1,0 +1,285 @@
+//! Which figure belongs to which label of a section, and which figures cannot be true.
+//!
+//! ```text
+//! label and number on one line -> that is it          apart -> `place`          contradiction -> neither is kept
+//! ```
+//!
+//! Invariant: a figure has one label; figures that contradict each other are dropped, all of them; whatever is missing,
+//! damaged or in doubt is named with its line.
+//! Not here: which lines belong to a section (`storage`).
+
+use crate::lines::Line;
+use crate::model::{Doubt, Doubtful, Evidence, Figure, Section, StorageReport};
+use crate::number::{Word, word};
+use crate::place::place;
+use crate::sections::{Field, Kind};
+use crate::words::{evidence, split};
+
+/// So many doubts are kept for one report.
+const DOUBTS: usize = 100;
+/// From the start of a label to the end of its value, in every layout that is known.
+const WIDTH: usize = 58;
+
+/// A label, a number, or another word of a section, in the order of the text.
+pub(crate) enum Mark {
+    /// A label, its line, and where it begins in it.
+    Label(Field, u64, usize),
+    /// A number or what stands for one, and where it ends in its line.
+    Value { word: Word, evidence: Evidence, end: usize },
+    /// A word that is neither, and its line.
+    Other(u64),
+}
+
+/// Where values end, from the start of their labels.
+#[derive(Default)]
+pub(crate) struct Widths {
+    /// The one width; the inner None once they differ.
+    one: Option<Option<usize>>,
+}
+
+impl Widths {
+    fn add(&mut self, width: usize) {
+        self.one = match self.one {
+            None => Some(Some(width)),
+            Some(Some(known)) if known == width => Some(Some(width)),
+            _ => Some(None),
+        };
+    }
+
+    /// Whether all values end in one column that lies before the one of every known layout.
+    pub(crate) fn are_short(&self) -> bool {
+        matches!(self.one, Some(Some(width)) if width < WIDTH)
+    }
+}
+
+/// Adds a doubt, once.
+pub(crate) fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
+    let doubt = Doubt { kind, line, words };
+    let room = report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt);
+    // What spoils a report is said once, even where there is no more room.
+    if room || (kind.spoils_the_report() && report.is_sound()) {
+        report.doubts.push(doubt);
+    }
+}
+
+/// Makes a section of its marks.
+pub(crate) fn section(
+    report: &mut StorageReport,
+    widths: &mut Widths,
+    kind: Kind,
+    heading: Evidence,
+    marks: &[Mark],
+) -> Section {
+    let mut section = Section { kind, heading, figures: Vec::new() };
+    let one_line = marks.windows(2).any(|two| match two {
+        [Mark::Label(_, line, _), Mark::Label(_, other, _)] => line == other,
+        [Mark::Value { evidence, .. }, Mark::Label(_, line, _)] => evidence.line == *line,
+        _ => false,
+    });
+    let beside = marks.windows(2).any(|two| {
+        matches!(two, [Mark::Label(_, line, _), Mark::Value { evidence, .. }] if evidence.line == *line)
+    });
+    if beside && !one_line {
+        by_line(report, widths, &mut section, marks);
+    } else {
+        apart(report, &mut section, marks);
+    }
+    check(report, &mut section);
+    section
+}
+
+/// Numbers, and what stands for one, of a line or of a part of it.
+pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, marks: &mut Vec<Mark>) {
+    let last_end = line.text.len();
+    for one in split(text) {
+        let end = offset + (one.as_ptr() as usize - text.as_ptr() as usize) + one.len();
+        // The input ends within this line: the number may go on.
+        let kind = if !line.whole && end == last_end { Word::Other } else { word(one) };
+        let control = !beside && end == 1 && matches!(one, b"0" | b"1" | b"-" | b"+");
+        match kind {
+            _ if control || (!beside && matches!(one, b"-" | b"|" | b"#" | b"####")) => {}
+            Word::Other => marks.push(Mark::Other(line.number)),
+            word => marks.push(Mark::Value { word, evidence: evidence(line.number, line.text), end }),
+        }
+    }
+}
+
+/// Each label with the one number on its own line.
+fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Section, marks: &[Mark]) {
+    let order =
+        |field: Field| section.kind.row().and_then(|row| row.fields.iter().position(|known| *known == field));
+    let mut seen: Vec<Field> = Vec::new();
+    let mut at = 0;
+    while let Some(mark) = marks.get(at) {
+        at += 1;
+        let Mark::Label(field, line, start) = mark else { continue };
+        let rest = marks[at..].iter().take_while(|mark| match mark {
+            Mark::Value { evidence, .. } => evidence.line == *line,
+            Mark::Other(other) => other == line,
+            Mark::Label(..) => false,
+        });
+        let beside: Vec<&Mark> = rest.collect();
+        if seen.contains(field) || seen.last().is_some_and(|last| order(*last) > order(*field)) {
+            doubt(report, Doubtful::Interleaved, *line, format!("{} stands out of its order", field.label()));
+        }
+        seen.push(*field);
+        match beside[..] {
+            [Mark::Value { word: Word::Number(value), evidence, end, .. }] => {
+                widths.add(end - start);
+                let figure = Figure { value: *value, evidence: evidence.clone(), likely: false };
+                section.figures.push((*field, figure));
+            }
+            [] => doubt(report, Doubtful::NoValue, *line, format!("{} has no value", field.label())),
+            [Mark::Other(_)] if section.kind.row().is_some() => {
+                doubt(
+                    report,
+                    Doubtful::CutLine,
+                    *line,
+                    format!("{}: what stands there is no number, or is cut", field.label()),
+                );
+            }
+            _ => doubt(
+                report,
+                Doubtful::NotANumber,
+                *line,
+                format!("{}: what stands there is no number", field.label()),
+            ),
+        }
+    }
+}
+
+/// Labels and numbers that came apart.
+fn apart(report: &mut StorageReport, section: &mut Section, marks: &[Mark]) {
+    let (mut labels, mut values) = (Vec::new(), Vec::new());
+    for mark in marks {
+        match mark {
+            Mark::Label(field, line, _) => labels.push((*field, *line)),
+            Mark::Value { word, evidence, .. } => values.push((labels.len(), *word, evidence)),
+            Mark::Other(_) => {}
+        }
+    }
+    let heading = section.heading.line;
+    let fields = section.kind.row().map_or(&[][..], |row| row.fields);
+    let places: Vec<Option<usize>> =
+        labels.iter().map(|(field, _)| fields.iter().position(|known| known == field)).collect();
+    if places.windows(2).any(|two| two[0] >= two[1]) || places.contains(&None) {
+        if !values.is_empty() {
+            let words = "labels stand out of their order, and numbers apart from them: not read".to_owned();
+            doubt(report, Doubtful::NoLabel, heading, words);
+        }
+        return;
+    }
+    let gaps: Vec<usize> = values.iter().map(|value| value.0).collect();
+    // A label between others is missing: any number may be its own.
+    let complete = places.iter().enumerate().all(|(at, place)| *place == Some(at));
+    let unfinished = labels.last().map(|(field, _)| field) != fields.last();
+    let possible = |way: &[usize]| {
+        let figure = |field: Field| {
+            let label = labels.iter().position(|(known, _)| *known == field)?;
+            let at = way.iter().position(|to| *to == label)?;
+            if let Word::Number(value) = values[at].1 { Some(value) } else { None }
+        };
+        contradictions(section.kind, &figure).is_empty()
+    };
+    let Some(placed) = place(&gaps, labels.len(), unfinished, &possible) else {
+        if !values.is_empty() {
+            let words =
+                "numbers stand apart from their labels, and it is not plain which belongs to which: not read";
+            doubt(report, Doubtful::NoLabel, heading, words.to_owned());
+        }
+        return;
+    };
+    for ((_, word, evidence), (label, certain)) in values.iter().zip(placed) {
+        let certain = certain && complete;
+        let Some((field, line)) = labels.get(label) else {
+            doubt(report, Doubtful::NoLabel, evidence.line, "a number whose label is missing".to_owned());
+            continue;
+        };
+        match word {
+            Word::Number(value) => {
+                if !certain {
+                    let words =
+                        format!("{}: {value} stands apart and may belong to another label", field.label());
+                    doubt(report, Doubtful::Apart, evidence.line, words);
+                }
+                let text = format!("{}: {}", labels_text(*field, *line), evidence.text);
+                let figure = Figure {
+                    value: *value,
+                    evidence: Evidence { line: evidence.line, text },
+                    likely: !certain,
+                };
+                section.figures.push((*field, figure));
+            }
+            _ => doubt(
+                report,
+                Doubtful::NotANumber,
+                evidence.line,
+                format!("{}: what stands there is no number", field.label()),
+            ),
+        }
+    }
+    for (field, line) in &labels {
+        if section.any(*field).is_none() {
+            doubt(
+                report,
+                Doubtful::NoValue,
+                *line,
+                format!("{} has no value that is certain", field.label()),
+            );
+        }
+    }
+}
+
+fn labels_text(field: Field, line: u64) -> String {
+    format!("(label in line {line}) {}", field.label())
+}
+
+/// Fields of which not all can be true.
+fn contradictions(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Vec<(Vec<Field>, String)> {
+    let mut found = Vec::new();
+    for field in kind.row().map_or(&[][..], |row| row.fields) {
+        if let Some(value) = figure(*field)
+            && value > if field.is_bytes() { kind.most_bytes() } else { 1 << 50 }
+        {
+            found.push((vec![*field], format!("{} cannot be {value}", field.label())));
+        }
+    }
+    for (less, more) in [
+        (Field::Freed, Field::Allocated),
+        (Field::Frees, Field::Gets),
+        (Field::AnyThread, Field::AllThreads),
+        (Field::Discarded, Field::Created),
+    ] {
+        if let (Some(a), Some(b)) = (figure(less), figure(more))
+            && a > b
+        {
+            found.push((
+                vec![less, more],
+                format!("{} is {a}, {} is {b}: both cannot be", less.label(), more.label()),
+            ));
+        }
+    }
+    if let (Some(increment), Some(allocated), Some(freed)) =
+        (figure(Field::Increment), figure(Field::Allocated), figure(Field::Freed))
+        && allocated.saturating_sub(freed).saturating_sub(1).saturating_mul(increment) > kind.most_bytes()
+    {
+        let words =
+            format!("{allocated} segments less {freed} of {increment} bytes and more are more than there is");
+        found.push((vec![Field::Increment, Field::Allocated, Field::Freed], words));
+    }
+    found
+}
+
+fn check(report: &mut StorageReport, section: &mut Section) {
+    let title = section.kind.title();
+    let figure = |field: Field| section.any(field).map(|figure| figure.value);
+    for (fields, words) in contradictions(section.kind, &figure) {
+        let line = fields
+            .first()
+            .and_then(|field| section.any(*field))
+            .map_or(section.heading.line, |figure| figure.evidence.line);
+        let kind = if fields.len() == 1 { Doubtful::Absurd } else { Doubtful::Contradiction };
+        doubt(report, kind, line, format!("{title}: {words}; not used"));
+        section.figures.retain(|(field, _)| !fields.contains(field));
+    }
+}
