@@ -3,7 +3,9 @@
 
 // So many programs are shown at once; the rest on request.
 const PROGRAMS = 20;
-const SETS = (advice) => advice.option !== null;
+// An option, or values by their names where there are no options.
+const NAMED = (advice) => (advice.values || []).map((value) => `${value.name}=${value.value}`);
+const SETS = (advice) => advice.option !== null || NAMED(advice).length > 0;
 const WAYS = { raise: "Raise", lower: "Lower", change: "Change", no_change: "No change", no_advice: "No advice" };
 
 let form = "ceeopts";
@@ -29,7 +31,7 @@ function summary(answer) {
   const from = answer.files.length === 1 ? answer.files[0].name : counted(answer.files.length, "file");
   const made = element("section", { "aria-labelledby": "in-short", id: "summary" }, element("h2", { id: "in-short" }, "In short"));
   const read = `${from}, ${counted(lines, "line")}:`;
-  if (runs === 0) {
+  if (runs === 0 && advice.length === 0) {
     const found = answer.files.reduce((sum, file) => sum + file.items, 0);
     const why = found > 0
       ? "something was recognised, but no storage report, on which advice would rest."
@@ -46,7 +48,7 @@ function summary(answer) {
     if (answer.lint.length > 0) parts.push(`${counted(answer.lint.length, "remark")} about option texts`);
     if (answer.not_read.length > 0) parts.push(counted(answer.not_read.length, "doubt"));
     made.append(element("p", { class: "summary" },
-      `${read} ${counted(runs, "storage report")} of ${counted(answer.programs.length, "program")}; ${joined(parts)}.`));
+      `${read} ${runs > 0 ? `${counted(runs, "storage report")} of ` : ""}${counted(answer.programs.length, "program")}; ${joined(parts)}.`));
     if (answer.not_read.length > 0) {
       made.append(element("p", {}, element("a", { href: "#doubts" }, "What is not certain, or was not read"), " is named with its line."));
     }
@@ -69,7 +71,7 @@ const note = (words) => element("p", { class: "note" }, words);
 function contents(answer) {
   if (answer.programs.length < 2) return null;
   const rows = answer.programs.slice(0, PROGRAMS).map((program, at) => {
-    const sets = program.advice.filter(SETS).map((advice) => advice.option.replace(/\(.*$/, ""));
+    const sets = program.advice.filter(SETS).flatMap((advice) => (advice.option === null ? NAMED(advice) : [advice.option]).map((text) => text.replace(/[(=].*$/s, "")));
     const names = joined([...new Set(sets)]);
     return element("li", {}, element("a", { href: `#program-${at}` }, program.name), names ? `: ${names}` : ": nothing to set");
   });
@@ -108,6 +110,11 @@ function ofProgram(program, answer, at) {
     made.append(element("p", {}, "Nothing to set."));
   }
   if (program.texts.length > 0) made.append(...texts(program));
+  const named = sets.flatMap(NAMED);
+  if (named.length > 0) made.append(...values(named));
+  if (program.runs === 0 && sets.length > 0) {
+    made.append(note("Then run it once more under the same load, with the same report, and compare: one run each, no interval."));
+  }
   const stays = program.advice.filter((advice) => !SETS(advice));
   if (stays.length > 0) {
     made.append(element("h3", {}, "What stays as it is, and why"), ...stays.map((advice) => ofAdvice(advice, answer)));
@@ -119,14 +126,14 @@ function ofAdvice(advice, answer) {
   const fromto = element("p", { class: "fromto" },
     element("span", { class: `way ${advice.kind}` }, WAYS[advice.kind] || advice.kind),
     element("span", {}, element("span", { class: "label" }, "now "), element("span", { class: "option", "data-field": "now" }, advice.now)));
-  if (advice.option !== null) {
+  if (SETS(advice)) {
     fromto.append(element("span", {}, element("span", { class: "arrow", "aria-hidden": "true" }, "→"), element("span", { class: "label" }, "suggested "),
-      element("span", { class: "option suggested", "data-field": "option" }, advice.option)));
+      element("span", { class: "option suggested", "data-field": "option" }, advice.option ?? NAMED(advice).join(" "))));
   }
   const list = element("dl", {});
   const add = (name, field, ...what) => list.append(element("dt", {}, name), element("dd", { "data-field": field }, ...what));
   if (advice.evidence.length > 0) add("Evidence", "evidence", evidence(advice.evidence));
-  if (advice.option !== null) {
+  if (SETS(advice) || advice.effect !== "") {
     add("Expected", "effect", advice.effect);
     add("Risk", "risk", advice.risk);
   }
@@ -161,7 +168,7 @@ function texts(program) {
   const fill = () => {
     const text = program.texts.find((one) => one.form === form) || program.texts[0];
     keep.pre.textContent = text.keep;
-    once.pre.textContent = text.once;
+    once.pre.textContent = text.once ?? "";
     for (const radio of choice.querySelectorAll("input")) radio.checked = radio.value === text.form;
   };
   for (const text of program.texts) {
@@ -175,8 +182,9 @@ function texts(program) {
   }
   fills.push(fill);
   fill();
-  return [
-    element("h3", {}, "The options"), choice, keep.made,
+  const made = [element("h3", {}, "The options"), choice, keep.made];
+  if (program.texts.every((text) => text.once === null)) return made;
+  return [...made,
     element("h3", {}, "Run it once more"),
     element("p", {}, "To see what it does, run the program once with these and the two reports, not in production, since RPTSTG itself slows the run:"),
     once.made,
@@ -185,8 +193,14 @@ function texts(program) {
   ];
 }
 
+function values(named) {
+  const { pre, made } = copied("values");
+  pre.textContent = `${named.join("\n")}\n`;
+  return [element("h3", {}, "The values"), element("p", {}, "Values, not a command: check each name and its unit with HELP."), made];
+}
+
 function copied(what) {
-  const pre = element("pre", { tabindex: "0", "data-text": what, "aria-label": what === "keep" ? "Options" : "Options for one more run" });
+  const pre = element("pre", { tabindex: "0", "data-text": what, role: "group", "aria-label": { keep: "Options", once: "Options for one more run", values: "Values" }[what] });
   const said = element("span", { class: "copied", role: "status" });
   const button = element("button", { type: "button" }, "Copy");
   button.addEventListener("click", async () => {

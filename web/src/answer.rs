@@ -67,8 +67,8 @@ struct Text {
     title: &'static str,
     /// The options to keep.
     keep: String,
-    /// The same for one more run, with the reports that show what it does.
-    once: String,
+    /// The same for one more run, with the reports that show what it does; where storage reports are what it rests on.
+    once: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -127,7 +127,7 @@ pub(crate) fn text(session: &Session) -> String {
         let set = settings(&advice.iter().copied().cloned().collect::<Vec<_>>(), name);
         let areas = program.map_or(Vec::new(), |program| areas(program, &set));
         let runs = program.map_or(0, |program| program.runs.len());
-        OfProgram { name, runs, areas, advice, texts: texts(&set) }
+        OfProgram { name, runs, areas, advice, texts: texts(&set, runs > 0) }
     });
     let lint = lint(collected);
     let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
@@ -161,15 +161,19 @@ pub(crate) fn text(session: &Session) -> String {
     serde_json::to_string(&answer).unwrap_or_default()
 }
 
-fn texts(settings: &[Setting]) -> Vec<Text> {
+/// The forms that differ, in the order of the table.
+fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
-    let once: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
-    FORMS
-        .iter()
-        .filter_map(|(form, title, make)| {
-            Some(Text { form, title, keep: make.text(settings)?, once: make.text(&once).unwrap_or_default() })
-        })
-        .collect()
+    let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
+    let mut texts: Vec<Text> = Vec::new();
+    for (form, title, make) in &FORMS {
+        let Some(keep) = make.text(settings) else { continue };
+        if texts.iter().all(|text| text.keep != keep) {
+            let once = has_report.then(|| make.text(&more)).flatten();
+            texts.push(Text { form, title, keep, once });
+        }
+    }
+    texts
 }
 
 #[cfg(test)]
