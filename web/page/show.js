@@ -291,7 +291,7 @@ function doubts(answer) {
   const rows = answer.not_read.slice(0, most).map((doubt) => element("li", {},
     element("span", { class: "where" }, `${doubt.file}:${doubt.line}`), element("span", { class: "words" }, doubt.why)));
   const made = section("doubts", "Not certain, or not read",
-    element("p", {}, "None of this was used for advice. No advice is better than a wrong one."),
+    element("p", {}, "What is only likely sets nothing: no advice is better than a wrong one."),
     element("ul", { class: "doubts" }, rows));
   if (answer.not_read.length > most) made.append(note(`And ${grouped(answer.not_read.length - most)} more; underbar advise names all.`));
   return made;
