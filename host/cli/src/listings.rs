@@ -50,11 +50,11 @@ pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError>
         if collected.items > before {
             return Ok(Found::Listings);
         }
-        return Ok(Found::Other(if is_input {
-            saved::read_on(path, &first, io::empty())
-        } else {
-            saved::read(path)
-        }));
+        let saved = if is_input { saved::read_on(path, &first, io::empty()) } else { saved::read(path) };
+        return Ok(Found::Other(saved.map_err(|error| match error.fault {
+            Fault::Other => SavedError { fault: Fault::NoListing, ..error },
+            _ => error,
+        })));
     }
     Ok(Found::Other(if is_input { saved::read_on(path, &piece[..length], file) } else { saved::read(path) }))
 }

@@ -63,6 +63,8 @@ pub enum Fault {
     Printed,
     /// Something else.
     Other,
+    /// The same, where a listing would have done.
+    NoListing,
 }
 
 impl fmt::Display for SavedError {
@@ -83,6 +85,9 @@ impl fmt::Display for SavedError {
             Fault::Printed => f.write_str(
                 "not an underbar report that can be read again: it is the printed form; \
                  `underbar run --json -o FILE` saves one",
+            ),
+            Fault::NoListing => f.write_str(
+                "neither an underbar report nor a ledger file, and no listing that is known in it",
             ),
             Fault::Other => {
                 f.write_str("not an underbar report: neither JSON of `underbar run --json` nor a ledger file")

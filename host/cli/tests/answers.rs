@@ -112,14 +112,18 @@ fn what_is_no_report_is_called_what_it_is() {
     let folder = Folder::new("bad");
     let json = saved(&folder, "r.json", &["true"]);
     let text = folder.read("r.json");
+    const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
+    const NO_LISTING: &str =
+        "neither an underbar report nor a ledger file, and no listing that is known in it";
     let check = |name: &str, content: &[u8], expected: &str| {
         let path = folder.file(name, content);
         let message = format!("underbar: error: {path}: {expected}\n");
         assert_eq!(bad(2, &["report", &path]), message);
+        // These two read listings, too.
+        let message = message.replace(OTHER, NO_LISTING);
         assert_eq!(bad(2, &["diff", &json, &path]), message);
         assert_eq!(bad(2, &["advise", &path]), message);
     };
-    const OTHER: &str = "not an underbar report: neither JSON of `underbar run --json` nor a ledger file";
     check("empty", b"", "the file is empty; has its run ended?");
     check("noise", &[0x9d; 4096], OTHER);
     // No report of underbar, but advice can be given on it.

@@ -20,6 +20,7 @@
 mod carriers;
 mod figures;
 mod headings;
+mod interest;
 mod job;
 mod lines;
 pub mod model;

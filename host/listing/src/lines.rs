@@ -13,6 +13,15 @@ const FIRST_LOOK: usize = 4096;
 /// Lengths of records of listings, with and without control character.
 const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
 
+/// Who takes the lines.
+pub(crate) trait Taker {
+    /// Takes a line.
+    fn line(&mut self, line: Line<'_>);
+
+    /// Where in this text, which begins a line, something may be of interest; lines before it are not handed over.
+    fn next(&self, text: &[u8]) -> Option<usize>;
+}
+
 /// Cuts a stream of bytes into lines.
 pub(crate) struct Lines {
     head: Vec<u8>,
@@ -45,37 +54,42 @@ impl Lines {
     }
 
     /// Takes more bytes, and hands over the lines that they complete.
-    pub(crate) fn feed(&mut self, bytes: &[u8], line: &mut dyn FnMut(Line<'_>)) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], to: &mut dyn Taker) {
         if self.form.is_none() {
             self.head.extend_from_slice(bytes);
             if self.head.len() < FIRST_LOOK {
                 return;
             }
-            self.look(line);
+            self.look(to);
             return;
         }
-        self.cut(bytes, line);
+        self.cut(bytes, to);
+    }
+
+    /// How many lines there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.number
     }
 
     /// Hands over what is left.
-    pub(crate) fn finish(&mut self, line: &mut dyn FnMut(Line<'_>)) {
+    pub(crate) fn finish(&mut self, to: &mut dyn Taker) {
         if self.form.is_none() {
-            self.look(line);
+            self.look(to);
         }
         if !self.kept.is_empty() {
             let kept = std::mem::take(&mut self.kept);
             let whole = self.form.is_some_and(|form| form.record == Some(kept.len()));
-            self.hand_over(&kept, whole, line);
+            self.hand_over(&kept, whole, to);
         }
     }
 
-    fn look(&mut self, line: &mut dyn FnMut(Line<'_>)) {
+    fn look(&mut self, to: &mut dyn Taker) {
         let head = std::mem::take(&mut self.head);
         self.form = Some(form(&head[..head.len().min(FIRST_LOOK)]));
-        self.cut(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head), line);
+        self.cut(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head), to);
     }
 
-    fn cut(&mut self, mut bytes: &[u8], line: &mut dyn FnMut(Line<'_>)) {
+    fn cut(&mut self, mut bytes: &[u8], to: &mut dyn Taker) {
         let form = self.form.unwrap_or(Form { ebcdic: false, record: None });
         if let Some(length) = form.record {
             while !bytes.is_empty() {
@@ -84,26 +98,41 @@ impl Lines {
                 bytes = &bytes[take..];
                 if self.kept.len() == length {
                     let record = std::mem::take(&mut self.kept);
-                    self.hand_over(&record, true, line);
+                    self.hand_over(&record, true, to);
                 }
             }
             return;
         }
         let is_end =
             |byte: &u8| if form.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { *byte == b'\n' };
-        while let Some(at) = bytes.iter().position(is_end) {
-            let (start, rest) = bytes.split_at(at);
+        loop {
+            let at_start = self.kept.is_empty() && !self.dropping;
+            let mut from = 0;
+            if at_start && !form.ebcdic {
+                let (passed, hit) = self.pass_over(bytes, to);
+                (bytes, from) = (&bytes[passed..], hit - passed);
+            }
+            let Some(at) = bytes[from..].iter().position(is_end) else { break };
+            let (start, rest) = bytes.split_at(from + at);
             bytes = &rest[1..];
             if self.kept.is_empty() && !self.dropping {
-                self.hand_over(&start[..start.len().min(LONGEST)], true, line);
+                self.hand_over(&start[..start.len().min(LONGEST)], true, to);
             } else {
                 self.keep(start);
                 let whole = std::mem::take(&mut self.kept);
                 self.dropping = false;
-                self.hand_over(&whole, true, line);
+                self.hand_over(&whole, true, to);
             }
         }
         self.keep(bytes);
+    }
+
+    /// How many bytes of whole lines are of no interest, and where behind them the first is that may be of some.
+    fn pass_over(&mut self, bytes: &[u8], to: &mut dyn Taker) -> (usize, usize) {
+        let hit = to.next(bytes).unwrap_or(bytes.len());
+        let passed = bytes[..hit].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.number += bytes[..passed].iter().filter(|byte| **byte == b'\n').count() as u64;
+        (passed, hit)
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -112,14 +141,14 @@ impl Lines {
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    fn hand_over(&mut self, text: &[u8], whole: bool, line: &mut dyn FnMut(Line<'_>)) {
+    fn hand_over(&mut self, text: &[u8], whole: bool, to: &mut dyn Taker) {
         self.number += 1;
         let number = self.number;
         if self.form.is_some_and(|form| form.ebcdic) {
             let decoded: Vec<u8> = text.iter().map(|&byte| ascii(byte)).collect();
-            line(Line { number, text: decoded.trim_ascii_end(), whole });
+            to.line(Line { number, text: decoded.trim_ascii_end(), whole });
         } else {
-            line(Line { number, text: text.trim_ascii_end(), whole });
+            to.line(Line { number, text: text.trim_ascii_end(), whole });
         }
     }
 }
@@ -225,16 +254,44 @@ pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn lines(bytes: &[u8], chunk: usize) -> Vec<(u64, String, bool)> {
-        let (mut all, mut lines) = (Vec::new(), Lines::new());
-        let mut take = |line: Line<'_>| {
-            all.push((line.number, String::from_utf8_lossy(line.text).into_owned(), line.whole))
-        };
-        for part in bytes.chunks(chunk) {
-            lines.feed(part, &mut take);
+    /// All lines, or those that have this letter.
+    struct All(Vec<(u64, String, bool)>, Option<u8>);
+
+    impl Taker for All {
+        fn line(&mut self, line: Line<'_>) {
+            self.0.push((line.number, String::from_utf8_lossy(line.text).into_owned(), line.whole));
         }
-        lines.finish(&mut take);
-        all
+
+        fn next(&self, text: &[u8]) -> Option<usize> {
+            self.1.map_or(Some(0), |letter| text.iter().position(|byte| *byte == letter))
+        }
+    }
+
+    fn lines(bytes: &[u8], chunk: usize) -> Vec<(u64, String, bool)> {
+        having(bytes, chunk, None)
+    }
+
+    fn having(bytes: &[u8], chunk: usize, letter: Option<u8>) -> Vec<(u64, String, bool)> {
+        let (mut all, mut lines) = (All(Vec::new(), letter), Lines::new());
+        for part in bytes.chunks(chunk) {
+            lines.feed(part, &mut all);
+        }
+        lines.finish(&mut all);
+        all.0
+    }
+
+    #[test]
+    fn lines_of_no_interest_are_counted_and_passed_over() {
+        let text = "one\ntwo\n\nthree with q\nfour\nq\nsix\n".repeat(300);
+        let whole: Vec<_> =
+            lines(text.as_bytes(), 4096).into_iter().filter(|line| line.1.contains('q')).collect();
+        assert_eq!(whole.len(), 600);
+        for chunk in [1, 5, 64, 4096, usize::MAX] {
+            let mut some = having(text.as_bytes(), chunk, Some(b'q'));
+            // A line that came in pieces is handed over, be it of interest or not.
+            some.retain(|line| line.1.contains('q'));
+            assert_eq!(some, whole, "{chunk}");
+        }
     }
 
     #[test]
@@ -264,7 +321,7 @@ mod tests {
     fn a_line_without_end_takes_no_memory() {
         let mut lines = Lines::new();
         for _ in 0..1000 {
-            lines.feed(&[b'x'; 4096], &mut |_| ());
+            lines.feed(&[b'x'; 4096], &mut All(Vec::new(), None));
             assert!(lines.kept.len() <= LONGEST);
         }
     }

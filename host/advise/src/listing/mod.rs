@@ -17,6 +17,7 @@ mod compare;
 mod forms;
 mod history;
 mod lint;
+mod page;
 mod rules;
 mod simulate;
 mod sizes;
@@ -25,6 +26,7 @@ pub use collect::{Collected, Program, Run};
 pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
+pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::{Outcome, WhatIf, simulate};
 
@@ -90,7 +92,8 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     _ => format!("high: {runs} runs"),
                 };
                 if doubts > 0 {
-                    confidence += &format!("; {doubts} doubts about the listing");
+                    let word = if doubts == 1 { "doubt" } else { "doubts" };
+                    confidence += &format!("; {doubts} {word} about the listing");
                 }
                 all.push(Advice {
                     rule: rule.id,

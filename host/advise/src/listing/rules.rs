@@ -78,15 +78,16 @@ pub static LE_RULES: [LeRule; 8] = [
         title: "Initial size and increment of the heaps",
         source: "Language Environment, \"Total heap storage used (sugg. initial size)\"; storage tuning talk: 27,949 segments \
                  of 32K took 15.44 s of CPU, 8 segments of 100M 0.12 s",
-        condition: "More than 8 segments and more used than the initial size holds (raise), an initial size of which less \
-                    than 62 % and 64K less are used (lower), or an increment of which less than a sixteenth is used (lower).",
+        condition: "More used than the initial size holds, in more than 8 segments, or in any number of them where one of 16M \
+                    or less would do (raise); an initial size of which less than 62 % and 64K less are used, or an increment \
+                    of which less than a sixteenth is used (lower).",
         formula: "Initial size: the most that was used in any run and an eighth of it for headers and packing, rounded up; \
                   above 128M an eighth of it, as initial size and as increment, which makes about 8 segments. Increment: \
                   a quarter of the initial size. In ten runs or more, what was needed long ago counts less: each later run \
                   forgets a sixteenth of what it did not need. Where the largest of ten runs or more is twice the usual \
                   (nine in ten), or the region is less than twice the initial size, only the increment is raised. ANYHEAP \
                   grows with the stacks of threads, whose first segments lie in it (BELOWHEAP where they are BELOW).",
-        stop: "8 segments or fewer, or the initial size holds all: no change.",
+        stop: "The initial size holds all, or 8 segments or fewer hold more than 16M: no change.",
         risk: "A peak of the runs seen need not be the largest. The initial size is taken at once, by each enclave: under \
                CICS and IMS by as many as run at one time.",
         apply: heap::apply,
@@ -181,7 +182,10 @@ impl LeCase<'_> {
     /// A line to show as evidence.
     pub(super) fn line(&self, file: usize, evidence: &Evidence) -> Line {
         let file = self.collected.files.get(file).cloned().unwrap_or_default();
-        Line { file, line: evidence.line, text: evidence.text.clone() }
+        // Of the first reports the text is kept; of others the line says where it is.
+        let text =
+            if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };
+        Line { file, line: evidence.line, text }
     }
 
     /// Of all sound runs that have it: each run's file and figure.
@@ -281,6 +285,8 @@ fn setting(part: Part, initial: Option<u64>, increment: Option<u64>) -> Option<S
     Some(Setting { option, sub_options: words })
 }
 
+/// What the report shows; whether THREADSTACK is ON it does not show.
 fn now(part: Part, initial: u64, increment: Option<u64>) -> String {
-    setting(part, Some(initial), increment).map_or(String::new(), |setting| setting.to_string())
+    let setting = setting(part, Some(initial), increment);
+    setting.map_or(String::new(), |setting| setting.to_string().replace("(ON,", "(,"))
 }

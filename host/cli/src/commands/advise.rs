@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, settings, simulate};
+use underbar_advise::listing::{Collected, Form, WhatIf, advise_listing, lint, page, settings, simulate};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -47,6 +47,10 @@ pub struct Advise {
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
 
+    /// What is advised for listings as a page of HTML
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
+
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -55,7 +59,7 @@ pub struct Advise {
     printing: Printing,
 }
 
-/// So many options in force are listed in words.
+/// So many options in force, and so many steps, are listed in words.
 const IN_FORCE: usize = 40;
 
 /// The form of an option text.
@@ -142,6 +146,9 @@ impl Advise {
             })
             .collect();
         let lints = lint(collected);
+        if self.html {
+            return page(collected, &all, &lints, what_if, self.form.into());
+        }
         if self.printing.json {
             let options: Vec<_> = options
                 .iter()
@@ -194,6 +201,22 @@ impl Advise {
         for one in what_if {
             let _ = write!(text, "{one}");
         }
+        if !collected.steps.is_empty() {
+            text.push_str("Steps:\n");
+        }
+        for (file, step) in collected.steps.iter().take(IN_FORCE) {
+            let file = collected.files.get(*file).map_or("", String::as_str);
+            let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
+            let time = |hundredths: Option<u64>| {
+                hundredths.map_or("not known".to_owned(), |all| format!("{}.{:02} s", all / 100, all % 100))
+            };
+            let excp = step.excp.map_or("not known".to_owned(), |excp| excp.to_string());
+            let (cpu, elapsed, names) = (time(step.cpu), time(step.elapsed), step.names.join(" "));
+            let _ = writeln!(text, "  {names}: CPU {cpu}, elapsed {elapsed}, EXCP {excp}, {file}:{line}");
+        }
+        if collected.steps.len() > IN_FORCE {
+            text.push_str("  and more; --json has all\n");
+        }
         if !lints.is_empty() {
             text.push_str("About option texts:\n");
         }
@@ -220,7 +243,9 @@ impl Advise {
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");
         }
-        for (file, line, why) in &collected.unread {
+        let mut unread: Vec<_> = collected.unread.iter().collect();
+        unread.sort_by_key(|(file, line, _)| (*file, *line));
+        for (file, line, why) in unread {
             let _ =
                 writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
         }

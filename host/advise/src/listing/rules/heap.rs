@@ -131,7 +131,7 @@ impl Heap<'_> {
             return self.say(Kind::NoAdvice, reason);
         };
         let used = self.history.words();
-        if count <= FEW {
+        if self.is_wasteful(count) || (count <= FEW && !self.fits_below_the_line()) {
             return self.few(count);
         }
         let (first, larger, mut words) = match self.sizes() {
@@ -152,7 +152,8 @@ impl Heap<'_> {
         };
         let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
         words += &region.2;
-        let reason = format!("{count} segments{exact}, a request to the system each: {used}{rarely}.");
+        let each = if count <= FEW { "where one would do" } else { "a request to the system each" };
+        let reason = format!("{count} segments{exact}, {each}: {used}{rarely}.");
         let mut raise = self.say(Kind::Raise, reason);
         raise.evidence.extend(region.1);
         raise.option = setting(part, first, next);
@@ -164,13 +165,25 @@ impl Heap<'_> {
         raise
     }
 
+    /// Whether one segment that holds all is so small that nobody has to ask for the region.
+    fn fits_below_the_line(&self) -> bool {
+        self.need.saturating_add(self.need / 8) <= LINE
+    }
+
+    /// Whether an increment far larger than what it holds is taken.
+    fn is_wasteful(&self, count: u64) -> bool {
+        let beyond = self.need - self.initial;
+        let is_large = |increment: u64| {
+            increment / 16 > beyond && increment >= M && increment / 2 > self.initial && self.unit < increment
+        };
+        (2..=FEW).contains(&count) && self.increment.is_some_and(is_large)
+    }
+
     /// Few segments; but the last may be far larger than what it holds.
     fn few(self, count: u64) -> Found {
         let used = self.history.words();
         let beyond = self.need - self.initial;
-        let Some(increment) = self.increment.filter(|increment| {
-            count >= 2 && increment / 16 > beyond && *increment >= M && increment / 2 > self.initial
-        }) else {
+        let Some(increment) = self.increment.filter(|_| self.is_wasteful(count)) else {
             return self.say(Kind::NoChange, format!("{count} segments are few: {used}."));
         };
         let (part, initial) = (self.part, self.initial);
@@ -230,15 +243,17 @@ impl Heap<'_> {
         match self.part {
             Part::User64 => {
                 let regions = &self.case.collected.regions;
-                let words = match regions.iter().find_map(|(_, region)| region.memlimit) {
-                    Some(u64::MAX) => "MEMLIMIT is NOLIMIT. ".to_owned(),
-                    Some(limit) => format!("MEMLIMIT is {}. ", written(limit)),
+                let with = regions.iter().find_map(|(file, region)| Some((*file, region, region.memlimit?)));
+                let shown = with.map(|(file, region, _)| self.case.line(file, &region.evidence));
+                match with.map(|(_, _, limit)| limit) {
+                    Some(u64::MAX) => (None, shown, "MEMLIMIT is NOLIMIT. ".to_owned()),
+                    Some(limit) => (Some(limit), shown, format!("MEMLIMIT is {}. ", written(limit))),
                     None if bytes > LINE => {
-                        "region unknown: MEMLIMIT is not in the listing; check it first. ".to_owned()
+                        let words = "region unknown: MEMLIMIT is not in the listing; check it first. ";
+                        (None, None, words.to_owned())
                     }
-                    None => String::new(),
-                };
-                (None, None, words)
+                    None => (None, None, String::new()),
+                }
             }
             Part::Heap24 | Part::BelowHeap => (None, None, String::new()),
             _ => self.case.region(bytes),
