@@ -45,6 +45,7 @@ const TABLE: &[Package] = &[
     Package { name: "python3-venv", shows: "./*/ensurepip/__init__.py", needed_by: "library: xmi-reader" },
     Package { name: "libmagic1", shows: "/libmagic.so.1", needed_by: "library: xmi-reader" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
+    Package { name: "chromium", shows: "chromium", needed_by: "zoo: page" },
     Package {
         name: "libtcmalloc-minimal4",
         shows: "/libtcmalloc_minimal.so.4",
