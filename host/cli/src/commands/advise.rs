@@ -36,7 +36,7 @@ Examples:
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
-    /// Reports saved with --json, ledger files, or listings of Language Environment; - is standard input
+    /// Reports saved with --json, ledger files, or listings of z/OS, z/TPF and Natural; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
