@@ -10,6 +10,7 @@
 //! avoid: a unit test has it.
 
 use std::process::Command;
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use underbar_advise::{Kind, RULES};
@@ -97,9 +98,13 @@ impl Says {
     }
 }
 
+/// How long threads wait is seen with the processors to themselves, as far as these tests go.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// What is said under one rule. How long threads wait is chance where others use the machine: what is wrong once may be
 /// tried again, and not often.
 fn check(rule: &str) {
+    let _turn = ONE_AT_A_TIME.lock();
     for says in SAYS.iter().filter(|says| says.rule == rule) {
         let mut tries = 0;
         while let Err(wrong) = says.check() {
@@ -140,6 +145,7 @@ fn spinning_does_not_pay_where_it_is_held_for_long() {
 }
 
 fn tuned(name: &str, flags: &[&str], case: &str) -> (Value, bool) {
+    let _turn = ONE_AT_A_TIME.lock();
     let folder = scratch(name);
     let program = compiled("locks/rules", "locks-rules", &["-pthread"]);
     let mut tune = Command::new(underbar());

@@ -182,14 +182,15 @@ static void again(void) {
     long least = waited * 30 > 5 * MILLISECOND ? waited * 30 : 5 * MILLISECOND;
     wants = SHORT + 1;
     long from = now();
-    int had = has, first = has;
-    for (int times = 0; has - first < SERVED && (times < OFTEN || now() - from < least); times++) {
+    int had = has, served = 0;
+    for (int times = 0; served < SERVED && (times < OFTEN || now() - from < least); times++) {
         until_wanted(&hot);
         pthread_mutex_unlock(&hot);
         pthread_mutex_lock(&hot);
         if (has != had) {
             from = now();
             had = has;
+            served++;
         }
     }
     is_over = 1;
@@ -243,8 +244,10 @@ static void turns(void) {
 /* ---- short ---- */
 
 static void *takes_for_a_moment(void *unused) {
-    // Many waits, so that the few in which somebody was not let run are few; and not for ever with one processor.
-    for (long until = now() + 20000 * MILLISECOND; (waited < 60 * MILLISECOND || waits < 5000) && now() < until;)
+    // Many waits, so that the few in which somebody was not let run are few, and a part of the time that counts; and not for
+    // ever with one processor.
+    for (long from = now(), past = 0; (waited < 60 * MILLISECOND || waits < 5000 || waited < past / 64) && past < 20000 * MILLISECOND;
+         past = now() - from)
         for (int times = 0; times < 1000; times++) {
             if (pthread_mutex_trylock(&hot)) timed_lock(&hot);
             for (int work = 0; work < 40; work++) sum++;
