@@ -93,6 +93,20 @@ fn an_exit_in_a_program_that_a_linked_one_loads_ends_both() {
         others_load(&library);
     }
     assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
+    // Threads at once: who waits for another one's constructor to end finds it gone, and runs its own.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let library = library.0;
+            scope.spawn(move || {
+                let address = format!("{:#x}", loads_a_leaver as *const () as usize);
+                for _ in 0..25 {
+                    assert_eq!(run(library, &["job", "call", &address]), Ok(31));
+                }
+            });
+        }
+    });
+    others_load(&library);
+    assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
     // And the frames are as they were: a program that does not exit says what it returns.
     assert_eq!(run(library.0, &["job", "return", "6"]), Ok(6));
 }
