@@ -4,7 +4,6 @@
 
 mod common;
 
-use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 use common::{Opened, alone, ask, delete, folder, member, member_as, since};
@@ -13,11 +12,7 @@ use underbar_fetch::{Error, Form, link};
 
 /// LINK without an environment of its own.
 fn run(library: Library, texts: &[&str]) -> Result<i32, Error> {
-    let texts: Vec<CString> = texts.iter().map(|text| CString::new(*text).expect("a text")).collect();
-    let list: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
-    let name = texts[0].to_bytes();
-    // SAFETY: lists that end with null; programs of our own.
-    unsafe { link::link(&[library], name, list.as_ptr(), std::ptr::null()) }
+    common::link(library, texts, None)
 }
 
 /// Another thread can LOAD, which it could not while a lock was left behind.

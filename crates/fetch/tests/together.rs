@@ -14,7 +14,7 @@ use common::{Opened, alone, ask, c, delete, folder, member, member_as, since};
 use underbar_fetch::image::Content;
 use underbar_fetch::library::{Files, Member, PathRoom, Source, Stamp};
 use underbar_fetch::table::{self, Library};
-use underbar_fetch::{Error, Form, Reason, Text, link};
+use underbar_fetch::{Error, Form, Reason, Text};
 use underbar_partitioned::count::Counts;
 
 unsafe extern "C" {
@@ -341,11 +341,8 @@ fn copies_of_one_program_have_data_of_their_own() {
     member(&place, "job.c", &[]);
     let library = Opened::folder(&place, true);
     let loaded = library.load("job", Form::Fresh).expect("loaded");
-    let texts = [c"job".as_ptr(), c"runs".as_ptr(), std::ptr::null()];
     for _ in 0..3 {
-        // SAFETY: a list that ends with null; a program of our own.
-        let status = unsafe { link::link(&[library.0], b"job", texts.as_ptr(), std::ptr::null()) };
-        assert_eq!(status, Ok(1), "fresh data each time");
+        assert_eq!(common::link(library.0, &["job", "runs"], None), Ok(1), "fresh data each time");
     }
     assert!(!delete(loaded));
 }
