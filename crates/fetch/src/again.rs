@@ -28,6 +28,11 @@ impl<T> Again<T> {
         self.lock.hold();
     }
 
+    /// Does nobody hold it?
+    pub fn is_free(&self) -> bool {
+        self.lock.try_lock().is_some()
+    }
+
     /// Gives up one hold.
     ///
     /// # Safety

@@ -79,6 +79,8 @@ fn kept_path(path: &CStr) -> Result<PathRoom, Error> {
 /// A PDS, which never changes: a change is a new file at its path.
 pub struct PdsFile {
     path: PathRoom,
+    /// Bytes of the file.
+    length: u64,
     pds: Pds<File>,
 }
 
@@ -88,8 +90,9 @@ impl PdsFile {
     /// # Errors
     /// It is not there, or no PDS.
     pub fn open(path: &CStr) -> Result<PdsFile, Error> {
-        let pds = Pds::open(File::open(path)?).map_err(Error::Library)?;
-        Ok(PdsFile { path: kept_path(path)?, pds })
+        let file = File::open(path)?;
+        let length = fstat(file.0).map_err(Error::Unreadable)?.size.unsigned_abs();
+        Ok(PdsFile { path: kept_path(path)?, length, pds: Pds::open(file).map_err(Error::Library)? })
     }
 
     fn member(&self, entry: &pds::Entry) -> Member {
@@ -166,6 +169,10 @@ impl Source for PdsFile {
             Some(entry) => entry,
             None => self.pds.find(&key, counts).map_err(Error::Library)?.ok_or_else(not_found)?,
         };
+        // Before storage is got for what cannot be there.
+        if u64::from(entry.size) > self.length {
+            return Err(Error::Library(Fault::Contradiction("a member is longer than its library")));
+        }
         with_room(entry.size as usize, |room| {
             self.read(&entry, room, counts).map_err(Error::Library)?;
             work(&MemoryContent(room));

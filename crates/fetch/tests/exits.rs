@@ -4,7 +4,6 @@
 
 mod common;
 
-use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 use common::{Opened, alone, ask, delete, folder, member, member_as, since};
@@ -13,11 +12,7 @@ use underbar_fetch::{Error, Form, link};
 
 /// LINK without an environment of its own.
 fn run(library: Library, texts: &[&str]) -> Result<i32, Error> {
-    let texts: Vec<CString> = texts.iter().map(|text| CString::new(*text).expect("a text")).collect();
-    let list: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
-    let name = texts[0].to_bytes();
-    // SAFETY: lists that end with null; programs of our own.
-    unsafe { link::link(&[library], name, list.as_ptr(), std::ptr::null()) }
+    common::link(library, texts, None)
 }
 
 /// Another thread can LOAD, which it could not while a lock was left behind.
@@ -92,6 +87,20 @@ fn an_exit_in_a_program_that_a_linked_one_loads_ends_both() {
         assert_eq!(run(library.0, &["job", "call", &address]), Ok(31));
         others_load(&library);
     }
+    assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
+    // Threads at once: who waits for another one's constructor to end finds it gone, and runs its own.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let library = library.0;
+            scope.spawn(move || {
+                let address = format!("{:#x}", loads_a_leaver as *const () as usize);
+                for _ in 0..25 {
+                    assert_eq!(run(library, &["job", "call", &address]), Ok(31));
+                }
+            });
+        }
+    });
+    others_load(&library);
     assert_eq!(since(&before, |all| all.fetches), since(&before, |all| all.deletes));
     // And the frames are as they were: a program that does not exit says what it returns.
     assert_eq!(run(library.0, &["job", "return", "6"]), Ok(6));

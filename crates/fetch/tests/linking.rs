@@ -4,29 +4,13 @@
 
 mod common;
 
-use std::ffi::{CString, c_char};
-
 use common::{Opened, alone, folder, member, since};
 use underbar_fetch::table::{self, Library};
 use underbar_fetch::{Error, Form, link};
 
-/// A list for C.
-fn list(texts: &[CString]) -> Vec<*const c_char> {
-    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
-}
-
-fn texts(texts: &[&str]) -> Vec<CString> {
-    texts.iter().map(|text| CString::new(*text).expect("a text")).collect()
-}
-
 /// LINK of the member `job`.
 fn run(library: Library, arguments: &[&str], environment: Option<&[&str]>) -> Result<i32, Error> {
-    let arguments = texts(&[&["job"], arguments].concat());
-    let environment = environment.map(texts);
-    let environment = environment.as_ref().map(|texts| list(texts));
-    let pointer = environment.as_ref().map_or(std::ptr::null(), |list| list.as_ptr());
-    // SAFETY: lists that end with null; a program of our own.
-    unsafe { link::link(&[library], b"job", list(&arguments).as_ptr(), pointer) }
+    common::link(library, &[&["job"], arguments].concat(), environment)
 }
 
 #[test]
@@ -106,8 +90,8 @@ fn xctl_puts_another_program_in_its_place() {
         let library = *LIBRARY.get().expect("set");
         // SAFETY: lists that end with null; a program of our own. The vectors are left as they are: memory, no more.
         unsafe {
-            let arguments = std::mem::ManuallyDrop::new(texts(&["job", "exit", "77"]));
-            let arguments = std::mem::ManuallyDrop::new(list(&arguments));
+            let arguments = std::mem::ManuallyDrop::new(common::list(&["job", "exit", "77"]));
+            let arguments = &arguments.1;
             let error = link::transfer(&[library], b"nobody", arguments.as_ptr(), std::ptr::null());
             assert!(matches!(error, Error::NotFound(_)));
             link::transfer(&[library], b"job", arguments.as_ptr(), std::ptr::null());

@@ -331,3 +331,44 @@ fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
         assert!(outcomes[0] > 5 && outcomes[1] > 50, "{organisation:?}: {outcomes:?}");
     }
 }
+
+/// The most that was resident at any time so far, in KiB.
+fn most_resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("status");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_member_that_lies_about_its_length_costs_no_storage() {
+    let _alone = alone();
+    let place = folder("liar");
+    member(&place, "tiny.c", &[]);
+    let path = place.join("library");
+    let wanted = Wanted { organisation: Organisation::Pds, directory_blocks: Some(1), ..Wanted::usual(NOW) };
+    create(&path, &wanted).expect("made");
+    change(&path, vec![Edit::Add(Box::new(addition("TINY", &place.join("tiny.so"), Some("tiny"))))]);
+    let mut bytes = std::fs::read(&path).expect("a library");
+    let identity = underbar_partitioned::pds::Pds::open(&bytes[..]).expect("a PDS").header().identity;
+    // The directory's first block, of one entry: count, sum, key, and data, in which the length has its place; see `pds`.
+    let first = underbar_partitioned::pds::HEADER + underbar_partitioned::pds::TRACK_HEADER;
+    let block = &mut bytes[first..][..16 + 8 + 256];
+    let (entry, length) = (16 + 8 + 2, std::fs::metadata(place.join("tiny.so")).expect("there").len());
+    assert_eq!(block[entry + 30..][..4], (length as u32).to_le_bytes());
+    let before = most_resident();
+    for lie in [u32::MAX, length as u32 * 2, length as u32 - 1, 0] {
+        block[entry + 30..][..4].copy_from_slice(&lie.to_le_bytes());
+        let mut right = underbar_partitioned::sum::Sum::new(identity ^ 1);
+        right.add(&block[..8]);
+        right.add(&block[16..]);
+        block[8..16].copy_from_slice(&right.finish().to_le_bytes());
+        let liar = place.join(lie.to_string());
+        std::fs::copy(&path, &liar).expect("copied");
+        let file = std::fs::OpenOptions::new().write(true).open(&liar).expect("opened");
+        std::os::unix::fs::FileExt::write_all_at(&file, block, first as u64).expect("written");
+        let library = Opened::folder(&liar, true);
+        let error = library.load("TINY", Form::Fresh).expect_err("a lie");
+        assert!(matches!(error, Error::Library(_) | Error::Damaged(_)), "{lie}: {error}");
+    }
+    assert!(most_resident() < before + (64 << 10), "{before} KiB, then {}", most_resident());
+}

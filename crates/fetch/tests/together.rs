@@ -14,13 +14,17 @@ use common::{Opened, alone, ask, c, delete, folder, member, member_as, since};
 use underbar_fetch::image::Content;
 use underbar_fetch::library::{Files, Member, PathRoom, Source, Stamp};
 use underbar_fetch::table::{self, Library};
-use underbar_fetch::{Error, Form, Reason, Text, link};
+use underbar_fetch::{Error, Form, Reason, Text};
 use underbar_partitioned::count::Counts;
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlclose(handle: *mut c_void) -> c_int;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn fork() -> c_int;
+    fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn alarm(seconds: u32) -> u32;
+    fn _exit(status: c_int) -> !;
 }
 
 const NOW: c_int = 2;
@@ -270,6 +274,53 @@ fn eight_threads_load_the_same_programs() {
     drop(door);
 }
 
+static PARENT: AtomicUsize = AtomicUsize::new(0);
+static MET: [std::sync::OnceLock<Barrier>; 2] = [const { std::sync::OnceLock::new() }; 2];
+
+/// Where the first of them comes, the second one waits for it.
+fn meet(number: usize) {
+    MET[number].get_or_init(|| Barrier::new(2)).wait();
+}
+
+/// A fork while another thread is in a constructor: that thread is not there in the child, which waits for nobody.
+#[test]
+fn a_forked_child_loads_what_another_thread_was_beginning() {
+    let _alone = alone();
+    let place = folder("forked");
+    PARENT.store(std::process::id() as usize, Ordering::Relaxed);
+    let door = Door::open(&place, |number| {
+        if number == 1 && PARENT.load(Ordering::Relaxed) == std::process::id() as usize {
+            meet(0);
+            meet(1);
+        }
+    });
+    through(&place, "through", &[]);
+    let library = Opened::folder(&place, true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| delete(library.load("through", Form::Fresh).expect("loaded")));
+        meet(0);
+        // SAFETY: the child LOADs, calls, DELETEs and ends; where it waited for ever, the alarm would end it.
+        let status = unsafe {
+            let child = fork();
+            if child == 0 {
+                alarm(60);
+                let done = library.load("through", Form::Fresh).map(|loaded| {
+                    let result = ask(loaded, c"through", 5);
+                    delete(loaded);
+                    result
+                });
+                _exit(if done == Ok(6) { 0 } else { 1 });
+            }
+            let mut status = -1;
+            waitpid(child, &raw mut status, 0);
+            status
+        };
+        meet(1);
+        assert_eq!(status, 0);
+    });
+    drop(door);
+}
+
 #[test]
 fn copies_of_one_program_have_data_of_their_own() {
     let _alone = alone();
@@ -290,11 +341,8 @@ fn copies_of_one_program_have_data_of_their_own() {
     member(&place, "job.c", &[]);
     let library = Opened::folder(&place, true);
     let loaded = library.load("job", Form::Fresh).expect("loaded");
-    let texts = [c"job".as_ptr(), c"runs".as_ptr(), std::ptr::null()];
     for _ in 0..3 {
-        // SAFETY: a list that ends with null; a program of our own.
-        let status = unsafe { link::link(&[library.0], b"job", texts.as_ptr(), std::ptr::null()) };
-        assert_eq!(status, Ok(1), "fresh data each time");
+        assert_eq!(common::link(library.0, &["job", "runs"], None), Ok(1), "fresh data each time");
     }
     assert!(!delete(loaded));
 }

@@ -69,8 +69,9 @@ void *underbar_symbol(underbar_program program, const char *name);
 int underbar_call(underbar_program program, void *parameter, long *result);
 
 /* LINK: loads a program, runs its main(arguments, environment), gives it back. Both lists end with NULL and are copied; an
- * environment of NULL is the caller's. exit() in the program ends the program, not its caller: status is 0 to 255. Not so
- * abort, quick_exit, signals, exec, exit in another thread or in a constructor, or exit called by a system library. */
+ * environment of NULL is the caller's. exit() in the program, its constructors and the programs that it LOADs ends the
+ * program, not its caller: status is 0 to 255. Not so abort, quick_exit, signals, exec, exit in another thread, or exit
+ * called by a system library. Where the program is in use, this is another copy of it, unless it is reentrant. */
 int underbar_link(const underbar_library *libraries, size_t count, const char *name, char *const arguments[],
                   char *const environment[], int *status);
 /* XCTL: ends the LINKed program that calls this, and runs another in its place. Comes back only with an error. */

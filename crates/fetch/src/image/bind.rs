@@ -11,14 +11,14 @@
 //! program ([`elsewhere`]), since a search of the system's loader that finds nothing costs a microsecond.
 //!
 //! Invariant: a symbol that a version was asked for with gets no other version.
-//! Not here: what is done with addresses (`relocate`).
+//! Not here: what is done with addresses (`relocate`), opening the libraries (`needed`).
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 
 use super::Replaced;
 use crate::arena;
-use crate::elf::{Damage, Dynamic, Layout, Symbol, Table, Tables, Wanted, gnu_hash};
+use crate::elf::{Damage, Layout, Symbol, Table, Tables, Wanted, gnu_hash};
 use crate::error::{Error, Failure, Reason, Text};
 use crate::system::{self, Handle, ProgramHeader, ProgramInfo};
 use crate::threads::{self, Index};
@@ -352,84 +352,5 @@ impl Exports {
                 at += 1;
             }
         }
-    }
-}
-
-/// Opens the libraries that a program needs.
-pub mod needed {
-    use super::{Damage, Dynamic, Failure, Handle, Reason, Tables};
-    use core::ffi::CStr;
-    use underbar_sys::syscall;
-
-    const MOST_PATH: usize = 4096;
-
-    /// Opens each, in order, and tells `opened`. `origin` is the folder of the program's library.
-    ///
-    /// # Errors
-    /// One could not be opened: the system's loader may know why, and gets the whole program.
-    pub fn open(
-        dynamic: &Dynamic,
-        tables: &Tables<'_>,
-        origin: &[u8],
-        mut opened: impl FnMut(Handle) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let path = dynamic.runpath.or(dynamic.rpath);
-        for at in dynamic.needed() {
-            let name = text(tables, *at)?;
-            // It is there as long as we are, for everybody: nothing is gained by opening it once more.
-            if name == c"libc.so.6" {
-                continue;
-            }
-            let found = match path {
-                Some(path) if !name.to_bytes().contains(&b'/') => {
-                    along(text(tables, path)?.to_bytes(), origin, name.to_bytes())
-                }
-                _ => None,
-            };
-            let handle = match found {
-                Some(handle) => handle,
-                None => Handle::open(name, false).map_err(|_| Reason::Needed)?,
-            };
-            opened(handle)?;
-        }
-        Ok(())
-    }
-
-    /// A text of the table of names.
-    pub fn text<'a>(tables: &Tables<'a>, at: u64) -> Result<&'a CStr, Damage> {
-        let (names, at) = (tables.names(), usize::try_from(at).map_err(|_| Damage::Name(0))?);
-        names.text_length(at).ok_or(Damage::Name(0))?;
-        // SAFETY: it ends within the table, whose memory stays for 'a and is not written: relocations of names would be
-        // stores into a table that is read, which `relocate` does not do before the texts are done with.
-        Ok(unsafe { CStr::from_ptr(names.address(at).cast()) })
-    }
-
-    /// The library in one of the folders of a path, where $ORIGIN is the folder of the program's library.
-    fn along(path: &[u8], origin: &[u8], name: &[u8]) -> Option<Handle> {
-        for folder in path.split(|byte| *byte == b':') {
-            let mut room = [0; MOST_PATH];
-            let mut length = 0;
-            let mut put = |bytes: &[u8]| {
-                let to = room.get_mut(length..length + bytes.len())?;
-                to.copy_from_slice(bytes);
-                length += bytes.len();
-                Some(())
-            };
-            let rest = [&b"$ORIGIN"[..], b"${ORIGIN}"].iter().find_map(|word| folder.strip_prefix(*word));
-            let done = match rest {
-                Some(rest) => put(origin).and_then(|()| put(rest)),
-                None => put(folder),
-            };
-            if done.and_then(|()| put(b"/")).and_then(|()| put(name)).and_then(|()| put(b"\0")).is_none() {
-                continue;
-            }
-            let Some(Ok(path)) = room.get(..length).map(CStr::from_bytes_with_nul) else { continue };
-            if syscall::access(path, 4).is_ok()
-                && let Ok(handle) = Handle::open(path, false)
-            {
-                return Some(handle);
-            }
-        }
-        None
     }
 }

@@ -13,11 +13,11 @@ use core::ptr::NonNull;
 
 use underbar_sys::syscall::{Errno, PROT_READ};
 
-use super::bind::{self, Binder, needed};
+use super::bind::{self, Binder};
 use super::map::{Content, Mapping};
 use super::process::prepare;
 use super::relocate::{self, Descriptors};
-use super::{Image, Needed, debugger, frames};
+use super::{Image, Needed, debugger, frames, needed};
 use crate::arena;
 use crate::elf::{Dynamic, Header, Layout, LoadedBytes, PAGE, Tables};
 use crate::error::{Error, Failure, Reason};

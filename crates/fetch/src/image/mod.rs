@@ -17,10 +17,10 @@ mod debugger;
 mod frames;
 mod life;
 mod map;
+pub mod needed;
 mod process;
 mod relocate;
 
-pub use bind::needed;
 pub use build::{First, load, read_layout};
 pub use life::{leave_for_exit, leave_for_thread};
 pub use map::{Content, Mapping};

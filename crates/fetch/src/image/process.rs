@@ -50,7 +50,7 @@ pub(super) fn prepare() {
         // SAFETY: functions of ours, which stay as long as the process, or as the library that carries us.
         unsafe {
             system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
-            system::pthread_atfork(before_fork, after_fork, after_fork);
+            system::pthread_atfork(before_fork, after_fork, after_fork_in_child);
         }
     }
 }
@@ -94,4 +94,10 @@ unsafe extern "C" fn after_fork() {
         LIFE.release();
         crate::table::release();
     }
+}
+
+unsafe extern "C" fn after_fork_in_child() {
+    // SAFETY: as in the parent.
+    unsafe { after_fork() };
+    crate::table::forget_unfinished();
 }

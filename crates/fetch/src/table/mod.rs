@@ -102,6 +102,20 @@ pub(crate) unsafe fn release() {
     unsafe { TABLE.release() }
 }
 
+/// In a forked child: programs that another thread was beginning or ending at the fork stay as they are, since that thread is
+/// not there; who LOADs one gets another copy.
+pub(crate) fn forget_unfinished() {
+    with(|table| {
+        table.slots.each(|program| {
+            // SAFETY: a program in a slot is there while the lock is held.
+            let one = unsafe { program.as_ref() };
+            if !one.life.is_free() || one.uses == 0 && !one.is_staged {
+                Table::unlink(program);
+            }
+        });
+    });
+}
+
 /// Works on the table; then, without the lock, gives back the programs that the work has put into `leaving`: their
 /// destructors may come here again. The work itself calls no code of programs, and none of the system's loader.
 fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {

@@ -110,6 +110,16 @@ impl Slots {
         }
     }
 
+    /// Each program.
+    pub(super) fn each(&self, mut look: impl FnMut(NonNull<Program>)) {
+        for number in 0..self.count {
+            // SAFETY: a slot below `count`.
+            if let Some(program) = NonNull::new(unsafe { (*self.start.add(number)).program }) {
+                look(program);
+            }
+        }
+    }
+
     /// The program of a number, which is in use.
     pub(super) fn find(&self, loaded: Loaded) -> Result<NonNull<Program>, Error> {
         let (number, generation) = (loaded.0 as u32 as usize, (loaded.0 >> 32) as u32);

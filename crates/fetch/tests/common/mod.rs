@@ -5,13 +5,13 @@
 
 pub mod reading;
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
 use underbar_fetch::table::{self, Library, Loaded, Options};
-use underbar_fetch::{Error, Form, Statistics};
+use underbar_fetch::{Error, Form, Statistics, link};
 
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -88,6 +88,22 @@ impl Drop for Opened {
 pub fn delete(loaded: Loaded) -> bool {
     // SAFETY: tests use nothing of a program after this.
     unsafe { table::delete(loaded) }.expect("loaded")
+}
+
+/// LINK of the program that is the first of the texts; with an environment of its own, or ours.
+pub fn link(library: Library, texts: &[&str], environment: Option<&[&str]>) -> Result<i32, Error> {
+    let (_texts, arguments) = list(texts);
+    let environment = environment.map(list);
+    let pointer = environment.as_ref().map_or(std::ptr::null(), |(_, list)| list.as_ptr());
+    // SAFETY: lists that end with null; programs of our own.
+    unsafe { link::link(&[library], texts[0].as_bytes(), arguments.as_ptr(), pointer) }
+}
+
+/// Texts, and their list for C, which leads to them.
+pub fn list(texts: &[&str]) -> (Vec<CString>, Vec<*const c_char>) {
+    let texts: Vec<CString> = texts.iter().map(|text| CString::new(*text).expect("a text")).collect();
+    let list = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+    (texts, list)
 }
 
 /// Calls a function of a program.
