@@ -243,6 +243,19 @@ fn memlimit_is_looked_at_for_the_heap_above_the_bar() {
 }
 
 #[test]
+fn messages_of_steps_show_what_was_used_but_no_limit() {
+    let text = heap("main", 32768, 32768, 819_229_056, [50_002, 50_000, 27_949, 0]);
+    let all = check(
+        &format!(
+            "IEF033I  JOB/PAY /STOP 2026324.1015\n   VIRT: 4K SYS: 224K EXT: 52304K SYS: 11080K\n{text}"
+        ),
+        Some("HEAP(100M,100M)"),
+    );
+    assert!(all[0].risk.starts_with("region unknown"), "{}", all[0].risk);
+    assert!(all[0].risk.contains("used 52304K above the line"), "{}", all[0].risk);
+}
+
+#[test]
 fn old_peaks_fade() {
     let mut text = heap("main", 64 << 20, 1 << 20, 60 << 20, [9, 9, 1, 0]);
     for _ in 0..40 {
