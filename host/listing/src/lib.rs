@@ -27,12 +27,14 @@ mod lines;
 pub mod model;
 mod number;
 mod options;
+mod order;
 mod place;
 mod pools;
 mod reader;
 pub mod sections;
 mod shown;
 mod storage;
+mod texts;
 mod words;
 
 pub use model::{
