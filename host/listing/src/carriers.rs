@@ -16,7 +16,7 @@ use underbar_options::{Severity, check};
 use crate::lines::Line;
 use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, OptionText, Unread};
 use crate::options::{named, row};
-use crate::texts::{closed_at, columns, is_bare, is_misspelt, macro_line};
+use crate::texts::{closed_at, columns, is_bare, is_misspelt, macro_line, shell_value, variable};
 use crate::words::{evidence, find, has};
 
 /// So many lines and bytes are taken for one text.
@@ -50,17 +50,10 @@ impl Carriers {
             return true;
         }
         let text = line.text;
-        if let Some(at) = find(text, b"_cee_runopts=") {
-            let value = text[at + 13..].trim_ascii();
-            let (value, closed) = match value.first() {
-                Some(quote @ (b'"' | b'\'')) => match value[1..].iter().position(|byte| byte == quote) {
-                    Some(end) => (&value[1..=end], true),
-                    None => (&value[1..], false),
-                },
-                _ => (value.split(|byte| matches!(byte, b';' | b'&')).next().unwrap_or_default(), line.whole),
-            };
+        if let Some(value) = variable(text) {
+            let (value, closed) = shell_value(value, line.whole);
             let mut open = Open::new(Carrier::CeeRunopts, line);
-            open.push(line.number, value.to_vec());
+            open.push(line.number, value);
             open.hand_over(closed, out);
             return true;
         }
