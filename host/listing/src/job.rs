@@ -186,6 +186,7 @@ impl Job {
         }
         if let Some(at) = find(statement, b"parm=") {
             let value = &statement[at + 5..];
+            let value = value.strip_prefix(b"(").unwrap_or(value);
             let value = match value.strip_prefix(b"'") {
                 Some(quoted) => quoted.iter().position(|&byte| byte == b'\'').map(|end| &quoted[..end]),
                 None => None,

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod coding;
 mod figures;
 mod headings;
 mod interest;
@@ -31,12 +32,14 @@ pub mod model;
 pub mod natural;
 mod number;
 mod options;
+mod order;
 mod place;
 mod pools;
 mod reader;
 pub mod sections;
 mod shown;
 mod storage;
+mod texts;
 mod words;
 pub mod ztpf;
 

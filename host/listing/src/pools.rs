@@ -40,7 +40,10 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         }
         return true;
     }
-    if has(text, "size:") && has(text, "get requests") {
+    // What the system itself suggests is no option that is set.
+    let is_suggested =
+        text.trim_ascii_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"heapp"));
+    if (has(text, "size:") && has(text, "get requests")) || is_suggested || has(text, "suggested ") {
         return true;
     }
     let words: Vec<&[u8]> = split(text).collect();

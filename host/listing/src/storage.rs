@@ -13,6 +13,7 @@ use crate::headings::{Title, heading, labels};
 use crate::lines::Line;
 use crate::model::{Doubtful, Evidence, Figure, Item, StorageReport};
 use crate::number::{Word, word};
+use crate::order::{follows, goes_back, hand_over};
 use crate::pools;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, split, tidy};
@@ -51,6 +52,8 @@ struct OpenSection {
     kind: Option<Kind>,
     heading: Evidence,
     marks: Vec<Mark>,
+    /// The heading may have lost its beginning: what follows will tell.
+    cut: bool,
 }
 
 impl Storage {
@@ -187,6 +190,11 @@ impl Storage {
     }
 
     fn section(&mut self, line: Line<'_>, title: Title, out: &mut dyn FnMut(Item)) {
+        if let (Title::Known(next), Some(section)) =
+            (&title, self.open.as_mut().and_then(|open| open.section.as_mut()))
+        {
+            section.cut &= !section.kind.is_some_and(|kind| follows(kind, *next));
+        }
         self.close_section();
         let own =
             |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
@@ -194,11 +202,12 @@ impl Storage {
             Title::Known(Kind::AdditionalHeap) => {
                 self.open.as_ref().is_some_and(own).then_some(Kind::AdditionalHeap)
             }
-            Title::Known(kind) => Some(kind),
+            Title::Known(kind) | Title::Cut(kind) => Some(kind),
             Title::Unknown(_) => None,
         };
-        let repeated =
-            |open: &Open| known.is_some_and(|kind| open.report.section(kind).is_some() || back(open, kind));
+        let repeated = |open: &Open| {
+            known.is_some_and(|kind| open.report.section(kind).is_some() || goes_back(open.highest, kind))
+        };
         if self.open.as_ref().is_some_and(repeated) {
             let after_unended = self.open.as_ref().is_some_and(|open| open.after_unended);
             if after_unended || !self.held.is_empty() {
@@ -227,6 +236,7 @@ impl Storage {
         open.highest = open
             .highest
             .max(known.filter(|kind| !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)));
+        let cut = matches!(title, Title::Cut(_));
         let words = match (title, known) {
             (Title::Unknown(words), _) => Some(words),
             (Title::Known(kind), None) => Some(format!("{}: layout not known, not read", kind.title())),
@@ -235,8 +245,12 @@ impl Storage {
         if let Some(words) = words {
             doubt(&mut open.report, Doubtful::LayoutNotKnown, line.number, words);
         }
-        open.section =
-            Some(OpenSection { kind: known, heading: evidence(line.number, line.text), marks: Vec::new() });
+        open.section = Some(OpenSection {
+            kind: known,
+            heading: evidence(line.number, line.text),
+            marks: Vec::new(),
+            cut,
+        });
         if odd_start {
             self.mixed(line.number);
         }
@@ -291,7 +305,7 @@ impl Storage {
             section.marks.truncate(from);
             let last = kind.row().and_then(|row| row.fields.last());
             let seen = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if Some(field) == last);
-            if section.marks.iter().any(seen) {
+            if section.marks.iter().any(seen) && !section.cut {
                 self.close_section();
                 return false;
             }
@@ -312,14 +326,24 @@ impl Storage {
         let Some(open) = &mut self.open else { return };
         let words = "labels begin anew: the heading of their section is missing; not read".to_owned();
         doubt(&mut open.report, Doubtful::NoSection, line.number, words);
-        open.section =
-            Some(OpenSection { kind: None, heading: evidence(line.number, line.text), marks: Vec::new() });
+        open.section = Some(OpenSection {
+            kind: None,
+            heading: evidence(line.number, line.text),
+            marks: Vec::new(),
+            cut: false,
+        });
         open.seen(line.number);
     }
 
     fn close_section(&mut self) {
         let Some(open) = &mut self.open else { return };
-        let Some(OpenSection { kind: Some(kind), heading, marks }) = open.section.take() else { return };
+        let Some(OpenSection { kind: Some(kind), heading, marks, cut }) = open.section.take() else { return };
+        if cut {
+            let words =
+                format!("section {}, whose heading may have lost its beginning: not read", kind.title());
+            doubt(&mut open.report, Doubtful::NoSection, heading.line, words);
+            return;
+        }
         if kind == Kind::Pools {
             return;
         }
@@ -364,17 +388,6 @@ impl Storage {
     }
 }
 
-/// What nothing may be built upon is not handed over: of a report that is spoiled there are only its doubts.
-fn hand_over(mut report: StorageReport, out: &mut dyn FnMut(Item)) {
-    if !report.is_sound() {
-        report.sections.clear();
-        report.ranges.clear();
-        report.pools.clear();
-        (report.threads, report.larger_than_cells) = (None, None);
-    }
-    out(Item::Storage(report));
-}
-
 impl Open {
     /// Whether a section that is complete is followed by the first label of another one. Only where the report's own
     /// heading was seen, and no other report is open: otherwise it may be another report's line.
@@ -394,10 +407,4 @@ impl Open {
         self.last_seen = line;
         self.report.lines.1 = line;
     }
-}
-
-/// Whether a section stands before one that was there already.
-fn back(open: &Open, kind: Kind) -> bool {
-    !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)
-        && open.highest.is_some_and(|highest| kind < highest)
 }

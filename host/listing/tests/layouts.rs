@@ -177,6 +177,43 @@ fn our_own_report_is_read_back() {
     assert_eq!(read(underbar_report::le::render(&sample::tree()).as_bytes()).len(), 3);
 }
 
+/// What the fuzz target asserts, on listings that are put together at random.
+#[test]
+fn in_any_pieces_it_is_the_same() {
+    let folder = folder().join("listings");
+    let listings: Vec<Vec<u8>> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| fs::read(entry.expect("an entry").path()).expect("a listing"))
+        .collect();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as usize % most.max(1)
+    };
+    for _ in 0..300 {
+        let mut text = Vec::new();
+        for _ in 0..=below(4) {
+            let one = &listings[below(listings.len())];
+            let (from, length) = (below(one.len()), below(one.len()));
+            text.extend_from_slice(&one[from..(from + length).min(one.len())]);
+        }
+        for _ in 0..below(4) {
+            let at = below(text.len());
+            if let Some(byte) = text.get_mut(at) {
+                *byte = below(256) as u8;
+            }
+        }
+        let (mut pieces, mut reader) = (String::new(), underbar_listing::Reader::new());
+        for piece in text.chunks(1 + below(700)) {
+            reader.feed(piece, &mut |item| pieces += &shown(&item));
+        }
+        reader.finish(&mut |item| pieces += &shown(&item));
+        assert_eq!(pieces, understood(&text), "{}", String::from_utf8_lossy(&text));
+    }
+}
+
 #[test]
 fn noise_gives_nothing_and_no_crash() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -215,4 +252,36 @@ fn tables_and_leading_dots_are_read() {
         "\nHEAP statistics:\n Initial size: .............. 32768\n Increment size: ............ 4096\n";
     let all = figures(text.as_bytes());
     assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
+}
+
+#[test]
+fn other_encodings_change_nothing() {
+    let text = plain();
+    let expect = figures(text.as_bytes());
+    let low: Vec<u8> = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let high: Vec<u8> = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let returns = text.replace('\n', "\r").into_bytes();
+    let hard = text.replace("  ", "\u{a0} ").into_bytes();
+    let latin: Vec<u8> =
+        text.replace("  ", "\u{1} ").bytes().map(|byte| if byte == 1 { 0xa0 } else { byte }).collect();
+    let numbered: String =
+        text.lines().enumerate().map(|(at, line)| format!("{line:<72}{at:08}\n")).collect();
+    let small = text.to_lowercase();
+    for (what, bytes) in [
+        ("low byte first", low),
+        ("high byte first", high),
+        ("returns", returns),
+        ("hard blanks", hard),
+        ("hard blanks of Latin 1", latin),
+        ("numbered lines", numbered.into_bytes()),
+        ("units", text.replace("1264640\n", "1264640 bytes\n").into_bytes()),
+    ] {
+        assert_eq!(figures(&bytes), expect, "{what}");
+        let mut pieces = Vec::new();
+        let mut reader = underbar_listing::Reader::new();
+        bytes.chunks(5).for_each(|piece| reader.feed(piece, &mut |item| pieces.push(item)));
+        reader.finish(&mut |item| pieces.push(item));
+        assert_eq!(pieces, read(&bytes), "{what}");
+    }
+    assert_eq!(figures(small.as_bytes()).len(), expect.len());
 }

@@ -4,6 +4,9 @@
 //! Not here: whether a text can be read at all (`underbar_options::check`, whose words are handed on), and what sizes are
 //! good (`rules`).
 
+#[cfg(test)]
+mod tests;
+
 use serde::Serialize;
 use underbar_listing::OptionRow;
 
@@ -39,7 +42,7 @@ pub struct Lint {
 }
 
 /// All checks of option texts.
-pub static LE_LINTS: [LeLint; 6] = [
+pub static LE_LINTS: [LeLint; 7] = [
     LeLint {
         id: "le-opt-text",
         title: "Option texts that cannot be read as they stand",
@@ -67,6 +70,15 @@ pub static LE_LINTS: [LeLint; 6] = [
                     programs only.",
         formula: "Write HEAP for HEAP64, or the other way round.",
         apply: mode,
+    },
+    LeLint {
+        id: "le-opt-fill",
+        title: "STORAGE that fills every stack frame",
+        source: "Storage tuning talk: 0.56 s of CPU under NONE, 2.15 s under 00, 0.57 s under CLEAR",
+        condition: "The third value of STORAGE is neither NONE nor CLEAR, and there is no storage report, of which \
+                    le-storage-fill would speak.",
+        formula: "STORAGE(,,NONE), or CLEAR for programs that use variables before they set them.",
+        apply: fill,
     },
     LeLint {
         id: "le-opt-nonovr",
@@ -246,6 +258,23 @@ fn mode(collected: &Collected) -> Vec<Lint> {
         .collect()
 }
 
+fn fill(collected: &Collected) -> Vec<Lint> {
+    let fills = |row: &OptionRow| {
+        row.name == "STORAGE" && !is_word(row, 2, &["NONE", "CLEAR", ""]) && row.sub_options().len() > 2
+    };
+    let rows = collected.options.iter().filter(|(_, _, row)| collected.programs.is_empty() && fills(row));
+    rows.take(20)
+        .map(|(file, _, row)| Lint {
+            rule: "le-opt-fill",
+            evidence: vec![line(collected, *file, row)],
+            words: format!(
+                "Every stack frame is filled with {} as it is made; in the talk's program that took 2.15 s of CPU, NONE 0.56 s.",
+                row.sub_options()[2].trim()
+            ),
+        })
+        .collect()
+}
+
 fn nonovr(collected: &Collected) -> Vec<Lint> {
     let all = || collected.options.iter();
     let fixed = all().filter(|(_, _, row)| row.overridable == Some(false));
@@ -326,85 +355,4 @@ fn beyond(collected: &Collected) -> Vec<Lint> {
         })
         .take(100)
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, expect: &[(&str, &str)]) {
-        let mut collected = Collected::default();
-        collected.file("job.txt");
-        for item in underbar_listing::read(text.as_bytes()) {
-            collected.take(item);
-        }
-        let found = lint(&collected);
-        assert_eq!(found.len(), expect.len(), "{found:#?}");
-        for (lint, (rule, words)) in found.iter().zip(expect) {
-            assert_eq!(lint.rule, *rule, "{found:#?}");
-            assert!(lint.words.contains(words), "{}", lint.words);
-            assert!(lint.evidence.iter().all(|line| line.line > 0));
-        }
-    }
-
-    #[test]
-    fn texts_that_cannot_be_read_as_they_stand() {
-        check("export _CEE_RUNOPTS=\"HEAP(1OM,1M)\"\n", &[("le-opt-text", "letter O")]);
-        check("export _CEE_RUNOPTS=\"HAEP(1M,1M)\"\n", &[("le-opt-text", "HEAP")]);
-        check("export _CEE_RUNOPT=\"HEAP(1M,1M)\"\n", &[("le-opt-text", "_CEE_RUNOPTS")]);
-        check("//CEEOPTS DD *\nHEAP(1M,KEEP)\n/*\n", &[("le-opt-text", "KEEP")]);
-        check("//CEEOPTS DD *\nHEAP(1M,1M,ANY,KEEP),RPTSTG(ON)\n/*\n", &[]);
-    }
-
-    #[test]
-    fn values_that_cannot_hold_together() {
-        check("_CEE_RUNOPTS='ALL31(OFF) STACK(,,ANY)'\n", &[("le-opt-together", "needs STACK BELOW.")]);
-        check("_CEE_RUNOPTS='ALL31(OFF)'\n", &[("le-opt-together", "not set here")]);
-        check("_CEE_RUNOPTS='ALL31(OFF) STACK(,,BELOW)'\n", &[]);
-        check("_CEE_RUNOPTS='ALL31(ON) STACK(,,BELOW)'\n", &[("le-opt-together", "nothing needs it")]);
-        check("_CEE_RUNOPTS='THREADSTACK(OFF,1M)'\n", &[("le-opt-together", "are ignored")]);
-        check("_CEE_RUNOPTS='BELOWHEAP(6M) LIBSTACK(3M)'\n", &[("le-opt-together", "9M of initial sizes")]);
-    }
-
-    #[test]
-    fn the_other_addressing_mode() {
-        let report = "Storage Report for Enclave main x\n\n    STACK statistics:\n      Initial size: 4096\nEnd of Storage Report\n";
-        check(&format!("_CEE_RUNOPTS='HEAP64(4M)'\n{report}"), &[("le-opt-mode", "CEE3611I")]);
-        let report = report.replace("STACK", "STACK64");
-        check(&format!("_CEE_RUNOPTS='HEAP64(4M)'\n{report}"), &[]);
-        check(&format!("_CEE_RUNOPTS='HEAP(4M)'\n{report}"), &[("le-opt-mode", "64-bit programs")]);
-    }
-
-    #[test]
-    fn what_is_not_in_force() {
-        let member = "CEEDOPT(HEAP((32K,32K),NONOVR))\n";
-        check(&format!("{member}_CEE_RUNOPTS='HEAP(4M)'\n"), &[("le-opt-nonovr", "is ignored")]);
-        check(&format!("{member}_CEE_RUNOPTS='HEAP(32768)'\n"), &[]);
-        let report = "Options Report for Enclave main 11/20/26\n\nDD:CEEOPTS                       HEAP(65536,32768,ANYWHERE,KEEP,8192,4096)\n";
-        check(&format!("_CEE_RUNOPTS='HEAP(64K,32K,ANY)'\n{report}"), &[]);
-        check(
-            &format!("_CEE_RUNOPTS='HEAP(1M)'\n{report}"),
-            &[("le-opt-where", "HEAP(65536,32768,ANYWHERE,KEEP,8192,4096), last set by DD:CEEOPTS")],
-        );
-    }
-
-    #[test]
-    fn sizes_beyond_the_region() {
-        let job = "//GO EXEC PGM=PAY,REGION=128M\n";
-        check(&format!("{job}_CEE_RUNOPTS='HEAP(256M)'\n"), &[("le-opt-region", "leaves 128M")]);
-        check(&format!("{job}_CEE_RUNOPTS='HEAP(64M)'\n"), &[]);
-    }
-
-    #[test]
-    fn checks_have_unique_ids_and_full_words() {
-        for (at, check) in LE_LINTS.iter().enumerate() {
-            assert!(LE_LINTS[..at].iter().all(|other| other.id != check.id));
-            assert!(super::super::rules::rule(check.id).is_none());
-            assert!(
-                [check.condition, check.formula].iter().all(|words| words.ends_with('.')),
-                "{}",
-                check.id
-            );
-        }
-    }
 }

@@ -1,0 +1,142 @@
+//! Single lines of option texts: their columns, and what they look like.
+//!
+//! Not here: which lines make a text (`carriers`).
+
+use crate::options::named;
+use crate::words::{find, split};
+
+/// Options at whose name a bare line is taken for an option text.
+const BARE: [&str; 20] = [
+    "ALL31",
+    "ANYHEAP",
+    "BELOWHEAP",
+    "HEAP",
+    "HEAP64",
+    "HEAPCHK",
+    "HEAPPOOLS",
+    "HEAPPOOLS64",
+    "HEAPZONES",
+    "IOHEAP64",
+    "LIBHEAP64",
+    "LIBSTACK",
+    "RPTOPTS",
+    "RPTSTG",
+    "STACK",
+    "STACK64",
+    "STORAGE",
+    "THREADHEAP",
+    "THREADSTACK",
+    "THREADSTACK64",
+];
+
+/// Behind the parenthesis that closes the first one, which opens the text.
+pub(crate) fn closed_at(text: &[u8]) -> usize {
+    if text.first() != Some(&b'(') {
+        return 0;
+    }
+    let mut depth = 0;
+    text.iter()
+        .position(|byte| {
+            depth += match byte {
+                b'(' => 1,
+                b')' => -1,
+                _ => 0,
+            };
+            depth == 0
+        })
+        .map_or(text.len(), |at| at + 1)
+}
+
+/// Columns 1 to 72, as fixed records have them: filled up, so that nothing runs together.
+pub(crate) fn columns(text: &[u8]) -> Vec<u8> {
+    let text = text.get(..72).unwrap_or(text);
+    let mut kept = text.to_vec();
+    if !text.ends_with(b",") && !text.ends_with(b"(") {
+        kept.push(b' ');
+    }
+    kept
+}
+
+/// What a line of a macro holds from a column on, without the mark of continuation in column 72, and whether it has one.
+pub(crate) fn macro_line(text: &[u8], from: usize) -> (Vec<u8>, bool) {
+    if text.len() >= 72 && text[71] != b' ' {
+        return (text[from.min(71)..71].trim_ascii().to_vec(), true);
+    }
+    let body = text[from.min(text.len())..].trim_ascii();
+    match body.split_last() {
+        Some((b'X' | b'x', rest)) if rest.ends_with(b" ") => (rest.trim_ascii().to_vec(), true),
+        _ => (body.to_vec(), false),
+    }
+}
+
+/// What is behind the variable's name where it is set.
+pub(crate) fn variable(text: &[u8]) -> Option<&[u8]> {
+    const NAME: &[u8] = b"_cee_runopts";
+    let at = find(text, NAME)?;
+    let behind = &text[at + NAME.len()..];
+    let is_c_shell = split(&text[..at]).last().is_some_and(|word| word.eq_ignore_ascii_case(b"setenv"));
+    behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell))
+}
+
+/// A value as a shell reads it, up to its end, with a blank for each other variable; and whether its quotes are closed.
+pub(crate) fn shell_value(text: &[u8], whole: bool) -> (Vec<u8>, bool) {
+    let (mut value, mut quote, mut at) = (Vec::new(), None, 0);
+    let text = text.trim_ascii();
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        match (byte, quote) {
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (_, Some(open)) if byte == open => quote = None,
+            (b';' | b'&' | b' ', None) => break,
+            (b'$', None | Some(b'"')) => {
+                let name = text[at..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'{' | b'}'));
+                at += name.count();
+                value.push(b' ');
+            }
+            _ => value.push(byte),
+        }
+    }
+    (value, quote.is_none() && whole || quote.is_none() && at < text.len())
+}
+
+/// The variable without its last letter, set or used.
+pub(crate) fn is_misspelt(text: &[u8]) -> bool {
+    const NAME: &[u8] = b"_cee_runopt";
+    let Some(at) = find(text, NAME) else { return false };
+    let next = text.get(at + NAME.len());
+    let used = text[..at].ends_with(b"$") || text[..at].ends_with(b"${");
+    next == Some(&b'=') || (used && !next.is_some_and(u8::is_ascii_alphanumeric))
+}
+
+/// Whether a line is nothing but options, by its first word.
+pub(crate) fn is_bare(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
+    text.get(end) == Some(&b'(')
+        && end >= 4
+        && named(&text[..end]).is_some_and(|(name, _)| BARE.contains(&name))
+        && text[end..].iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_shells_read_them() {
+        let check = |line: &str, expect: Option<(&str, bool)>| {
+            let got = variable(line.as_bytes()).map(|value| shell_value(value, true));
+            let got = got.map(|(value, closed)| (String::from_utf8_lossy(&value).trim().to_owned(), closed));
+            assert_eq!(got, expect.map(|(value, closed)| (value.to_owned(), closed)), "{line}");
+        };
+        check("export _CEE_RUNOPTS=\"HEAP(1M) RPTSTG(ON)\"; x", Some(("HEAP(1M) RPTSTG(ON)", true)));
+        check("_CEE_RUNOPTS=HEAP(1M) ./prog", Some(("HEAP(1M)", true)));
+        check("_CEE_RUNOPTS=$_CEE_RUNOPTS\" STACK(32K)\"", Some(("STACK(32K)", true)));
+        check("_CEE_RUNOPTS=\"${_CEE_RUNOPTS} STACK(32K)\"", Some(("STACK(32K)", true)));
+        check("setenv _CEE_RUNOPTS 'HEAPP(ON)'", Some(("HEAPP(ON)", true)));
+        check("_CEE_RUNOPTS=\"HEAP(1M", Some(("HEAP(1M", false)));
+        check("echo $_CEE_RUNOPTS", None);
+    }
+}
