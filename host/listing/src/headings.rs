@@ -17,7 +17,7 @@ use crate::words::{find, split, tidy};
 pub(crate) enum Title {
     /// One of the table.
     Known(Kind),
-    /// One whose layout is not known, or whose title is damaged or may be cut: in words.
+    /// One whose layout is not known, or whose title is damaged or may be cut: why it is not read.
     Unknown(String),
 }
 
@@ -63,10 +63,18 @@ pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
     };
     match found {
         Some((title, Some(kind), place)) if is_whole(front, &words[..place], title, cut) => {
+            // Behind a label on the same line, what stands before the title is that label's number.
+            let front = if start > 0 { &text[..front.len() + place] } else { front };
             Some((front, Title::Known(kind), behind))
         }
         _ if LIKE.iter().any(ends) => {
-            Some((front, Title::Unknown(format!("section {}", tidy(words))), behind))
+            let words = match found {
+                Some((title, Some(_), _)) if cut => {
+                    format!("section {title}, whose heading may have lost its beginning: not read")
+                }
+                _ => format!("section {}: layout not known, not read", tidy(words)),
+            };
+            Some((front, Title::Unknown(words), behind))
         }
         _ => None,
     }
@@ -92,7 +100,8 @@ fn is_whole(front: &[u8], before: &[u8], title: &str, cut: bool) -> bool {
     let blanks = |text: &[u8]| text.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count() >= 2;
     let tab = |text: &[u8]| text.ends_with(b"\t");
     if before.is_empty() {
-        return !cut || !is_end || blanks(front) || tab(front);
+        let marked = front.iter().any(|byte| !byte.is_ascii_whitespace());
+        return !cut || !is_end || marked || blanks(front) || tab(front);
     }
     if blanks(before) || tab(before) {
         return !is_part_of_a_title(before);
@@ -209,6 +218,7 @@ mod tests {
         for title in ["STACK", "HEAP", "STACK64", "THREADSTACK", " STACK", "K STACK", "l Heap", "0STACK"] {
             check(&format!("{title} statistics:"), true, Some(None));
         }
+        check("# STACK statistics:", true, Some(Some(Kind::Stack)));
         check("  STACK statistics:", true, Some(Some(Kind::Stack)));
         check("ANYHEAP statistics:", true, Some(Some(Kind::AnyHeap)));
         check("Run statistics:", false, None);

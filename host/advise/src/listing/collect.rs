@@ -1,13 +1,20 @@
 //! What the listings hold, sorted by program.
 //!
-//! Invariant: memory is bounded: of one program [`MOST_RUNS`] runs are kept, and of all programs [`MOST_REPORTS`]; how
-//! many more there were is said. A fragment without heading is a program of its own: nobody knows whose it is.
+//! Invariant: memory is bounded: of all programs together [`MOST_REPORTS`] reports are kept, and of those beyond the first
+//! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
+//! heading is a program of its own: nobody knows whose it is.
+
+use std::collections::HashMap;
 
 use underbar_listing::ztpf::model::Found;
 use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
 
-const MOST_RUNS: usize = 1_000;
-const MOST_REPORTS: usize = 4_000;
+const MOST_REPORTS: usize = 20_000;
+const WHOLE: usize = 500;
+/// What is said again within so many is kept once.
+const ALIKE: usize = 256;
+/// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
+const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
 
 /// One run.
@@ -49,6 +56,10 @@ pub struct Collected {
     pub items: u64,
     /// How many there were beyond what is kept.
     pub beyond: u64,
+    /// Where in `programs` a name is.
+    places: HashMap<String, usize>,
+    /// Reports that are kept.
+    kept: usize,
 }
 
 impl Collected {
@@ -80,6 +91,7 @@ impl Collected {
                 }
             }
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
+            Item::Region(region) if self.is_known(&region) => {}
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
             Item::Ztpf(found) => self.ztpf(file, found),
@@ -89,7 +101,7 @@ impl Collected {
         }
     }
 
-    fn storage(&mut self, file: usize, report: StorageReport) {
+    fn storage(&mut self, file: usize, mut report: StorageReport) {
         for doubt in &report.doubts {
             self.say(file, doubt.line, doubt.words.clone());
         }
@@ -97,13 +109,21 @@ impl Collected {
             Some(name) => name.clone(),
             None => format!("{}:{}", self.files.get(file).map_or("", String::as_str), report.lines.0),
         };
-        let kept: usize = self.programs.iter().map(|program| program.runs.len()).sum();
+        if self.kept >= MOST_REPORTS {
+            self.beyond += 1;
+            return;
+        }
+        self.kept += 1;
+        if self.kept > WHOLE {
+            without_texts(&mut report);
+        }
         let run = Run { file, report };
-        match self.programs.iter_mut().find(|program| program.name == name) {
-            _ if kept >= MOST_REPORTS => self.beyond += 1,
-            Some(program) if program.runs.len() >= MOST_RUNS => self.beyond += 1,
-            Some(program) => program.runs.push(run),
-            None => self.programs.push(Program { name, runs: vec![run] }),
+        match self.places.get(&name) {
+            Some(at) => self.programs[*at].runs.push(run),
+            None => {
+                self.places.insert(name.clone(), self.programs.len());
+                self.programs.push(Program { name, runs: vec![run] });
+            }
         }
     }
 
@@ -118,7 +138,24 @@ impl Collected {
         }
     }
 
+    /// Whether a job that is in the log again and again asks for the same.
+    fn is_known(&self, region: &Region) -> bool {
+        self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
+            (&known.program, known.region, known.memlimit, known.used_above)
+                == (&region.program, region.region, region.memlimit, region.used_above)
+        })
+    }
+
     fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {
+        let is_known = self.options.iter().rev().take(ALIKE).any(|(known_file, program, known)| {
+            known.name == row.name
+                && (*known_file, program, &known.values) == (file, &enclave, &row.values)
+                && (&known.source, known.negative, known.overridable)
+                    == (&row.source, row.negative, row.overridable)
+        });
+        if is_known {
+            return;
+        }
         if self.options.len() < MOST_OTHER {
             self.options.push((file, enclave, row));
         } else {
@@ -178,5 +215,44 @@ impl Collected {
                 .min_by_key(|(_, region)| super::sizes::above_the_line(region).unwrap_or(u64::MAX))
         };
         named.or_else(any).map(|(file, region)| (*file, region))
+    }
+}
+
+/// Takes away the texts, which can be read again at their lines.
+fn without_texts(report: &mut StorageReport) {
+    for section in &mut report.sections {
+        section.heading.text = String::new();
+        section.figures.iter_mut().for_each(|(_, figure)| figure.evidence.text = String::new());
+        section.figures.shrink_to_fit();
+    }
+    report.sections.shrink_to_fit();
+    report.pools.iter_mut().for_each(|pool| pool.evidence.text = String::new());
+    report.ranges.truncate(MOST_RANGES);
+    report.ranges.iter_mut().for_each(|(_, _, figure)| figure.evidence.text = String::new());
+    report.doubts.truncate(MOST_RANGES);
+    report
+        .doubts
+        .iter_mut()
+        .filter(|doubt| !doubt.kind.spoils_the_report())
+        .for_each(|doubt| doubt.words = String::new());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_reports_are_kept_and_more_are_counted() {
+        let text = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 4096\nEnd of Storage Report\n";
+        let items = underbar_listing::read(text.as_bytes());
+        let mut collected = Collected::default();
+        collected.file("job");
+        for _ in 0..MOST_REPORTS + 7 {
+            items.iter().cloned().for_each(|item| collected.take(item));
+        }
+        let runs = &collected.programs[0].runs;
+        assert_eq!((collected.programs.len(), runs.len(), collected.beyond), (1, MOST_REPORTS, 7));
+        let text = |run: &Run| run.report.sections[0].figures[0].1.evidence.text.clone();
+        assert_eq!((text(&runs[0]).as_str(), text(&runs[WHOLE]).as_str()), ("Initial size: 4096", ""));
     }
 }

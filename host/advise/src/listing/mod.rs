@@ -18,6 +18,7 @@ mod compare;
 mod forms;
 mod history;
 mod lint;
+mod page;
 mod rules;
 pub mod simulate;
 mod sizes;
@@ -27,6 +28,7 @@ pub use collect::{Collected, Program, Run};
 pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
+pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
 pub use ztpf::TPF_RULES;
@@ -138,13 +140,18 @@ pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
     settings
 }
 
+impl Advice {
+    /// The option or the values to set, as text.
+    #[must_use]
+    pub fn suggested(&self) -> Option<String> {
+        let values = (!self.values.is_empty()).then(|| ztpf::shown(&self.values));
+        self.option.as_ref().map(ToString::to_string).or(values)
+    }
+}
+
 impl std::fmt::Display for Advice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let suggested = match &self.option {
-            Some(option) => format!(" -> {option}"),
-            None if self.values.is_empty() => String::new(),
-            None => format!(" -> {}", ztpf::shown(&self.values)),
-        };
+        let suggested = self.suggested().map_or(String::new(), |suggested| format!(" -> {suggested}"));
         writeln!(f, "{}: {}: {}{suggested}   ({})", self.program, self.kind.word(), self.now, self.rule)?;
         writeln!(f, "    why        {}", self.reason)?;
         for line in &self.evidence {

@@ -182,7 +182,10 @@ impl LeCase<'_> {
     /// A line to show as evidence.
     pub(super) fn line(&self, file: usize, evidence: &Evidence) -> Line {
         let file = self.collected.files.get(file).cloned().unwrap_or_default();
-        Line { file, line: evidence.line, text: evidence.text.clone() }
+        // Of the first reports the text is kept; of others the line says where it is.
+        let text =
+            if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };
+        Line { file, line: evidence.line, text }
     }
 
     /// Of all sound runs that have it: each run's file and figure.

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Collected, Form, advise_listing, lint, settings, simulate, ztpf};
+use underbar_advise::listing::{Collected, Form, advise_listing, lint, page, settings, simulate, ztpf};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -49,6 +49,10 @@ pub struct Advise {
     /// available lists as HAVSZ1=64,HAVSZ2=128, or AVL for those that are advised
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
+
+    /// What is advised for listings as a page of HTML
+    #[arg(long, conflicts_with = "json")]
+    html: bool,
 
     /// Write an options file, with the reasons as comments; for one report
     #[arg(short, long, value_name = "FILE")]
@@ -145,6 +149,9 @@ impl Advise {
             })
             .collect();
         let lints = lint(collected);
+        if self.html {
+            return page(collected, &all, &lints, what_if, self.form.into());
+        }
         if self.printing.json {
             let options: Vec<_> = options
                 .iter()

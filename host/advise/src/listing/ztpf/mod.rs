@@ -237,12 +237,7 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
 #[must_use]
 pub fn values_text(advice: &[Advice]) -> Option<String> {
     let mut text = String::new();
-    let mut programs: Vec<&str> = Vec::new();
-    for one in advice.iter().filter(|one| !one.values.is_empty()) {
-        if !programs.contains(&one.program.as_str()) {
-            programs.push(&one.program);
-        }
-    }
+    let programs = distinct(advice.iter().filter(|one| !one.values.is_empty()));
     for program in &programs {
         // Writing to a string cannot fail.
         let _ =
@@ -252,6 +247,22 @@ pub fn values_text(advice: &[Advice]) -> Option<String> {
         }
     }
     (!programs.is_empty()).then_some(text)
+}
+
+/// Whom advice from these rules is for, in its order.
+#[must_use]
+pub fn names(advice: &[Advice]) -> Vec<&str> {
+    distinct(advice.iter().filter(|one| TPF_RULES.iter().any(|rule| rule.id == one.rule)))
+}
+
+fn distinct<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in advice {
+        if !names.contains(&one.program.as_str()) {
+            names.push(&one.program);
+        }
+    }
+    names
 }
 
 /// What to do next.

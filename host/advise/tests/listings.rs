@@ -1,0 +1,62 @@
+//! Each layout and each kind of damage, made anew with values of our own: what is advised, in full.
+//!
+//! The listings are those of `host/listing/tests`. The expected texts stand in `tests/advised/`; `UNDERBAR_BLESS=1 cargo test -p
+//! underbar-advise` writes them, and whoever does so reads them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use underbar_advise::listing::{Collected, Form, advise_listing, lint, settings};
+
+fn advised(name: &str, bytes: &[u8]) -> String {
+    let mut collected = Collected::default();
+    collected.file(name);
+    for item in underbar_listing::read(bytes) {
+        collected.take(item);
+    }
+    let all = advise_listing(&collected);
+    let mut text: String = all.iter().map(ToString::to_string).collect();
+    for program in &collected.programs {
+        let settings = settings(&all, &program.name);
+        for form in [Form::Ceeopts, Form::Ceeuopt, Form::Parm, Form::CeeRunopts, Form::Values, Form::Underbar]
+        {
+            if let Some(options) = form.text(&settings) {
+                let _ = write!(text, "-- {} as {form:?}\n{options}", program.name);
+            }
+        }
+    }
+    text.extend(lint(&collected).iter().map(ToString::to_string));
+    text
+}
+
+#[test]
+fn every_listing_gives_the_advice_it_should() {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/advised");
+    let listings = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../listing/tests/listings");
+    let mut names: Vec<String> = fs::read_dir(&listings)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .collect();
+    names.sort();
+    for name in names {
+        let got = advised(&name, &fs::read(listings.join(&name)).expect("a listing"));
+        let path = tests.join(&name);
+        if std::env::var_os("UNDERBAR_BLESS").is_some() {
+            fs::create_dir_all(&tests).expect("a folder");
+            fs::write(&path, &got).expect("it can be written");
+        }
+        let expect = fs::read_to_string(&path).unwrap_or_default();
+        assert!(got == expect, "{}:\n{got}", path.display());
+    }
+}
+
+/// What a wrong advice would be: options from reports that are mixed, cut at the right, or of which only parts can be read.
+#[test]
+fn what_cannot_be_trusted_sets_nothing() {
+    let listings = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../listing/tests/listings");
+    for name in ["interleaved.txt", "marks.txt"] {
+        let text = advised(name, &fs::read(listings.join(name)).expect("a listing"));
+        assert!(!text.contains(" -> STACK") && !text.contains("-- PAYROLL1"), "{name}:\n{text}");
+    }
+}

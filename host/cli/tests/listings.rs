@@ -1,0 +1,73 @@
+//! Listings of Language Environment through the command: advice, its forms, comparison.
+
+mod common;
+
+use common::{Folder, bad, good};
+
+fn report(segments: u64, initial: u64) -> String {
+    format!(
+        "Storage Report for Enclave PAY1 11/20/26\nLanguage Environment V03 R01.00\n\n    HEAP statistics:\n      Initial size: \
+         {initial}\n      Increment size: 32768\n      Total heap storage used (sugg. initial size): 4194304\n      Successful \
+         Get Heap requests: 9000\n      Successful Free Heap requests: 8000\n      Number of segments allocated: {segments}\n      \
+         Number of segments freed: 0\nEnd of Storage Report\n- STEPNAME PROCSTEP PGMNAME CC USED CPU TIME ELAPSED TIME EXCP\n\
+         - S1 GO PAY1 00 64K 0:00:02.00 0:00:09.00 500\n"
+    )
+}
+
+#[test]
+fn advice_says_what_to_set_why_and_on_which_line() {
+    let folder = Folder::new("listing-advice");
+    let job = folder.file("job", report(128, 32768));
+    let text = good(&["advise", &job]);
+    assert!(text.contains("HEAP(32K,32K) -> HEAP(4608K,1152K)"), "{text}");
+    assert!(
+        text.contains(&format!("{job}:7: Total heap storage used (sugg. initial size): 4194304")),
+        "{text}"
+    );
+    assert!(text.contains("one run each, no interval") && text.contains("one run only"));
+    assert!(text.contains("S1 GO PAY1: CPU 2.00 s, elapsed 9.00 s, EXCP 500"), "{text}");
+    for (form, expected) in [
+        ("parm", "PARM='HEAP(4608K,1152K)/'"),
+        ("_cee_runopts", "export _CEE_RUNOPTS=\"HEAP(4608K,1152K)\""),
+        ("ceeuopt", "CEEXOPT HEAP=(4608K,1152K)"),
+        ("values", "HEAP.init=4608K\nHEAP.incr=1152K"),
+        ("underbar", "For PAY1:\nHEAP(4608K,1152K)"),
+    ] {
+        assert!(good(&["advise", "--as", form, &job]).contains(expected), "{form}");
+    }
+    let json = good(&["advise", "--json", &job]);
+    for key in ["underbar.listing-advice/1", "\"option\":\"HEAP(4608K,1152K)\"", "\"lint\":[]", "\"cpu\":200"]
+    {
+        assert!(json.contains(key), "{key}: {json}");
+    }
+    assert!(good(&["advise", "--html", &job]).starts_with("<!DOCTYPE html>"));
+}
+
+#[test]
+fn values_are_tried_before_anything_is_changed() {
+    let folder = Folder::new("listing-simulate");
+    let job = folder.file("job", report(128, 32768));
+    let text = good(&["advise", "--simulate", "HEAP(5M,1M)", &job]);
+    assert!(text.contains("HEAP(5M,1M)") && text.contains("the report shows 128 segments"), "{text}");
+    assert!(bad(2, &["advise", "--simulate", "STACK(5M)", &job]).contains("--simulate: "));
+}
+
+#[test]
+fn listings_are_compared_figure_by_figure() {
+    let folder = Folder::new("listing-diff");
+    let (old, new) = (folder.file("old", report(128, 32768)), folder.file("new", report(1, 4718592)));
+    let text = good(&["diff", &old, &new]);
+    assert!(
+        text.contains("Number of segments allocated                           128            1"),
+        "{text}"
+    );
+    assert!(text.contains("one run each, no interval") && text.contains("STEP TIMINGS"), "{text}");
+    assert!(good(&["diff", "--json", &old, &new]).contains("underbar.listing-diff/1"));
+    assert!(
+        bad(2, &["diff", "--fail-on", "heap.used_peak > 1", &old, &new])
+            .contains("gates are for saved reports")
+    );
+    let other = report(1, 4096).replace("PAY1", "OTHER2");
+    let two = folder.file("two", format!("{other}{}", other.replace("OTHER2", "THIRD3")));
+    assert!(bad(2, &["diff", &old, &two]).contains("no program and no step in common"));
+}
