@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod coding;
 mod figures;
 mod headings;
 mod interest;
