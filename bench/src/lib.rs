@@ -10,7 +10,7 @@
 //! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what),
 //! [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
 //! [`statistics`] (intervals), [`heap`] (the rounds), [`table`] (the text and the files), [`accounts`] (what it costs
-//! to keep accounts), [`lock`] (locks under contention).
+//! to keep accounts), [`lock`] (locks under contention), [`load`] (programs loaded, called and given back).
 //!
 //! Invariant: every allocator runs the same workload with the same seed, and must print the same text.
 //! What is absent: no absolute time decides anything; only ratios within one run are compared.
@@ -20,6 +20,7 @@ pub mod accounts;
 pub mod build;
 pub mod heap;
 pub mod host;
+pub mod load;
 pub mod lock;
 pub mod measure;
 pub mod peers;

@@ -2,13 +2,14 @@
 
 use crate::policy::Policy;
 use crate::steps::{self, Sum, cargo, on_path, output, step, succeeds};
-use crate::{budget, licences, paths, test};
+use crate::{budget, fuzz, licences, paths, test};
 
-/// Runs all checks, then every test with nothing skipped; true when green.
+/// Runs all checks, then every test with nothing skipped, then every fuzz target for a minute; true when green.
 pub fn command() -> bool {
     let mut sum = Sum::default();
     checks(&mut sum);
     test::everything(&test::Flags { require_all: true, quick: false }, &mut sum);
+    fuzz::check(fuzz::IN_CI, &[], &mut sum);
     sum.close(true)
 }
 

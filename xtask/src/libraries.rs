@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use underbar_library::mainframe::container;
 use underbar_library::mainframe::digest::Sha256;
 use underbar_library::mainframe::library::{Library, Member};
-use underbar_library::mainframe::place::{TRACK_LENGTH, cells};
+use underbar_library::mainframe::place::TRACK_LENGTH;
 use underbar_library::mainframe::program::Program;
 use underbar_library::mainframe::tree::{Item, Options, What};
+use underbar_partitioned::track::D3390;
 
 /// What is printed.
 #[derive(Clone, Copy, Default)]
@@ -169,7 +170,7 @@ fn fullest(library: &Library) -> u32 {
     let mut tracks = std::collections::HashMap::new();
     let blocks = library.blocks.iter().map(|block| (block.ttr, block.length));
     for (ttr, length) in blocks.chain(library.ends.iter().map(|ttr| (*ttr, 0))) {
-        *tracks.entry(ttr.track()).or_insert(0) += cells(0, length);
+        *tracks.entry(ttr.track()).or_insert(0) += D3390.cost(length, 0);
     }
     tracks.into_values().max().unwrap_or(0)
 }

@@ -42,7 +42,10 @@ const TABLE: &[Package] = &[
     Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
     Package { name: "hercules", shows: "dasdload", needed_by: "library: disks and tapes by another program" },
+    Package { name: "python3-venv", shows: "./*/ensurepip/__init__.py", needed_by: "library: xmi-reader" },
+    Package { name: "libmagic1", shows: "/libmagic.so.1", needed_by: "library: xmi-reader" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
+    Package { name: "chromium", shows: "chromium", needed_by: "zoo: page" },
     Package {
         name: "libtcmalloc-minimal4",
         shows: "/libtcmalloc_minimal.so.4",

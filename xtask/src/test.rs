@@ -5,7 +5,7 @@
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
 use crate::steps::{self, Sum, cargo, output, root, step, succeeds, target, watch};
-use crate::{miri, packages};
+use crate::{miri, packages, web, witness};
 use std::fs;
 
 /// The flags of the command.
@@ -60,8 +60,13 @@ pub fn everything(flags: &Flags, sum: &mut Sum) {
     tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
     models(sum);
     step("Miri", || miri::check(sum));
+    step("xmi-reader", || witness::check(sum));
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
-    tests(flags, &["--package", "underbar-zoo"], sum);
+    let mut zoo = vec!["--package", "underbar-zoo"];
+    if web::provide(sum).is_none() {
+        zoo.extend(["--", "--skip", "the_page_"]);
+    }
+    tests(flags, &zoo, sum);
 }
 
 /// Faults that the sources plant on request, by package; each test of a model must fail then, and says so by passing.

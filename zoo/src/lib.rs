@@ -9,6 +9,7 @@
 //! What a machine lacks (superuser, a tool) is skipped loudly; with UNDERBAR_REQUIRE_ALL set it fails.
 #![forbid(unsafe_code)]
 
+pub mod browser;
 pub mod heap;
 pub mod locks;
 pub mod real;

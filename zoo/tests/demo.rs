@@ -201,7 +201,18 @@ fn lock_loses_nothing_under_any_lock() {
 fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
     let list = left(Command::new(underbar()).arg("demo"));
     assert_eq!(code(list.status), 0);
-    for name in ["simple", "getfree", "keepfree", "dsa", "lock"] {
+    for name in [
+        "simple",
+        "getfree",
+        "keepfree",
+        "dsa",
+        "lock",
+        "load-blocksize",
+        "load-pdse",
+        "directory",
+        "tracks",
+        "survey",
+    ] {
         assert!(list.output.lines().any(|line| line.starts_with(name)), "{}", list.output);
     }
     let wrong = left(Command::new(underbar()).args(["demo", "getfre"]));

@@ -12,8 +12,8 @@
 //! to what the lock protects as there were acquisitions.
 //! Not here: rounds, ratios and tables (`bench lock`, `underbar demo lock`).
 //!
-//! `unsafe` is allowed in this crate for two files alone: glibc's mutexes can be had from C only, and our own lock's
-//! bare calls promise nothing about who unlocks.
+//! `unsafe` is allowed in this crate for three files alone: glibc's mutexes can be had from C only, our own lock's bare
+//! calls promise nothing about who unlocks, and the restartable sequence of the lock that was tried is assembly.
 
 pub mod contend;
 pub mod figures;
@@ -28,7 +28,7 @@ pub use figures::Figures;
 
 /// What the program understands.
 pub const USAGE: &str = "contend LOCK CELL THREADS MILLISECONDS RATE SEED | uncontended LOCK | \
-                         open LOCK TASKS PER_SECOND MILLISECONDS SEED";
+                         open LOCK TASKS PER_SECOND MILLISECONDS SEED | membarrier THREADS";
 
 /// The program that measures one lock, by its words: see [`USAGE`].
 ///
@@ -63,6 +63,10 @@ pub fn program(words: &[&str]) -> Result<Figures, String> {
                 seed: number(seed)?,
             };
             Ok((lock(name)?.open)(&asked))
+        }
+        ["membarrier", others] => {
+            let others = usize::try_from(number(others)?).unwrap_or(0).min(contend::MOST_THREADS);
+            Ok(locks::price(others))
         }
         _ => Err(USAGE.to_owned()),
     }

@@ -1,15 +1,16 @@
-//! `underbar-bench heap|accounts|lock [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|lock|load [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, heap, lock};
+use underbar_bench::{Error, accounts, heap, load, lock};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
 cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU time, with and without them
 cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
+cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
 
   --quick               three rounds of a tenth of the work; nothing is recorded
   --rounds N            rounds of each workload (10)
@@ -25,9 +26,15 @@ Of bench lock:
   --rounds N            rounds of each cell (15)
   --cells A,B           only these sections: short, long, blocking, uncontended, open
   --threads A,B         only with so many threads (1,2,8,32)
-  --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo
+  --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo;
+                        one_rmw only where it is named
   --through NAME=WORDS  pthread once more, started through a command (underbar run ... --)
   --ms N                length of one run in milliseconds (400)
+  --seed N, --no-record as above
+
+Of bench load:
+  --quick               three rounds of a tenth of the turns; nothing is recorded
+  --rounds N            rounds of each row (15)
   --seed N, --no-record as above";
 
 fn main() -> ExitCode {
@@ -46,6 +53,9 @@ fn command(words: &[String]) -> Result<(), Error> {
     let Some((what, flags)) = words.split_first() else { return Err(Error::Usage(USAGE.to_owned())) };
     if what == "lock" {
         return lock::run(parse_lock(flags)?, &workspace()?);
+    }
+    if what == "load" {
+        return load::run(parse_load(flags)?, &workspace()?);
     }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
@@ -117,6 +127,23 @@ fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
                 request.threads =
                     list(value()?).iter().map(|text| number(flag, text)).collect::<Result<_, _>>()?;
             }
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    Ok(request)
+}
+
+/// Flags of `load` into a request.
+fn parse_load(flags: &[String]) -> Result<load::Request, Error> {
+    let mut request = load::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => request.quick(),
+            "--no-record" => request.record = false,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }
     }

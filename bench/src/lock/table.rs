@@ -4,7 +4,7 @@
 //! same words as gains.
 
 use super::figure::{CPU, Figure, PAIR, TIME, figures};
-use super::{Cell, OPEN, Run, UNCONTENDED};
+use super::{Arm, Cell, OPEN, Run, UNCONTENDED};
 use crate::statistics::{LogMean, Ratio, geometric_mean, median, paired};
 use std::fmt::Write as _;
 use underbar_contention::contend;
@@ -59,7 +59,8 @@ pub fn text(run: &Run) -> String {
     if run.contended().next().is_none() {
         return out;
     }
-    for (lock, arm) in run.locks.iter().enumerate().filter(|(_, arm)| arm.role == Role::Ours) {
+    let is_judged = |arm: &Arm| matches!(arm.role, Role::Ours | Role::Experiment);
+    for (lock, arm) in run.locks.iter().enumerate().filter(|(_, arm)| is_judged(arm)) {
         detail(&mut out, run, lock, &arm.name);
     }
     let _ = writeln!(

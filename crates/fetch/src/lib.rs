@@ -7,8 +7,9 @@
 //!  |- image                a program in memory  ── elf: what its file says, checked
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
 //!  |- pool                 the initial state of an image, to begin again from (VLF)
+//!  |- repeat               LOAD and DELETE again and again, for measurements
 //!  '- system               the C library's loader: for what a program needs, and for programs that we cannot load
-//! link        CALL, LINK, XCTL
+//! link        CALL, LINK, XCTL                        frame    where a program's exit goes back to
 //! ```
 //!
 //! An ordinary shared object is mapped, relocated and bound here: symbols of the program and its libraries, general-dynamic
@@ -38,6 +39,7 @@ mod descriptor;
 mod directory;
 pub mod elf;
 mod error;
+mod frame;
 pub mod image;
 pub mod library;
 pub mod link;
@@ -45,6 +47,8 @@ mod opened;
 mod organised;
 mod pool;
 mod program;
+mod remembered;
+pub mod repeat;
 mod replaced;
 mod statistics;
 mod system;

@@ -39,6 +39,22 @@ pub struct Member {
     pub entry_at: Option<u64>,
     /// Its bytes were compared with their sums since it is known: that need not be done again.
     pub is_checked: bool,
+    /// Where its text begins, in a PDS: what is known of the directory is not searched again. None for aliases, whose
+    /// members are not named here.
+    pub text: Option<FirstText>,
+}
+
+/// The first block of text of a PDS's member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstText {
+    /// Its track.
+    pub track: u32,
+    /// Its record on the track.
+    pub record: u8,
+    /// Where it begins in the track's image.
+    pub at: u32,
+    /// Its bytes.
+    pub length: u16,
 }
 
 /// What changes when a library does: nothing of it may be believed any more then.
@@ -210,6 +226,7 @@ impl Source for Files {
                     is_reentrant: false,
                     entry_at: None,
                     is_checked: false,
+                    text: None,
                 }));
             }
         }

@@ -9,25 +9,25 @@
 //!
 //! What a LINKed program's `exit` and `_exit` do is bound at loading ([`crate::replaced`]): they go back to the innermost
 //! LINK of their thread, leaving the frames between without unwinding them, as `exit` does; then the program's
-//! destructors and `atexit` functions run, and output is flushed. Its arguments and its environment are copies of its own;
-//! where an environment is given, `environ` leads to it meanwhile, for all threads of the process.
+//! destructors and `atexit` functions run, and output is flushed. So they do in its constructors, and in those of programs
+//! that it LOADs, which are given back first; in a destructor they end that destructor. Its arguments and its environment
+//! are copies of its own; where an environment is given, `environ` leads to it meanwhile, for all threads of the process.
+//! A program that is in use has another copy made for LINK, with its own data, unless it is reentrant (RENT).
 //!
 //! What is *not* covered, and ends or changes the whole process: `abort`, `quick_exit`, signals, `exec`, `pthread_exit` of
 //! the thread that LINKed, `exit` called in another thread or from within a library of the system (`err`, `assert`), raw
 //! system calls, and process-wide state such as the current directory, locale, signal handlers and open files. A program
 //! that was left to the system's loader is not LINKed at all ([`Error::NotIsolated`]). Storage that it does not free stays.
 //!
-//! Invariant: a frame is the innermost of its thread from before its program's `main` until after it; programs are DELETEd
-//! as often as LINK has LOADed them.
+//! Invariant: a LINK's frame is the innermost of its thread from before its program is LOADed until after its DELETE;
+//! programs are DELETEd as often as LINK has LOADed them.
 //! Not here: heaps and stacks of their own for LINKed programs; they belong where `main` is called ([`run`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, Ordering};
-
-use underbar_sys::lock::Lock;
 
 use crate::error::Error;
+use crate::frame::{self, Frame};
 use crate::program::Form;
 use crate::system;
 use crate::table::{self, Library, Loaded};
@@ -38,16 +38,11 @@ type Main = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_ch
 /// What an entry point that is CALLed is.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> isize;
 
-/// What a processor keeps over calls: rbx, rbp, r12 to r15, rsp, and two control words.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Registers([u64; 8]);
-
 /// A LINK that is under way.
-struct Frame {
-    registers: Registers,
-    outer: *mut Frame,
-    status: c_int,
+#[repr(C)]
+struct Linked {
+    /// First, so that the frame leads to its LINK.
+    frame: Frame,
     /// What takes over, where the program has asked for that.
     next: Option<Task>,
 }
@@ -60,10 +55,6 @@ struct Task {
     arguments: Vector,
     environment: Option<Vector>,
 }
-
-/// The pthread key of the innermost frame, and one; 0: not made yet.
-static KEY: AtomicU32 = AtomicU32::new(0);
-static MAKING: Lock<()> = Lock::new(());
 
 /// CALL: runs a loaded program's entry on the caller's stack.
 ///
@@ -93,26 +84,42 @@ pub unsafe fn link(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> Result<c_int, Error> {
-    key()?;
-    // SAFETY: the caller's promise.
-    let mut task = unsafe { Task::prepare(libraries, name, arguments, environment)? };
-    let mut place = Frame { registers: Registers::default(), outer: innermost(), status: 0, next: None };
+    let mut place = Linked { frame: Frame::new(true), next: None };
     // By pointer only: what runs in the frame changes it.
-    let frame = &raw mut place;
-    set_innermost(frame)?;
-    loop {
-        // SAFETY: the frame is the innermost one of this thread, and stays until it is not.
-        unsafe {
-            run(frame, task);
-            let status = (*frame).status;
-            task.finish();
-            system::fflush(null_mut());
-            match (*frame).next.take() {
-                Some(next) => task = next,
-                None => {
-                    set_innermost((*frame).outer)?;
-                    return Ok(status & 0xff);
+    let linked = &raw mut place;
+    // SAFETY: the frame is popped before it goes; the caller's promise.
+    unsafe {
+        Frame::push(linked.cast())?;
+        let status = turns(linked, libraries, name, arguments, environment);
+        Frame::pop(linked.cast());
+        status
+    }
+}
+
+/// The program, and those that take its place. One whose constructors exit has ended with that status before its `main`.
+unsafe fn turns(
+    linked: *mut Linked,
+    libraries: &[Library],
+    name: &[u8],
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> Result<c_int, Error> {
+    // SAFETY: the frame is the innermost one of this thread, and stays until this is done; the caller's promise.
+    unsafe {
+        let mut prepared = Task::prepare(libraries, name, arguments, environment);
+        loop {
+            let status = match prepared {
+                Ok(task) => {
+                    let status = run(linked.cast(), task);
+                    task.finish();
+                    system::fflush(null_mut());
+                    status
                 }
+                Err(error) => Frame::take_exit(linked.cast()).ok_or(error)?,
+            };
+            match (*linked).next.take() {
+                Some(next) => prepared = Ok(next),
+                None => return Ok(status & 0xff),
             }
         }
     }
@@ -129,36 +136,29 @@ pub unsafe fn transfer(
     arguments: *const *const c_char,
     environment: *const *const c_char,
 ) -> Error {
-    let frame = innermost();
-    if frame.is_null() {
+    let linked = Frame::of_link().cast::<Linked>();
+    if linked.is_null() {
         return Error::NotLinked;
     }
     // SAFETY: the caller's promise; the frame is of a LINK further up this stack.
     unsafe {
         match Task::prepare(libraries, name, arguments, environment) {
             Ok(task) => {
-                (*frame).next = Some(task);
-                leave(frame)
+                (*linked).next = Some(task);
+                exit(0)
             }
             Err(error) => error,
         }
     }
 }
 
-/// `exit` and `_exit` for our programs.
+/// `exit` for our programs.
 ///
 /// # Safety
 /// As the C library's.
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
-    let frame = innermost();
-    // SAFETY: the frame is of a LINK further up this thread's stack, or there is none.
-    unsafe {
-        if frame.is_null() {
-            system::exit(status)
-        }
-        (*frame).status = status;
-        leave(frame)
-    }
+    // SAFETY: the caller's promise.
+    unsafe { frame::exit(status, system::exit) }
 }
 
 /// `_exit` for our programs.
@@ -166,13 +166,8 @@ pub unsafe extern "C" fn exit(status: c_int) -> ! {
 /// # Safety
 /// As the C library's.
 pub unsafe extern "C" fn exit_now(status: c_int) -> ! {
-    // SAFETY: as `exit`.
-    unsafe {
-        if innermost().is_null() {
-            system::_exit(status)
-        }
-        exit(status)
-    }
+    // SAFETY: the caller's promise.
+    unsafe { frame::exit(status, system::_exit) }
 }
 
 /// Becomes a program: loads it, runs its `main` with our environment, and ends the process with its exit status. Comes back
@@ -217,7 +212,7 @@ impl Task {
     ) -> Result<Task, Error> {
         // SAFETY: the caller's promise.
         unsafe {
-            let program = table::load(libraries, name, Some(Form::Fresh))?;
+            let program = table::load_alone(libraries, name)?;
             let prepared = Task::of(program, arguments, environment);
             if prepared.is_err() {
                 let _ = table::delete(program);
@@ -263,107 +258,33 @@ impl Task {
 }
 
 /// Runs a program's `main` in a frame, until it returns or exits. (Here is the door for a heap and a stack of its own.)
-unsafe fn run(frame: *mut Frame, task: Task) {
+unsafe fn run(frame: *mut Frame, task: Task) -> c_int {
     struct Run {
-        frame: *mut Frame,
         task: Task,
+        returned: c_int,
     }
-    unsafe extern "C" fn inside(run: *mut Run) {
-        // SAFETY: of the call below, whose frames are there until `enter` has come back.
+    unsafe extern "C" fn inside(run: *mut c_void) {
+        let run = run.cast::<Run>();
+        // SAFETY: of the call below, whose frames are there until the frame is left.
         unsafe {
-            let Run { frame, task } = *run;
+            let Run { task, .. } = *run;
             let main = core::mem::transmute::<usize, Main>(task.main);
-            let status = main(task.arguments.count as c_int, task.arguments.list(), system::environ);
-            (*frame).status = status;
+            (*run).returned = main(task.arguments.count as c_int, task.arguments.list(), system::environ);
         }
     }
-    let mut run = Run { frame, task };
-    // SAFETY: `enter` comes back once, from `inside` or from `leave`; between them are frames of C only, or of Rust that
-    // has nothing to drop there.
+    let mut run = Run { task, returned: 0 };
+    let run = &raw mut run;
+    // SAFETY: the frame is the innermost; between it and an exit are frames of C only, and `inside`, which has nothing to
+    // drop.
     unsafe {
         let before = system::environ;
         if let Some(environment) = task.environment {
             system::environ = environment.list();
         }
-        (*frame).status = 0;
-        enter(&raw mut (*frame).registers, inside as *const () as usize, (&raw mut run).cast());
+        let exited = Frame::run(frame, inside, run.cast());
         if task.environment.is_some() {
             system::environ = before;
         }
-    }
-}
-
-/// Goes back to where a frame was entered.
-unsafe fn leave(frame: *mut Frame) -> ! {
-    // SAFETY: the frame was entered on this stack, and `enter` has not come back yet.
-    unsafe { back(&raw const (*frame).registers) }
-}
-
-/// Notes the registers, and calls `function(argument)`.
-#[unsafe(naked)]
-unsafe extern "C" fn enter(registers: *mut Registers, function: usize, argument: *mut c_void) {
-    core::arch::naked_asm!(
-        "mov [rdi], rbx",
-        "mov [rdi + 8], rbp",
-        "mov [rdi + 16], r12",
-        "mov [rdi + 24], r13",
-        "mov [rdi + 32], r14",
-        "mov [rdi + 40], r15",
-        "mov [rdi + 48], rsp",
-        "stmxcsr [rdi + 56]",
-        "fnstcw [rdi + 60]",
-        "sub rsp, 8",
-        "mov rdi, rdx",
-        "call rsi",
-        "add rsp, 8",
-        "ret",
-    )
-}
-
-/// Comes back from the [`enter`] that noted these registers.
-#[unsafe(naked)]
-unsafe extern "C" fn back(registers: *const Registers) -> ! {
-    core::arch::naked_asm!(
-        "mov rbx, [rdi]",
-        "mov rbp, [rdi + 8]",
-        "mov r12, [rdi + 16]",
-        "mov r13, [rdi + 24]",
-        "mov r14, [rdi + 32]",
-        "mov r15, [rdi + 40]",
-        "mov rsp, [rdi + 48]",
-        "ldmxcsr [rdi + 56]",
-        "fldcw [rdi + 60]",
-        "cld",
-        "ret",
-    )
-}
-
-fn key() -> Result<u32, Error> {
-    unsafe extern "C" fn nothing(_: *mut c_void) {}
-    let _making = MAKING.lock();
-    if KEY.load(Ordering::Relaxed) == 0 {
-        let mut key = 0;
-        // SAFETY: the destructor does nothing: a thread that ends in a LINK leaves its frame with its stack.
-        if unsafe { system::pthread_key_create(&raw mut key, nothing) } != 0 {
-            return Err(Error::TablesFull);
-        }
-        KEY.store(key + 1, Ordering::Release);
-    }
-    Ok(KEY.load(Ordering::Relaxed) - 1)
-}
-
-fn innermost() -> *mut Frame {
-    match KEY.load(Ordering::Acquire) {
-        0 => null_mut(),
-        // SAFETY: a key that was made.
-        key => unsafe { system::pthread_getspecific(key - 1).cast() },
-    }
-}
-
-fn set_innermost(frame: *mut Frame) -> Result<(), Error> {
-    // SAFETY: a key that was made.
-    match unsafe { system::pthread_setspecific(key()?, frame.cast()) } {
-        0 => Ok(()),
-        errno => Err(Error::NoStorage(underbar_sys::syscall::Errno(errno as u16))),
+        exited.unwrap_or((*run).returned)
     }
 }

@@ -16,13 +16,14 @@ use core::ffi::CStr;
 use core::ptr::NonNull;
 
 use underbar_partitioned::attribute::{Attributes, FetchOptions};
+use underbar_partitioned::binder::Place;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{self, Pds};
 use underbar_partitioned::pdse::{self, PageSums, Pdse, load_counts, turns};
 use underbar_partitioned::read::{Fault, ReadAt, Unread};
 use underbar_partitioned::sum::Sum;
-use underbar_sys::file::stat;
+use underbar_sys::file::{fstat, stat};
 use underbar_sys::range_lock;
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
 
@@ -30,7 +31,8 @@ use crate::arena;
 use crate::content::{FileContent, MemoryContent};
 use crate::error::{Error, Text};
 use crate::image::Content;
-use crate::library::{Member, PathRoom, Source, Stamp, token};
+use crate::library::{FirstText, Member, PathRoom, Source, Stamp, token};
+use crate::remembered::Remembered;
 
 const PAGE: usize = 4096;
 /// Pages of a PDSE that count as a track, as `underbar_partitioned` has it.
@@ -101,7 +103,33 @@ impl PdsFile {
             // The alias tells the entry point of the member beside its own.
             entry_at: entry.entry_point.map(u64::from),
             is_checked: false,
+            text: entry.alias.is_none().then_some(FirstText {
+                track: entry.text.track,
+                record: entry.text.record,
+                at: entry.text_at,
+                length: entry.text_length,
+            }),
         }
+    }
+
+    /// The entry of a member, as far as reading its blocks goes, from what was found before in this very file.
+    fn entry_again(&self, name: Name, member: &Member) -> Option<pds::Entry> {
+        let (header, text) = (self.pds.header(), member.text?);
+        let is_ours = member.token[..2] == [header.identity, header.generation];
+        let place = |track, record| Place { track, record };
+        is_ours.then(|| pds::Entry {
+            name,
+            first: place((member.place >> 8) as u32, member.place as u8),
+            text: place(text.track, text.record),
+            text_at: text.at,
+            text_length: text.length,
+            attributes: Attributes::default(),
+            fetch: FetchOptions::Default,
+            storage: 0,
+            entry_point: None,
+            size: member.length as u32,
+            alias: None,
+        })
     }
 
     /// Reads all blocks of a member.
@@ -128,14 +156,16 @@ impl Source for PdsFile {
     fn fetch(
         &self,
         name: &[u8],
-        _: &Member,
+        member: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
     ) -> Result<u64, Error> {
-        // The search was counted when the member was found; this one is ours.
-        let found = Name::new(name).ok().map(|name| self.pds.find(&name, &mut Counts::default()));
-        let entry =
-            found.transpose().map_err(Error::Library)?.flatten().ok_or(Error::NotFound(Text::new(name)))?;
+        let not_found = || Error::NotFound(Text::new(name));
+        let key = Name::new(name).map_err(|_| not_found())?;
+        let entry = match self.entry_again(key, member) {
+            Some(entry) => entry,
+            None => self.pds.find(&key, counts).map_err(Error::Library)?.ok_or_else(not_found)?,
+        };
         with_room(entry.size as usize, |room| {
             self.read(&entry, room, counts).map_err(Error::Library)?;
             work(&MemoryContent(room));
@@ -188,7 +218,10 @@ fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>)
 pub struct PdseFile {
     path: PathRoom,
     file: File,
+    /// Bytes of the file when it was opened: this generation needs no more, unless it was cut.
+    length: u64,
     superblock: pdse::Superblock,
+    remembered: Remembered,
 }
 
 impl PdseFile {
@@ -202,7 +235,17 @@ impl PdseFile {
             turns::Refused::Library(fault) => Error::Library(fault),
             turns::Refused::Lock(errno) => Error::Unreadable(errno),
         })?;
-        Ok(PdseFile { path: kept_path(path)?, file, superblock })
+        let length = fstat(file.0).map_err(Error::Unreadable)?.size.unsigned_abs();
+        Ok(PdseFile { path: kept_path(path)?, file, length, superblock, remembered: Remembered::default() })
+    }
+
+    /// Are these pages in the file? Those of a member that are mapped would else be missed only when they are touched.
+    fn has(&self, first: u32, bytes: u64) -> Result<(), Error> {
+        let offset = u64::from(first) * PAGE as u64;
+        match offset.checked_add(bytes).is_some_and(|end| end <= self.length) {
+            true => Ok(()),
+            false => Err(Error::Library(Fault::Cut { offset, length: bytes })),
+        }
     }
 
     fn pdse(&self) -> Pdse<&File> {
@@ -210,10 +253,23 @@ impl PdseFile {
     }
 
     fn member(&self, name: &[u8], counts: &mut Counts) -> Result<Option<pdse::Found>, Error> {
-        match Name::new(name) {
-            Ok(name) => self.pdse().find(&name, counts).map_err(Error::Library),
-            Err(_) => Ok(None),
+        let Ok(name) = Name::new(name) else { return Ok(None) };
+        let search = |kept: &mut [_]| self.pdse().find_keeping(&name, counts, kept);
+        let found = self.remembered.inner(self.superblock.levels, search).map_err(Error::Library)?;
+        self.remembered.found(found.as_ref().map(|found| found.member));
+        Ok(found)
+    }
+
+    /// The member with the bytes that a search found: mostly the last one's.
+    fn known(&self, name: &[u8], known: &Member) -> Result<pdse::Member, Error> {
+        if let Some(last) =
+            self.remembered.last().filter(|last| token_of(&self.superblock, last) == known.token)
+        {
+            return Ok(last);
         }
+        // The search was counted when the member was found; this one is ours.
+        let found = self.member(name, &mut Counts::default())?;
+        found.map(|found| found.member).ok_or(Error::NotFound(Text::new(name)))
     }
 }
 
@@ -349,6 +405,7 @@ impl Source for PdseFile {
             is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
             entry_at: found.entry_point(),
             is_checked: false,
+            text: None,
         }))
     }
 
@@ -363,14 +420,20 @@ impl Source for PdseFile {
         if known.is_checked && known.place != 0 {
             // The same pages as those that were checked: nobody may write them while they are a member's.
             let (first, pages) = (known.place as u32, (known.place >> 32) as u32);
+            self.has(first, known.length)?;
             *counts += counts_of(first, pages);
             let offset = u64::from(first) * PAGE as u64;
             let file = FileContent { fd: self.file.0, offset, length: known.length };
             work(&Prefetched { file, initial: initial(pages) });
             return Ok(1);
         }
-        let found = self.member(name, &mut Counts::default())?.ok_or(Error::NotFound(Text::new(name)))?;
-        let (pdse, member) = (self.pdse(), &found.member);
+        let (pdse, member) = (self.pdse(), &self.known(name, known)?);
+        let mut rest = member.size;
+        for run in member.runs.as_slice() {
+            let bytes = rest.min(u64::from(run.pages) * PAGE as u64);
+            self.has(run.first, bytes)?;
+            rest -= bytes;
+        }
         let pages = member.classes().initial;
         *counts += load_counts(member, 0..pages);
         let is_mapped = place_of(member) != 0;

@@ -1,10 +1,13 @@
 //! A program that was made of a member: in use, or in the pool.
 //!
 //! ```text
-//!             ┌── uses 0, worth keeping: restored ──> staged ──┐
-//! loaded ─────┤                                                ├── LOAD again: loaded
-//! (uses > 0)  └── uses 0, not kept ──> gone          bound, purge, replaced ──> gone
+//!             ┌── uses 0, worth keeping: ending, restored ──> staged ──┐
+//! loaded ─────┤                                                        ├── LOAD again: loaded
+//! (uses > 0)  └── uses 0, not kept ──> gone                  bound, purge, replaced ──> gone
 //! ```
+//!
+//! Its code runs without the table's lock: constructors under the program's own (`life`), so that others who LOAD it wait
+//! until they have run; destructors when nobody finds it any more (no uses, and not staged).
 //!
 //! Invariant: a staged program with data of its own is as it was before its constructors ran; one that is shared has begun
 //! and stays so until it goes.
@@ -12,6 +15,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
+use crate::again::Again;
 use crate::directory::Known;
 use crate::error::Error;
 use crate::image::Image;
@@ -45,6 +49,8 @@ pub struct Program {
     pub next: *mut Program,
     /// See `next`.
     pub before: *mut Program,
+    /// Others of a library that is being closed.
+    pub detached: *mut Program,
     /// Its number in the table, and how often the number was used.
     pub number: u32,
     /// Counts up with each program that has the number.
@@ -59,7 +65,8 @@ pub struct Program {
     pub is_staged: bool,
     /// The state before its constructors ran.
     pub copy: Option<Copy>,
-    /// Its entry in the lookaside; null where the member was replaced or the library closed.
+    /// The entry in the lookaside that leads to it; null where none does: the member was replaced, the library closed, or
+    /// it is a copy beside another one.
     pub known: *mut Known,
     /// Where it is entered; 0: nowhere.
     pub entry: usize,
@@ -69,15 +76,18 @@ pub struct Program {
     pub hold: Option<(NonNull<Opened>, u64)>,
     /// What loading it again would cost, in relocations.
     pub cost: u64,
+    /// Held by the thread that runs its constructors. True where one of these has exited, or could not be run.
+    pub life: Again<bool>,
 }
 
 impl Program {
-    /// In use once.
+    /// In use once, and not known to the table.
     #[must_use]
-    pub fn new(kind: Kind, form: Form, known: NonNull<Known>) -> Program {
+    pub fn new(kind: Kind, form: Form) -> Program {
         Program {
             next: null_mut(),
             before: null_mut(),
+            detached: null_mut(),
             number: 0,
             generation: 0,
             kind,
@@ -85,11 +95,12 @@ impl Program {
             uses: 1,
             is_staged: false,
             copy: None,
-            known: known.as_ptr(),
+            known: null_mut(),
             entry: 0,
             bytes: 0,
             hold: None,
             cost: 0,
+            life: Again::new(false),
         }
     }
 
@@ -106,20 +117,30 @@ impl Program {
         }
     }
 
-    /// Runs its constructors, unless they ran.
+    /// Runs its constructors, unless they ran; waits while another thread does. Says whether the program can be used: where
+    /// it cannot, `broken` is called once, before those who wait come to know.
     ///
     /// # Safety
-    /// As [`Image::begin`].
+    /// As [`Image::begin`]; the caller is one of its users.
     ///
     /// # Errors
-    /// As [`Image::begin`].
-    pub unsafe fn begin(program: NonNull<Program>) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        match unsafe { (*program.as_ptr()).kind } {
-            // SAFETY: the caller's promise.
-            Kind::Own(image) => unsafe { Image::begin(image) },
-            Kind::System(_) => Ok(()),
-        }
+    /// As [`Image::begin`], to the one who ran them.
+    pub unsafe fn begin(program: NonNull<Program>, broken: impl FnOnce()) -> Result<bool, Error> {
+        // SAFETY: the caller's promise; what is taken here is not changed while the program is used.
+        let (kind, life) = unsafe { ((*program.as_ptr()).kind, &(*program.as_ptr()).life) };
+        let Kind::Own(image) = kind else { return Ok(true) };
+        // SAFETY: under the lock of its life, and no reference to the value lives across constructors.
+        life.with(|is_broken| unsafe {
+            if *is_broken {
+                return Ok(false);
+            }
+            let begun = Image::begin(image);
+            if begun.is_err() {
+                *is_broken = true;
+                broken();
+            }
+            begun.map(|()| true)
+        })
     }
 
     /// Ends it and makes it as it was, where that is asked for.
@@ -143,7 +164,7 @@ impl Program {
     /// Gives it back. Says whether it went at once.
     ///
     /// # Safety
-    /// Nobody uses it any more; it is in no list.
+    /// Nobody uses it any more; it is in no list. This thread does not hold the table's lock.
     pub unsafe fn remove(program: NonNull<Program>) -> bool {
         // SAFETY: the caller's promise; destructors may call us, but have no way to this program.
         unsafe {
@@ -158,7 +179,7 @@ impl Program {
                 }
                 Kind::System(handle) => {
                     handle.close();
-                    Opened::give_up(program.hold);
+                    crate::table::give_up(program.hold);
                     true
                 }
             }

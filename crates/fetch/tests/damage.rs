@@ -2,9 +2,9 @@
 
 mod common;
 
+use common::reading::read;
 use common::{alone, folder, member, member_as};
 use underbar_fetch::content::MemoryContent;
-use underbar_fetch::elf::{Dynamic, FileBytes, Header, Layout, Tables};
 use underbar_fetch::image::{self, Image};
 use underbar_fetch::{Error, Failure};
 
@@ -16,23 +16,6 @@ impl Random {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % end
     }
-}
-
-/// Reads all that can be read without loading.
-fn read(bytes: &[u8]) -> Option<()> {
-    let header = Header::read(bytes, bytes.len() as u64).ok()?;
-    let at = usize::try_from(header.offset).ok()?;
-    let layout = Layout::read(&header, bytes.get(at..at + header.size())?, bytes.len() as u64).ok()?;
-    let memory = FileBytes { bytes, layout: &layout };
-    let dynamic = Dynamic::read(&layout, &memory).ok()?;
-    let tables = Tables::read(&dynamic, &memory).ok()?;
-    for number in 0..tables.count().min(1000) {
-        let symbol = tables.symbol(number)?;
-        let _ = (tables.name(number, &symbol), tables.wanted(number, &symbol));
-    }
-    let _ = tables.find(b"tiny", None);
-    let _ = tables.find(b"tiny", Some(b"VERSION_2"));
-    Some(())
 }
 
 /// Loads, and gives back, without running anything of it. Is it a program?

@@ -13,7 +13,7 @@ use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::name::Name;
 use underbar_store::change::{Addition, Edit, apply};
 use underbar_store::library::Organisation;
-use underbar_store::make::{Wanted, create};
+use underbar_store::make::{Wanted, compress, create};
 
 const NOW: u64 = 1_566_000_000;
 
@@ -132,8 +132,80 @@ fn what_a_load_reads_is_counted() {
     assert_eq!(load(&pdse, "LARGE").2, all);
 }
 
+/// Calls of read so far by this thread; nothing where the kernel does not count them.
+fn reads() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("syscr: "))?.parse().ok()
+}
+
 #[test]
-fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
+fn without_the_lookaside_a_load_reads_one_page_of_the_directory() {
+    let _alone = alone();
+    let place = members("reads");
+    let Some(first) = reads() else { return common::skip("reads are not counted by this kernel") };
+    let itself = reads().expect("counted") - first;
+    let tiny = place.join("tiny.so");
+    for (count, levels) in [(2, 1), (400, 2), (3000, 3)] {
+        let path = place.join(format!("{count}"));
+        create(&path, &Wanted::usual(NOW)).expect("made");
+        // Long names: few in a page, so that few members make a tree of three levels.
+        let of = |number: usize| format!("{number:05}{}", "X".repeat(55));
+        let mut edits: Vec<Edit> = (0..count)
+            .map(|number| Addition::new(name(&of(number)), Vec::new(), None, NOW).expect("data"))
+            .map(|data| Edit::Add(Box::new(data)))
+            .collect();
+        let programs = [of(0) + "P", of(count / 2) + "P", of(count - 1) + "P"];
+        for program in &programs {
+            edits.push(Edit::Add(Box::new(addition(program, &tiny, Some("tiny")))));
+        }
+        change(&path, edits);
+        let bytes = std::fs::read(&path).expect("a library");
+        let superblock = underbar_partitioned::pdse::Superblock::newest(&bytes[..]).expect("a PDSE");
+        assert_eq!(superblock.levels, levels, "{count}");
+        let library = Opened::folder(&path, true);
+        for program in &programs {
+            let turn = |pool_bytes| {
+                table::set_options(Options { pool_bytes, keep_after: 1, lookaside: false });
+                let before = reads().expect("counted");
+                let loaded = library.load(program, Form::Fresh).expect("loaded");
+                let after = reads().expect("counted");
+                assert_eq!(enter(loaded, 41) as u32, 42);
+                delete(loaded);
+                after - before - itself
+            };
+            turn(64 << 20);
+            assert_eq!(turn(64 << 20), 1, "from the pool, {count} members: the leaf alone");
+            let mapped = (turn(0), turn(0));
+            assert_eq!(mapped.0, mapped.1, "{count} members");
+            assert_eq!(mapped.0, 1 + HEADERS, "loaded anew, {count} members: the leaf, and headers");
+        }
+    }
+}
+
+/// What is read of a small program that is mapped, beside the directory.
+const HEADERS: u64 = 1;
+
+#[test]
+fn a_directory_that_is_known_is_not_searched_again() {
+    use std::os::unix::fs::FileExt as _;
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, keep_after: 1, lookaside: true });
+    let place = members("known");
+    let path = library(&place, Organisation::Pds, 32760);
+    let library = Opened::folder(&path, true);
+    let first = library.load("TINY", Form::Fresh).expect("loaded");
+    delete(first);
+    // The key and the data of the first directory block: whoever searches it finds it damaged.
+    let file = std::fs::File::options().write(true).open(&path).expect("open");
+    file.write_all_at(&[0xA5; 64], 4096 + 32 + 16).expect("written");
+    let again = library.load("TINY", Form::Fresh).expect("loaded without a search");
+    assert_eq!(enter(again, 41), 42);
+    delete(again);
+    assert!(matches!(library.load("LARGE", Form::Fresh), Err(Error::Library(_))));
+}
+
+#[test]
+fn a_member_that_is_replaced_or_moved_while_it_is_loaded_stays_as_it_is() {
     let _alone = alone();
     let place = members("replaced");
     for organisation in [Organisation::Pds, Organisation::Pdse] {
@@ -146,6 +218,9 @@ fn a_member_that_is_replaced_while_it_is_loaded_stays_as_it_is() {
             let by =
                 addition("LARGE", &place.join(if turn % 2 == 0 { "threads.so" } else { "large.so" }), None);
             change(&path, vec![Edit::Add(Box::new(by))]);
+            if turn % 3 == 0 {
+                compress(&path, None, NOW, true, &mut |_| ()).expect("sound");
+            }
         }
         let new = library.load("LARGE", Form::Fresh).expect("loaded");
         assert_ne!(old, new);
@@ -202,5 +277,57 @@ fn a_damaged_member_is_known_by_its_sum() {
         let loaded = library.load("THREADS", Form::Fresh).expect("the others are whole");
         assert_eq!(enter(loaded, 1), 1_001_001);
         delete(loaded);
+    }
+}
+
+/// Cut at 512 bytes or a multiple of it, a library gives its programs or errors: also where the pages that are missing are
+/// mapped, and would be read only later.
+#[test]
+fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, ..table::options() });
+    let place = folder("cut");
+    member(&place, "tiny.c", &[]);
+    member(&place, "paged.c", &[]);
+    for organisation in [Organisation::Pds, Organisation::Pdse] {
+        let path = place.join(format!("{organisation:?}"));
+        create(&path, &Wanted { organisation, directory_blocks: Some(4), ..Wanted::usual(NOW) })
+            .expect("made");
+        let add = |of: &str, file: &str, function: &str| {
+            Edit::Add(Box::new(addition(of, &place.join(file), Some(function))))
+        };
+        // What is deleted leaves room for a PDSE's index, so that the last program lies behind it.
+        change(&path, vec![add("GOES", "tiny.so", "tiny"), add("TINY", "tiny.so", "tiny")]);
+        change(&path, vec![Edit::Delete(name("GOES"))]);
+        change(&path, vec![Edit::Alias { alias: name("ALIAS"), of: name("TINY"), function: None }]);
+        change(&path, vec![add("PAGED", "paged.so", "paged")]);
+        let whole = std::fs::read(&path).expect("a library");
+        let cut = place.join("cut");
+        let mut outcomes = [0, 0];
+        // Every 512 bytes at both ends, where what is small lies; fewer between.
+        let ends = (0..whole.len())
+            .step_by(512)
+            .filter(|at| *at < 20_000 || whole.len() - at < 30_000 || at % (512 * 13) == 0);
+        for end in ends {
+            std::fs::write(&cut, &whole[..end]).expect("written");
+            let Ok(library) = table::open(&common::c(&cut), true).map(Opened) else { continue };
+            for (name, argument, result) in [("TINY", 1, 2), ("PAGED", 3, 5)] {
+                match library.load(name, Form::Fresh) {
+                    Ok(loaded) => {
+                        assert_eq!(enter(loaded, argument) as u32, result, "{organisation:?} cut at {end}");
+                        delete(loaded);
+                        outcomes[0] += 1;
+                    }
+                    Err(error) => {
+                        assert!(
+                            matches!(error, Error::Library(_) | Error::NotFound(_)),
+                            "{organisation:?} cut at {end}: {error}"
+                        );
+                        outcomes[1] += 1;
+                    }
+                }
+            }
+        }
+        assert!(outcomes[0] > 5 && outcomes[1] > 50, "{organisation:?}: {outcomes:?}");
     }
 }

@@ -273,7 +273,12 @@ fn what_needs_the_systems_loader_is_left_to_it_and_counted() {
     std::fs::write(place.join("empty.so"), "").expect("written");
     std::fs::create_dir(place.join("folder.so")).expect("made");
     std::fs::copy(std::env::current_exe().expect("this"), place.join("executable.so")).expect("copied");
+    // A program for another machine: AArch64.
+    let mut other = std::fs::read(place.join("static.so")).expect("a member");
+    other[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    std::fs::write(place.join("other.so"), other).expect("written");
     use underbar_fetch::elf::Damage;
+    assert_eq!(library.load("other", Form::Fresh), Err(Error::Damaged(Damage::OtherMachine(183))));
     assert_eq!(library.load("text", Form::Fresh), Err(Error::Damaged(Damage::NoHeader)));
     assert_eq!(library.load("empty", Form::Fresh), Err(Error::Damaged(Damage::NoHeader)));
     assert_eq!(library.load("folder", Form::Fresh), Err(Error::NotFound(Text::new(b"folder"))));

@@ -12,6 +12,9 @@ use crate::layout::{
 };
 use crate::table::{FINGERPRINT, Key};
 
+/// So many first bytes of a file say whether it is a ledger of this version.
+pub const CHECKED_BYTES: usize = offset_of!(Header, made_ns);
+
 /// Why bytes are not a ledger that this version reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -72,7 +75,17 @@ impl<'a> LedgerView<'a> {
     /// # Errors
     /// Says in which way the bytes are not a ledger of this version.
     pub fn new(bytes: &'a [u8]) -> Result<Self, LedgerError> {
-        if bytes.len() < SLOTS_OFFSET {
+        Self::check(bytes, bytes.len())?;
+        Ok(Self { bytes })
+    }
+
+    /// As [`LedgerView::new`], of a file of this length that begins with `bytes`, of which the first
+    /// [`CHECKED_BYTES`] say it.
+    ///
+    /// # Errors
+    /// Those of [`LedgerView::new`].
+    pub fn check(bytes: &[u8], length: usize) -> Result<(), LedgerError> {
+        if length < SLOTS_OFFSET {
             return Err(LedgerError::Short);
         }
         if word(bytes, offset_of!(Header, magic)) != MAGIC {
@@ -83,7 +96,7 @@ impl<'a> LedgerView<'a> {
         {
             return Err(LedgerError::OtherVersion);
         }
-        Ok(Self { bytes })
+        Ok(())
     }
 
     /// Process that made the ledger.

@@ -32,12 +32,12 @@ mod real {
         pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) -> bool {
             syscall::futex_wait_until(word, seen, (deadline != 0).then_some(deadline), room as u32).is_ok()
         }
+    }
 
-        /// Sleeps by the clock, until `deadline`; nobody wakes it, but a signal may.
-        pub fn sleep_until(&self, deadline: u64) {
-            let nobody = AtomicU32::new(0);
-            let _ = syscall::futex_wait_until(&nobody, 0, Some(deadline), Room::All as u32);
-        }
+    /// Sleeps by the clock, until `deadline` (nanoseconds of the monotonic clock); nobody wakes it, but a signal may.
+    pub fn sleep_until(deadline: u64) {
+        let nobody = AtomicU32::new(0);
+        let _ = syscall::futex_wait_until(&nobody, 0, Some(deadline), Room::All as u32);
     }
 
     /// Wakes one sleeper of a room, if there is one. Only the word's address is used: the word may be gone.
@@ -46,7 +46,7 @@ mod real {
     }
 }
 #[cfg(not(any(loom, miri)))]
-pub use real::{Sleepers, wake};
+pub use real::{Sleepers, sleep_until, wake};
 
 /// As the real one, by the C library's `syscall`: the interpreter knows the futex by that, and no instructions.
 #[cfg(miri)]
@@ -72,13 +72,13 @@ mod interpreted {
             Self
         }
 
-        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) {
+        pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) -> bool {
             const SECOND: u64 = 1_000_000_000;
             let time =
                 Timespec { seconds: (deadline / SECOND) as i64, nanoseconds: (deadline % SECOND) as i64 };
             let until = if deadline == 0 { null() } else { &raw const time };
             // SAFETY: the word and the time outlive the call.
-            unsafe {
+            let answer = unsafe {
                 syscall(
                     FUTEX,
                     core::ptr::from_ref(word),
@@ -89,12 +89,19 @@ mod interpreted {
                     room as u32,
                 )
             };
+            answer == 0
         }
     }
 
-    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) {
+    /// As the real one.
+    pub fn sleep_until(deadline: u64) {
+        let nobody = AtomicU32::new(0);
+        let _ = Sleepers::new().sleep(&nobody, 0, Room::All, deadline);
+    }
+
+    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) -> bool {
         // SAFETY: only the word's address is used.
-        unsafe {
+        let woken = unsafe {
             syscall(
                 FUTEX,
                 word,
@@ -105,10 +112,11 @@ mod interpreted {
                 room as u32,
             )
         };
+        woken > 0
     }
 }
 #[cfg(miri)]
-pub use interpreted::{Sleepers, wake};
+pub use interpreted::{Sleepers, sleep_until, wake};
 
 #[cfg(loom)]
 mod mocked {
@@ -140,11 +148,11 @@ mod mocked {
             park();
             true
         }
+    }
 
-        /// The time has come as soon as others have had a chance.
-        pub fn sleep_until(&self, _: u64) {
-            loom::thread::yield_now();
-        }
+    /// The time has come as soon as others have had a chance.
+    pub fn sleep_until(_: u64) {
+        loom::thread::yield_now();
     }
 
     pub fn wake(_: *const AtomicU32, sleepers: &Sleepers, room: Room) -> bool {
@@ -157,4 +165,4 @@ mod mocked {
     }
 }
 #[cfg(loom)]
-pub use mocked::{Sleepers, wake};
+pub use mocked::{Sleepers, sleep_until, wake};

@@ -53,6 +53,8 @@ pub use raw::{SimpleLock, SmallLock};
 /// How to wait, for the runtime, which waits for the C library's mutexes in the same way.
 #[doc(hidden)]
 pub mod waiting {
+    #[cfg(not(loom))]
+    pub use crate::futex::sleep_until;
     pub use crate::processor::{known, now};
     pub use crate::spin::{Looker, Place, SLEEP_NS, WATCH_NS, place, stays};
     pub use crate::turn::{ASIDE_NS, Sight, TURN_NS, Turn};

@@ -60,7 +60,7 @@ pub struct Turn {
     next: AtomicUsize,
     /// How sure it is that one thread keeps it busy. Written by those who wait; relaxed: a hint.
     busy: AtomicU32,
-    /// Whoever gave it up last and woke somebody: its processor, or its number. Relaxed: a hint.
+    /// Whoever woke somebody for it last: a thread, as `processor::this` or the kernel tells it. Relaxed: a hint.
     pub given_up_by: AtomicU32,
     /// Times that somebody looked and saw it free; relaxed.
     looks: AtomicU32,
@@ -124,8 +124,8 @@ impl Turn {
         taken(0) || was_woken && taken(lock | CALLED)
     }
 
-    /// The one who was next has slept. After this it takes the lock, or marks its word; and when it gives the lock up it
-    /// wakes somebody, who is next then. Who comes by meanwhile waits for its turn behind those who sleep.
+    /// The one who was next has slept. After this it takes the lock, or marks its word; and when it has the lock it wakes
+    /// somebody, who is next then. Who comes by meanwhile stands aside, behind those who sleep.
     pub fn over(&self, lock: usize) {
         #[cfg(not(seeded_bug = "kept_next"))]
         self.next.store(lock | CALLED, Ordering::Relaxed);

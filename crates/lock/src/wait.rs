@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use underbar_sys::sync::atomic::AtomicU32;
 
-use crate::futex::{Room, wake};
+use crate::futex::{Room, sleep_until, wake};
 use crate::observer::{Waited, observer};
 use crate::processor::{self, PROCESSOR, THREAD};
 use crate::raw::{L, S, W, Word};
@@ -162,7 +162,7 @@ impl Word {
                 continue;
             }
             if deadline == 0 && !was_next && !was_woken && !stood_aside && turn.is_called(address) {
-                self.sleepers.sleep_until(processor::now() + ASIDE_NS);
+                sleep_until(processor::now() + ASIDE_NS);
                 what.parked += 1;
                 stood_aside = true;
                 continue;
@@ -242,7 +242,7 @@ impl Word {
     /// Sleeps by the clock while another thread keeps the lock busy; then sees whether it still does.
     fn sleep_for_a_turn(&self, hint: Option<&AtomicU32>) {
         let holder = hint.map_or(0, |hint| hint.load(Ordering::Relaxed));
-        self.sleepers.sleep_until(processor::now() + TURN_NS);
+        sleep_until(processor::now() + TURN_NS);
         let turn = self.turn();
         turn.over(&raw const self.state as usize);
         let seen = self.state.load(Ordering::Relaxed);

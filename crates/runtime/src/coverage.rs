@@ -53,10 +53,12 @@ struct Region {
 struct Regions {
     all: [Region; REGIONS],
     next: usize,
+    /// How many there are.
+    filled: usize,
 }
 
 static MADE: Lock<Regions> =
-    Lock::new(Regions { all: [Region { start: 0, end: 0, caller: 0 }; REGIONS], next: 0 });
+    Lock::new(Regions { all: [Region { start: 0, end: 0, caller: 0 }; REGIONS], next: 0, filled: 0 });
 
 /// Remembers that code at `caller` mapped anonymous memory, and looks if there is much more than before.
 pub fn mapped(start: usize, bytes: usize, caller: usize) {
@@ -72,6 +74,7 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
         } else {
             made.all[at] = Region { start, end: start + bytes, caller };
             made.next = (at + 1) % REGIONS;
+            made.filled = (made.filled + 1).min(REGIONS);
         }
     }
     // Most of what is mapped is used soon; to ask after every small mapping would cost more than the mapping.
@@ -237,7 +240,7 @@ fn maker_of(page: usize, end: usize) -> (usize, Who) {
     const UNKNOWN: Who = Who::Named(c"other mappings");
     let Some(made) = MADE.try_lock() else { return (end, UNKNOWN) };
     let mut until = end;
-    for back in 1..=REGIONS {
+    for back in 1..=made.filled {
         let region = made.all[(made.next + REGIONS - back) % REGIONS];
         if (region.start..region.end).contains(&page) {
             let who = object_of(region.caller)

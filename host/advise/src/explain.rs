@@ -5,7 +5,7 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::{LE_LINTS, LE_RULES, TPF_RULES};
+use crate::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
 use crate::rules::RULES;
 
 /// Nothing has that name.
@@ -28,8 +28,9 @@ impl std::error::Error for Unknown {}
 /// All names that can be explained here: rules, then figures.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
-    let listing = LE_RULES.iter().map(|rule| rule.id).chain(LE_LINTS.iter().map(|check| check.id));
-    let listing = listing.chain(TPF_RULES.iter().map(|rule| rule.id));
+    let rules = LE_RULES.iter().chain(&NATURAL_RULES).chain(&LIBRARY_RULES).map(|rule| rule.id);
+    let rules = rules.chain(TPF_RULES.iter().map(|rule| rule.id));
+    let listing = rules.chain(LE_LINTS.iter().map(|check| check.id));
     RULES.iter().map(|rule| rule.id).chain(listing).chain(keys()).chain(locks)
 }
 
@@ -44,7 +45,9 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
         ));
     }
-    if let Some(rule) = LE_RULES.iter().find(|rule| rule.id == name) {
+    if let Some(rule) =
+        LE_RULES.iter().chain(&NATURAL_RULES).chain(&LIBRARY_RULES).find(|rule| rule.id == name)
+    {
         return Ok(format!(
             "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
@@ -83,16 +86,31 @@ pub fn manual_page() -> String {
             rule.id, rule.title, rule.area, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
         ));
     }
-    text.push_str(
-        "\n# Advice from listings of Language Environment\n\n\
-         Each rule by which `underbar advise` arrives at an advice from a listing. Figures that are only likely, and\n\
-         reports whose lines are mixed or cut, set nothing.\n",
-    );
-    for rule in &LE_RULES {
-        text.push_str(&format!(
-            "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
-            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-        ));
+    for (title, words, rules) in [
+        (
+            "Advice from listings of Language Environment",
+            "Each rule by which `underbar advise` arrives at an advice from a listing. Figures that are only likely, and\n\
+             reports whose lines are mixed or cut, set nothing.",
+            &LE_RULES[..],
+        ),
+        (
+            "Advice from listings of Natural and Adabas",
+            "The same for reports of buffers, parameters, tables of switches and clauses in programs.",
+            &NATURAL_RULES,
+        ),
+        (
+            "Load libraries",
+            "Rules of `underbar lib survey`, which reads libraries and lists of them.",
+            &LIBRARY_RULES,
+        ),
+    ] {
+        text.push_str(&format!("\n# {title}\n\n{words}\n"));
+        for rule in rules {
+            text.push_str(&format!(
+                "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
+                rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
+            ));
+        }
     }
     text.push_str(
         "\n# Advice from listings of z/TPF\n\n\

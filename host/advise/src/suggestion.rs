@@ -39,7 +39,7 @@ impl Kind {
 /// An option to set. Sub-options that are None keep what is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Name of the option.
+    /// Name of the option; of a parameter that is written NAME=value, with its equals sign.
     pub option: &'static str,
     /// Its sub-options in order.
     pub sub_options: Vec<Option<String>>,
@@ -72,6 +72,11 @@ impl std::fmt::Display for Setting {
         let last = self.sub_options.iter().rposition(Option::is_some).map_or(0, |at| at + 1);
         let words: Vec<&str> =
             self.sub_options[..last].iter().map(|sub_option| sub_option.as_deref().unwrap_or("")).collect();
+        if let ([word], true) = (&words[..], self.option.ends_with('='))
+            && !word.contains('=')
+        {
+            return write!(f, "{}{word}", self.option);
+        }
         write!(f, "{}({})", self.option, words.join(","))
     }
 }

@@ -17,12 +17,15 @@ fn advised(name: &str, bytes: &[u8]) -> String {
     }
     let all = advise_listing(&collected);
     let mut text: String = all.iter().map(ToString::to_string).collect();
-    for program in &collected.programs {
-        let settings = settings(&all, &program.name);
-        for form in [Form::Ceeopts, Form::Ceeuopt, Form::Parm, Form::CeeRunopts, Form::Values, Form::Underbar]
-        {
+    for name in collected.names() {
+        let settings = settings(&all, &name);
+        let forms =
+            [Form::Ceeopts, Form::Ceeuopt, Form::Parm, Form::CeeRunopts, Form::Values, Form::Underbar];
+        let natural = [Form::Ceeopts, Form::Values, Form::Natparm];
+        let is_natural = settings.iter().any(underbar_advise::listing::natural::is_parameter);
+        for form in if is_natural { &natural[..] } else { &forms } {
             if let Some(options) = form.text(&settings) {
-                let _ = write!(text, "-- {} as {form:?}\n{options}", program.name);
+                let _ = write!(text, "-- {name} as {form:?}\n{options}");
             }
         }
     }

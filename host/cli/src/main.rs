@@ -36,6 +36,7 @@ mod trial;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser};
 use commands::Command;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Our own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
@@ -58,6 +59,10 @@ fn main() -> ExitCode {
         return code;
     }
     underbar_launch::outlive_file_limit();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(run) = table::run(&words) {
+        return run.run();
+    }
     let arguments =
         table::table().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     match arguments {

@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use underbar_launch::ledger::is_alive;
+use underbar_launch::ledger::{is_alive, not_readable};
 use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, counter_of};
 use underbar_ledger::LedgerView;
 use underbar_report::gather::Facts;
@@ -63,13 +63,8 @@ impl Runner<'_> {
         arguments: &[OsString],
         by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
     ) -> Result<Finished, E> {
-        let text = self.layers.text();
         let mut no_accounts = None;
-        let ledger = self.library.and_then(|_| {
-            LedgerFile::create(text.as_bytes())
-                .map_err(|error| no_accounts = Some(format!("no place for the ledger: {error}")))
-                .ok()
-        });
+        let ledger = self.ledger(&mut no_accounts);
         let started_unix_ns = now();
         let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
         let (mut bytes, mut areas) = (Vec::new(), Vec::new());
@@ -77,7 +72,7 @@ impl Runner<'_> {
             areas = lock_areas(ledger.areas());
             match ledger.read() {
                 Ok(read) => bytes = read,
-                Err(error) => no_accounts = Some(format!("the ledger could not be read: {error}")),
+                Err(error) => no_accounts = Some(not_readable(&error)),
             }
         }
         let facts = Facts {
@@ -114,7 +109,8 @@ impl Runner<'_> {
         Ok(Finished { ended, report, no_accounts })
     }
 
-    /// As [`Runner::run_by`], with accounts kept but not read.
+    /// As [`Runner::run_by`], with accounts kept but made no report of: the second is why there are none, where there should
+    /// be some.
     ///
     /// # Errors
     /// Those of `by`.
@@ -123,10 +119,24 @@ impl Runner<'_> {
         program: &OsStr,
         arguments: &[OsString],
         by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
-    ) -> Result<Ended, E> {
-        let text = self.layers.text();
-        let ledger = self.library.and_then(|_| LedgerFile::create(text.as_bytes()).ok());
-        by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())
+    ) -> Result<(Ended, Option<String>), E> {
+        let mut no_accounts = None;
+        let ledger = self.ledger(&mut no_accounts);
+        let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
+        if let Some(ledger) = &ledger
+            && let Err(error) = ledger.check()
+        {
+            no_accounts = Some(error);
+        }
+        Ok((ended, no_accounts))
+    }
+
+    /// A ledger for a run, where there is a library; or why there is none.
+    fn ledger(&self, no_accounts: &mut Option<String>) -> Option<LedgerFile> {
+        self.library?;
+        LedgerFile::create(self.layers.text().as_bytes())
+            .map_err(|error| *no_accounts = Some(format!("no place for the ledger: {error}")))
+            .ok()
     }
 
     /// The program, ready to be started with this ledger.

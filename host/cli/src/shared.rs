@@ -93,10 +93,15 @@ impl Shared {
         }
     }
 
+    /// Does nobody get to see a report?
+    pub fn is_without_report(&self) -> bool {
+        self.quiet && self.output.is_none()
+    }
+
     /// Writes a report to its place. One that cannot be written is a warning, never a changed exit code; a reader that
     /// has gone away is none.
     pub fn report(&self, text: &str, place: Option<&Path>) {
-        if self.quiet && self.output.is_none() {
+        if self.is_without_report() {
             return;
         }
         let is_written = write_report(text, place, self.color);

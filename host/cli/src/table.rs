@@ -4,17 +4,37 @@
 //! Each switch has its opposite: `--json` has `--no-json`, `--no-follow` has `--follow`; the last one on the
 //! command line counts. Opposites are made here from the switches, and are not listed one by one in help.
 //!
+//! `run` is there for each run of a program, so its part of the table can be made alone ([`run`]).
+//!
 //! Invariant: no switch is without its opposite, and no command and no flag without a sentence (tests).
 //! Not here: the flags themselves, which stand with their commands.
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use std::ffi::OsString;
+use std::mem::ManuallyDrop;
+
+use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches};
 
 use crate::Arguments;
+use crate::commands::run::Run;
 
 /// The table, with the opposite of every switch.
 pub fn table() -> Command {
     Arguments::command().mut_subcommands(with_opposites)
 }
+
+/// What `underbar run` was told, `words` being what stands behind `underbar`; from its own part of the table, since making
+/// all of it costs as much as all else before the program starts. None where it is no `run`, or where there is anything to be
+/// said (help, wrong usage): then the whole table finds the words for it.
+pub fn run(words: &[OsString]) -> Option<Run> {
+    // Its memory goes with the process.
+    let mut part = ManuallyDrop::new(with_opposites(Run::augment_args(Command::new(RUN))));
+    let is_run = words.first().is_some_and(|word| word == RUN);
+    let matches = is_run.then(|| part.try_get_matches_from_mut(words).ok())??;
+    Run::from_arg_matches(&matches).ok()
+}
+
+/// The command that [`run`] knows.
+const RUN: &str = "run";
 
 fn with_opposites(command: Command) -> Command {
     let mut opposites = Vec::new();
@@ -89,7 +109,6 @@ pub const NOTES: &str = "NOTES";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::FromArgMatches;
     use std::fmt::Write as _;
 
     fn parse(arguments: &[&str]) -> Arguments {
@@ -97,7 +116,7 @@ mod tests {
         Arguments::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn run(flags: &[&str]) -> crate::commands::run::Run {
+    fn parsed_run(flags: &[&str]) -> Run {
         match parse(&[&["underbar", "run"], flags, &["--", "true"]].concat()).command {
             crate::commands::Command::Run(run) => run,
             _ => panic!("run"),
@@ -118,15 +137,66 @@ mod tests {
             (&["--no-json", "--json"], true),
             (&["--json", "--no-json", "--json", "--json"], true),
         ] {
-            assert_eq!(run(flags).shared.json, json, "{flags:?}");
+            assert_eq!(parsed_run(flags).shared.json, json, "{flags:?}");
         }
-        assert!(run(&["--no-follow"]).no_follow && !run(&["--no-follow", "--follow"]).no_follow);
-        assert!(run(&["--follow", "--no-follow"]).no_follow);
-        assert!(run(&["--exec"]).exec && !run(&["--exec", "--no-exec"]).exec);
         assert!(
-            run(&["-q", "-v", "--no-verbose"]).shared.quiet,
+            parsed_run(&["--no-follow"]).no_follow && !parsed_run(&["--no-follow", "--follow"]).no_follow
+        );
+        assert!(parsed_run(&["--follow", "--no-follow"]).no_follow);
+        assert!(parsed_run(&["--exec"]).exec && !parsed_run(&["--exec", "--no-exec"]).exec);
+        assert!(
+            parsed_run(&["-q", "-v", "--no-verbose"]).shared.quiet,
             "what was taken back conflicts with nothing"
         );
+    }
+
+    #[test]
+    fn the_part_for_run_understands_what_the_whole_table_does() {
+        // Each flag of the table that `run` has, with a value that it takes, and what is odd about words.
+        let whole = table();
+        let command = whole.find_subcommand(RUN).expect("a command");
+        let mut cases: Vec<Vec<String>> = Vec::new();
+        for arg in command.get_arguments().filter(|arg| arg.get_long().is_some()) {
+            let mut words = vec![format!("--{}", arg.get_long().unwrap_or_default())];
+            if arg.get_action().takes_values() {
+                words
+                    .push(arg.get_possible_values().first().map_or("x", |value| value.get_name()).to_owned());
+            }
+            cases.push(words);
+        }
+        assert!(cases.len() > 15, "{cases:?}");
+        let odd = [
+            "-q",
+            "-qo x",
+            "-o",
+            "--qui",
+            "--json=1",
+            "--report none",
+            "-q -v",
+            "--help",
+            "-h",
+            "--version",
+            "-V",
+            "--",
+        ];
+        cases.extend(odd.map(|words| words.split(' ').map(str::to_owned).collect()));
+        for flags in cases {
+            for rest in [&["--", "true", "--", "-q"][..], &["true", "--json"], &[]] {
+                let words: Vec<OsString> = [RUN]
+                    .into_iter()
+                    .chain(flags.iter().map(String::as_str))
+                    .chain(rest.iter().copied())
+                    .map(Into::into)
+                    .collect();
+                let all = [OsString::from("underbar")].into_iter().chain(words.clone());
+                let expected = table().try_get_matches_from(all).ok().and_then(|matches| {
+                    let parsed = Run::from_arg_matches(matches.subcommand_matches(RUN)?).ok()?;
+                    Some(format!("{parsed:?}"))
+                });
+                assert_eq!(run(&words).map(|parsed| format!("{parsed:?}")), expected, "{words:?}");
+            }
+        }
+        assert!(run(&["report".into(), "true".into()]).is_none() && run(&[]).is_none());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use std::env;
 use std::ffi::{CString, OsString};
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use underbar_ledger::samples;
 use underbar_runtime::follow::NO_FOLLOW;
@@ -12,8 +13,10 @@ use underbar_runtime::follow::environment::{LEDGER, PRELOAD, entries, is_our_lib
 /// The caller's environment. Read as the kernel passed it, since the standard library leaves out strings
 /// without `=`; nothing of this process has changed it.
 pub(crate) fn own() -> Vec<Vec<u8>> {
-    match fs::read("/proc/self/environ") {
-        Ok(bytes) if bytes.last() == Some(&0) => bytes
+    // Room for most environments at once; else they would be read in pieces that begin at 32 bytes.
+    let mut bytes = Vec::with_capacity(16 * 1024);
+    match File::open("/proc/self/environ").and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Ok(_) if bytes.last() == Some(&0) => bytes
             .get(..bytes.len() - 1)
             .unwrap_or_default()
             .split(|&byte| byte == 0)

@@ -15,6 +15,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -22,9 +23,10 @@ use std::process;
 
 use underbar_ledger::layout::{FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::locks::{AREAS, Area};
+use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{LedgerView, SlotState, make};
 use underbar_runtime::follow::environment::LEDGER;
-use underbar_sys::syscall::{Errno, clock_nanoseconds, getuid, kill};
+use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, getuid, kill};
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
@@ -79,13 +81,15 @@ impl LedgerFile {
         written.map(|()| ledger)
     }
 
-    /// Writing the zeros allocates their space; a run in whose ledger even the header has none has no ledger.
+    /// A run in whose ledger even the head has no space has no ledger.
     fn write(&self, options: &[u8], keep: bool) -> io::Result<()> {
         self.file.set_len(FILE_BYTES as u64)?;
-        let mut head = vec![0; SLOTS_OFFSET];
+        if fallocate(self.file.as_raw_fd(), 0, 0, SLOTS_OFFSET as u64).is_err() {
+            // A file system that cannot; writing zeros takes space as well, or says why not.
+            self.file.write_all_at(&vec![0; SLOTS_OFFSET], 0)?;
+        }
         let kept = &options[..options.len().min(OPTIONS_ROOM)];
-        head[OPTIONS_OFFSET..OPTIONS_OFFSET + kept.len()].copy_from_slice(kept);
-        self.file.write_all_at(&head, 0)?;
+        self.file.write_all_at(kept, OPTIONS_OFFSET as u64)?;
         let now = clock_nanoseconds(CLOCK_BOOTTIME);
         self.file.write_all_at(&make::header_page(process::id(), now, options.len(), keep), 0)
     }
@@ -116,6 +120,22 @@ impl LedgerFile {
         read(&self.file)
     }
 
+    /// Is it a ledger still? Cheaper than reading all of it.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        let mut head = [0; CHECKED_BYTES];
+        let length = self
+            .file
+            .read_at(&mut head, 0)
+            .and_then(|_| self.file.metadata())
+            .map_err(|error| not_readable(&error))?
+            .len();
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        LedgerView::check(&head, length).map_err(|error| error.to_string())
+    }
+
     /// The bytes of the lock areas beside it; see [`areas`].
     #[must_use]
     pub fn areas(&self) -> Vec<Vec<u8>> {
@@ -136,6 +156,11 @@ impl Drop for LedgerFile {
             remove_areas(&self.path);
         }
     }
+}
+
+/// What is said of a ledger that cannot be read.
+pub fn not_readable(error: &io::Error) -> String {
+    format!("the ledger could not be read: {error}")
 }
 
 /// The bytes of the lock areas beside that ledger, in the order of their names. What cannot be read is left out: a
@@ -311,6 +336,20 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         own_folder(&folder).expect("a folder of our own");
         folder
+    }
+
+    #[test]
+    fn what_is_no_ledger_any_more_is_said() {
+        let folder = folder("ledger-check");
+        let path = folder.join("1-1.ledger");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        assert_eq!(ledger.check(), Ok(()));
+        fs::write(&path, vec![b'x'; SLOTS_OFFSET]).expect("written over");
+        assert_eq!(ledger.check(), Err("this is not a ledger".to_owned()));
+        fs::write(&path, b"UNDERBAR").expect("cut");
+        assert_eq!(ledger.check(), Err("the ledger is cut short".to_owned()));
+        drop(ledger);
+        fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]

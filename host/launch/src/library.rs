@@ -12,6 +12,10 @@
 //! /proc/PID/fd/N                                   in memory, for as long as the command lives
 //! ```
 //!
+//! Whether a file has the content is seen by its size and by a mark in the time of its last change: its nanoseconds are the hash
+//! (any later change puts others there, the same ones once in a thousand million times). Only a file that is the user's and
+//! that nobody else can write is believed that; others are compared byte by byte.
+//!
 //! Invariant: the file named by [`Library::path`] has the content asked for, its path can stand in
 //! LD_PRELOAD (no blank, colon or `$`), and code may be run from it.
 
@@ -26,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime};
 use underbar_sys::file::is_executable_mapping_allowed;
-use underbar_sys::syscall::getuid;
+use underbar_sys::syscall::{geteuid, getuid};
 
 const FILE_NAME: &str = "libunderbar.so";
 /// Longer than this no program is expected to go on starting others with the library of another build.
@@ -108,11 +112,14 @@ fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io:
     let path = folder.join(FILE_NAME);
     let both = [parent, folder.as_path()];
     create_folders(&folder, if is_shared { &both } else { &[] })?;
-    if !File::open(&path).is_ok_and(|file| has_content(file, content)) {
-        write_new(&folder, &path, content)?;
-        sweep(parent, hash);
-    }
-    let file = File::open(&path)?;
+    let file = match File::open(&path) {
+        Ok(file) if has_content(&file, content, hash) => file,
+        _ => {
+            write_new(&folder, &path, content, hash)?;
+            sweep(parent, hash);
+            File::open(&path)?
+        }
+    };
     if !is_executable_mapping_allowed(file.as_raw_fd()) {
         return Err(io::Error::other("code may not be run from there"));
     }
@@ -132,11 +139,25 @@ pub(crate) fn create_folders(folder: &Path, private: &[&Path]) -> io::Result<()>
     Ok(())
 }
 
-/// Compared piece by piece: every run does it, and pages for the whole would cost more than the comparison.
-fn has_content(mut file: File, mut content: &[u8]) -> bool {
-    if !file.metadata().is_ok_and(|status| status.len() == content.len() as u64) {
-        return false;
-    }
+fn has_content(file: &File, content: &[u8], hash: &str) -> bool {
+    let Ok(status) = file.metadata() else { return false };
+    let is_ours_alone = status.uid() == geteuid() && status.mode() & 0o022 == 0;
+    status.is_file()
+        && status.len() == content.len() as u64
+        && ((is_ours_alone && status.mtime_nsec() == i64::from(mark(hash))) || is_equal(file, content))
+}
+
+/// Nanoseconds that say that a file has the content of this hash: 1 to 999,999,999, as 0 is what file systems that count
+/// seconds put there.
+fn mark(hash: &str) -> u32 {
+    let number =
+        hash.bytes().fold(0_u64, |number, byte| number.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    (number % 999_999_999) as u32 + 1
+}
+
+/// Compared piece by piece: pages for the whole would cost more than the comparison.
+#[inline(never)] // Else the stack is as large where nothing is compared.
+fn is_equal(mut file: &File, mut content: &[u8]) -> bool {
     let mut piece = [0; 32 * 1024];
     while !content.is_empty() {
         let wanted = content.len().min(piece.len());
@@ -168,8 +189,9 @@ fn sweep(folder: &Path, own: &str) {
     }
 }
 
-/// Writes beside and renames, so that nobody ever loads half a library.
-fn write_new(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+/// Writes beside and renames, so that nobody ever loads half a library. On the disk before it has its name: after a crash
+/// the mark would be true of nothing else.
+fn write_new(folder: &Path, path: &Path, content: &[u8], hash: &str) -> io::Result<()> {
     let beside = folder.join(format!("new-{}", process::id()));
     let _ = fs::remove_file(&beside);
     let written = OpenOptions::new()
@@ -177,12 +199,23 @@ fn write_new(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
         .create_new(true)
         .mode(0o755)
         .open(&beside)
-        .and_then(|mut file| file.write_all(content))
+        .and_then(|mut file| {
+            file.write_all(content)?;
+            // Where times cannot be set, each run compares.
+            let _ = file.set_modified(marked_now(hash));
+            file.sync_all()
+        })
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// This second, with the mark.
+fn marked_now(hash: &str) -> SystemTime {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::new(now.as_secs(), mark(hash))
 }
 
 /// Keeps the library in memory, where only the user's own processes reach it.
@@ -249,11 +282,42 @@ mod tests {
             let long = vec![7; 100_000];
             let mut other = long.clone();
             other[99_999] = 8;
-            for content in [&long, &other, &long] {
-                let library = Library::place_in([(folder.to_path_buf(), false)], content, "hash", false);
-                assert_eq!(fs::read(library.expect("placed").path()).expect("there"), *content);
+            let place = || Library::place_in([(folder.to_path_buf(), false)], &long, "hash", false);
+            let path = place().expect("placed").path().to_path_buf();
+            for _ in 0..3 {
+                // Changed in its place: the time of the change has no mark any more.
+                fs::write(&path, &other).expect("written over");
+                assert_eq!(place().expect("placed").path(), path);
+                assert_eq!(fs::read(&path).expect("there"), long);
             }
         });
+    }
+
+    #[test]
+    fn a_mark_is_believed_of_a_file_of_ours_that_nobody_else_can_write() {
+        check("mark", |folder| {
+            let path = place(folder, false).expect("placed").path().to_path_buf();
+            let forge = |mode| {
+                fs::write(&path, "CONTENT").expect("written over");
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+                let file = File::options().write(true).open(&path).expect("there");
+                file.set_modified(marked_now("hash")).expect("a time");
+                place(folder, false).expect("placed");
+                fs::read(&path).expect("there")
+            };
+            // Who is the user, or has his rights, can forge it; nobody else.
+            assert_eq!(forge(0o755), b"CONTENT");
+            assert_eq!(forge(0o775), b"content");
+            assert_eq!(forge(0o757), b"content");
+            let other = File::options().write(true).open(&path).expect("there");
+            other.set_modified(marked_now("hash2")).expect("a time");
+            let inode = fs::metadata(&path).expect("there").ino();
+            place(folder, false).expect("compared");
+            assert_eq!(fs::metadata(&path).expect("there").ino(), inode, "equal without a mark");
+        });
+        for hash in ["", "0", "ffffffffffffffff", "ed381210167ea8c1"] {
+            assert!((1..1_000_000_000).contains(&mark(hash)), "{hash}");
+        }
     }
 
     #[test]

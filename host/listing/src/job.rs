@@ -198,7 +198,7 @@ impl Job {
 }
 
 /// The statement of job control in a line, behind a number that the job log has put before it.
-fn statement(text: &[u8]) -> Option<&[u8]> {
+pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
     let at = find(text.get(..24.min(text.len()))?, b"//")
         .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
     let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));

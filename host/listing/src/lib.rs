@@ -6,6 +6,8 @@
 //!                                                              -> carriers  CEEOPTS, CEEUOPT, CEEPRMxx, _CEE_RUNOPTS
 //!                                                              -> job       step timings, REGION, messages
 //!                                                              -> ztpf      reports and displays of z/TPF
+//!                                                              -> natural   Natural and Adabas: buffers, parameters, switches
+//!                                                              -> lists     lists of data sets, which another command reads
 //!                                           each -> Item, as soon as it is whole
 //! ```
 //!
@@ -25,7 +27,9 @@ mod headings;
 mod interest;
 mod job;
 mod lines;
+mod lists;
 pub mod model;
+pub mod natural;
 mod number;
 mod options;
 mod place;
@@ -37,6 +41,7 @@ mod storage;
 mod words;
 pub mod ztpf;
 
+pub use lists::LISTS;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
     Section, StepTiming, StorageReport, Unread,

@@ -54,6 +54,8 @@ pub enum Doubtful {
     Contradiction,
     /// A figure that cannot be: more than there is.
     Absurd,
+    /// A name that is not spelt as it should be.
+    Misspelt,
     /// A part whose layout no published source confirms: not read.
     LayoutNotKnown,
 }
@@ -299,6 +301,8 @@ pub enum Item {
     Region(Region),
     /// Something of z/TPF.
     Ztpf(crate::ztpf::model::Found),
+    /// Something of Natural or Adabas.
+    Natural(crate::natural::Natural),
     /// Recognised and not read.
     Unread(Unread),
 }

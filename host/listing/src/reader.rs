@@ -7,7 +7,9 @@ use crate::carriers::Carriers;
 use crate::interest;
 use crate::job::Job;
 use crate::lines::{Line, Lines, Taker};
+use crate::lists::Lists;
 use crate::model::Item;
+use crate::natural;
 use crate::options::Options;
 use crate::storage::Storage;
 use crate::ztpf::Ztpf;
@@ -25,6 +27,8 @@ struct State {
     carriers: Carriers,
     job: Job,
     ztpf: Ztpf,
+    natural: natural::Reader,
+    lists: Lists,
 }
 
 impl Default for Reader {
@@ -54,6 +58,7 @@ impl Reader {
         state.options.finish(out);
         state.carriers.finish(out);
         state.ztpf.finish(out);
+        state.natural.finish(out);
         lines.count()
     }
 }
@@ -92,12 +97,16 @@ impl State {
             || self.carriers.is_open()
             || self.job.is_open()
             || self.ztpf.is_open()
+            || self.natural.is_open()
     }
 
     fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
         if !self.is_open() && !interest::is_of_interest(line.text) {
             return;
         }
+        // Beside the others: it takes no line away from them.
+        self.natural.line(line, out);
+        self.lists.line(line, out);
         if self.ztpf.line(line, out) {
             return;
         }

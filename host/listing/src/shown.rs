@@ -88,6 +88,7 @@ pub fn shown(item: &Item) -> String {
             writeln!(text, "region of {of}, line {}:{all}", region.evidence.line)
         }
         Item::Ztpf(found) => crate::ztpf::shown(found, &mut text),
+        Item::Natural(found) => return crate::natural::shown(found),
         Item::Unread(unread) => writeln!(text, "line {}: {}", unread.evidence.line, unread.why),
     };
     text

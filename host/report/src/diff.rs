@@ -93,14 +93,13 @@ impl Change {
         }
     }
 
-    /// How far from equal, the same for a doubling as for a halving; infinite where there is no
+    /// How many times from equal, 1 or more, the same for a doubling as for a halving; infinite where there is no
     /// ratio but a difference.
     fn distance(&self) -> f64 {
         match (self.old, self.new) {
-            (old, new) if old == new => 0.0,
-            _ => self
-                .ratio()
-                .map_or(f64::INFINITY, |ratio| if ratio == 0.0 { f64::INFINITY } else { ratio.ln().abs() }),
+            (old, new) if old == new => 1.0,
+            // A ratio of 0 is as far away as one can be.
+            _ => self.ratio().map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio)),
         }
     }
 }
@@ -123,7 +122,7 @@ impl Diff {
     /// listed first; 1 is a good one.
     #[must_use]
     pub fn new(old: &Report, new: &Report, threshold_percent: f64, gates: Vec<Gate>) -> Diff {
-        let least = (1.0 + threshold_percent.max(0.0) / 100.0).ln();
+        let least = 1.0 + threshold_percent.max(0.0) / 100.0;
         let changes = of_report(old).into_iter().zip(of_report(new)).map(|(old, new)| Change {
             key: old.key,
             unit: old.unit,

@@ -20,6 +20,7 @@ use underbar_partitioned::symbol::Symbol;
 
 use crate::error::{Error, Result};
 use crate::facts::{self, Facts};
+use crate::member::New;
 use crate::storage::{InDirectory, OnDisk, Place, Storage};
 use crate::{pds, pdse};
 
@@ -103,6 +104,22 @@ impl Addition {
             aliases: Vec::new(),
             bytes,
         })
+    }
+
+    /// What is written of it, but for its aliases.
+    #[must_use]
+    pub fn new_member(&self) -> New<'_> {
+        New {
+            name: self.name,
+            bytes: &self.bytes,
+            attributes: self.attributes,
+            fetch: self.fetch,
+            loadable: self.loadable,
+            storage: self.storage,
+            entry_point: self.entry_point,
+            symbol: self.symbol,
+            modified: self.modified,
+        }
     }
 }
 
@@ -215,17 +232,7 @@ fn edit_pdse<S: Storage>(change: &mut pdse::Change<S>, edit: &Edit) -> Result<()
             change.alias(alias, of, entry_point, symbol)
         }
         Edit::Add(addition) => {
-            let new = pdse::New {
-                name: addition.name,
-                bytes: &addition.bytes,
-                attributes: addition.attributes,
-                fetch: addition.fetch,
-                loadable: addition.loadable,
-                storage: addition.storage,
-                entry_point: addition.entry_point,
-                symbol: addition.symbol,
-                modified: addition.modified,
-            };
+            let new = addition.new_member();
             let facts = std::cell::OnceCell::new();
             let function = |name: &[u8]| {
                 let facts = facts.get_or_init(|| facts::look(&addition.bytes, "").unwrap_or_default());
@@ -303,7 +310,7 @@ pub(crate) fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Resu
         }
         Edit::Add(addition) => {
             let kept = if addition.replace { make.aliases_of(&addition.name) } else { Vec::new() };
-            make.add(&new_in_pds(addition), addition.replace)?;
+            make.add(&addition.new_member(), addition.replace)?;
             for (alias, entry_point, _) in &addition.aliases {
                 make.alias(alias, &addition.name, *entry_point)?;
             }
@@ -318,20 +325,6 @@ pub(crate) fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Resu
             }
             Ok(())
         }
-    }
-}
-
-fn new_in_pds(addition: &Addition) -> pds::New<'_> {
-    pds::New {
-        name: addition.name,
-        bytes: &addition.bytes,
-        attributes: addition.attributes,
-        fetch: addition.fetch,
-        loadable: addition.loadable,
-        storage: addition.storage,
-        entry_point: addition.entry_point,
-        symbol: addition.symbol,
-        modified: addition.modified,
     }
 }
 
@@ -352,7 +345,7 @@ pub fn lay_anew<R: ReadAt, S: Storage>(
     entries.sort_by_key(|entry| (entry.alias.is_some(), entry.first, entry.name));
     for entry in entries {
         match entry.alias {
-            None => make.add(&new_in_pds(&addition_of_pds(old, &entry)?), false)?,
+            None => make.add(&addition_of_pds(old, &entry)?.new_member(), false)?,
             Some(alias) => make.alias(&entry.name, &alias.of, entry.entry_point.map(u64::from))?,
         }
     }

@@ -16,6 +16,9 @@ pub mod error;
 pub mod facts;
 pub mod library;
 pub mod make;
+mod member;
+#[cfg(test)]
+mod model;
 pub mod pds;
 pub mod pdse;
 #[cfg(test)]
@@ -23,8 +26,5 @@ mod simulated;
 pub mod storage;
 pub mod survey;
 pub mod verify;
-
-#[cfg(test)]
-use pdse::tests as pdse_tests;
 
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: what is listed is what one generation holds, whatever writers do meanwhile.
-//! Not here: real mainframe libraries; they list the same [`Item`]s.
+//! Not here: real mainframe libraries (`underbar-library`); they give the same [`Item`]s and [`Label`]s.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,8 +78,8 @@ pub struct Item {
     pub tracks: Option<u64>,
     /// Names of its attributes.
     pub attributes: Vec<&'static str>,
-    /// FETCHOPT.
-    pub fetch: &'static str,
+    /// FETCHOPT; None for members of mainframes.
+    pub fetch: Option<&'static str>,
     /// Address of the entry point of this name, in the file's own addresses.
     pub entry_point: Option<u64>,
     /// The function that it is, where that is kept.
@@ -92,6 +92,42 @@ pub struct Item {
     pub modified: Option<u64>,
     /// Its other names; empty where they were not asked for.
     pub aliases: Vec<String>,
+    /// What only members of mainframes have.
+    pub mainframe: Option<Box<Mainframe>>,
+}
+
+/// What only members of mainframes have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Mainframe {
+    /// Addressing mode of a program's entry point: 24, 31, 64, ANY.
+    pub amode: Option<&'static str>,
+    /// Residence mode of a program: 24 or ANY.
+    pub rmode: Option<&'static str>,
+    /// Authorisation code.
+    pub authorisation: Option<u8>,
+    /// System status index, hexadecimal.
+    pub ssi: Option<String>,
+    /// Statistics of ISPF, of a member of text.
+    pub statistics: Option<Statistics>,
+}
+
+/// Statistics that ISPF keeps of a member of text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Statistics {
+    /// Version and modification level: `01.04`.
+    pub version: String,
+    /// Day of creation.
+    pub created: String,
+    /// Last change.
+    pub changed: String,
+    /// Lines.
+    pub lines: u32,
+    /// Lines when it was created.
+    pub first_lines: u32,
+    /// Lines changed since.
+    pub changed_lines: u32,
+    /// Who changed it last.
+    pub user: String,
 }
 
 /// Pages by class of text.
@@ -114,8 +150,14 @@ impl From<Classes> for ClassCounts {
 /// What a library is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Label {
+    /// Name of the data set, where the carrier of a mainframe's library tells it.
+    pub name: Option<String>,
     /// PDS or PDSE.
     pub organisation: Organisation,
+    /// RECFM: U of all libraries of ours.
+    pub record_format: String,
+    /// LRECL; means nothing where RECFM is U.
+    pub record_length: u32,
     /// Of its label.
     pub block_size: u32,
     /// Members.
@@ -130,7 +172,7 @@ pub struct Label {
     pub directory_blocks: u32,
     /// Tracks that they take, or levels of the index.
     pub directory_depth: u32,
-    /// Directory blocks there are (PDS).
+    /// Directory blocks there are (PDS), where that is known.
     pub directory_allocated: Option<u32>,
     /// Pages, and those of them that hold nothing (PDSE).
     pub pages: Option<u32>,
@@ -138,12 +180,14 @@ pub struct Label {
     pub free_pages: Option<u32>,
     /// Most pages that it may have (PDSE).
     pub space_pages: Option<u32>,
-    /// Rises with each change.
-    pub generation: u64,
+    /// Rises with each change; like the times, None for a mainframe's.
+    pub generation: Option<u64>,
     /// Seconds since 1970.
-    pub created: u64,
+    pub created: Option<u64>,
     /// Seconds since 1970.
-    pub modified: u64,
+    pub modified: Option<u64>,
+    /// Extents on the disk where a mainframe's library lay.
+    pub extents: Option<u32>,
 }
 
 /// What a survey wants to know of a member.
@@ -214,7 +258,10 @@ impl Library {
             Inner::Pds(pds) => {
                 let header = pds.header();
                 Label {
+                    name: None,
                     organisation: Organisation::Pds,
+                    record_format: "U".to_owned(),
+                    record_length: 0,
                     block_size: header.block_size,
                     members: header.members,
                     aliases: header.aliases,
@@ -226,15 +273,19 @@ impl Library {
                     pages: None,
                     free_pages: None,
                     space_pages: None,
-                    generation: header.generation,
-                    created: header.created,
-                    modified: header.modified,
+                    generation: Some(header.generation),
+                    created: Some(header.created),
+                    modified: Some(header.modified),
+                    extents: None,
                 }
             }
             Inner::Pdse(pdse) => {
                 let superblock: &Superblock = pdse.superblock();
                 Label {
+                    name: None,
                     organisation: Organisation::Pdse,
+                    record_format: "U".to_owned(),
+                    record_length: 0,
                     block_size: superblock.block_size,
                     members: superblock.members,
                     aliases: superblock.aliases,
@@ -246,9 +297,10 @@ impl Library {
                     pages: Some(superblock.pages),
                     free_pages: Some(superblock.free_pages),
                     space_pages: (superblock.space > 0).then_some(superblock.space),
-                    generation: superblock.generation,
-                    created: superblock.created,
-                    modified: superblock.modified,
+                    generation: Some(superblock.generation),
+                    created: Some(superblock.created),
+                    modified: Some(superblock.modified),
+                    extents: None,
                 }
             }
         })
@@ -477,13 +529,14 @@ fn pds_item(pds: &Pds<OnDisk>, entry: &Entry, long: bool) -> Result<Item> {
         blocks,
         tracks,
         attributes: attribute_names(entry.attributes),
-        fetch: entry.fetch.text(),
+        fetch: Some(entry.fetch.text()),
         entry_point: entry.entry_point.map(u64::from),
         function,
         classes: None,
         storage: u64::from(entry.storage),
         modified,
         aliases: Vec::new(),
+        mainframe: None,
     })
 }
 
@@ -500,13 +553,14 @@ fn pdse_item(value: &Value, long: bool) -> Item {
                 blocks: long.then_some(counts.blocks + u64::from(table_pages(all))),
                 tracks: long.then_some(counts.tracks),
                 attributes: attribute_names(member.attributes),
-                fetch: member.fetch.text(),
+                fetch: Some(member.fetch.text()),
                 entry_point: member.entry_point,
                 function: text(&member.symbol),
                 classes: Some(member.classes().into()),
                 storage: member.storage,
                 modified: Some(member.modified),
                 aliases: Vec::new(),
+                mainframe: None,
             }
         }
         Value::Alias(alias) => Item {
@@ -517,13 +571,14 @@ fn pdse_item(value: &Value, long: bool) -> Item {
             blocks: None,
             tracks: None,
             attributes: Vec::new(),
-            fetch: FetchOptions::Default.text(),
+            fetch: Some(FetchOptions::Default.text()),
             entry_point: alias.entry_point,
             function: text(&alias.symbol),
             classes: None,
             storage: 0,
             modified: None,
             aliases: Vec::new(),
+            mainframe: None,
         },
     }
 }

@@ -226,7 +226,7 @@ pub fn name_of_file(path: &Path, organisation: Organisation, shorten: bool) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pdse_tests::add;
+    use crate::model::add;
     use crate::simulated::{Disk, Random};
     use crate::verify;
     use underbar_partitioned::pds::Pds;

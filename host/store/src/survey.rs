@@ -44,6 +44,8 @@ pub struct Source {
     pub free_pages: Option<(u32, u32)>,
     /// Its members.
     pub shapes: Vec<Shape>,
+    /// Whether it is known from a list only: its label is known, its members are not.
+    pub listed: bool,
 }
 
 impl Source {
@@ -63,6 +65,7 @@ impl Source {
             aliases: label.aliases,
             free_pages: label.free_pages.zip(label.pages),
             shapes: library.shapes()?,
+            listed: false,
         })
     }
 }
@@ -99,6 +102,8 @@ pub struct Surveyed {
     pub copied: Vec<At>,
     /// What would make it better.
     pub advice: Vec<Advice>,
+    /// Whether it is known from a list only: then nothing was computed, and it is in no sum of tracks.
+    pub listed: bool,
 }
 
 /// Advice on one library.
@@ -140,7 +145,7 @@ pub struct Survey {
     pub large_per_mille: u32,
     /// PDS libraries of 8K or less, in tenths of a percent: 70 at the article's site.
     pub small_per_mille: u32,
-    /// All PDS libraries together: now, and as copies at each block size.
+    /// All PDS libraries together, those left out that are known from lists only: now, and as copies at each block size.
     pub now: At,
     /// See `now`.
     pub copied: Vec<At>,
@@ -153,7 +158,8 @@ struct Rule {
 }
 
 /// What the article's figures lead to, and what they say of space.
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 6] = [
+    Rule { id: "block-size-listed", advise: small_in_a_list },
     Rule { id: "block-size", advise: larger_blocks },
     Rule { id: "compress", advise: compress },
     Rule { id: "many-members", advise: many_members },
@@ -171,8 +177,10 @@ pub fn measure(source: &Source) -> Surveyed {
         At { block_size, tracks: copied.tracks, channel_programs: copied.programs + searches }
     };
     let copied = match source.organisation {
-        Organisation::Pds => std::iter::once(source.block_size).chain(BLOCK_SIZES).map(at).collect(),
-        Organisation::Pdse => Vec::new(),
+        Organisation::Pds if !source.listed => {
+            std::iter::once(source.block_size).chain(BLOCK_SIZES).map(at).collect()
+        }
+        _ => Vec::new(),
     };
     let programs: u64 = source.shapes.iter().map(|shape| shape.programs).sum();
     let mut surveyed = Surveyed {
@@ -189,6 +197,7 @@ pub fn measure(source: &Source) -> Surveyed {
         directory_blocks: source.directory_blocks,
         copied,
         advice: Vec::new(),
+        listed: source.listed,
     };
     for rule in &RULES {
         if let Some((text, then)) = (rule.advise)(&surveyed, source) {
@@ -205,6 +214,16 @@ pub fn measure(source: &Source) -> Surveyed {
 
 fn largest(surveyed: &Surveyed) -> Option<At> {
     surveyed.copied.iter().max_by_key(|at| at.block_size).copied()
+}
+
+fn small_in_a_list(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
+    let small = source.listed && source.organisation == Organisation::Pds && surveyed.now.block_size <= 8_192;
+    small.then(|| {
+        let text = "copy it at a block size of 32760; survey the library itself to see how many tracks and channel programs \
+                    that saves"
+            .to_owned();
+        (text, surveyed.now)
+    })
 }
 
 fn larger_blocks(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
@@ -290,7 +309,7 @@ impl Survey {
             per_mille(sizes.iter().filter(|(size, _)| wanted(**size)).map(|(_, libraries)| libraries).sum())
         };
         let sum = |block_size, each: &dyn Fn(&Surveyed) -> Option<At>| {
-            pds.iter().filter_map(|library| each(library)).fold(
+            pds.iter().filter(|library| !library.listed).filter_map(|library| each(library)).fold(
                 At { block_size, tracks: 0, channel_programs: 0 },
                 |sum, at| At {
                     block_size,
@@ -341,6 +360,7 @@ mod tests {
             aliases: 0,
             free_pages: None,
             shapes: (0..members).map(|member| shape(member * 3_001 % 200_000 + 8)).collect(),
+            listed: false,
         };
         let same = measure(&source).copied[0];
         source.tracks = same.tracks;

@@ -90,7 +90,7 @@ fn look(path: &Path) -> (u64, Option<Vec<u8>>) {
         bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).replace("PAIR1", "PAIR2"))
     };
     assert!(text(&one) == text(&two), "both or neither, of one round");
-    (library.label().expect("it is open").generation, one)
+    (library.label().expect("it is open").generation.expect("ours has one"), one)
 }
 
 fn new_library(folder: &Folder, organisation: Organisation) -> PathBuf {
@@ -170,6 +170,54 @@ fn an_open_library_stays_as_it_was() {
         assert_eq!(old.verify(&mut |_| ()).problems, []);
         let new = Library::open(&path).expect("sound");
         assert!(new.member(&name("A")).expect("there").bytes == bytes("A", 19));
+    }
+}
+
+/// Readers while one process changes the library and another makes it anew without gaps.
+#[test]
+fn readers_see_whole_libraries_while_it_is_compressed() {
+    for organisation in [Organisation::Pdse, Organisation::Pds] {
+        let folder = Folder::new(&format!("compressed-{}", organisation.text()));
+        let path = new_library(&folder, organisation);
+        let mut child = child(&path);
+        let mut pairs = std::collections::BTreeSet::new();
+        while pairs.len() < 6 {
+            pairs.insert(look(&path).1);
+            underbar_store::make::compress(&path, None, 9, true, &mut |_| ()).expect("sound");
+            pairs.insert(look(&path).1);
+            assert!(child.try_wait().expect("a child").is_none(), "the writer found its library wrong");
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it was killed");
+        look(&path);
+    }
+}
+
+/// The system refuses a write in the middle of a change, for want of room: files may grow no further.
+#[test]
+fn a_full_disk_leaves_the_library_as_it_was() {
+    for organisation in [Organisation::Pdse, Organisation::Pds] {
+        let folder = Folder::new(&format!("full-{}", organisation.text()));
+        let path = new_library(&folder, organisation);
+        apply(&path, [add("KEPT", 1), add("PAIR1", 0), add("PAIR2", 0)], 3, 9, false).expect("room");
+        let room = std::fs::metadata(&path).expect("there").len().div_ceil(512) + 32;
+        // Not killed by the signal, but told: as a full disk tells.
+        let ended = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f $1; shift; exec \"$@\"", "sh", &room.to_string()])
+            .arg(std::env::current_exe().expect("this program"))
+            .args(["--exact", "a_child_changes_its_library", "--nocapture"])
+            .env(LIBRARY, &path)
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains("no room left; the library is as it was"), "{said}");
+        let (generation, _) = look(&path);
+        let kept = Library::open(&path).expect("sound").member(&name("KEPT")).expect("there");
+        assert!(kept.bytes == bytes("KEPT", 1));
+        // With room again the next change is made, and nothing is left over.
+        apply(&path, [add("MORE", 3)], 1, 9, false).expect("room");
+        assert!(look(&path).0 > generation);
+        assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
     }
 }
 

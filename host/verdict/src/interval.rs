@@ -25,6 +25,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::logarithm::exp;
 use crate::words::counted;
 
 /// An end of an interval closer to 1 than this counts as 1. It is far below what any run can resolve, hides
@@ -75,9 +76,9 @@ impl Interval {
         let last = averages.len() - 1;
         let ratio = (averages[last / 2] + averages[last.div_ceil(2)]) / 2.0;
         Ok(Interval {
-            ratio: ratio.exp(),
-            low: averages[depth].exp(),
-            high: averages[last - depth].exp(),
+            ratio: exp(ratio),
+            low: exp(averages[depth]),
+            high: exp(averages[last - depth]),
             confidence,
             pairs,
         })
@@ -192,7 +193,7 @@ mod tests {
     fn six_pairs_span_from_the_smallest_to_the_largest() {
         let logs = [-0.05, -0.01, -0.03, -0.02, -0.06, -0.04];
         let interval = Interval::of(&logs, 0.95).expect("six pairs are enough");
-        assert_eq!((interval.low, interval.high), ((-0.06_f64).exp(), (-0.01_f64).exp()));
+        assert_eq!((interval.low, interval.high), (exp(-0.06), exp(-0.01)));
         assert!((interval.ratio - (-0.035_f64).exp()).abs() < 1e-12);
     }
 

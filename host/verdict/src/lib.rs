@@ -85,6 +85,7 @@ pub mod compare;
 pub mod confirm;
 pub mod epochs;
 pub mod interval;
+pub mod logarithm;
 pub mod output;
 pub mod pairs;
 pub mod plan;

@@ -8,6 +8,7 @@
 
 use serde::Serialize;
 
+use crate::logarithm::ln;
 use crate::plan::Arm;
 use crate::sample::{Measure, Runs};
 
@@ -30,7 +31,7 @@ impl Pair {
             (0, _) | (_, 0) => None,
             // A difference of logarithms, not a logarithm of the quotient: it changes sign exactly when the
             // arms swap.
-            (candidate, reference) => Some((candidate as f64).ln() - (reference as f64).ln()),
+            (candidate, reference) => Some(ln(candidate as f64) - ln(reference as f64)),
         }
     }
 }

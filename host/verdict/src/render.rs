@@ -244,7 +244,7 @@ stopped after 1 round; planned: 15 rounds of A, B: 30 runs, order from seed 7
                     let good = run["sample"]["ended_well"].as_bool()?;
                     run["sample"]["cpu_ns"].as_f64().filter(|_| good)
                 };
-                Some(figure("tuned")?.ln() - figure("plain")?.ln())
+                Some(crate::logarithm::ln(figure("tuned")?) - crate::logarithm::ln(figure("plain")?))
             })
             .collect();
         let again = crate::interval::Interval::of(&logs, CONFIDENCE).expect("14 pairs");

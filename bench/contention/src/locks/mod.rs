@@ -8,12 +8,14 @@
 //! | pthread | the kernel at once |
 //! | pthread-adaptive | as many looks as helped lately, at most 100; then the kernel |
 //! | simple, small | our own, of eight and of four bytes |
+//! | one_rmw | as std; gives up with a plain store, and whoever goes to sleep pays for that: an experiment |
 //! | fifo | strict order, the kernel at once: the floor of what waiting in a row costs |
 //!
 //! Invariant: a lock carries nothing but itself. What it protects lies in a line of its own, for all of them.
 
 mod fifo;
 mod naive;
+mod one_rmw;
 mod pthread;
 mod simple;
 
@@ -21,6 +23,7 @@ use crate::{Figures, contend, open, uncontended};
 
 pub use fifo::Fifo;
 pub use naive::Naive;
+pub use one_rmw::{OneRmw, price};
 pub use pthread::{Adaptive, Normal};
 
 /// A lock.
@@ -40,6 +43,8 @@ pub enum Role {
     Ours,
     /// Neither: it shows what is to be had at best.
     Floor,
+    /// Tried, and offered to nobody; runs where it is named.
+    Experiment,
 }
 
 /// One lock.
@@ -62,7 +67,7 @@ const fn entry<L: Lock>(name: &'static str, role: Role) -> Entry {
 }
 
 /// All of them, in the order of the tables.
-pub static TABLE: [Entry; 8] = [
+pub static TABLE: [Entry; 9] = [
     entry::<std::sync::Mutex<()>>("std", Role::Peer),
     entry::<parking_lot::Mutex<()>>("parking_lot", Role::Peer),
     entry::<Normal>("pthread", Role::Peer),
@@ -71,6 +76,7 @@ pub static TABLE: [Entry; 8] = [
     entry::<underbar::SimpleLock<()>>("simple", Role::Ours),
     entry::<underbar_lock::SmallLock>("small", Role::Ours),
     entry::<Fifo>("fifo", Role::Floor),
+    entry::<OneRmw>("one_rmw", Role::Experiment),
 ];
 
 /// The lock of that name.
@@ -139,5 +145,6 @@ mod tests {
         one_at_a_time::<super::Adaptive>();
         one_at_a_time::<underbar::SimpleLock<()>>();
         one_at_a_time::<underbar_lock::SmallLock>();
+        one_at_a_time::<super::OneRmw>();
     }
 }

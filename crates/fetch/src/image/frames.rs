@@ -99,7 +99,7 @@ pub unsafe fn deregister(registered: Registered) {
 /// The function that registers. The unwinder's library is opened where it is not loaded yet: a program in C without it
 /// may load a program in C++ later, which must find the frames of those that were there before.
 fn unwinder() -> Option<usize> {
-    match REGISTER.load(Ordering::Relaxed) {
+    match REGISTER.load(Ordering::Acquire) {
         0 => {}
         1 => return None,
         function => return Some(function),
@@ -116,6 +116,6 @@ fn unwinder() -> Option<usize> {
         return None;
     };
     DEREGISTER.store(deregister, Ordering::Relaxed);
-    REGISTER.store(register, Ordering::Relaxed);
+    REGISTER.store(register, Ordering::Release);
     Some(register)
 }

@@ -11,11 +11,14 @@
 //! Cost: a relative relocation is a load of 24 bytes, a comparison and a store.
 //! Not here: whose symbol is meant (`bind`).
 
+use core::ffi::c_void;
+
 use super::bind::{Binder, Bound};
 use crate::arena;
 use crate::descriptor;
 use crate::elf::{Damage, Layout, Relocation, Relr, Table, kind};
 use crate::error::{Error, Failure, Reason};
+use crate::frame;
 use crate::threads::Index;
 
 /// The relocations that are not relative, counted.
@@ -214,7 +217,7 @@ unsafe fn ask_resolvers(binder: &mut Binder<'_>, words: &mut Words<'_>) -> Resul
             };
             let word = words.word(relocation.place, at)?;
             // SAFETY: a function of the program's code, as its symbol or relocation says; a whole word.
-            unsafe { word.write_unaligned(ask(resolver).wrapping_add(addend(&relocation))) };
+            unsafe { word.write_unaligned(ask(resolver)?.wrapping_add(addend(&relocation))) };
         }
     }
     Ok(())
@@ -223,8 +226,23 @@ unsafe fn ask_resolvers(binder: &mut Binder<'_>, words: &mut Words<'_>) -> Resul
 /// Asks a resolver for its function.
 ///
 /// # Safety
-/// The address is of such a function, in a relocated program.
-pub unsafe fn ask(resolver: usize) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { core::mem::transmute::<usize, unsafe extern "C" fn() -> usize>(resolver)() }
+/// The address is of such a function, in a relocated program; this thread holds no lock of the loader's tables.
+///
+/// # Errors
+/// [`Error::NotLoaded`] where it has exited, for a LINK to go on with.
+pub unsafe fn ask(resolver: usize) -> Result<usize, Error> {
+    unsafe extern "C" fn inside(word: *mut c_void) {
+        let word = word.cast::<usize>();
+        // SAFETY: the caller's promise; the word of the call below.
+        unsafe { *word = core::mem::transmute::<usize, unsafe extern "C" fn() -> usize>(*word)() }
+    }
+    let mut word = resolver;
+    // SAFETY: `inside` has nothing to drop where an exit leaves it.
+    match unsafe { frame::guard(inside, (&raw mut word).cast()) } {
+        Some(status) => {
+            frame::goes_on(status);
+            Err(Error::NotLoaded)
+        }
+        None => Ok(word),
+    }
 }

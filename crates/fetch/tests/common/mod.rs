@@ -3,6 +3,8 @@
 #![allow(clippy::result_large_err, reason = "an error carries the name that it is about")]
 #![allow(dead_code, reason = "no test program uses all of it")]
 
+pub mod reading;
+
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -411,6 +411,10 @@ impl ThreadHeap {
     pub unsafe fn countdown_ended(&mut self, extent: *mut Extent) {
         // SAFETY: the extent is ours.
         unsafe {
+            if (*extent).held == 0 && (*extent).place == Place::Current {
+                // All are back, and wait here to be taken again: that is when they are counted.
+                return;
+            }
             self.tally.settle(&mut *extent);
             if self.tally.is_due() {
                 self.tally.publish_due();
@@ -425,11 +429,8 @@ impl ThreadHeap {
                 }
                 return;
             }
-            match (*extent).place {
-                Place::Current => return,
-                Place::Partial => unlink(&mut pool.partial, extent),
-                Place::Full => unlink(&mut pool.full, extent),
-            }
+            let list = if (*extent).place == Place::Full { &mut pool.full } else { &mut pool.partial };
+            unlink(list, extent);
             if pool.current.is_null() {
                 (*extent).place = Place::Current;
                 pool.current = extent;
@@ -593,13 +594,14 @@ impl ThreadHeap {
         self.tally.publish();
     }
 
-    /// Gives back extents that nobody needs. After [`Self::settle_all`].
+    /// Gives back current extents that nobody needs, their figures counted.
     unsafe fn release_empty(&mut self) {
         for pool in &mut self.pools {
             let extent = pool.current;
             // SAFETY: a current extent without cells out is in no list but as current.
             unsafe {
                 if !extent.is_null() && (*extent).out() == 0 {
+                    self.tally.settle(&mut *extent);
                     pool.current = null_mut();
                     SPACE.lock().park(extent);
                 }

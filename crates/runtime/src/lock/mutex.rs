@@ -472,6 +472,9 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::vec::Vec;
 
+    /// Tests that set the mode, one after the other.
+    static MODE_IS_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     fn new(kind: u64) -> Mutex {
         // SAFETY: made of integers.
         let mutex: Mutex = unsafe { core::mem::zeroed() };
@@ -540,6 +543,7 @@ mod tests {
 
     #[test]
     fn one_holder_at_a_time_whoever_locks() {
+        let _alone = MODE_IS_ONE.lock();
         for mode in [Mode::Off, Mode::Count, Mode::Simple] {
             for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE] {
                 shared_with_the_c_library(mode, kind);
@@ -559,8 +563,49 @@ mod tests {
         assert_eq!(bit_of(0x10), bit_of(0x93), "whatever else it is");
     }
 
+    /// Whatever those that come see, the mutex is taken for one that a thread keeps busy.
+    #[test]
+    fn one_holder_at_a_time_with_turns() {
+        let _alone = MODE_IS_ONE.lock();
+        configure(Mode::Simple);
+        let (mutex, first, second) = (new(NORMAL), AtomicUsize::new(0), AtomicUsize::new(0));
+        let turn = &underbar_lock::waiting::place(&raw const mutex.word as usize).turn;
+        std::thread::scope(|scope| {
+            for which in 0..5 {
+                let (mutex, first, second) = (&mutex, &first, &second);
+                scope.spawn(move || {
+                    for _ in 0..2_000 {
+                        (0..4).for_each(|_| turn.saw(underbar_lock::waiting::Sight::Watched));
+                        assert_eq!(take(mutex, if which == 4 { 2 } else { 0 }), 0);
+                        let value = first.load(Ordering::Relaxed);
+                        assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                        first.store(value + 1, Ordering::Relaxed);
+                        core::hint::spin_loop();
+                        second.store(value + 1, Ordering::Relaxed);
+                        assert_eq!(release(mutex, usize::from(which == 3)), 0);
+                    }
+                });
+            }
+        });
+        assert_eq!(first.load(Ordering::Relaxed), 5 * 2_000);
+        assert_eq!((mutex.word.load(Ordering::Relaxed), mutex.is_reserved()), (0, false));
+        configure(Mode::Off);
+    }
+
+    /// As a forked child may find a mutex: whoever asked for it is not in the process.
+    #[test]
+    fn one_that_is_reserved_for_nobody_is_had_and_no_longer_reserved() {
+        let _alone = MODE_IS_ONE.lock();
+        configure(Mode::Simple);
+        let mutex = new(NORMAL);
+        mutex.reserve(true);
+        assert_eq!((take(&mutex, 0), mutex.is_reserved(), release(&mutex, 0)), (0, false, 0));
+        configure(Mode::Off);
+    }
+
     #[test]
     fn other_kinds_are_the_c_library_s() {
+        let _alone = MODE_IS_ONE.lock();
         let recursive = new(1);
         // SAFETY: a mutex.
         unsafe {

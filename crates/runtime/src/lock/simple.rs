@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_ledger::locks::POLICY_SLEEP;
 use underbar_lock::waiting::{
-    ASIDE_NS, Looker, Place, SLEEP_NS, Sight, TURN_NS, Turn, WATCH_NS, now, place, stays,
+    ASIDE_NS, Looker, Place, SLEEP_NS, Sight, TURN_NS, Turn, WATCH_NS, now, place, sleep_until, stays,
 };
 use underbar_sys::syscall::{self, Errno, Timespec};
 
@@ -172,11 +172,6 @@ fn sight(mutex: &Mutex, before: u32) -> Sight {
     let owner = mutex.owner.load(Ordering::Relaxed);
     // Between taking it and saying so the owner is 0: nothing is known.
     if owner != 0 && owner == before { Sight::Kept } else { Sight::Other }
-}
-
-fn sleep_until(time: u64) {
-    let nobody = AtomicU32::new(0);
-    let _ = syscall::futex_wait_until(&nobody, 0, Some(time), u32::MAX);
 }
 
 /// Looks for a while, and takes the mutex by putting `held` there when it is free.

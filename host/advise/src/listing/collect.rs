@@ -48,6 +48,8 @@ pub struct Collected {
     pub steps: Vec<(usize, StepTiming)>,
     /// What was found of z/TPF: the file and the finding.
     pub ztpf: Vec<(usize, Found)>,
+    /// What concerns Natural and Adabas.
+    pub natural: super::natural::Sessions,
     /// What is wrong with option texts: the file, the line, what.
     pub flaws: Vec<(usize, u64, String)>,
     /// What was not read, and every doubt: the file, the line, why.
@@ -95,10 +97,31 @@ impl Collected {
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
             Item::Ztpf(found) => self.ztpf(file, found),
+            Item::Natural(found) => {
+                for doubt in found.doubts() {
+                    self.say(file, doubt.line, doubt.words.clone());
+                }
+                self.beyond += u64::from(!self.natural.take(file, found));
+            }
             Item::Unread(Unread { evidence, why }) => {
+                self.natural.not_read(file, &why, &evidence);
                 self.say(file, evidence.line, format!("{why}: {}", evidence.text))
             }
         }
+    }
+
+    /// Whom advice may be for: programs, then sessions of Natural.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let sessions = self.natural.sessions().into_iter().map(|session| session.name);
+        self.programs.iter().map(|program| program.name.clone()).chain(sessions).collect()
+    }
+
+    /// Whether there are lists of data sets, which another command reads.
+    #[must_use]
+    pub fn has_lists(&self) -> bool {
+        let is_list = |why: &String| underbar_listing::LISTS.iter().any(|list| why.starts_with(list));
+        self.unread.iter().any(|(_, _, why)| is_list(why))
     }
 
     fn storage(&mut self, file: usize, mut report: StorageReport) {
@@ -127,6 +150,14 @@ impl Collected {
         }
     }
 
+    /// Whether a job that is in the log again and again asks for the same.
+    fn is_known(&self, region: &Region) -> bool {
+        self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
+            (&known.program, known.region, known.memlimit, known.used_above)
+                == (&region.program, region.region, region.memlimit, region.used_above)
+        })
+    }
+
     fn ztpf(&mut self, file: usize, found: Found) {
         for doubt in found.doubts() {
             self.say(file, doubt.line, doubt.words.clone());
@@ -136,14 +167,6 @@ impl Collected {
         } else {
             self.beyond += 1;
         }
-    }
-
-    /// Whether a job that is in the log again and again asks for the same.
-    fn is_known(&self, region: &Region) -> bool {
-        self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
-            (&known.program, known.region, known.memlimit, known.used_above)
-                == (&region.program, region.region, region.memlimit, region.used_above)
-        })
     }
 
     fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {

@@ -17,6 +17,8 @@ pub enum Form {
     Parm,
     /// The environment variable.
     CeeRunopts,
+    /// Parameters of Natural: dynamic ones, and macros of the parameter module.
+    Natparm,
     /// One line for each value: its name and what it should be.
     Values,
     /// Options of underbar: only what it honours.
@@ -32,6 +34,9 @@ impl Form {
     /// The text, with a line feed behind each line; None where there is nothing to set.
     #[must_use]
     pub fn text(self, settings: &[Setting]) -> Option<String> {
+        if settings.iter().any(super::natural::is_parameter) {
+            return super::natural::text(settings, self);
+        }
         let honoured = |setting: &&Setting| {
             let entry = OPTIONS.iter().find(|entry| entry.name == setting.option);
             self != Self::Underbar
@@ -44,7 +49,7 @@ impl Form {
         let text = words.join(",");
         Some(match self {
             Self::Underbar => format!("{text}\n"),
-            Self::Ceeopts => lines(&folded(&text, COLUMNS), ""),
+            Self::Ceeopts | Self::Natparm => lines(&folded(&text, COLUMNS), ""),
             Self::CeeRunopts => format!("export _CEE_RUNOPTS=\"{}\"\n", words.join(" ")),
             Self::Parm if text.len() + 1 > PARM_ROOM => {
                 let options = lines(&folded(&text, COLUMNS), "");

@@ -12,22 +12,28 @@
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
+mod areas;
 mod cells;
 mod collect;
 mod compare;
 mod forms;
 mod history;
+mod libraries;
 mod lint;
+pub mod natural;
 mod page;
 mod rules;
 pub mod simulate;
 mod sizes;
 pub mod ztpf;
 
+pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
 pub use forms::Form;
+pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
+pub use natural::NATURAL_RULES;
 pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
@@ -118,6 +124,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
         }
     }
     all.extend(ztpf::advise(collected));
+    all.extend(natural::advise(collected));
     all
 }
 

@@ -1,25 +1,24 @@
-//! Advice from listings as one page of HTML: a picture of sizes, the option text, each advice with its reasons.
+//! Advice as one page: no script, nothing that is fetched, light and dark.
 //!
-//! Invariant: the page is whole in itself (no script, nothing fetched), and every word that comes from a listing is escaped.
-//! Not here: what is advised; the page says the same as the printed form.
+//! ```text
+//! Collected, Advice, option texts -> for each program: picture of sizes, suggestions with their evidence, text to set
+//! ```
+//!
+//! Invariant: whatever comes out of a listing is escaped. The page says what `--json` says, in the same words.
+//! Not here: the picture (`picture`).
+
+mod picture;
 
 use std::fmt::Write as _;
 
-use underbar_listing::Field;
-
-use super::collect::{Collected, Program};
+use super::collect::Collected;
 use super::simulate::Tried;
-use super::sizes::written;
-use super::{Advice, Form, Lint, settings, ztpf};
+use super::{Advice, Form, Lint, areas, natural, settings, ztpf};
+use crate::suggestion::Kind;
 
-const STYLE: &str = "\
-body{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\
-pre{background:#f4f4f4;padding:1em;overflow:auto}h2{border-bottom:1px solid #ccc}dt{font-weight:600}\
-.bar{display:grid;grid-template-columns:10em 1fr 16em;gap:.6em;align-items:center;font-size:.9em}\
-.room{background:#ddd;height:1em;position:relative}.used{background:#2a6f97;height:1em}.over{background:#c1121f}\
-.kind{display:inline-block;min-width:6em;font-weight:600}.evidence{font-family:monospace;font-size:.85em}";
+const STYLE: &str = include_str!("page/page.css");
 
-/// The page.
+/// The whole page, with option texts in this form.
 #[must_use]
 pub fn page(
     collected: &Collected,
@@ -28,159 +27,231 @@ pub fn page(
     what_if: &[Tried],
     form: Form,
 ) -> String {
-    let mut text = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Advice from listings</title>\n\
-         <style>{STYLE}</style></head><body>\n<h1>Advice from listings</h1>\n<p>{}</p>\n",
-        escaped(&collected.files.join(", "))
-    );
+    let mut text = String::new();
     // Writing to a string cannot fail.
-    for program in &collected.programs {
-        one(&mut text, program, advice, form);
+    let _ = write!(
+        text,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>Advice from listings</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>Advice from listings</h1>\n"
+    );
+    let set = advice.iter().filter(|advice| advice.suggested().is_some()).count();
+    let files: Vec<String> =
+        collected.files.iter().map(|file| format!("<code>{}</code>", escaped(file))).collect();
+    let _ = writeln!(
+        text,
+        "<p>{} of {} findings set something. From {}.</p>\n</header>\n<main>",
+        set,
+        advice.len(),
+        files.join(", ")
+    );
+    for name in collected.names() {
+        program(&mut text, collected, advice, form, &name);
     }
     for name in ztpf::names(advice) {
-        let _ = writeln!(text, "<h2>{}</h2>", escaped(name));
-        each(&mut text, name, advice);
+        program(&mut text, collected, advice, form, name);
     }
-    if let Some(values) = ztpf::values_text(advice) {
-        let _ = writeln!(text, "<pre>{}</pre>", escaped(&values));
+    let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
+    list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
+    list(&mut text, "About option texts", lints.iter().map(|lint| quoted(lint.to_string())));
+    let unread = collected.unread.iter().map(|(file, line, why)| {
+        let file = collected.files.get(*file).map_or("", String::as_str);
+        format!("<code>{}:{line}</code> {}", escaped(file), escaped(why))
+    });
+    list(&mut text, "Not certain, or not read", unread);
+    if collected.beyond > 0 {
+        let _ = writeln!(text, "<p>Left out, since there are so many: {} more.</p>", collected.beyond);
     }
-    for one in what_if {
-        let _ = writeln!(text, "<h2>What if</h2><pre>{}</pre>", escaped(&one.to_string()));
+    text += "</main>\n<footer>\n<p>";
+    let parameters = |advice: &&Advice| advice.option.as_ref().is_some_and(natural::is_parameter);
+    if advice.iter().any(|advice| parameters(&advice)) {
+        text += &escaped(natural::NEXT.trim_end());
+        text.push(' ');
     }
-    if !lints.is_empty() {
-        text.push_str("<h2>About option texts</h2>\n<pre>");
-        lints.iter().for_each(|lint| text.push_str(&escaped(&lint.to_string())));
-        text.push_str("</pre>\n");
+    if advice.iter().any(|advice| advice.option.is_some() && !parameters(&advice)) {
+        text += "Then run it once more with RPTSTG(ON), not in production, and compare: one run each, no interval. Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack. ";
     }
-    if !collected.unread.is_empty() {
-        text.push_str("<h2>Not certain, or not read</h2>\n<ul>\n");
-        for (file, line, why) in &collected.unread {
-            let file = collected.files.get(*file).map_or("", String::as_str);
-            let _ = writeln!(text, "<li>{}:{line}: {}</li>", escaped(file), escaped(why));
-        }
-        text.push_str("</ul>\n");
-    }
-    text.push_str(
-        "<p>Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack. After a \
-         change run it once more with RPTSTG(ON) and compare: one run each, no interval.</p>\n</body></html>\n",
-    );
+    text += "<code>underbar explain RULE</code> says more of each rule.</p>\n</footer>\n</body>\n</html>\n";
     text
 }
 
-fn one(text: &mut String, program: &Program, advice: &[Advice], form: Form) {
-    let _ = writeln!(text, "<h2>{}</h2>", escaped(&program.name));
-    bars(text, program);
-    if let Some(options) = form.text(&settings(advice, &program.name)) {
-        let _ = writeln!(text, "<pre>{}</pre>", escaped(&options));
+fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Form, name: &str) {
+    let of: Vec<&Advice> = advice.iter().filter(|advice| advice.program == name).collect();
+    let areas = areas(collected, advice, name);
+    if of.is_empty() && areas.is_empty() {
+        return;
     }
-    each(text, &program.name, advice);
+    let _ = writeln!(text, "<section>\n<h2>{}</h2>", escaped(name));
+    if let Some(options) = form.text(&settings(advice, name)) {
+        let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
+    }
+    if let Some(values) = ztpf::values_of(advice, name) {
+        let _ = writeln!(
+            text,
+            "<h3>To set, as values: check each name and its unit with HELP</h3>\n<pre>{values}</pre>"
+        );
+    }
+    text.push_str(&picture::of(&areas));
+    if !of.is_empty() {
+        text.push_str(
+            "<h3>Suggestions</h3>\n<div class=\"wide\">\n<table>\n<thead><tr><th scope=\"col\">What to do</th><th \
+             scope=\"col\">Now</th><th scope=\"col\">Suggested</th><th scope=\"col\">Why, and on what evidence</th></tr></thead>\n",
+        );
+    }
+    for advice in &of {
+        row(text, advice);
+    }
+    if !of.is_empty() {
+        text.push_str("</table>\n</div>\n");
+    }
+    text.push_str("</section>\n");
 }
 
-fn each(text: &mut String, name: &str, advice: &[Advice]) {
-    for advice in advice.iter().filter(|advice| advice.program == name) {
-        let suggested =
-            advice.suggested().map_or(String::new(), |suggested| format!(" &rarr; {}", escaped(&suggested)));
-        let _ = write!(
-            text,
-            "<details{}><summary><span class=\"kind\">{}</span> {}{suggested}</summary>\n<dl><dt>Why</dt><dd>{}</dd>\n",
-            if advice.suggested().is_some() { " open" } else { "" },
-            advice.kind.word(),
-            escaped(&advice.now),
-            escaped(&advice.reason)
-        );
-        text.push_str("<dt>Evidence</dt>");
+fn row(text: &mut String, advice: &Advice) {
+    let class = match advice.kind {
+        Kind::Raise => "raise",
+        Kind::Lower => "lower",
+        Kind::Change => "change",
+        Kind::NoChange | Kind::NoAdvice => "still",
+    };
+    let still = if advice.kind == Kind::NoChange { "as it is" } else { "nothing is set" };
+    let suggested = advice.suggested().map_or_else(
+        || format!("<span class=\"still\">{still}</span>"),
+        |suggested| format!("<code>{}</code>", broken(&suggested)),
+    );
+    let _ = writeln!(
+        text,
+        "<tbody><tr><th scope=\"row\"><span class=\"{class}\">{}</span><br><code class=\"rule\">{}</code></th><td \
+         data-label=\"Now\"><code>{}</code></td><td data-label=\"Suggested\">{suggested}</td><td data-label=\"Why\"><p>{}</p>",
+        advice.kind.word(),
+        escaped(advice.rule),
+        broken(&advice.now),
+        escaped(&advice.reason)
+    );
+    if !advice.evidence.is_empty() {
+        text.push_str("<ul class=\"evidence\">");
         for line in &advice.evidence {
-            let _ = writeln!(
+            let _ = write!(
                 text,
-                "<dd class=\"evidence\">{}:{}: {}</dd>",
+                "<li><span class=\"where\">{}:{}</span> {}</li>",
                 escaped(&line.file),
                 line.line,
                 escaped(&line.text)
             );
         }
-        if !advice.effect.is_empty() {
-            let _ = writeln!(
-                text,
-                "<dt>Effect</dt><dd>{}</dd><dt>Risk</dt><dd>{}</dd>",
-                escaped(&advice.effect),
-                escaped(&advice.risk)
-            );
-        }
+        text.push_str("</ul>");
+    }
+    text.push_str("<dl>");
+    let mut pair = |name: &str, words: &str| {
+        let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escaped(words));
+    };
+    if !advice.effect.is_empty() {
+        pair("Effect", &advice.effect);
+        pair("Risk", &advice.risk);
+    }
+    pair("Confidence", &advice.confidence);
+    text.push_str("</dl></td></tr></tbody>\n");
+}
+
+fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let lines: Vec<String> = lines.map(|line| format!("<li>{line}</li>\n")).collect();
+    if !lines.is_empty() {
         let _ = writeln!(
             text,
-            "<dt>Confidence</dt><dd>{}</dd><dt>Rule</dt><dd>{}</dd></dl></details>",
-            escaped(&advice.confidence),
-            advice.rule
+            "<section>\n<h2>{title}</h2>\n<ul class=\"doubts\">\n{}</ul>\n</section>",
+            lines.concat()
         );
     }
 }
 
-/// Initial sizes and what was used of them, of the last run that can be trusted.
-fn bars(text: &mut String, program: &Program) {
-    let Some(run) = program.runs.iter().rfind(|run| run.report.is_sound()) else { return };
-    let sizes: Vec<(&str, u64, u64)> = run
-        .report
-        .sections
-        .iter()
-        .filter_map(|section| {
-            let used = section.get(Field::Total).or_else(|| section.get(Field::AnyThread))?.value;
-            Some((section.kind.title(), section.get(Field::Initial)?.value, used))
-        })
-        .filter(|(_, _, used)| *used > 0)
-        .collect();
-    for (title, initial, used) in sizes {
-        let most = initial.max(used).max(1);
-        let share = |bytes: u64| 100.0 * bytes as f64 / most as f64;
-        let _ = writeln!(
-            text,
-            "<div class=\"bar\"><span>{title}</span><span class=\"room\" style=\"width:{:.1}%\"><span class=\"used{}\" \
-             style=\"display:block;width:{:.1}%\"></span></span><span>{} used, {} initial</span></div>",
-            100.0,
-            if used > initial { " over" } else { "" },
-            share(used),
-            written(used),
-            written(initial)
-        );
-    }
-}
-
-/// Text between tags.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+/// Escaped, so that it is text wherever it stands.
+pub(super) fn escaped(words: &str) -> String {
+    let mut text = String::with_capacity(words.len());
+    for c in words.chars() {
         match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push('\n'),
-            c if c.is_control() => escaped.push('?'),
-            c => escaped.push(c),
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '"' => text.push_str("&quot;"),
+            '\'' => text.push_str("&#39;"),
+            c if c.is_control() && c != '\n' => text.push('\u{fffd}'),
+            c => text.push(c),
         }
     }
-    escaped
+    text
+}
+
+/// Escaped, with places to break a long option at its commas.
+fn broken(words: &str) -> String {
+    escaped(words).replace(',', ",<wbr>")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::advise_listing;
     use super::*;
 
-    #[test]
-    fn what_comes_from_a_listing_is_escaped() {
+    fn made(file: &str, text: &str) -> String {
         let mut collected = Collected::default();
-        collected.file("<b>job</b>");
-        let text = "Storage Report for Enclave <script>alert(1)</script> x\n\n    HEAP statistics:\n      Initial size: 32768\n      \
-                    Increment size: 32768\n      Total heap storage used (sugg. initial size): 900000\n      Number of segments \
-                    allocated: 40\nEnd of Storage Report\n";
+        collected.file(file);
         for item in underbar_listing::read(text.as_bytes()) {
             collected.take(item);
         }
-        let advice = super::super::advise_listing(&collected);
-        let page = page(&collected, &advice, &[], &[], Form::Ceeopts);
-        assert!(!page.contains("<script") && !page.contains("<b>job"), "{page}");
-        assert!(page.contains("<pre>HEAP(992K,248K)\n</pre>"), "{page}");
-        assert!(page.contains("900000 bytes used in one run"));
-        let open = page.matches("<details").count();
-        assert_eq!((open, page.matches("</details>").count()), (1, 1));
+        let all = advise_listing(&collected);
+        page(&collected, &all, &[], &[], Form::Ceeopts)
+    }
+
+    const REPORT: &str = "Storage Report for Enclave PAY<1> 11/20/26\nLanguage Environment V03 R01.00\n\n    HEAP statistics:\n      \
+                          Initial size: 32768\n      Increment size: 32768\n      Total heap storage used (sugg. initial size): \
+                          1264640\n      Successful Get Heap requests: 5210\n      Successful Free Heap requests: 5198\n      \
+                          Number of segments allocated: 41\n      Number of segments freed: 0\nEnd of Storage Report\n";
+
+    #[test]
+    fn the_page_has_the_advice_and_the_picture() {
+        let page = made("job.txt", REPORT);
+        for part in
+            ["<title>", "HEAP(1408K,<wbr>352K)", "job.txt:7", "<svg", "41 segments", "HEAP(1408K,352K)</pre>"]
+        {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+        assert!(!page.contains("<script") && !page.contains("http"), "nothing is run or fetched");
+    }
+
+    #[test]
+    fn values_of_z_tpf_are_on_the_page() {
+        let rows = "32  100  2.00%\n64  4850  97.00%\n128  50  1.00%\n";
+        let text = format!("TPF ECB HEAP REQUEST SIZE REPORT\nCLASS UPPER  FREQUENCY  PERCENT\n{rows}");
+        let page = made("reduction.txt", &text);
+        for part in [
+            "<code>HAVSZ1=32 HAVSZ2=64 HAVSZ3=128</code>",
+            "HAVSZ1=32\nHAVSZ2=64\n",
+            "check each name",
+            "1 of 2 findings",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+    }
+
+    #[test]
+    fn every_element_is_closed() {
+        let page = made("job.txt", &format!("{REPORT}MT=60,THSIZE=3000\n"));
+        let without: Vec<&str> =
+            page.split("<style>").flat_map(|part| part.split("</style>").last()).collect();
+        let page = without.concat();
+        for tag in [
+            "section", "table", "tbody", "tr", "td", "th", "ul", "li", "dl", "svg", "text", "g", "code",
+            "pre", "main",
+        ] {
+            let open = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+            let closed = page.matches(&format!("</{tag}>")).count();
+            assert_eq!(open, closed, "{tag}\n{page}");
+        }
+    }
+
+    #[test]
+    fn what_a_listing_holds_is_text_and_nothing_else() {
+        let page = made("<b>\"x\".txt", REPORT);
+        assert!(page.contains("PAY&lt;1&gt;") && !page.contains("PAY<1>"));
+        assert!(page.contains("&lt;b&gt;&quot;x&quot;.txt") && !page.contains("<b>"));
     }
 }

@@ -13,7 +13,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Collected, Form, advise_listing, lint, page, settings, simulate, ztpf};
+use underbar_advise::listing::{
+    Advice, Collected, Form, advise_listing, lint, natural, page, settings, simulate, ztpf,
+};
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
@@ -30,10 +32,11 @@ Examples:
   underbar run --opts-file underbar.opts -- ./prog
   underbar advise --as ceeuopt job1.txt job2.txt
   underbar advise --simulate AVL ztpf-reduction.txt
+  underbar advise --html job1.txt > advice.html
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
-    /// Reports saved with --json, ledger files, or listings of Language Environment; - is standard input
+    /// Reports saved with --json, ledger files, or listings of z/OS, z/TPF and Natural; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -50,8 +53,8 @@ pub struct Advise {
     #[arg(long, value_name = "OPTIONS")]
     simulate: Option<String>,
 
-    /// What is advised for listings as a page of HTML
-    #[arg(long, conflicts_with = "json")]
+    /// What is advised for listings as one page of HTML, with a picture of sizes
+    #[arg(long, conflicts_with_all = ["json", "output"])]
     html: bool,
 
     /// Write an options file, with the reasons as comments; for one report
@@ -79,6 +82,8 @@ enum As {
     CeeRunopts,
     /// One line for each value
     Values,
+    /// Parameters of Natural, also as macros of the parameter module
+    Natparm,
     /// Options of underbar, as far as it honours them
     Underbar,
 }
@@ -91,6 +96,7 @@ impl From<As> for Form {
             As::Parm => Self::Parm,
             As::CeeRunopts => Self::CeeRunopts,
             As::Values => Self::Values,
+            As::Natparm => Self::Natparm,
             As::Underbar => Self::Underbar,
         }
     }
@@ -113,6 +119,11 @@ impl Advise {
                     continue;
                 }
             };
+            if self.html {
+                let message = "a saved report, and --html shows listings; `underbar report` shows this";
+                failed = Some(self.printing.fail(format_args!("{}: {message}", file.display())));
+                continue;
+            }
             let suggestions = advise(&report);
             if self.printing.json {
                 text += &lines::to_json(&suggestions);
@@ -140,14 +151,15 @@ impl Advise {
         failed.unwrap_or(printed)
     }
 
+    /// The text to set for each program and session that has something to set.
+    fn options(&self, collected: &Collected, all: &[Advice]) -> Vec<(String, String)> {
+        let text = |name: &String| Form::from(self.form).text(&settings(all, name));
+        collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
+    }
+
     fn of_listings(&self, collected: &Collected, what_if: &[Tried]) -> String {
         let all = advise_listing(collected);
-        let programs = collected.programs.iter();
-        let options: Vec<_> = programs
-            .filter_map(|program| {
-                Some((&program.name, Form::from(self.form).text(&settings(&all, &program.name))?))
-            })
-            .collect();
+        let options = self.options(collected, &all);
         let lints = lint(collected);
         if self.html {
             return page(collected, &all, &lints, what_if, self.form.into());
@@ -188,15 +200,23 @@ impl Advise {
         for (name, line) in &options {
             let _ = write!(text, "For {name}:\n{line}");
         }
-        text += &ztpf::values_text(&all).unwrap_or_default();
+        if !collected.ztpf.is_empty() {
+            text += &ztpf::values_text(&all).unwrap_or_default();
+            text.push_str(ztpf::afterwards(&all));
+        }
+        let other = !collected.natural.is_empty() || collected.has_lists();
         match (options.is_empty(), collected.programs.is_empty()) {
-            (true, true) if !collected.ztpf.is_empty() => text.push_str(ztpf::afterwards(&all)),
-            (true, true) => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
-            (true, false) => text.push_str("Nothing to set.\n"),
-            (false, _) => text.push_str(
+            (true, true) if !collected.ztpf.is_empty() => {}
+            (true, true) if !other => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
+            (true, _) => text.push_str("Nothing to set.\n"),
+            (false, true) => {}
+            (false, false) => text.push_str(
                 "Then run it once more with RPTSTG(ON), not in production, since RPTSTG itself slows the run, and compare: \
                  one run each, no interval.\n",
             ),
+        }
+        if all.iter().any(|advice| advice.option.as_ref().is_some_and(natural::is_parameter)) {
+            text.push_str(natural::NEXT);
         }
         if !collected.programs.is_empty() {
             text.push_str(

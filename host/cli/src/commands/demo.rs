@@ -72,6 +72,6 @@ impl Demo {
                 .collect();
             return format!("{}\n", serde_json::json!({"schema": "underbar.demos/1", "demos": demos}));
         }
-        DEMOS.iter().map(|demo| format!("{:<10} {}\n", demo.name, demo.about)).collect()
+        DEMOS.iter().map(|demo| format!("{:<14} {}\n", demo.name, demo.about)).collect()
     }
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use underbar_advise::RULES;
-use underbar_advise::listing::{LE_LINTS, LE_RULES, TPF_RULES};
+use underbar_advise::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
 use underbar_ledger::TABLE;
 use underbar_options::{OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
@@ -118,6 +118,12 @@ fn topics() -> String {
     text.push_str("\nRules for listings of z/TPF: underbar explain tpf-avl-size\n");
     for rule in &TPF_RULES {
         let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
+    }
+    text.push_str(
+        "\nRules for listings of Natural, and for load libraries: underbar explain natural-thread-size\n",
+    );
+    for rule in NATURAL_RULES.iter().chain(&LIBRARY_RULES) {
+        let _ = writeln!(text, "  {:<20} {}", rule.id, rule.title);
     }
     text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
     for check in &LE_LINTS {

@@ -16,13 +16,14 @@ use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
 use underbar_report::le;
 use underbar_report::model::file_name;
 
+use crate::layers::Layers;
 use crate::runner::{Finished, Runner};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::{OWN_FAILURE, carried};
 
 /// The flags of `run`.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   underbar run -- ./prog --its --own --flags
@@ -86,12 +87,18 @@ impl Run {
             let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
             return self.failed(&failure);
         }
-        match runner.run(program, arguments) {
-            Ok(finished) => {
-                self.say_if_plain(&library);
-                for warning in layers.first_warnings() {
-                    self.shared.say(Kind::Warning, warning);
+        if self.shared.is_without_report() {
+            return match runner.run_unread(program, arguments, |launch, _| launch.run()) {
+                Ok((ended, no_accounts)) => {
+                    self.say_what_is_missing(&library, &layers, no_accounts);
+                    ended.leave()
                 }
+                Err(failure) => self.failed(&failure),
+            };
+        }
+        match runner.run(program, arguments) {
+            Ok(mut finished) => {
+                self.say_what_is_missing(&library, &layers, finished.no_accounts.take());
                 self.ended(&layers.settings(program), finished)
             }
             Err(failure) => self.failed(&failure),
@@ -112,10 +119,7 @@ impl Run {
     }
 
     fn ended(&self, settings: &underbar_options::Settings, finished: Finished) -> ExitCode {
-        let Finished { ended, report, no_accounts } = finished;
-        if let Some(reason) = no_accounts {
-            self.shared.say(Kind::Warning, format_args!("no accounts were kept: {reason}"));
-        }
+        let Finished { ended, report, .. } = finished;
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
             let date = le::date(&report);
@@ -129,6 +133,22 @@ impl Run {
         text += &super::report::rendered(&report, form, self.shared.json, colour);
         self.shared.report(&text, place.as_deref());
         ended.leave()
+    }
+
+    /// The warnings of a run that has ended, quiet or not.
+    fn say_what_is_missing(
+        &self,
+        library: &Result<Library, LibraryError>,
+        layers: &Layers,
+        no_accounts: Option<String>,
+    ) {
+        self.say_if_plain(library);
+        for warning in layers.first_warnings() {
+            self.shared.say(Kind::Warning, warning);
+        }
+        if let Some(reason) = no_accounts {
+            self.shared.say(Kind::Warning, format_args!("no accounts were kept: {reason}"));
+        }
     }
 
     fn say_if_plain(&self, library: &Result<Library, LibraryError>) {

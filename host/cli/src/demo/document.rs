@@ -3,6 +3,8 @@
 //! Those of storage are from the talk "Look What I Found Under The Bar!" (session 12341), whose storage report is dated
 //! 02/07/11 and comes from Language Environment V01 R12.00 on z/OS; those of locks from "Simple Lock Performance
 //! Improvements" (TPF Users Group, 2023), on z/TPF before and after APAR PJ46800. Nothing here was measured by us.
+//!
+//! Not here: those of load libraries (`article`).
 
 use serde::Serialize;
 
@@ -43,9 +45,16 @@ pub struct Row {
     pub records_per_second: Option<u64>,
     /// CPU time in percent of all processors.
     pub cpu_percent: Option<u64>,
+    /// LOADs that the other figures are of.
+    pub loads: Option<u64>,
+    /// Tracks that a library takes.
+    pub tracks: Option<u64>,
+    /// Shares of libraries in tenths of a percent: of large block sizes, of small ones.
+    pub per_mille: Option<[u64; 2]>,
 }
 
-const EMPTY: Row = Row {
+/// Nothing known.
+pub const EMPTY: Row = Row {
     source: SOURCE,
     name: "",
     segments_allocated: None,
@@ -60,10 +69,13 @@ const EMPTY: Row = Row {
     excp: None,
     records_per_second: None,
     cpu_percent: None,
+    loads: None,
+    tracks: None,
+    per_mille: None,
 };
 
 /// Hundredths of a second, as job logs print them.
-const fn hundredths(count: u64) -> Option<u64> {
+pub const fn hundredths(count: u64) -> Option<u64> {
     Some(count * 10_000_000)
 }
 

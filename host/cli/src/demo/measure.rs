@@ -28,6 +28,7 @@ use underbar_report::model::Report;
 use underbar_report::steps::Steps;
 use underbar_symbols::Symbols;
 use underbar_verdict::interval::{Interval, TooFewPairs};
+use underbar_verdict::logarithm::ln;
 use underbar_verdict::random::Random;
 
 use super::progress::Progress;
@@ -120,6 +121,8 @@ pub enum Problem {
     File(io::Error),
     /// underbar, or an allocator compared with: the program did not end as it does by itself.
     Died(String),
+    /// A library could not be made: the machine, mostly a full disk.
+    Library(String),
     /// underbar: no accounts.
     NoAccounts(String),
 }
@@ -130,6 +133,7 @@ impl std::fmt::Display for Problem {
             Problem::NoPlace(error) => write!(f, "{error}"),
             Problem::NotStarted(failure) => write!(f, "{failure}"),
             Problem::File(error) => write!(f, "{error}"),
+            Problem::Library(reason) => write!(f, "a library could not be made: {reason}"),
             Problem::Died(how) => write!(f, "the demo program {how}"),
             Problem::NoAccounts(reason) => write!(f, "no accounts were kept: {reason}"),
         }
@@ -139,6 +143,12 @@ impl std::fmt::Display for Problem {
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
         Problem::File(error)
+    }
+}
+
+impl From<underbar_store::Error> for Problem {
+    fn from(error: underbar_store::Error) -> Self {
+        Problem::Library(error.to_string())
     }
 }
 
@@ -277,7 +287,7 @@ impl Rounds {
         let logs: Vec<f64> = self.runs[arm]
             .iter()
             .zip(&self.runs[to])
-            .map(|(this, that)| (cpu(&this.steps).max(1) as f64 / cpu(&that.steps).max(1) as f64).ln())
+            .map(|(this, that)| ln(cpu(&this.steps).max(1) as f64 / cpu(&that.steps).max(1) as f64))
             .collect();
         Interval::of(&logs, CONFIDENCE)
     }
@@ -292,9 +302,7 @@ impl Rounds {
         let logs: Vec<f64> = self.runs[arm]
             .iter()
             .zip(&self.runs[to])
-            .filter_map(|(this, that)| {
-                Some((figure(&said(&this.output))? / figure(&said(&that.output))?).ln())
-            })
+            .filter_map(|(this, that)| Some(ln(figure(&said(&this.output))? / figure(&said(&that.output))?)))
             .filter(|log| log.is_finite())
             .collect();
         Interval::of(&logs, CONFIDENCE)

@@ -4,7 +4,10 @@
 //! demo ── measure   arms in turns, medians, ratios       peers     allocators installed here
 //!      ├─ output    tables, checks, JSON                 progress  on standard error
 //!      ├─ document  the figures that the documents print
-//!      └─ getfree, keepfree, simple, dsa, lock
+//!      ├─ getfree, keepfree, simple, dsa, lock
+//!      └─ load_blocksize, load_pdse, directory, tracks, survey     article   the figures that it prints
+//!           ├─ workshop   libraries in a temporary folder          module    programs without a compiler
+//!           └─ loads      arms, columns and checks of LOADs
 //! ```
 //!
 //! Invariant: every figure printed was measured in this run or stands in the document, and the page says
@@ -12,16 +15,25 @@
 //! hoped for is printed and is no failure.
 //! Not here: the programs that are run (`programs`).
 
+mod article;
+mod directory;
 mod document;
 mod dsa;
 mod getfree;
 mod keepfree;
+mod load_blocksize;
+mod load_pdse;
+mod loads;
 mod lock;
 mod measure;
+mod module;
 mod output;
 mod peers;
 mod progress;
 mod simple;
+mod survey;
+mod tracks;
+mod workshop;
 
 pub use measure::Problem;
 pub use output::Output;
@@ -50,7 +62,7 @@ pub struct Entry {
 }
 
 /// All demos.
-pub static DEMOS: [Entry; 5] = [
+pub static DEMOS: [Entry; 10] = [
     Entry {
         name: "simple",
         about: "a small program: its storage report, and the sizes that it needs",
@@ -71,6 +83,19 @@ pub static DEMOS: [Entry; 5] = [
         name: "lock",
         about: "many tasks under one lock: naive, simple, std, parking_lot, pthread",
         run: lock::run,
+    },
+    Entry {
+        name: "load-blocksize",
+        about: "programs loaded from a PDS, by block size",
+        run: load_blocksize::run,
+    },
+    Entry { name: "load-pdse", about: "the same from a PDSE, and by dlopen", run: load_pdse::run },
+    Entry { name: "directory", about: "a program among 2, 4,200 and 100,000 members", run: directory::run },
+    Entry { name: "tracks", about: "the tracks of a library, by block size", run: tracks::run },
+    Entry {
+        name: "survey",
+        about: "block sizes, tracks and advice for a folder of libraries",
+        run: survey::run,
     },
 ];
 

@@ -42,6 +42,20 @@ impl Progress {
         self.said = Some((part, round));
     }
 
+    /// The next step of a part without rounds.
+    pub fn step(&mut self, step: usize, steps: usize) {
+        if self.quiet || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let part = self.part;
+        if self.terminal {
+            self.say(format_args!("\r\x1b[K{part}: {} of {steps}", step + 1));
+        } else if self.said != Some((part, 0)) {
+            self.say(format_args!("{part}\n"));
+        }
+        self.said = Some((part, 0));
+    }
+
     fn say(&self, text: std::fmt::Arguments<'_>) {
         // That nobody reads it is no failure.
         let _ = io::stderr().write_fmt(text);

@@ -2,17 +2,21 @@
 //!
 //! ```text
 //! underbar __program NAME [--seed N] [--write first|all] [--wait] [--lock NAME] [--rate N]
+//!                         [--library PATH] [--member NAME] [--way NAME] [--times N] [--to PATH] [--block-size N]
 //! ```
 //!
 //! A demo starts them as child processes under each set of options. What they get comes from the C library's
 //! malloc, which is what Rust's own allocator leads to; so whatever is preloaded serves them.
 //!
-//! Invariant: in its measured part a program makes the requests that its document states and no other:
+//! Invariant: in its measured part a program of storage makes the requests that its document states and no other:
 //! arguments are read before, results are written at the end through a buffer on the stack, files under /proc
 //! are read into one. What remains is the start of any Rust program, about a dozen small requests.
 //! Not here: how they are run and what is printed of them (`demo`).
 
 pub mod calls;
+mod direct;
+mod libraries;
+mod loads;
 pub mod lock;
 mod remote;
 mod simple;
@@ -37,7 +41,7 @@ struct Program {
 }
 
 /// All programs.
-const PROGRAMS: [Program; 14] = [
+const PROGRAMS: [Program; 17] = [
     Program { name: "getfree", run: storage::get_and_free },
     Program { name: "keepfree", run: storage::free_some_and_get_again },
     Program { name: "simple", run: simple::run },
@@ -52,6 +56,9 @@ const PROGRAMS: [Program; 14] = [
     Program { name: "last-cell-elsewhere", run: remote::another_thread },
     Program { name: "contended", run: lock::contended },
     Program { name: "logging", run: lock::logging },
+    Program { name: "loads", run: loads::loads },
+    Program { name: "copied", run: libraries::copied },
+    Program { name: "surveyed", run: libraries::surveyed },
 ];
 
 /// What a program is told.
@@ -67,7 +74,39 @@ pub struct Parameters {
     lock: &'static str,
     /// Steps of work that a millisecond holds on this machine, found out by whoever starts the program.
     rate: u64,
+    /// The library of the programs that read one; a folder of libraries; a shared object.
+    library: &'static str,
+    /// The program in it.
+    member: &'static str,
+    /// How it is loaded (`loads`).
+    way: &'static str,
+    /// How often.
+    times: u64,
+    /// Where a copy is made.
+    to: &'static str,
+    /// Its block size.
+    block_size: u32,
 }
+
+impl Parameters {
+    /// What holds where nothing is said.
+    const USUAL: Parameters = Parameters {
+        seed: 1,
+        write_all: false,
+        wait: false,
+        lock: "naive",
+        rate: 1_000_000,
+        library: "",
+        member: "",
+        way: "plain",
+        times: 1,
+        to: "",
+        block_size: 32_760,
+    };
+}
+
+/// How programs of libraries are loaded.
+const WAYS: [&str; 5] = ["plain", "lookaside", "kept", "direct", "system"];
 
 /// Runs the program that the command line asks for. None: it asks for none.
 ///
@@ -93,8 +132,9 @@ pub fn run_if_asked() -> Option<ExitCode> {
 fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
     let (name, mut rest) = words.split_first()?;
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
-    let mut parameters =
-        Parameters { seed: 1, write_all: false, wait: false, lock: "naive", rate: 1_000_000 };
+    let mut parameters = Parameters::USUAL;
+    // Words are for the whole process; only those that are given are kept.
+    let kept = |word: &str| -> &'static str { word.to_owned().leak() };
     while let Some((word, after)) = rest.split_first() {
         rest = after;
         if word == "--wait" {
@@ -107,6 +147,12 @@ fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
             ("--seed", seed) => parameters.seed = seed.parse().ok()?,
             ("--rate", rate) => parameters.rate = rate.parse().ok()?,
             ("--lock", lock) => parameters.lock = underbar_contention::locks::find(lock)?.name,
+            ("--library", path) => parameters.library = kept(path),
+            ("--member", name) => parameters.member = kept(name),
+            ("--way", way) => parameters.way = WAYS.into_iter().find(|known| *known == way)?,
+            ("--times", times) => parameters.times = times.parse().ok()?,
+            ("--to", path) => parameters.to = kept(path),
+            ("--block-size", size) => parameters.block_size = size.parse().ok()?,
             ("--write", "all") => parameters.write_all = true,
             ("--write", "first") => parameters.write_all = false,
             _ => return None,
@@ -180,7 +226,10 @@ mod tests {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
             find(&words).map(|(program, parameters)| (program.name, parameters))
         };
-        let plain = Parameters { seed: 1, write_all: false, wait: false, lock: "naive", rate: 1_000_000 };
+        let plain = Parameters::USUAL;
+        let loads = Parameters { library: "/x y", member: "M", way: "kept", times: 7, ..plain };
+        let words = ["loads", "--library", "/x y", "--member", "M", "--way", "kept", "--times", "7"];
+        assert_eq!(find(&words), Some(("loads", loads)));
         assert_eq!(find(&["getfree"]), Some(("getfree", plain)));
         let all = Parameters { seed: 7, write_all: true, wait: true, ..plain };
         let locked = Parameters { lock: "simple", rate: 5, ..plain };
@@ -193,6 +242,7 @@ mod tests {
             &["getfree", "--seed", "x"],
             &["simple", "y"],
             &["contended", "--lock", "none"],
+            &["loads", "--way", "none"],
         ] {
             assert_eq!(find(wrong), None, "{wrong:?}");
         }

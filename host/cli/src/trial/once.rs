@@ -228,7 +228,7 @@ impl Task<'_> {
             (ended, Some(report), no_accounts)
         } else {
             // Accounts are kept, as they are for the user, but not read: what is read stays in our memory.
-            (runner.run_unread(self.program, self.arguments, by)?, None, None)
+            (runner.run_unread(self.program, self.arguments, by)?.0, None, None)
         };
         self.go_on()?;
         let print = files::fingerprint(&mut output, &self.flags.check)?;

@@ -101,8 +101,8 @@ impl CodePage {
     }
 
     fn latin1(self, byte: u8) -> u8 {
-        let differs = self.0.differs.iter().find(|(place, _)| *place == byte);
-        differs.map_or(LATIN1_OF_037[usize::from(byte)], |(_, latin1)| *latin1)
+        let differs = self.0.differs.iter().map(|pair| pair.to_be_bytes()).find(|[place, _]| *place == byte);
+        differs.map_or(LATIN1_OF_037[usize::from(byte)], |[_, latin1]| latin1)
     }
 }
 

@@ -9,7 +9,7 @@
 //!   image (track, volume)  disks, CKD and CCKD      inflate          zlib and bzip2, bounded
 //!             │
 //!   library (directory, entry)  members, their attributes, where their blocks lie
-//!   module   records of a load module               object           sections of a program object
+//!   module (outline)  records of a load module      object           sections of a program object
 //!   ebcdic   code pages                             export (unload_write, xmit)  a transmission for others to read
 //! ```
 //!
@@ -18,6 +18,7 @@
 //! read is returned beside it.
 //! Not here: what the commands print, and libraries of our own.
 
+mod alone;
 mod assemble;
 mod bytes;
 pub mod container;
@@ -33,6 +34,7 @@ pub mod library;
 pub mod module;
 pub mod netdata;
 pub mod object;
+pub mod outline;
 pub mod place;
 pub mod program;
 pub mod source;
@@ -48,4 +50,4 @@ pub mod volume;
 pub mod xmit;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,16 +6,22 @@
 //! ```
 //!
 //! Only the control record before it tells that a record is text, and how long it is. So from a member whose blocks were glued
-//! into one file the borders can be found again (`borders`).
+//! into one file the borders can be found again (`record`).
 //!
 //! Invariant: nothing is kept but the summary: a module of any size is read block by block.
 //! Not here: program objects (`object`), relocation.
 
-use super::bytes::{be16, be24, be32, flag, packed, part};
+mod record;
+mod summary;
+
+pub use record::{Kind, borders, is_module};
+pub use summary::{Maker, Relocations, Summary, Symbol, Text};
+
+use super::bytes::{be16, be24, flag, packed, part};
 use super::ebcdic::CodePage;
 use super::entry::calendar;
-use serde::Serialize;
-use std::ops::Range;
+pub(super) use record::kind;
+use record::length;
 
 /// What is wrong with a load module; offsets are within the block that is named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,122 +70,6 @@ pub enum Fault {
         /// The limit.
         most: usize,
     },
-}
-
-/// Kinds of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Symbols for TESTRAN and TSO TEST.
-    Sym,
-    /// Composite external symbol dictionary.
-    Cesd,
-    /// Identification.
-    Idr,
-    /// Scatter and translation tables.
-    Scatter,
-    /// Control, relocation, or both.
-    Control,
-    /// Text.
-    Text,
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str(match self {
-            Kind::Sym => "SYM",
-            Kind::Cesd => "CESD",
-            Kind::Idr => "IDR",
-            Kind::Scatter => "scatter",
-            Kind::Control => "control",
-            Kind::Text => "text",
-        })
-    }
-}
-
-/// An entry of the external symbol dictionary.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Symbol {
-    /// Its identifier, from 1.
-    pub id: u16,
-    /// Name; blank for private code.
-    pub name: String,
-    /// SD, LR, ER, PC, CM, PR, null, WX, or the type's number.
-    pub kind: &'static str,
-    /// Address in the module.
-    pub address: u32,
-    /// Overlay segment, or AMODE and RMODE.
-    pub segment: u8,
-    /// Length of a section; of a label the identifier of its section.
-    pub length: u32,
-}
-
-impl Symbol {
-    /// Whether it is a section with text or storage of its own.
-    #[must_use]
-    pub fn is_section(&self) -> bool {
-        matches!(self.kind, "SD" | "PC" | "CM")
-    }
-}
-
-/// Who made the module, or a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Maker {
-    /// Program number: `5695PMB01` is the binder.
-    pub program: String,
-    /// Version and release.
-    pub version: String,
-    /// Day: `yyyy-mm-dd`.
-    pub day: Option<String>,
-    /// Time of day, where it was recorded: `hh:mm:ss`.
-    pub time: Option<String>,
-}
-
-/// Relocation items by what they do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Relocations {
-    /// All items.
-    pub items: u32,
-    /// Address constants.
-    pub a: u32,
-    /// External entry points.
-    pub v: u32,
-    /// Pseudo-registers.
-    pub pseudo: u32,
-    /// Those that could not be resolved when the module was made.
-    pub unresolved: u32,
-}
-
-/// A text block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Text {
-    /// Address in the module.
-    pub origin: u32,
-    /// Bytes.
-    pub length: u32,
-}
-
-/// A load module in short.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    /// Symbols, in the order of the dictionary.
-    pub symbols: Vec<Symbol>,
-    /// Who bound it.
-    pub binder: Option<Maker>,
-    /// Which compilers and assemblers made its sections, each once.
-    pub translators: Vec<Maker>,
-    /// Patches by SPZAP: day and what was recorded.
-    pub patches: Vec<(String, String)>,
-    /// Data of users: day and text.
-    pub user_data: Vec<(String, String)>,
-    /// Text blocks in order.
-    pub text: Vec<Text>,
-    /// Relocation items.
-    pub relocations: Relocations,
-    /// Records by kind: SYM, CESD, IDR, scatter, control, text.
-    pub records: [u32; 6],
-    /// Whether the last control record says so.
-    pub ended: bool,
 }
 
 /// Entries of a dictionary: identifiers are 15 bits.
@@ -281,7 +171,7 @@ impl Reader {
             self.summary.symbols.push(Symbol {
                 id: first.wrapping_add(index as u16),
                 name: self.page.field(&entry[..8]),
-                kind: symbol_kind(entry[8]),
+                kind: Symbol::kind_of(entry[8]),
                 address: be24(entry, 9).unwrap_or(0),
                 segment: entry[12],
                 length: be24(entry, 13).unwrap_or(0),
@@ -295,7 +185,7 @@ impl Reader {
         let rld = usize::from(be16(bytes, 6).unwrap_or(0));
         if flags & 0x02 != 0 {
             let data = bytes.get(16..).unwrap_or(&[]);
-            match relocations(&data[..rld.min(data.len())]) {
+            match Relocations::of(&data[..rld.min(data.len())]) {
                 Some(found) => self.summary.relocations.add(found),
                 None => self.fault(Fault::Relocation { block: self.block - 1 }),
             }
@@ -374,70 +264,6 @@ impl Reader {
     }
 }
 
-impl Relocations {
-    fn add(&mut self, more: Relocations) {
-        self.items += more.items;
-        self.a += more.a;
-        self.v += more.v;
-        self.pseudo += more.pseudo;
-        self.unresolved += more.unresolved;
-    }
-}
-
-/// What a block is by its first byte; text is told by what comes before it.
-fn kind(byte: u8) -> Option<Kind> {
-    match byte {
-        0x40 => Some(Kind::Sym),
-        0x20 | 0x28 => Some(Kind::Cesd),
-        0x80 => Some(Kind::Idr),
-        0x10 => Some(Kind::Scatter),
-        0x01..=0x0F => Some(Kind::Control),
-        _ => None,
-    }
-}
-
-/// Bytes of a record by its own header; None where even that is cut.
-fn length(kind: Kind, bytes: &[u8]) -> Option<usize> {
-    Some(match kind {
-        Kind::Sym => 4 + usize::from(be16(bytes, 2)?),
-        Kind::Cesd => 8 + usize::from(be16(bytes, 6)?),
-        Kind::Idr => 1 + usize::from(*bytes.get(1)?),
-        Kind::Scatter => 4 + be24(bytes, 1)? as usize,
-        Kind::Control => {
-            be32(bytes, 12)?;
-            16 + usize::from(be16(bytes, 4)?) + usize::from(be16(bytes, 6)?)
-        }
-        Kind::Text => bytes.len(),
-    })
-}
-
-fn symbol_kind(byte: u8) -> &'static str {
-    const KINDS: [&str; 16] =
-        ["SD", "1", "ER", "LR", "PC", "CM", "PR", "null", "8", "9", "WX", "11", "12", "13", "14", "15"];
-    KINDS[usize::from(byte & 15)]
-}
-
-/// Counts the items of relocation data; None where it ends within one.
-fn relocations(data: &[u8]) -> Option<Relocations> {
-    let (mut found, mut at, mut same) = (Relocations::default(), 0, false);
-    while at < data.len() {
-        if !same {
-            at += 4;
-        }
-        let flags = *part(data, at, 4)?.first()?;
-        found.items += 1;
-        match flags >> 4 & 7 {
-            0 => found.a += 1,
-            1 => found.v += 1,
-            _ => found.pseudo += 1,
-        }
-        found.unresolved += u32::from(flags & 0x80 != 0);
-        same = flags & 1 != 0;
-        at += 4;
-    }
-    (!same).then_some(found)
-}
-
 /// `yydddF` as a day: years below 60 are of this century.
 fn short_day(bytes: &[u8]) -> Option<String> {
     let year = packed(bytes.get(..1)?)?;
@@ -453,48 +279,10 @@ fn version(bytes: &[u8], page: CodePage) -> String {
     }
 }
 
-/// The borders of a module's records in its glued bytes, as far as they can be told; the rest is the second value.
-#[must_use]
-pub fn borders(bytes: &[u8]) -> (Vec<Range<usize>>, Range<usize>) {
-    let (found, at, _) = split(bytes);
-    (found, at..bytes.len())
-}
-
-/// Records, where the last one ends, and whether a control record said that the module does.
-fn split(bytes: &[u8]) -> (Vec<Range<usize>>, usize, bool) {
-    let (mut found, mut at, mut ended) = (Vec::new(), 0, false);
-    while !ended {
-        let rest = &bytes[at..];
-        let Some(kind) = kind(flag(rest, 0)) else { break };
-        let Some(length) = length(kind, rest).filter(|length| *length <= rest.len()) else { break };
-        found.push(at..at + length);
-        at += length;
-        if kind == Kind::Control {
-            let flags = flag(rest, 0);
-            if flags & 0x01 != 0 {
-                let text = usize::from(be16(rest, 14).unwrap_or(0));
-                if text > bytes.len() - at {
-                    return (found, at, false);
-                }
-                found.push(at..at + text);
-                at += text;
-            }
-            ended = flags & 0x08 != 0;
-        }
-    }
-    (found, at, ended)
-}
-
-/// Whether glued bytes are a load module: their records fill them to the last byte.
-#[must_use]
-pub fn is_module(bytes: &[u8]) -> bool {
-    let (found, at, ended) = split(bytes);
-    ended && at == bytes.len() && found.len() >= 3 && matches!(flag(bytes, 0), 0x20 | 0x28 | 0x40)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::ops::Range;
 
     fn name(text: &str) -> Vec<u8> {
         CodePage::US.filled(text, 8).unwrap()
@@ -613,8 +401,8 @@ pub(crate) mod tests {
 
     #[test]
     fn relocation_data_must_end_with_an_item() {
-        assert_eq!(relocations(&[0, 1, 0, 1, 0x0D, 0, 0, 4]), None);
-        assert_eq!(relocations(&[0, 1, 0]), None);
-        assert_eq!(relocations(&[]), Some(Relocations::default()));
+        assert_eq!(Relocations::of(&[0, 1, 0, 1, 0x0D, 0, 0, 4]), None);
+        assert_eq!(Relocations::of(&[0, 1, 0]), None);
+        assert_eq!(Relocations::of(&[]), Some(Relocations::default()));
     }
 }

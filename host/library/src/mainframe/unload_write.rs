@@ -13,9 +13,10 @@
 use super::directory::{self, Entry, Name, Ttr};
 use super::entry::Details;
 use super::library::{Library, Organisation, RecordFormat};
-use super::place::{CELLS, HEADS, Placer, TRACK_LENGTH, TRACKS_MOST, cells};
+use super::place::{Placer, TRACK_LENGTH, TRACKS_MOST};
 use super::source::ReadError;
 use std::collections::HashMap;
+use underbar_partitioned::track::D3390;
 
 /// A library cannot be written as an unload.
 #[derive(Debug, thiserror::Error)]
@@ -192,7 +193,7 @@ pub fn place(outgoing: &Outgoing, text: impl Fn(&Name) -> String) -> Result<Layo
     for member in &outgoing.members {
         let mut own = Vec::new();
         for (block, length) in member.blocks.iter().enumerate() {
-            if !(1..=32_760).contains(length) || cells(0, *length) > CELLS {
+            if !(1..=32_760).contains(length) || !D3390.fits(0, *length, 0) {
                 return Err(Fault::Block { name: text(&member.title.name), block, length: *length });
             }
             own.push(placer.put(0, *length));
@@ -234,6 +235,9 @@ fn entries(outgoing: &Outgoing, places: &[Vec<Ttr>]) -> Vec<Entry> {
     }
     entries
 }
+
+/// Tracks of a cylinder.
+const HEADS: u32 = D3390.heads as u32;
 
 /// Where the library is said to have lain: the first track of cylinder 1.
 const FIRST_CYLINDER: u32 = 1;

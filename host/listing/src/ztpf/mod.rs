@@ -359,7 +359,7 @@ mod tests {
     fn reports_are_read_from_ebcdic() {
         let text = "1TPF ECB HEAP REQUEST SIZE REPORT\n0CLASS UPPER   FREQUENCY   PERCENT\n         32    5   100.00%\n";
         let text = format!("{}{text}", "JOB01234 ALL IS WELL\n".repeat(20));
-        let items = crate::read(&crate::lines::to_ebcdic(&text));
+        let items = crate::read(&crate::coding::to_ebcdic(&text));
         assert!(
             matches!(&items[..], [Item::Ztpf(Found::Frequencies(found))] if found.read() == 5),
             "{items:?}"

@@ -15,7 +15,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use underbar_partitioned::attribute::{Attributes, FetchOptions};
+use underbar_partitioned::attribute::Attributes;
 use underbar_partitioned::binder::{Fill, Place as At};
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::{LONGEST_IN_PDS, Misnomer, Name};
@@ -25,8 +25,9 @@ use underbar_partitioned::pds::{
 };
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::sum::sum;
-use underbar_partitioned::symbol::Symbol;
 use underbar_partitioned::track::{D3390, TRACK_IMAGE};
+
+pub use crate::member::New;
 
 use crate::error::{Error, Result};
 use crate::storage::Storage;
@@ -55,29 +56,6 @@ pub struct Making {
 #[must_use]
 pub fn directory_blocks_for(entries: usize) -> u32 {
     u32::try_from((entries + entries / 4).div_ceil(IN_A_BLOCK - 1) + 1).unwrap_or(u32::MAX)
-}
-
-/// A member to be put.
-#[derive(Clone, Copy, Debug)]
-pub struct New<'a> {
-    /// Its name.
-    pub name: Name,
-    /// Its bytes.
-    pub bytes: &'a [u8],
-    /// What it is.
-    pub attributes: Attributes,
-    /// How it asks to be fetched.
-    pub fetch: FetchOptions,
-    /// Bytes from the front that are the program.
-    pub loadable: u64,
-    /// Bytes of storage.
-    pub storage: u64,
-    /// Its entry point: address and function.
-    pub entry_point: Option<u64>,
-    /// See `entry_point`.
-    pub symbol: Symbol,
-    /// Seconds since 1970.
-    pub modified: u64,
 }
 
 /// A PDS while it is made.

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use underbar_partitioned::binder::{Module, copy};
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
-use underbar_partitioned::pds::{CONTROL, Entry, Header, Pds};
+use underbar_partitioned::pds::{CONTROL, Entry, HEADER, Header, Pds, TRACK_HEADER};
 use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::sum::Sum;
 use underbar_partitioned::track::D3390;
 
 use super::{Make, Making, directory_blocks_for};
 use crate::change::{Addition, Edit, apply_to_pds, lay_anew};
 use crate::error::Error;
-use crate::pdse_tests::{Held, Model, add, alias, any_edit, name};
+use crate::model::{Held, Model, add, alias, any_edit, cut_anywhere, flip_bits, name};
 use crate::simulated::{Disk, Random};
 use crate::storage::Place;
 use crate::verify;
@@ -226,25 +227,13 @@ fn read_all(bytes: &[u8], model: &Model) -> (usize, bool) {
 #[test]
 fn cut_anywhere_it_gives_errors() {
     let (bytes, model) = small_library();
-    for length in (0..bytes.len()).step_by(512) {
-        let (wrong, has_problems) = read_all(&bytes[..length], &model);
-        assert!(wrong == 0 && has_problems, "cut at {length}");
-    }
+    cut_anywhere(&bytes, |bytes| read_all(bytes, &model));
 }
 
 #[test]
 fn flipped_bits_are_found_and_never_believed() {
     let (bytes, model) = small_library();
-    let mut random = Random(8);
-    let mut unseen = 0;
-    for _ in 0..500 {
-        let mut bytes = bytes.clone();
-        let bit = random.below(bytes.len() as u64 * 8) as usize;
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        let (wrong, has_problems) = read_all(&bytes, &model);
-        assert_eq!(wrong, 0, "bit {bit}");
-        unseen += usize::from(!has_problems);
-    }
+    let unseen = flip_bits(&bytes, 500, |bytes| read_all(bytes, &model));
     // A track's image is longer than what a track of small blocks holds: nobody reads what is behind.
     assert!(unseen < 250, "{unseen}");
 }
@@ -263,6 +252,28 @@ fn damage_is_said_of_the_member_that_has_it() {
     assert!(
         problems.iter().all(|problem| problem.member.is_none() || problem.member.as_deref() == Some("B"))
     );
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_is_damage() {
+    let disk = new_disk(&making(6_144, 1));
+    apply(&disk, &[add("ABCDEFG", 100, false)]).expect("room");
+    let whole = disk.bytes().expect("a library");
+    let identity = Pds::open(&whole[..]).expect("a library").header().identity;
+    for to in [b"../../A", b"/etc/AB"] {
+        let mut bytes = whole.clone();
+        // The first block of the directory: count, sum, key, data.
+        let block = &mut bytes[HEADER + TRACK_HEADER..][..16 + 8 + 256];
+        let at = block.windows(7).position(|seven| seven == b"ABCDEFG").expect("the first entry");
+        block[at..at + 7].copy_from_slice(to);
+        let mut right = Sum::new(identity ^ 1);
+        right.add(&block[..8]);
+        right.add(&block[16..]);
+        block[8..16].copy_from_slice(&right.finish().to_le_bytes());
+        let pds = Pds::open(&bytes[..]).expect("a library");
+        let listed: Result<Vec<Entry>, Fault> = pds.entries().collect();
+        assert!(matches!(listed, Err(Fault::DamagedDirectory { .. })), "{listed:?}");
+    }
 }
 
 #[test]

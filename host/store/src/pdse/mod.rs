@@ -18,12 +18,12 @@
 mod pending;
 mod space;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod tree;
 
 pub use space::Reached;
 
-use underbar_partitioned::attribute::{Attributes, FetchOptions, PAGE, pages};
+use underbar_partitioned::attribute::{PAGE, pages};
 use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pdse::{
@@ -33,6 +33,8 @@ use underbar_partitioned::pdse::{
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::sum::sum;
 use underbar_partitioned::symbol::Symbol;
+
+pub use crate::member::New;
 
 use crate::error::{Error, Result};
 use crate::storage::{Place, Storage};
@@ -92,29 +94,6 @@ pub fn begin_new<P: Place>(place: &mut P, making: &Making) -> Result<P::Storage>
     let next = Superblock { generation: 1, ..superblock };
     file.write_at(PAGE as u64, &next.encode()).map_err(write)?;
     Ok(file)
-}
-
-/// A member to be added.
-#[derive(Clone, Debug)]
-pub struct New<'a> {
-    /// Its name.
-    pub name: Name,
-    /// Its bytes.
-    pub bytes: &'a [u8],
-    /// What it is.
-    pub attributes: Attributes,
-    /// How it asks to be fetched.
-    pub fetch: FetchOptions,
-    /// Bytes from the front that are the program.
-    pub loadable: u64,
-    /// Bytes of storage.
-    pub storage: u64,
-    /// Its entry point: address and function.
-    pub entry_point: Option<u64>,
-    /// See `entry_point`.
-    pub symbol: Symbol,
-    /// Seconds since 1970.
-    pub modified: u64,
 }
 
 /// A change that has begun.

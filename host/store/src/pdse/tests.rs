@@ -10,61 +10,15 @@ use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::symbol::Symbol;
 
 use super::{Making, create};
-use crate::change::{Addition, Edit, apply_to_pdse};
+use crate::change::{Edit, apply_to_pdse};
 use crate::error::Error;
+use crate::model::{Held, Model, add, alias, any_edit, cut_anywhere, flip_bits, name};
 use crate::simulated::{Disk, Random};
 use crate::verify;
 
 const MAKING: Making = Making { identity: 0x1234_5678_9ABC, block_size: 32_760, space: 0, now: 7 };
 
-/// What a library should hold.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Model(pub BTreeMap<Name, Held>);
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Held {
-    Member(Vec<u8>),
-    Alias(Name),
-}
-
 impl Model {
-    /// The same edit; false if it cannot be made.
-    pub fn edit(&mut self, edit: &Edit) -> bool {
-        let model = &mut self.0;
-        match edit {
-            Edit::Add(addition) => {
-                if !addition.replace && model.contains_key(&addition.name) {
-                    return false;
-                }
-                model.insert(addition.name, Held::Member(addition.bytes.clone()));
-            }
-            Edit::Delete(name) => {
-                if model.remove(name).is_none() {
-                    return false;
-                }
-                model.retain(|_, held| *held != Held::Alias(*name));
-            }
-            Edit::Rename { from, to } => {
-                if model.contains_key(to) || !model.contains_key(from) {
-                    return false;
-                }
-                let held = model.remove(from).expect("it is there");
-                model
-                    .values_mut()
-                    .filter(|held| **held == Held::Alias(*from))
-                    .for_each(|held| *held = Held::Alias(*to));
-                model.insert(*to, held);
-            }
-            Edit::Alias { alias, of, .. } => {
-                if model.contains_key(alias) || !matches!(model.get(of), Some(Held::Member(_))) {
-                    return false;
-                }
-                model.insert(*alias, Held::Alias(*of));
-            }
-        }
-        true
-    }
-
     /// Does a library hold this, and is it sound?
     pub fn check<R: ReadAt>(&self, read: R) {
         let pdse = Pdse::open(read).expect("a library");
@@ -84,33 +38,6 @@ impl Model {
         for name in self.0.keys() {
             assert!(pdse.find(name, &mut Counts::default()).expect("sound").is_some(), "{name}");
         }
-    }
-}
-
-pub fn name(text: &str) -> Name {
-    Name::new(text.as_bytes()).expect("a name")
-}
-
-pub fn add(text: &str, length: usize, replace: bool) -> Edit {
-    let bytes: Vec<u8> = (0..length).map(|index| (index / 7 + length + text.len()) as u8).collect();
-    let addition = Addition::new(name(text), bytes, None, 3).expect("data");
-    Edit::Add(Box::new(Addition { replace, ..addition }))
-}
-
-pub fn alias(alias: &str, of: &str) -> Edit {
-    Edit::Alias { alias: name(alias), of: name(of), function: None }
-}
-
-/// An edit by chance, of names of which there are few.
-pub fn any_edit(random: &mut Random, names: u64, longest: u64) -> Edit {
-    let mut any = || format!("N{}", random.below(names));
-    let (one, other) = (any(), any());
-    match random.below(10) {
-        0 => Edit::Delete(name(&one)),
-        1 => Edit::Rename { from: name(&one), to: name(&other) },
-        2 => alias(&one, &other),
-        3 => add(&one, random.below(longest) as usize, false),
-        _ => add(&one, random.below(longest) as usize, true),
     }
 }
 
@@ -448,25 +375,13 @@ fn read_all(bytes: &[u8], model: &Model) -> (usize, bool) {
 #[test]
 fn cut_anywhere_it_gives_errors() {
     let (bytes, model) = small_library();
-    for length in (0..bytes.len()).step_by(512) {
-        let (wrong, has_problems) = read_all(&bytes[..length], &model);
-        assert!(wrong == 0 && has_problems, "cut at {length}");
-    }
+    cut_anywhere(&bytes, |bytes| read_all(bytes, &model));
 }
 
 #[test]
 fn flipped_bits_are_found_and_never_believed() {
     let (bytes, model) = small_library();
-    let mut random = Random(8);
-    let mut unseen = 0;
-    for _ in 0..600 {
-        let mut bytes = bytes.clone();
-        let bit = random.below(bytes.len() as u64 * 8) as usize;
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        let (wrong, has_problems) = read_all(&bytes, &model);
-        assert_eq!(wrong, 0, "bit {bit}");
-        unseen += usize::from(!has_problems);
-    }
+    let unseen = flip_bits(&bytes, 600, |bytes| read_all(bytes, &model));
     // Bits of the superblock before, of free pages, of padding behind a member: nobody reads them.
     assert!(unseen < 300, "{unseen}");
 }
@@ -545,6 +460,24 @@ fn resealed(bytes: &mut [u8]) {
             let generation = u64::from(page[16]);
             seal_node(page, identity, number, level, cells, generation);
         }
+    }
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_is_damage() {
+    let disk = new_disk();
+    apply(&disk, &[add("ABCDEFG", 100, false), alias("HIJKLMN", "ABCDEFG")]).expect("room");
+    let whole = disk.bytes().expect("a library");
+    for (from, to) in [("ABCDEFG", "../../A"), ("HIJKLMN", "/etc/HI"), ("ABCDEFG", "A\0CDEFG")] {
+        let mut bytes = whole.clone();
+        while let Some(at) = bytes.windows(7).position(|seven| seven == from.as_bytes()) {
+            bytes[at..at + 7].copy_from_slice(to.as_bytes());
+        }
+        assert!(bytes != whole);
+        resealed(&mut bytes);
+        let pdse = Pdse::open(&bytes[..]).expect("its sums are right");
+        let listed: Result<Vec<Value>, Fault> = pdse.entries().and_then(Iterator::collect);
+        assert!(matches!(listed, Err(Fault::DamagedDirectory { .. })), "{to:?}: {listed:?}");
     }
 }
 

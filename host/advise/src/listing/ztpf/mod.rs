@@ -242,11 +242,17 @@ pub fn values_text(advice: &[Advice]) -> Option<String> {
         // Writing to a string cannot fail.
         let _ =
             writeln!(text, "For {program} (values, not a command: check each name and its unit with HELP):");
-        for value in advice.iter().filter(|one| one.program == *program).flat_map(|one| &one.values) {
-            let _ = writeln!(text, "{value}");
-        }
+        text += &values_of(advice, program).unwrap_or_default();
     }
     (!programs.is_empty()).then_some(text)
+}
+
+/// The values to set for one population: one `NAME=value` a line.
+#[must_use]
+pub fn values_of(advice: &[Advice], program: &str) -> Option<String> {
+    let values = advice.iter().filter(|one| one.program == program).flat_map(|one| &one.values);
+    let text: String = values.map(|value| format!("{value}\n")).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// Whom advice from these rules is for, in its order.

@@ -1,12 +1,9 @@
-//! `lib create`, `lib copy`, `lib compress`, `lib extract`: whole libraries made, and members written into files.
+//! `lib create`, `lib copy`, `lib compress`: whole libraries made.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Serialize;
 use underbar_partitioned::binder::LARGEST_BLOCK_SIZE;
 use underbar_partitioned::name::Name;
 use underbar_store::change::{Edit, apply};
@@ -15,7 +12,6 @@ use underbar_store::make::{self, Wanted, edits_of};
 use underbar_store::{Error, Result};
 
 use super::change::{Target, say};
-use super::list::json;
 use super::progress::Progress;
 use super::{Organisation, block_size, name, now};
 use crate::printing::Printing;
@@ -186,101 +182,5 @@ impl Compress {
         });
         drop(progress);
         target.say(done, "compressed")
-    }
-}
-
-/// The flags of `lib extract`.
-#[derive(Args)]
-#[command(after_help = "\
-Examples:
-  underbar lib extract programs.pdse
-  underbar lib extract --to out --suffix .so programs.pdse SORT MERGE
-
-Each member becomes a file of its name; a file that is there is left alone, unless --force is given. An alias gives its
-member's bytes, under the alias's name.
-
-Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that could not be written.")]
-pub struct Extract {
-    #[command(flatten)]
-    printing: Printing,
-
-    /// The library
-    library: PathBuf,
-
-    /// Members or aliases; without one, all members
-    #[arg(value_parser = name, value_name = "NAME")]
-    names: Vec<Name>,
-
-    /// The folder, which is made if it is not there
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    to: PathBuf,
-
-    /// What files' names end with, behind the member's
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    suffix: String,
-
-    /// Replace files that are there
-    #[arg(long)]
-    force: bool,
-}
-
-/// `lib extract --json`.
-#[derive(Serialize)]
-struct Extracted {
-    library: String,
-    files: Vec<String>,
-    bytes: u64,
-}
-
-impl Extract {
-    /// Writes the files.
-    pub fn run(self) -> ExitCode {
-        let path = self.library.display();
-        match self.extract() {
-            Err(error) => self.printing.fail(format_args!("{path}: {error}")),
-            Ok(extracted) => {
-                let text = if self.printing.json {
-                    json(&extracted)
-                } else {
-                    format!("{path}: {} files, {} bytes\n", extracted.files.len(), extracted.bytes)
-                };
-                self.printing.print(&text, None, 0)
-            }
-        }
-    }
-
-    fn extract(&self) -> Result<Extracted> {
-        if self.suffix.contains('/') {
-            let error = std::io::Error::from(std::io::ErrorKind::InvalidFilename);
-            return Err(Error::system(&self.suffix, error));
-        }
-        let library = Library::open(&self.library)?;
-        let names = if self.names.is_empty() {
-            library.names()?.into_iter().filter(|(_, of)| of.is_none()).map(|(name, _)| name).collect()
-        } else {
-            self.names.clone()
-        };
-        fs::create_dir_all(&self.to).map_err(|error| Error::system(&self.to, error))?;
-        let mut extracted =
-            Extracted { library: self.library.display().to_string(), files: Vec::new(), bytes: 0 };
-        let mut progress = Progress::new("members", Some(names.len() as u64));
-        for (done, name) in (1..).zip(&names) {
-            let member = library.member(name)?;
-            // No name has a slash or is a directory's, whatever the library's bytes are.
-            let file = self.to.join(format!("{name}{}", self.suffix));
-            self.write(&file, &member.bytes).map_err(|error| Error::system(&file, error))?;
-            extracted.bytes += member.bytes.len() as u64;
-            extracted.files.push(file.display().to_string());
-            progress.done(done);
-        }
-        Ok(extracted)
-    }
-
-    /// A new file, never through a link that somebody put there.
-    fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        if self.force && path.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
-            fs::remove_file(path)?;
-        }
-        OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes)
     }
 }

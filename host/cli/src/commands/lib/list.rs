@@ -6,11 +6,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_partitioned::name::Name;
+use underbar_library::mainframe::fault::Trouble;
+use underbar_library::view::choose::{Carrier, Thing};
+use underbar_library::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
 use underbar_store::verify::Verdict;
 
-use super::name;
+use super::any::{Any, Choice, Listed};
+use super::program::{self, Close};
 use super::progress::Progress;
 use super::text::{Columns, time};
 use crate::printing::Printing;
@@ -22,6 +25,12 @@ Examples:
   underbar lib ls programs.pdse
   underbar lib ls -l programs.pdse
   underbar lib ls --json programs.pds
+  underbar lib ls -l backup.xmi
+  underbar lib ls --dsn SYS1.LINKLIB disk.cckd
+
+Libraries of mainframes are read out of XMIT files, IEBCOPY unloads, AMATERSE files, tapes (AWS, HET) and disks (CKD, CCKD),
+also within each other. Of these the attributes are those that the linkage editor set, with AMODE, RMODE and AC, or what
+ISPF knows of a text.
 
 TTR is where a member of a PDS begins, track and record; a PDSE has a token instead, without order. BLOCKS are blocks of
 text, of a PDSE pages; twelve pages count as a track.
@@ -31,8 +40,11 @@ pub struct Ls {
     #[command(flatten)]
     printing: Printing,
 
-    /// The library
+    /// The library, or a file that holds one
     library: PathBuf,
+
+    #[command(flatten)]
+    choice: Choice,
 
     /// Sizes, places, blocks, tracks, aliases, attributes
     #[arg(short, long)]
@@ -45,6 +57,7 @@ struct Listing {
     library: String,
     label: Label,
     members: Vec<Item>,
+    faults: Vec<Trouble>,
 }
 
 impl Ls {
@@ -56,22 +69,34 @@ impl Ls {
         }
     }
 
-    fn text(&self) -> underbar_store::Result<String> {
-        let library = Library::open(&self.library)?;
+    fn text(&self) -> Result<String, String> {
+        let library = self.choice.open(&self.library)?;
         if self.printing.json {
-            let members = library.list(self.long)?;
+            let Listed { label, members } = library.list(&self.choice, self.long, None)?;
             let name = self.library.display().to_string();
-            return Ok(json(&Listing { library: name, label: library.label()?, members }));
+            let faults = library.troubles().to_vec();
+            return Ok(json(&Listing { library: name, label, members, faults }));
         }
+        library.warn(self.printing.color);
         if self.long {
-            return Ok(long(&library.list(true)?, library.organisation()));
+            let Listed { label, members } = library.list(&self.choice, true, None)?;
+            return Ok(if members.iter().any(|item| item.mainframe.is_some()) {
+                long_of_mainframe(&members, label.organisation)
+            } else {
+                long(&members, label.organisation)
+            });
         }
-        let mut text = String::new();
-        for (name, _) in library.names()? {
-            text.push_str(name.as_str());
-            text.push('\n');
-        }
-        Ok(text)
+        let names: Vec<String> = match &library {
+            Any::Ours(library) => {
+                let names = library.names().map_err(|error| error.to_string())?;
+                names.iter().map(|(name, _)| name.to_string()).collect()
+            }
+            Any::Theirs(carrier) => {
+                let members = &self.choice.choose(carrier)?.library.members;
+                members.iter().map(|member| member.name.clone()).collect()
+            }
+        };
+        Ok(names.iter().map(|name| format!("{name}\n")).collect())
     }
 }
 
@@ -112,6 +137,70 @@ fn long(items: &[Item], organisation: Organisation) -> String {
     columns.text()
 }
 
+/// Members of a mainframe: programs with what the linkage editor says of them, texts with what ISPF does.
+fn long_of_mainframe(items: &[Item], organisation: Organisation) -> String {
+    let has = |of: fn(&underbar_store::library::Mainframe) -> bool| {
+        items.iter().filter_map(|item| item.mainframe.as_ref()).any(|mainframe| of(mainframe))
+    };
+    let (texts, programs) = (has(|one| one.statistics.is_some()), has(|one| one.amode.is_some()));
+    let mut heading = vec![
+        ("NAME", false),
+        ("SIZE", true),
+        ("TTR", false),
+        ("ALIAS-OF", false),
+        (if organisation == Organisation::Pds { "BLOCKS" } else { "PAGES" }, true),
+        ("TRACKS", true),
+    ];
+    if programs {
+        heading.extend([("AM", true), ("RM", true), ("AC", true), ("STORAGE", true), ("ENTRY", true)]);
+        heading.push(("ATTRIBUTES", false));
+    }
+    if texts {
+        heading.extend([("VV.MM", false), ("CREATED", false), ("CHANGED", false)]);
+        heading.extend([("LINES", true), ("INIT", true), ("MOD", true), ("ID", false)]);
+    }
+    heading.push(("ALIASES", false));
+    let mut columns = Columns::new(&heading);
+    for item in items {
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let mut row = vec![
+            item.name.clone(),
+            item.size.to_string(),
+            item.ttr.clone(),
+            item.alias_of.clone().unwrap_or_default(),
+            number(item.blocks),
+            number(item.tracks),
+        ];
+        let mainframe = item.mainframe.as_deref();
+        if programs {
+            let of = mainframe.filter(|one| one.amode.is_some());
+            row.push(of.and_then(|one| one.amode).unwrap_or_default().to_owned());
+            row.push(of.and_then(|one| one.rmode).unwrap_or_default().to_owned());
+            row.push(of.and_then(|one| one.authorisation).map(|code| code.to_string()).unwrap_or_default());
+            row.push(of.map(|_| format!("{:X}", item.storage)).unwrap_or_default());
+            row.push(entry(item));
+            row.push(item.attributes.join(" "));
+        }
+        if texts {
+            match mainframe.and_then(|one| one.statistics.as_ref()) {
+                None => row.extend(std::iter::repeat_n(String::new(), 7)),
+                Some(text) => row.extend([
+                    text.version.clone(),
+                    text.created.clone(),
+                    text.changed.clone(),
+                    text.lines.to_string(),
+                    text.first_lines.to_string(),
+                    text.changed_lines.to_string(),
+                    text.user.clone(),
+                ]),
+            }
+        }
+        row.push(item.aliases.join(" "));
+        columns.row(row);
+    }
+    columns.text()
+}
+
 /// The function that is an entry point, or its address.
 fn entry(item: &Item) -> String {
     match (&item.function, item.entry_point) {
@@ -128,26 +217,39 @@ Examples:
   underbar lib info programs.pdse
   underbar lib info programs.pdse IEFBR14
   underbar lib info --json programs.pds
+  underbar lib info tape.het
+  underbar lib info --dsn SYS1.LINKLIB disk.cckd IEFBR14
+
+A file of a mainframe is told with everything that it holds; its libraries are numbered. Of a load module the sections, the
+entry point, who made it and how long its blocks of text are; of a program object the sections, as far as they are known.
 
 Exit status: 0 said, 2 wrong usage, a library that cannot be read, or no such member.")]
 pub struct Info {
     #[command(flatten)]
     printing: Printing,
 
-    /// The library
+    /// The library, or a file that holds one
     library: PathBuf,
 
+    #[command(flatten)]
+    choice: Choice,
+
     /// Members; without one, the library
-    #[arg(value_parser = name, value_name = "MEMBER")]
-    members: Vec<Name>,
+    #[arg(value_name = "MEMBER")]
+    members: Vec<String>,
 }
 
 /// `lib info --json`.
 #[derive(Serialize)]
 struct Said {
     library: String,
-    label: Label,
-    members: Vec<Item>,
+    label: Option<Label>,
+    members: Vec<Close>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_sizes: Option<Vec<Blocks>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holds: Vec<Thing>,
+    faults: Vec<Trouble>,
 }
 
 impl Info {
@@ -159,53 +261,149 @@ impl Info {
         }
     }
 
-    fn text(&self) -> underbar_store::Result<String> {
-        let library = Library::open(&self.library)?;
-        let members = self
-            .members
-            .iter()
-            .map(|name| library.item(name))
-            .collect::<underbar_store::Result<Vec<Item>>>()?;
-        let label = library.label()?;
+    fn text(&self) -> Result<String, String> {
+        let library = self.choice.open(&self.library)?;
+        let mut said = Said {
+            library: self.library.display().to_string(),
+            label: None,
+            members: Vec::new(),
+            block_sizes: None,
+            holds: Vec::new(),
+            faults: library.troubles().to_vec(),
+        };
+        if !self.printing.json {
+            library.warn(self.printing.color);
+        }
+        let mut is_chosen = true;
+        if let Any::Theirs(carrier) = &library {
+            if self.members.is_empty() {
+                said.holds.clone_from(&carrier.holds);
+            }
+            // Without a choice and members, what there is to choose from is the answer.
+            is_chosen = self.choice.dsn.is_some() || carrier.libraries.len() == 1 || !self.members.is_empty();
+            is_chosen |= carrier.is_unknown();
+            if is_chosen {
+                self.theirs(carrier, &mut said)?;
+            }
+        }
+        if is_chosen {
+            let Listed { label, members } = library.list(&self.choice, true, Some(&self.members))?;
+            said.label = Some(label);
+            if said.members.is_empty() {
+                said.members = members.into_iter().map(Close::from).collect();
+            }
+        }
         if self.printing.json {
-            return Ok(json(&Said { library: self.library.display().to_string(), label, members }));
+            return Ok(json(&said));
         }
-        if members.is_empty() {
-            return Ok(label_text(&self.library.display().to_string(), &label));
+        if !said.members.is_empty() {
+            let alone = said
+                .holds
+                .iter()
+                .filter(|thing| thing.depth == 0)
+                .map(|thing| format!("{}: {}, alone in its file\n\n", thing.name, thing.is));
+            return Ok(alone
+                .chain([said.members.iter().map(member_text).collect::<Vec<_>>().join("\n")])
+                .collect());
         }
-        Ok(members.iter().map(item_text).collect::<Vec<_>>().join("\n"))
+        let mut text =
+            if said.holds.len() > 1 || !is_chosen { holds_text(&said.holds) } else { String::new() };
+        if let Some(label) = &said.label {
+            text += &label_text(label.name.as_ref().unwrap_or(&said.library), label);
+        }
+        if let Some(sizes) = &said.block_sizes {
+            program::block_sizes_text(&mut text, sizes);
+        }
+        Ok(text)
     }
+
+    /// Looks closely at members of a mainframe's library, or at the lengths of all its blocks.
+    fn theirs(&self, carrier: &Carrier, said: &mut Said) -> Result<(), String> {
+        let held = self.choice.choose(carrier)?;
+        let library = &held.library;
+        let mut names = self.members.clone();
+        if held.alone && names.is_empty() {
+            names = library.members.iter().map(|member| member.name.clone()).collect();
+        }
+        if names.is_empty() {
+            let members = library.members.iter().filter(|member| !member.alias);
+            let sizes = items::block_sizes(library, members).map_err(|error| error.to_string())?;
+            said.block_sizes = Some(sizes);
+        }
+        let listed = items::list(library);
+        for name in &names {
+            let found = listed.iter().zip(&library.members).find(|(item, _)| item.name == *name);
+            let (item, member) = found.ok_or_else(|| format!("there is no member {name}"))?;
+            said.members.push(Close::read(item.clone(), library, member, self.choice.codepage)?);
+        }
+        Ok(())
+    }
+}
+
+fn holds_text(holds: &[Thing]) -> String {
+    let mut text = String::new();
+    for thing in holds {
+        let number = thing.library.map(|number| format!("{number}. ")).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(text, "{:indent$}{number}{}: {}", "", thing.name, thing.is, indent = 2 * thing.depth);
+    }
+    text.push('\n');
+    text
+}
+
+fn member_text(member: &Close) -> String {
+    let mut text = item_text(&member.item);
+    member.text(&mut text);
+    text
 }
 
 fn label_text(name: &str, label: &Label) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{name}: {}, RECFM=U, block size {}", label.organisation.text(), label.block_size);
+    let _ = writeln!(
+        text,
+        "{name}: {}, RECFM={}{}, block size {}",
+        label.organisation.text(),
+        label.record_format,
+        if label.record_length > 0 { format!(", LRECL {}", label.record_length) } else { String::new() },
+        label.block_size
+    );
     let _ = writeln!(text, "  members          {}, aliases {}", label.members, label.aliases);
-    match label.directory_allocated {
-        Some(allocated) => {
-            let _ = writeln!(
+    let (used, depth) = (label.directory_blocks, label.directory_depth);
+    let _ = match (label.organisation, label.directory_allocated, depth) {
+        (_, Some(allocated), _) => {
+            writeln!(
                 text,
-                "  directory        {} of {allocated} blocks, {} tracks, searched in sequence",
-                label.directory_blocks, label.directory_depth
-            );
-            let _ = writeln!(text, "  tracks           {}", label.tracks);
+                "  directory        {used} of {allocated} blocks, {depth} tracks, searched in sequence"
+            )
         }
-        None => {
-            let _ = writeln!(
-                text,
-                "  directory        {} pages, {} levels",
-                label.directory_blocks, label.directory_depth
-            );
-            let (pages, free) = (label.pages.unwrap_or(0), label.free_pages.unwrap_or(0));
+        (Organisation::Pdse, _, 1..) => writeln!(text, "  directory        {used} pages, {depth} levels"),
+        _ => writeln!(text, "  directory        {used} blocks in use"),
+    };
+    match label.organisation {
+        Organisation::Pds => {
+            let extents = match label.extents {
+                Some(extents) => format!(" in use, {extents} extents"),
+                None => String::new(),
+            };
+            let _ = writeln!(text, "  tracks           {}{extents}", label.tracks);
+        }
+        Organisation::Pdse => {
+            let free = label.free_pages.map(|free| format!(", of which {free} are free")).unwrap_or_default();
             let limit = label.space_pages.map(|limit| format!(", at most {limit}")).unwrap_or_default();
-            let _ = writeln!(text, "  pages            {pages}, of which {free} are free{limit}");
+            let _ = writeln!(text, "  pages            {}{free}{limit}", label.pages.unwrap_or(0));
         }
     }
     let _ = writeln!(text, "  file             {} bytes", label.file_bytes);
-    let _ = writeln!(text, "  generation       {}", label.generation);
-    let _ = writeln!(text, "  created          {}", time(label.created));
-    let _ = writeln!(text, "  changed          {}", time(label.modified));
+    if let Some(generation) = label.generation {
+        let _ = writeln!(text, "  generation       {generation}");
+    }
+    for (what, at) in [("created", label.created), ("changed", label.modified)] {
+        if let Some(at) = at {
+            let _ = writeln!(text, "  {what}          {}", time(at));
+        }
+    }
     text
 }
 
@@ -215,7 +413,8 @@ fn item_text(item: &Item) -> String {
         let _ = write!(text, ": alias of {of}");
     }
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-    let _ = writeln!(text, "\n  size             {} bytes, {} in storage", item.size, item.storage);
+    let storage = if item.storage > 0 { format!(", {} in storage", item.storage) } else { String::new() };
+    let _ = writeln!(text, "\n  size             {} bytes{storage}", item.size);
     let _ = writeln!(
         text,
         "  place            TTR {}, {} blocks, {} tracks",
@@ -223,7 +422,9 @@ fn item_text(item: &Item) -> String {
         number(item.blocks),
         number(item.tracks)
     );
-    let _ = writeln!(text, "  attributes       {}", item.attributes.join(" "));
+    if item.mainframe.is_none() || !item.attributes.is_empty() {
+        let _ = writeln!(text, "  attributes       {}", item.attributes.join(" "));
+    }
     let entry = entry(item);
     if !entry.is_empty() {
         let _ = writeln!(text, "  entry point      {entry}");
@@ -232,7 +433,10 @@ fn item_text(item: &Item) -> String {
         let _ = writeln!(
             text,
             "  pages            {} at LOAD, {} on reference, {} never: {}",
-            classes.initial, classes.deferred, classes.no_load, item.fetch
+            classes.initial,
+            classes.deferred,
+            classes.no_load,
+            item.fetch.unwrap_or_default()
         );
     }
     if !item.aliases.is_empty() {

@@ -3,14 +3,19 @@
 //! ```text
 //! create, copy, compress   a whole new file          add, delete, rename, alias   a change: all of it or nothing
 //! ls, info, verify         one generation, read      extract, survey              files out, figures out
+//! import, export           between mainframes' libraries and ours
 //! ```
 //!
 //! Invariant: a command that fails has changed nothing, and says who is at fault; its exit status is 2.
-//! Not here: any work; that is `underbar_store`.
+//! Not here: any work; that is `underbar_store`, and `underbar_library` for libraries of mainframes.
 
+mod any;
 mod change;
+mod convey;
 mod copy;
+mod extract;
 mod list;
+mod program;
 mod progress;
 mod survey;
 mod text;
@@ -34,10 +39,13 @@ Examples:
   underbar lib add programs.pdse build/
   underbar lib ls -l programs.pdse
   underbar lib survey /srv/libraries
+  underbar lib ls -l backup.xmi
 
 A library is one file. A PDSE is the living form: members come and go, an index finds each, and a change that is ended
 anywhere leaves the old members or the new ones. A PDS has tracks, blocks and a directory that is searched in sequence, as
 on a mainframe's disk, and is made whole by each change.
+
+ls, info, extract, survey, import and export also read libraries of mainframes: XMIT, IEBCOPY, AMATERSE, AWS, HET, CKD, CCKD.
 
 Exit status: 0 done, 1 what was looked at is damaged (verify), 2 wrong usage, or what could not be read or written.")]
 pub struct Lib {
@@ -57,7 +65,7 @@ enum Command {
     /// Say what a library or a member is
     Info(list::Info),
     /// Write members into files
-    Extract(copy::Extract),
+    Extract(extract::Extract),
     /// Copy a library, also into the other organisation or another block size
     Copy(copy::Copy),
     /// Give a member or an alias another name
@@ -70,6 +78,10 @@ enum Command {
     Compress(copy::Compress),
     /// Read all of a library and compare everything with everything
     Verify(list::Verify),
+    /// Put members of a mainframe's library into one of ours
+    Import(convey::Import),
+    /// Write a library as a transmission (XMIT)
+    Export(convey::Export),
     /// Say how libraries lie on their tracks, what loads cost, and what would be better
     Survey(survey::SurveyFlags),
 }
@@ -83,6 +95,8 @@ impl Lib {
             Command::Ls(ls) => ls.run(),
             Command::Info(info) => info.run(),
             Command::Extract(extract) => extract.run(),
+            Command::Import(import) => import.run(),
+            Command::Export(export) => export.run(),
             Command::Copy(copy) => copy.run(),
             Command::Rename(rename) => rename.run(),
             Command::Delete(delete) => delete.run(),

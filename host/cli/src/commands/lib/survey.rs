@@ -3,17 +3,20 @@
 //! Invariant: a library that is damaged is named and left out; the others are surveyed.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_partitioned::read::{PDS_BEGINS, PDSE_BEGINS};
+use underbar_library::lists;
+use underbar_library::mainframe::ebcdic::CodePage;
+use underbar_library::view::choose::Carrier;
+use underbar_library::view::survey;
 use underbar_store::library::{Library, Organisation};
 use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 
+use super::any::is_ours;
 use super::list::json;
 use super::progress::Progress;
 use super::text::Columns;
@@ -26,6 +29,12 @@ use crate::say::{Kind, say};
 Examples:
   underbar lib survey /srv/libraries
   underbar lib survey --json /srv/libraries more.pds
+  underbar lib survey backups/*.xmi disk.cckd
+  underbar lib survey dslist.txt
+
+Libraries of programs are surveyed wherever they are: our own, and those of mainframes in XMIT, IEBCOPY, AMATERSE, AWS, HET,
+CKD and CCKD files; libraries of data are only counted. Lists are read, too: ISPF 3.4 as printed or saved, LISTDS, LISTCAT
+(names only), records of DCOLLECT. What is known from a list is in the shares and gets advice, but nothing is computed of it.
 
 Tracks are those of a 3390. What another block size would take is computed by the rule by which the binder fills tracks with
 short blocks, not observed. Channel programs are those that load each member once, by the article's count: one for the
@@ -39,6 +48,10 @@ pub struct SurveyFlags {
     /// Folders, searched to their depths, or libraries
     #[arg(required = true, value_name = "DIR")]
     places: Vec<PathBuf>,
+
+    /// The EBCDIC code page of names in libraries of mainframes
+    #[arg(long, value_name = "PAGE", default_value = "037")]
+    codepage: CodePage,
 }
 
 /// `lib survey --json`.
@@ -46,6 +59,29 @@ pub struct SurveyFlags {
 struct Document {
     #[serde(flatten)]
     survey: Survey,
+    lists: Vec<ListRead>,
+    data_libraries: Vec<String>,
+    programs_alone: Vec<String>,
+    unreadable: Vec<Unreadable>,
+}
+
+/// A list of data sets that was read.
+#[derive(Serialize)]
+struct ListRead {
+    list: String,
+    kind: &'static str,
+    data_sets: usize,
+    program_libraries: usize,
+    names_only: usize,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    libraries: Vec<Surveyed>,
+    lists: Vec<ListRead>,
+    data_libraries: Vec<String>,
+    programs_alone: Vec<String>,
     unreadable: Vec<Unreadable>,
 }
 
@@ -59,38 +95,134 @@ struct Unreadable {
 impl SurveyFlags {
     /// Surveys.
     pub fn run(self) -> ExitCode {
-        let mut files = Vec::new();
+        let (mut files, mut found) = (Vec::new(), Found::default());
         for place in &self.places {
             if let Err(error) = find(place, &mut files) {
                 return self.printing.fail(format_args!("{}: {error}", place.display()));
             }
         }
         files.sort();
-        let (mut libraries, mut unreadable) = (Vec::new(), Vec::new());
-        let mut progress = Progress::new("libraries", Some(files.len() as u64));
+        let mut progress = Progress::new("files", Some(files.len() as u64));
         for (done, file) in (1..).zip(&files) {
-            match Library::open(file).and_then(|library| Source::of(&library)) {
-                Ok(source) => libraries.push(measure(&source)),
-                Err(error) => {
-                    unreadable
-                        .push(Unreadable { library: file.display().to_string(), why: error.to_string() });
-                }
-            }
+            found.read(file, self.codepage, self.places.contains(file));
             progress.done(done);
         }
         drop(progress);
-        let survey = Survey::of(libraries);
+        let survey = Survey::of(found.libraries);
+        let Found { lists, data_libraries, programs_alone, unreadable, .. } = found;
         if self.printing.json {
-            return self.printing.print(&json(&Document { survey, unreadable }), None, 0);
+            let document = Document { survey, lists, data_libraries, programs_alone, unreadable };
+            return self.printing.print(&json(&document), None, 0);
         }
         for one in &unreadable {
             say(self.printing.color, Kind::Warning, format_args!("{}: {}", one.library, one.why));
         }
-        self.printing.print(&text(&survey), None, 0)
+        let mut text = text(&survey);
+        text += &left_out_text(data_libraries.len(), programs_alone.len());
+        text += &lists_text(&lists);
+        self.printing.print(&text, None, 0)
     }
 }
 
-/// Files that begin as libraries do. Links in folders are not followed.
+/// Bytes of the largest file that is read as a list.
+const LIST_MOST: u64 = 256 << 20;
+
+impl Found {
+    /// Reads a file. One that holds nothing is only worth a word if it was named.
+    fn read(&mut self, file: &Path, page: CodePage, is_named: bool) {
+        let name = file.display().to_string();
+        if is_ours(file).unwrap_or(false) {
+            match Library::open(file).and_then(|library| Source::of(&library)) {
+                Ok(source) => self.libraries.push(measure(&source)),
+                Err(error) => self.unreadable(name, &error),
+            }
+            return;
+        }
+        let carrier = match Carrier::open(file, page) {
+            Ok(carrier) => carrier,
+            Err(trouble) => return self.unreadable(name, &trouble.fault),
+        };
+        for held in &carrier.libraries {
+            let name = match carrier.libraries.len() {
+                1 => name.clone(),
+                _ => format!("{name}({})", held.name()),
+            };
+            if held.alone {
+                self.programs_alone.push(name);
+                continue;
+            }
+            if !held.library.programs {
+                self.data_libraries.push(name);
+                continue;
+            }
+            match survey::source(&held.library, name.clone()) {
+                Ok(source) => self.libraries.push(measure(&source)),
+                Err(error) => self.unreadable(name, &error),
+            }
+        }
+        let is_carrier = carrier.holds.iter().any(|thing| thing.depth > 0) || !carrier.libraries.is_empty();
+        if is_carrier {
+            return self.unreadable.extend(
+                carrier
+                    .troubles
+                    .iter()
+                    .map(|trouble| Unreadable { library: name.clone(), why: trouble.to_string() }),
+            );
+        }
+        let list = (carrier.bytes <= LIST_MOST)
+            .then(|| fs::read(file).ok().and_then(|bytes| lists::read(&bytes, page)))
+            .flatten();
+        match list {
+            Some(list) => self.list(name, &list),
+            None if is_named => {
+                self.unreadable(name, &"this is no library, holds none, and is no list of them")
+            }
+            None => {}
+        }
+    }
+
+    fn list(&mut self, name: String, list: &lists::List) {
+        let sources: Vec<Source> = list.data_sets.iter().filter_map(lists::Listed::source).collect();
+        self.lists.push(ListRead {
+            list: name,
+            kind: list.kind,
+            data_sets: list.data_sets.len(),
+            program_libraries: sources.len(),
+            names_only: list.data_sets.iter().filter(|one| one.is_name_only()).count(),
+        });
+        self.libraries.extend(sources.iter().map(measure));
+    }
+
+    fn unreadable(&mut self, library: String, why: &dyn std::fmt::Display) {
+        self.unreadable.push(Unreadable { library, why: why.to_string() });
+    }
+}
+
+fn left_out_text(data_libraries: usize, programs_alone: usize) -> String {
+    let mut text = String::new();
+    for (number, what) in
+        [(data_libraries, "libraries of data"), (programs_alone, "programs that are alone in a file")]
+    {
+        if number > 0 {
+            let _ = writeln!(text, "\nLeft out: {number} {what}");
+        }
+    }
+    text
+}
+
+fn lists_text(lists: &[ListRead]) -> String {
+    let mut text = String::new();
+    for list in lists {
+        let _ = writeln!(
+            text,
+            "\n{}: a list of {}, {} data sets, of which {} are libraries of programs; of {} only the name is known",
+            list.list, list.kind, list.data_sets, list.program_libraries, list.names_only
+        );
+    }
+    text
+}
+
+/// All files. Links in folders are not followed.
 fn find(place: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !fs::metadata(place)?.is_dir() {
         files.push(place.to_owned());
@@ -101,18 +233,11 @@ fn find(place: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let kind = entry.file_type()?;
         if kind.is_dir() {
             find(&entry.path(), files)?;
-        } else if kind.is_file() && is_library(&entry.path()) {
+        } else if kind.is_file() {
             files.push(entry.path());
         }
     }
     Ok(())
-}
-
-/// Has it the first bytes of one? What cannot be read is none.
-fn is_library(path: &Path) -> bool {
-    let mut first = [0; 7];
-    File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
-        && [PDS_BEGINS, PDSE_BEGINS].contains(&first)
 }
 
 fn text(survey: &Survey) -> String {

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A folder of its own for a test.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new(test: &str) -> Scratch {
+    pub fn new(test: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("underbar-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Scratch(path)
@@ -39,14 +39,14 @@ fn installed(test: &str) -> bool {
     found
 }
 
-fn run(folder: &Path, program: &str, words: &[&str]) -> Vec<u8> {
+pub(super) fn run(folder: &Path, program: &str, words: &[&str]) -> Vec<u8> {
     let done = Command::new(program).args(words).current_dir(folder).output().unwrap();
     assert!(done.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&done.stderr));
     done.stdout
 }
 
 /// Names with their blocks.
-fn contents(library: &Library) -> Vec<(String, Option<String>, Vec<Vec<u8>>)> {
+pub(super) fn contents(library: &Library) -> Vec<(String, Option<String>, Vec<Vec<u8>>)> {
     let read = |member: &super::super::library::Member| {
         let blocks = library.read_member(member).map(Result::unwrap).collect();
         (member.name.clone(), member.alias_of.clone(), blocks)

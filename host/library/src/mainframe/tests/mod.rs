@@ -2,10 +2,11 @@
 //!
 //! No real file is used: `sample` makes libraries, `carriers` puts them into everything that can carry them.
 
-mod carriers;
+pub(crate) mod carriers;
 mod damage;
 mod disks;
 mod forms;
 mod hercules;
 mod roundtrip;
-mod sample;
+pub(crate) mod sample;
+mod xmi_reader;

@@ -1,0 +1,127 @@
+//! Ways to load, call and give back a program: one of them so many times, in a process of its own.
+//!
+//! ```text
+//! WAY LIBRARY MEMBER TIMES  ──>  once, not timed ──> TIMES times, timed ──> "elapsed_ns N"
+//! ```
+//!
+//! Invariant: every turn calls the program and looks at what it gave; of ours, every turn came from where the way says
+//! (`check`), and none was left to the system's loader.
+//! Not here: what is loaded, and what the times mean (`underbar-bench`).
+
+mod ours;
+mod peers;
+
+use std::ffi::CString;
+use std::time::Instant;
+
+/// Who a way is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// What programs have: loads from files.
+    Peer,
+    /// Our own: loads from libraries.
+    Ours,
+}
+
+/// A way of loading.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// What tables print.
+    pub about: &'static str,
+    /// Who it is.
+    pub role: Role,
+    open: fn(&Program) -> Result<Box<dyn Turns>, String>,
+}
+
+/// All ways.
+pub const TABLE: &[Way] = &[
+    Way { name: "dlopen", about: "dlopen, dlclose", role: Role::Peer, open: peers::dlopen },
+    Way { name: "memfd", about: "memfd, dlopen, dlclose", role: Role::Peer, open: peers::memfd },
+    Way { name: "elf_loader", about: "crate elf_loader 0.18", role: Role::Peer, open: peers::elf_loader },
+    Way {
+        name: "shared",
+        about: "shared, from VLF",
+        role: Role::Ours,
+        open: |program| ours::open(program, ours::SHARED, true),
+    },
+    Way {
+        name: "fresh",
+        about: "fresh, from VLF",
+        role: Role::Ours,
+        open: |program| ours::open(program, ours::FRESH, true),
+    },
+    Way {
+        name: "nothing",
+        about: "nothing kept",
+        role: Role::Ours,
+        open: |program| ours::open(program, ours::NOTHING, true),
+    },
+    Way {
+        name: "shared-searched",
+        about: "shared, from VLF, without LLA",
+        role: Role::Ours,
+        open: |program| ours::open(program, ours::SHARED, false),
+    },
+    Way {
+        name: "fresh-searched",
+        about: "fresh, from VLF, without LLA",
+        role: Role::Ours,
+        open: |program| ours::open(program, ours::FRESH, false),
+    },
+    Way {
+        name: "nothing-searched",
+        about: "nothing kept, without LLA",
+        role: Role::Ours,
+        open: |program| ours::open(program, ours::NOTHING, false),
+    },
+];
+
+/// The way of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Way> {
+    TABLE.iter().find(|way| way.name == name)
+}
+
+/// What is loaded: a file, or a member of a library.
+struct Program {
+    path: CString,
+    member: String,
+}
+
+/// The function of every program that is measured: `int entry(int x) { return x + 1; }`.
+type Entry = unsafe extern "C" fn(i32) -> i32;
+
+/// Something that loads, calls and gives back.
+trait Turns {
+    /// One turn: what the program made of 41.
+    fn turn(&mut self) -> Result<i32, String>;
+
+    /// After so many turns since the first: did they what the way says?
+    fn check(&self, times: u64) -> Result<(), String>;
+}
+
+/// Runs the words of a command line, and gives what is to be printed.
+///
+/// # Errors
+/// Words that are none, or a program that could not be loaded as the way says.
+pub fn program(words: &[&str]) -> Result<String, String> {
+    let [way, path, member, times] = words else { return Err("WAY LIBRARY MEMBER TIMES".to_owned()) };
+    let way = find(way).ok_or_else(|| format!("no way {way}"))?;
+    let times: u64 = times.parse().ok().filter(|times| *times > 0).ok_or("TIMES of at least 1")?;
+    let path = CString::new(*path).map_err(|_| "a path with a zero")?;
+    let mut turns = (way.open)(&Program { path, member: (*member).to_owned() })?;
+    let mut right = turns.turn()? == 42;
+    let start = Instant::now();
+    for _ in 0..times {
+        right &= turns.turn()? == 42;
+    }
+    let elapsed = start.elapsed().as_nanos();
+    turns.check(times)?;
+    if right {
+        Ok(format!("elapsed_ns {elapsed}"))
+    } else {
+        Err("the program gave something else".to_owned())
+    }
+}

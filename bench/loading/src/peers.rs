@@ -1,0 +1,117 @@
+//! What programs have: the system's loader, on a file and on a copy in memory, and a loader from a crate.
+
+use std::ffi::{CStr, CString, c_void};
+
+use elf_loader::{AddressSpaceId, Domain, Loader, Relocator};
+
+use crate::{Entry, Program, Turns};
+
+/// `dlopen` and `dlclose` of a file.
+pub fn dlopen(program: &Program) -> Result<Box<dyn Turns>, String> {
+    Ok(Box::new(System { path: program.path.clone(), symbol: symbol(program)? }))
+}
+
+/// The same of a copy in memory, made anew each time.
+pub fn memfd(program: &Program) -> Result<Box<dyn Turns>, String> {
+    let bytes = std::fs::read(path(program)?).map_err(|error| error.to_string())?;
+    Ok(Box::new(Memory { bytes, symbol: symbol(program)? }))
+}
+
+/// The crate.
+pub fn elf_loader(program: &Program) -> Result<Box<dyn Turns>, String> {
+    Ok(Box::new(Crate { path: path(program)?, symbol: program.member.clone() }))
+}
+
+fn path(program: &Program) -> Result<String, String> {
+    program.path.to_str().map(str::to_owned).map_err(|error| error.to_string())
+}
+
+fn symbol(program: &Program) -> Result<CString, String> {
+    CString::new(program.member.as_str()).map_err(|error| error.to_string())
+}
+
+struct System {
+    path: CString,
+    symbol: CString,
+}
+
+impl Turns for System {
+    fn turn(&mut self) -> Result<i32, String> {
+        by_system(&self.path, &self.symbol)
+    }
+
+    fn check(&self, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn by_system(path: &CStr, symbol: &CStr) -> Result<i32, String> {
+    // SAFETY: a program of one function, whose type this is, used while the handle is open.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        if handle.is_null() {
+            return Err("dlopen refused".to_owned());
+        }
+        let entry: *mut c_void = libc::dlsym(handle, symbol.as_ptr());
+        if entry.is_null() {
+            return Err("no such function".to_owned());
+        }
+        let given = std::mem::transmute::<*mut c_void, Entry>(entry)(41);
+        libc::dlclose(handle);
+        Ok(given)
+    }
+}
+
+struct Memory {
+    bytes: Vec<u8>,
+    symbol: CString,
+}
+
+impl Turns for Memory {
+    fn turn(&mut self) -> Result<i32, String> {
+        use std::io::Write as _;
+        use std::os::fd::{AsRawFd as _, FromRawFd as _};
+        // SAFETY: a new descriptor, which nobody else has.
+        let mut file = unsafe {
+            let fd = libc::memfd_create(c"program".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(std::io::Error::last_os_error().to_string());
+            }
+            std::fs::File::from_raw_fd(fd)
+        };
+        file.write_all(&self.bytes).map_err(|error| error.to_string())?;
+        let path =
+            CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|error| error.to_string())?;
+        by_system(&path, &self.symbol)
+    }
+
+    fn check(&self, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// As the crate's examples have it: made once.
+static LOADER: Loader = Loader::new();
+
+struct Crate {
+    path: String,
+    symbol: String,
+}
+
+impl Turns for Crate {
+    fn turn(&mut self) -> Result<i32, String> {
+        let wrong = |error: elf_loader::Error| error.to_string();
+        let mut loader = LOADER.run(Domain::native(AddressSpaceId::PROCESS));
+        let loaded = loader.load_dylib(self.path.as_str()).map_err(wrong)?;
+        let program = Relocator::new().run(loaded).relocate().map_err(wrong)?;
+        // SAFETY: the function's type; it is called while the program is there.
+        unsafe {
+            let entry = program.get::<Entry>(&self.symbol).map_err(wrong)?.ok_or("no such function")?;
+            Ok((*entry)(41))
+        }
+    }
+
+    fn check(&self, _: u64) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! `bench load`: LOAD, call and DELETE of programs from libraries, beside `dlopen` and `dlclose` of their files.
+//!
+//! ```text
+//! rows (program x library x way)           once: compiled, libraries filled
+//! for each round, in an order drawn anew
+//!   for each row: one process ──> time of all turns
+//! all times ──> medians, ratios to dlopen   goals (held or missed)   csv, json
+//! ```
+//!
+//! Invariant: a sample is a process of its own; one that did not load as its row says is an error, no sample.
+//! Not here: the ways of loading (`loading`).
+
+mod files;
+mod goals;
+mod made;
+mod rows;
+mod table;
+
+use self::rows::Row;
+use crate::host::Host;
+use crate::lock::busy::Busy;
+use crate::random::Random;
+use crate::statistics::{LogMean, median, paired};
+use crate::{Error, heap};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Rounds, at least one.
+    pub rounds: usize,
+    /// Of each row's turns, one of so many is made.
+    pub share: u64,
+    /// The seed of the order.
+    pub seed: u64,
+    /// Whether text, CSV and JSON are written below `bench/runs`.
+    pub record: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self { rounds: 15, share: 1, seed: 1, record: true }
+    }
+}
+
+impl Request {
+    /// Three rounds of a tenth of the turns.
+    pub fn quick(&mut self) {
+        (self.rounds, self.share, self.record) = (3, 10, false);
+    }
+}
+
+/// One sample.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The round, from 0.
+    pub round: usize,
+    /// The place in the round's order, from 0.
+    pub place: usize,
+    /// The row's place in [`Run::rows`].
+    pub row: usize,
+    /// Time of a turn in microseconds.
+    pub microseconds: f64,
+}
+
+/// A whole run.
+#[derive(Debug)]
+pub struct Run {
+    /// What it was made on.
+    pub host: Host,
+    /// What was asked for.
+    pub request: Request,
+    /// The rows, in the order of the table.
+    pub rows: Vec<Row>,
+    /// All samples, in the order in which they were taken.
+    pub records: Vec<Record>,
+    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    pub others: f64,
+}
+
+/// Makes the libraries, runs the rounds, prints the tables and writes the files.
+///
+/// # Errors
+/// Everything in [`Error`].
+pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
+    let program = program()?;
+    let folder = made::Folder::new()?;
+    eprintln!("making libraries");
+    let places = rows::make(&folder)?;
+    let rows = rows::all();
+    let mut run = Run { host: Host::here(), request, rows, records: Vec::new(), others: 0.0 };
+    let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
+    let (began, before) = (Instant::now(), Busy::now());
+    for round in 0..run.request.rounds {
+        eprintln!("round {}", round + 1);
+        let mut places_of_rows: Vec<usize> = (0..run.rows.len()).collect();
+        order.shuffle(&mut places_of_rows);
+        for (place, row) in places_of_rows.into_iter().enumerate() {
+            let one = &run.rows[row];
+            let (path, member) = places.of(one)?;
+            let times = (one.times / run.request.share).max(2);
+            let microseconds = sample(&program, one.way.name, &path, &member, times)?;
+            run.records.push(Record { round, place, row, microseconds });
+        }
+    }
+    run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
+    let text = format!("{}{}", table::text(&run), goals::text(&run));
+    print!("{text}");
+    if run.request.record {
+        let files = [("load.txt", text), ("load.csv", files::csv(&run)), ("load.json", files::json(&run))];
+        heap::record(&run.host, &files, workspace)?;
+    }
+    Ok(())
+}
+
+/// Runs one process: microseconds for a turn.
+fn sample(program: &Path, way: &str, path: &Path, member: &str, times: u64) -> Result<f64, Error> {
+    let done = Command::new(program)
+        .arg(way)
+        .arg(path)
+        .args([member, &times.to_string()])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::system("starting a run", &error))?;
+    let wrong = |what: &str| Error::Workload(format!("{way} {}: {what}", path.display()));
+    if !done.status.success() {
+        return Err(wrong(String::from_utf8_lossy(&done.stderr).trim_end()));
+    }
+    let text = String::from_utf8_lossy(&done.stdout);
+    let elapsed: Option<f64> = text.trim().strip_prefix("elapsed_ns ").and_then(|digits| digits.parse().ok());
+    elapsed.map(|elapsed| elapsed / 1e3 / times as f64).ok_or_else(|| wrong("no figures"))
+}
+
+/// The program beside this one.
+fn program() -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
+    let path = own.with_file_name("underbar-bench-load");
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Error::Missing("underbar-bench-load: cargo build --release -p underbar-bench".to_owned()))
+}
+
+impl Run {
+    /// Times of a row, round by round.
+    #[must_use]
+    pub fn values(&self, row: usize) -> Vec<f64> {
+        let mut records: Vec<&Record> = self.records.iter().filter(|record| record.row == row).collect();
+        records.sort_by_key(|record| record.round);
+        records.iter().map(|record| record.microseconds).collect()
+    }
+
+    /// The middle time of a row, in microseconds.
+    #[must_use]
+    pub fn median(&self, row: usize) -> f64 {
+        median(&self.values(row))
+    }
+
+    /// Log ratios of a row to another, round by round.
+    #[must_use]
+    pub fn against(&self, row: usize, other: usize) -> LogMean {
+        paired(&self.values(row), &self.values(other))
+    }
+
+    /// The place of the row of this way, program and library.
+    #[must_use]
+    pub fn find(&self, program: &str, library: Option<rows::Stored>, way: &str) -> Option<usize> {
+        self.rows
+            .iter()
+            .position(|row| row.program.name == program && row.library == library && row.way.name == way)
+    }
+
+    /// The row that a row is compared with: `dlopen` and `dlclose` of the same program's file.
+    #[must_use]
+    pub fn base(&self, row: usize) -> Option<usize> {
+        self.find(self.rows[row].program.name, None, "dlopen")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows::{Row, all};
+    use super::{Record, Request, Run};
+    use crate::host::Host;
+
+    /// Two rounds, with these times.
+    pub(super) fn run(time: impl Fn(&Row) -> f64) -> Run {
+        let rows = all();
+        let records = (0..2)
+            .flat_map(|round| rows.iter().enumerate().map(move |(row, one)| (round, row, one)))
+            .map(|(round, row, one)| Record { round, place: row, row, microseconds: time(one) })
+            .collect();
+        Run { host: Host::here(), request: Request::default(), rows, records, others: 0.0 }
+    }
+
+    #[test]
+    fn every_row_is_there_once() {
+        let run = run(|_| 1.0);
+        for (place, row) in run.rows.iter().enumerate() {
+            assert_eq!(run.find(row.program.name, row.library, row.way.name), Some(place));
+            assert!(run.base(place).is_some());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Frames: where a program's `exit` goes back to.
+//!
+//! ```text
+//! the thread's innermost ──> constructor, destructor or resolver ──outer──> LINK ──outer──> LINK ──outer──> none:
+//!                                    '── exit comes back here,      '── and here       the process ends
+//!                                        what is half done is undone,
+//!                                        then settle goes on ──────────^
+//! ```
+//!
+//! A LINKed program runs in a frame. Code of programs that LOAD and DELETE call on its behalf runs in a frame of its own
+//! ([`guard`]): an `exit` in it comes back to the loader first, which gives back what it was making, and only then goes on
+//! outwards ([`settle`]). Outside a LINK there are no frames, and `exit` ends the process.
+//!
+//! Invariant: the innermost frame of a thread is entered (`exit` can come back to it), or no code of programs runs in the
+//! thread.
+//! Cost: no frame, one `pthread_getspecific`; a frame, two more and some twenty instructions.
+//! Not here: what is run in a frame (`link`, `image`).
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use underbar_sys::lock::Lock;
+
+use crate::error::Error;
+use crate::system;
+
+/// What a processor keeps over calls: rbx, rbp, r12 to r15, rsp, and two control words.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Registers([u64; 8]);
+
+/// What is run in a frame.
+pub(crate) type Work = unsafe extern "C" fn(*mut c_void);
+
+/// A place on a thread's stack that an `exit` comes back to. Its thread alone touches it.
+#[repr(C)]
+pub(crate) struct Frame {
+    registers: Registers,
+    outer: *mut Frame,
+    /// `exit` can come back to it.
+    is_entered: bool,
+    /// Of a LINK, not of a guard.
+    is_link: bool,
+    /// Somebody in it has exited with this, and that is not done with yet.
+    exited: Option<c_int>,
+}
+
+/// The pthread key of the innermost frame, and one; 0: not made yet. Written once, under [`MAKING`].
+static KEY: AtomicU32 = AtomicU32::new(0);
+static MAKING: Lock<()> = Lock::new(());
+
+impl Frame {
+    /// Not pushed.
+    pub(crate) const fn new(is_link: bool) -> Frame {
+        Frame { registers: Registers([0; 8]), outer: null_mut(), is_entered: false, is_link, exited: None }
+    }
+
+    /// Makes it the innermost of this thread.
+    ///
+    /// # Safety
+    /// It stays where it is until [`Frame::pop`].
+    ///
+    /// # Errors
+    /// No pthread key, or no storage for its value.
+    pub(crate) unsafe fn push(frame: *mut Frame) -> Result<(), Error> {
+        let key = key()?;
+        // SAFETY: the caller's frame; a key that was made.
+        unsafe {
+            (*frame).outer = innermost();
+            set_innermost(key, frame)
+        }
+    }
+
+    /// Makes the outer one the innermost again.
+    ///
+    /// # Safety
+    /// It is the innermost.
+    pub(crate) unsafe fn pop(frame: *mut Frame) {
+        // It cannot fail: the thread has a place for this key since the push.
+        // SAFETY: pushed by this thread, so the key is there.
+        let _ = unsafe { set_innermost(KEY.load(Ordering::Acquire).wrapping_sub(1), (*frame).outer) };
+    }
+
+    /// Runs `work(argument)`; gives what it exited with, or nothing where it returned.
+    ///
+    /// # Safety
+    /// It is the innermost. Between here and an `exit` are frames of C only, or of Rust that has nothing to drop there.
+    pub(crate) unsafe fn run(frame: *mut Frame, work: Work, argument: *mut c_void) -> Option<c_int> {
+        // SAFETY: `enter` comes back once, from `work` or from `leave`.
+        unsafe {
+            (*frame).is_entered = true;
+            enter(&raw mut (*frame).registers, work as *const () as usize, argument);
+            (*frame).is_entered = false;
+            Frame::take_exit(frame)
+        }
+    }
+
+    /// What was exited with, once.
+    ///
+    /// # Safety
+    /// The frame is this thread's.
+    pub(crate) unsafe fn take_exit(frame: *mut Frame) -> Option<c_int> {
+        // SAFETY: the caller's promise.
+        unsafe { (*frame).exited.take() }
+    }
+
+    /// The innermost frame of a LINK; null where there is none.
+    pub(crate) fn of_link() -> *mut Frame {
+        let mut frame = innermost();
+        // SAFETY: frames of this thread's stack, which are there while they are pushed.
+        unsafe {
+            while !frame.is_null() && !(*frame).is_link {
+                frame = (*frame).outer;
+            }
+        }
+        frame
+    }
+}
+
+/// Runs `work(argument)` so that an `exit` in it comes back here. Gives what it exited with; nothing where it returned.
+///
+/// # Safety
+/// As [`Frame::run`].
+pub(crate) unsafe fn guard(work: Work, argument: *mut c_void) -> Option<c_int> {
+    let mut place = Frame::new(false);
+    // By pointer only: what runs in the frame changes it.
+    let frame = &raw mut place;
+    // SAFETY: the caller's promise; the frame is popped before it goes.
+    unsafe {
+        if innermost().is_null() {
+            work(argument);
+            return None;
+        }
+        // This thread has a place for the key: it cannot fail.
+        let _ = Frame::push(frame);
+        let exited = Frame::run(frame, work, argument);
+        Frame::pop(frame);
+        exited
+    }
+}
+
+/// Notes that an exit which a [`guard`] caught is to go on when all is put right: at the next [`settle`].
+pub(crate) fn goes_on(status: c_int) {
+    // SAFETY: null, or a frame of this thread.
+    if let Some(frame) = unsafe { innermost().as_mut() } {
+        frame.exited = Some(status);
+    }
+}
+
+/// Goes on with an exit that was caught, if one was: the caller has nothing left to put right. Comes back where none was, or
+/// where it is LINK's own doing, which looks for it itself.
+pub(crate) fn settle() {
+    let frame = innermost();
+    // SAFETY: a frame of this thread; entered, so it can be left for.
+    unsafe {
+        if !frame.is_null() && (*frame).is_entered && (*frame).exited.is_some() {
+            leave(frame)
+        }
+    }
+}
+
+/// No frame is there any more for this thread: the process ends.
+pub(crate) fn forget() {
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        // SAFETY: a key that was made. Where it fails there was no frame.
+        let _ = unsafe { set_innermost(key, null_mut()) };
+    }
+}
+
+/// Exits the program that runs here, or the process.
+///
+/// # Safety
+/// As the C library's `exit`.
+pub(crate) unsafe fn exit(status: c_int, ends_process: unsafe extern "C" fn(c_int) -> !) -> ! {
+    let frame = innermost();
+    // SAFETY: null, or a frame of this thread; the caller's promise.
+    unsafe {
+        if frame.is_null() || !(*frame).is_entered {
+            ends_process(status)
+        }
+        (*frame).exited = Some(status);
+        leave(frame)
+    }
+}
+
+/// Goes back to where a frame was entered.
+unsafe fn leave(frame: *mut Frame) -> ! {
+    // SAFETY: the frame was entered on this stack, and `enter` has not come back yet.
+    unsafe { back(&raw const (*frame).registers) }
+}
+
+/// Notes the registers, and calls `function(argument)`.
+#[unsafe(naked)]
+unsafe extern "C" fn enter(registers: *mut Registers, function: usize, argument: *mut c_void) {
+    core::arch::naked_asm!(
+        "mov [rdi], rbx",
+        "mov [rdi + 8], rbp",
+        "mov [rdi + 16], r12",
+        "mov [rdi + 24], r13",
+        "mov [rdi + 32], r14",
+        "mov [rdi + 40], r15",
+        "mov [rdi + 48], rsp",
+        "stmxcsr [rdi + 56]",
+        "fnstcw [rdi + 60]",
+        "sub rsp, 8",
+        "mov rdi, rdx",
+        "call rsi",
+        "add rsp, 8",
+        "ret",
+    )
+}
+
+/// Comes back from the [`enter`] that noted these registers.
+#[unsafe(naked)]
+unsafe extern "C" fn back(registers: *const Registers) -> ! {
+    core::arch::naked_asm!(
+        "mov rbx, [rdi]",
+        "mov rbp, [rdi + 8]",
+        "mov r12, [rdi + 16]",
+        "mov r13, [rdi + 24]",
+        "mov r14, [rdi + 32]",
+        "mov r15, [rdi + 40]",
+        "mov rsp, [rdi + 48]",
+        "ldmxcsr [rdi + 56]",
+        "fldcw [rdi + 60]",
+        "cld",
+        "ret",
+    )
+}
+
+fn key() -> Result<u32, Error> {
+    unsafe extern "C" fn nothing(_: *mut c_void) {}
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        return Ok(key);
+    }
+    let _making = MAKING.lock();
+    if KEY.load(Ordering::Relaxed) == 0 {
+        let mut key = 0;
+        // SAFETY: the destructor does nothing: a thread that ends in a LINK leaves its frame with its stack.
+        if unsafe { system::pthread_key_create(&raw mut key, nothing) } != 0 {
+            return Err(Error::TablesFull);
+        }
+        KEY.store(key + 1, Ordering::Release);
+    }
+    Ok(KEY.load(Ordering::Relaxed) - 1)
+}
+
+fn innermost() -> *mut Frame {
+    match KEY.load(Ordering::Acquire) {
+        0 => null_mut(),
+        // SAFETY: a key that was made.
+        key => unsafe { system::pthread_getspecific(key - 1).cast() },
+    }
+}
+
+/// # Safety
+/// The key was made.
+unsafe fn set_innermost(key: u32, frame: *mut Frame) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    match unsafe { system::pthread_setspecific(key, frame.cast()) } {
+        0 => Ok(()),
+        errno => Err(Error::NoStorage(underbar_sys::syscall::Errno(errno as u16))),
+    }
+}

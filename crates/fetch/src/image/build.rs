@@ -1,0 +1,314 @@
+//! Loading: an image is made of a program's bytes.
+//!
+//! ```text
+//! read_layout ─> refuse ─> map ─> Building: needed ─> thread storage ─> relocate ─> protect ─> tell ─> Image
+//!                                    '── dropped on the way: everything is undone
+//! ```
+//!
+//! Invariant: nobody finds the program before it is whole; what fails leaves nothing behind.
+//! Not here: what an image does afterwards (`life`).
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+use underbar_sys::syscall::{Errno, PROT_READ};
+
+use super::bind::{self, Binder, needed};
+use super::map::{Content, Mapping};
+use super::process::prepare;
+use super::relocate::{self, Descriptors};
+use super::{Image, Needed, debugger, frames};
+use crate::arena;
+use crate::elf::{Dynamic, Header, Layout, LoadedBytes, PAGE, Tables};
+use crate::error::{Error, Failure, Reason};
+use crate::system::{Handle, ProgramHeader};
+use crate::threads;
+use crate::visible::{self, Entry};
+
+/// Loads a program from its bytes. `name` is what debuggers and unwinders are told; `origin` the folder of its library.
+///
+/// # Errors
+/// It is damaged, or the machine has no room; or a [`Reason`] for the system's loader.
+pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull<Image>, Failure> {
+    prepare();
+    let (header, layout, bytes) = read_layout(content)?;
+    if header.is_fixed {
+        return Err(Error::Executable.into());
+    }
+    if layout.has_more {
+        return Err(Reason::TooMany.into());
+    }
+    if layout.wants_executable_stack {
+        return Err(Reason::ExecutableStack.into());
+    }
+    if layout.dynamic.1 == 0 {
+        return Err(Reason::NoDynamic.into());
+    }
+    let pages = |at: u64| at & !(PAGE - 1);
+    if layout.segments().windows(2).any(|two| match two {
+        [first, second] => pages(second.address) < first.end().next_multiple_of(PAGE),
+        _ => false,
+    }) {
+        return Err(Reason::SharedPages.into());
+    }
+    let mapping = Mapping::new(&layout, content).map_err(unavailable)?;
+    let mut building = Building {
+        mapping,
+        layout,
+        needed: None,
+        headers: None,
+        name: None,
+        threads: 0,
+        descriptors: Descriptors::NONE,
+        known: None,
+        done: false,
+    };
+    let headers = bytes.headers(&header);
+    // SAFETY: mapped just now, seen by nobody else.
+    unsafe { building.finish(headers, name, origin) }
+}
+
+/// The machine's reason for a mapping that failed.
+fn unavailable(errno: Errno) -> Failure {
+    match errno {
+        Errno::ENOMEM | Errno::EAGAIN => Error::NoStorage(errno).into(),
+        _ => Error::Unreadable(errno).into(),
+    }
+}
+
+/// The first bytes of a program, with all its program headers.
+pub struct First {
+    bytes: [u8; First::ROOM],
+    headers_at: usize,
+}
+
+impl First {
+    /// What is read at once: the headers of nearly all programs lie in it.
+    const AT_ONCE: usize = 1024;
+    const ROOM: usize = 64 + 256 * 56;
+
+    fn headers(&self, header: &Header) -> &[u8] {
+        self.bytes.get(self.headers_at..self.headers_at + header.size()).unwrap_or_default()
+    }
+}
+
+/// Reads where everything lies.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_layout(content: &dyn Content) -> Result<(Header, Layout, First), Error> {
+    let length = content.length();
+    let mut first = First { bytes: [0; First::ROOM], headers_at: 0 };
+    let at_once = length.min(First::AT_ONCE as u64) as usize;
+    let beginning = first.bytes.get_mut(..at_once).unwrap_or_default();
+    content.read(0, beginning).map_err(Error::Unreadable)?;
+    let header = Header::read(beginning, length)?;
+    match usize::try_from(header.offset) {
+        Ok(offset) if offset + header.size() <= at_once => first.headers_at = offset,
+        _ => {
+            let into = first.bytes.get_mut(..header.size()).unwrap_or_default();
+            content.read(header.offset, into).map_err(Error::Unreadable)?;
+        }
+    }
+    let layout = Layout::read(&header, first.headers(&header), length)?;
+    Ok((header, layout, first))
+}
+
+/// A program that is not whole yet: what is dropped here is undone.
+struct Building {
+    mapping: Mapping,
+    layout: Layout,
+    needed: Option<Needed>,
+    headers: Option<(NonNull<u8>, usize)>,
+    name: Option<(NonNull<u8>, usize)>,
+    threads: usize,
+    descriptors: Descriptors,
+    known: Option<debugger::Known>,
+    done: bool,
+}
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        // SAFETY: nobody has seen the program but resolvers of its own, which have answered.
+        unsafe {
+            if let Some(known) = self.known {
+                debugger::untell(known);
+            }
+            if self.threads != 0 {
+                threads::unregister(self.threads);
+            }
+            self.mapping.unmap();
+            self.descriptors.free();
+            if let Some(needed) = self.needed {
+                close(needed);
+            }
+            for (place, size) in [self.headers, self.name].into_iter().flatten() {
+                arena::put(place, size);
+            }
+        }
+    }
+}
+
+impl Building {
+    /// # Safety
+    /// The mapping is of the layout, complete, and nobody else uses it.
+    unsafe fn finish(
+        &mut self,
+        headers: &[u8],
+        name: &CStr,
+        origin: &[u8],
+    ) -> Result<NonNull<Image>, Failure> {
+        let (layout, bias) = (self.layout, self.mapping.bias);
+        // SAFETY: the segments are mapped there until `self` or the image goes.
+        let memory = unsafe { LoadedBytes::new(bias, &layout) };
+        let dynamic = Dynamic::read(&layout, &memory)?;
+        refuse(&dynamic)?;
+        let tables = Tables::read(&dynamic, &memory)?;
+        let needed = self.open_needed(&dynamic, &tables, origin)?;
+        if let Some(soname) = dynamic.soname
+            && let Some(handle) = Handle::of_loaded(needed::text(&tables, soname)?)
+        {
+            let is_it = is_same_file(handle, name);
+            handle.close();
+            if is_it {
+                return Err(Reason::AlreadyLoaded.into());
+            }
+        }
+        let frames = frames::find(&layout, &memory)?;
+        if let Some(storage) = layout.threads {
+            self.threads = threads::register(storage, bias.wrapping_add(storage.address as usize))?;
+        }
+        let mut binder = Binder {
+            bias,
+            layout: &layout,
+            tables: &tables,
+            is_symbolic: dynamic.is_symbolic,
+            needed: needed.list(),
+            replaced: &crate::replaced::table(),
+            threads: self.threads,
+            exported: bind::elsewhere(&tables),
+            last: None,
+        };
+        // SAFETY: the binder is of this program, whose code is mapped with its rights.
+        let relocations = unsafe { relocate::relocate(&mut binder, &mut self.descriptors)? };
+        if let Some((address, length)) = layout.relro {
+            // SAFETY: whole pages of a writable segment; all relocations are done.
+            unsafe { self.mapping.protect(address, length, PROT_READ).map_err(unavailable)? };
+        }
+        self.headers = Some(kept(headers)?);
+        self.name = Some(kept(name.to_bytes_with_nul())?);
+        let (Some(headers), Some(name)) = (self.headers, self.name) else {
+            return Err(Error::NoStorage(Errno::ENOMEM).into());
+        };
+        self.known = debugger::tell(bias, &layout, &tables, frames).map_err(Error::NoStorage)?;
+        let registered = match frames {
+            // SAFETY: found in this program, which is given back after `deregister`.
+            Some((start, _)) => unsafe { frames::register(bias.wrapping_add(start as usize))? },
+            None => None,
+        };
+        let entry = Entry::new(
+            bias,
+            name.0.as_ptr().cast(),
+            headers.0.as_ptr().cast(),
+            (headers.1 / size_of::<ProgramHeader>()) as u16,
+            (bias.wrapping_add(layout.low as usize), bias.wrapping_add(layout.high as usize)),
+        );
+        let image = Image {
+            entry,
+            layout,
+            dynamic,
+            mapping: self.mapping,
+            headers,
+            name,
+            needed,
+            threads: self.threads,
+            descriptors: self.descriptors,
+            registered,
+            known: self.known,
+            finals: [0; 4],
+            pending: 0,
+            is_leaving: false,
+            hold: None,
+            begun: 0,
+            relocations,
+        };
+        let image = arena::keep(image).map_err(|errno| {
+            if let Some(registered) = registered {
+                // SAFETY: registered just now.
+                unsafe { frames::deregister(registered) };
+            }
+            Error::NoStorage(errno)
+        })?;
+        self.done = true;
+        // SAFETY: the entry stays until `unload` hides it.
+        unsafe { visible::show(&raw mut (*image.as_ptr()).entry) };
+        Ok(image)
+    }
+
+    fn open_needed(
+        &mut self,
+        dynamic: &Dynamic,
+        tables: &Tables<'_>,
+        origin: &[u8],
+    ) -> Result<Needed, Failure> {
+        let room = dynamic.needed().len();
+        let start = arena::get(room * size_of::<Handle>()).map_err(Error::NoStorage)?.cast::<Handle>();
+        self.needed = Some(Needed { start, count: 0, room });
+        needed::open(dynamic, tables, origin, |handle| {
+            if let Some(needed) = self.needed.as_mut()
+                && needed.count < room
+            {
+                // SAFETY: room for one more.
+                unsafe { start.as_ptr().add(needed.count).write(handle) };
+                needed.count += 1;
+            }
+            Ok(())
+        })?;
+        self.needed.ok_or(Error::NoStorage(Errno::ENOMEM).into())
+    }
+}
+
+/// What the dynamic section says that we cannot do.
+fn refuse(dynamic: &Dynamic) -> Result<(), Failure> {
+    for (is_so, reason) in [
+        (dynamic.has_text_relocations, Reason::TextRelocations),
+        (dynamic.has_static_threads, Reason::StaticThreads),
+        (dynamic.is_filter, Reason::Filter),
+        (dynamic.has_rel, Reason::Relocation),
+        (dynamic.needs_more, Reason::TooMany),
+    ] {
+        if is_so {
+            return Err(reason.into());
+        }
+    }
+    if dynamic.is_program { Err(Error::Executable.into()) } else { Ok(()) }
+}
+
+/// Is the library that the system's loader has the file that we are to load?
+fn is_same_file(handle: Handle, name: &CStr) -> bool {
+    let of = |path| underbar_sys::file::stat(path).map(|status| (status.device, status.inode));
+    match (handle.path().map(of), of(name)) {
+        (Some(Ok(theirs)), Ok(ours)) => theirs == ours,
+        _ => false,
+    }
+}
+
+fn kept(bytes: &[u8]) -> Result<(NonNull<u8>, usize), Error> {
+    let place = arena::get(bytes.len()).map_err(Error::NoStorage)?;
+    // SAFETY: room for so many bytes of our own.
+    unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), place.as_ptr(), bytes.len()) };
+    Ok((place, bytes.len()))
+}
+
+/// # Safety
+/// Nothing that is bound to them is used any more.
+pub(super) unsafe fn close(needed: Needed) {
+    for handle in needed.list().iter().rev() {
+        handle.close();
+    }
+    // SAFETY: got with this size.
+    unsafe { arena::put(needed.start.cast(), needed.room * size_of::<Handle>()) };
+}

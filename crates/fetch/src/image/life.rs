@@ -1,0 +1,297 @@
+//! What an image does: it begins, ends, and goes.
+//!
+//! ```text
+//! begin ─> constructors      end ─> destructors ─> functions left for the end of the process ─> thread variables
+//! unload ─┬─ no thread has a destructor of it ─> gone
+//!         '─ else: gone with the last of these (thread_ends)
+//! ```
+//!
+//! What the program leaves with `__cxa_atexit` and `__cxa_thread_atexit` is noted on the way to the C library's own lists,
+//! so that nothing of it is called when the program has gone.
+//!
+//! Each constructor and destructor may `exit`: see `frame`.
+//!
+//! Invariant: constructors run once between two ends, and an image is not removed while `pending` > 0.
+//! Not here: making it (`build`), the end of the process (`process`).
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::NonNull;
+
+use super::process::arguments;
+use super::{Image, build, debugger, frames};
+use crate::again::Again;
+use crate::arena;
+use crate::elf::{Damage, LoadedBytes, Memory};
+use crate::error::Error;
+use crate::frame;
+use crate::opened::Opened;
+use crate::system::{self, Ending};
+use crate::threads;
+use crate::visible;
+
+/// Whose constructors ran when, and whose threads' destructors wait.
+pub(super) static LIFE: Again<u64> = Again::new(0);
+
+impl Image {
+    /// Runs its constructors, unless they ran.
+    ///
+    /// # Safety
+    /// The image is loaded; its constructors are run in this thread, which holds no lock of the loader's tables.
+    ///
+    /// # Errors
+    /// A constructor lies where no code is; or [`Error::NotLoaded`] where one has exited, for a LINK to go on with: the
+    /// image is to be ended and given back.
+    pub unsafe fn begin(image: NonNull<Image>) -> Result<(), Error> {
+        // SAFETY: the image stays; no reference to it lives across a constructor, which may load programs itself.
+        unsafe {
+            if (*image.as_ptr()).begun != 0 {
+                return Ok(());
+            }
+            let mut functions = Functions::of(&*image.as_ptr(), true)?;
+            (*image.as_ptr()).begun = LIFE.with(|count| {
+                *count += 1;
+                *count
+            });
+            match functions.run() {
+                Some(status) => {
+                    frame::goes_on(status);
+                    Err(Error::NotLoaded)
+                }
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Runs its destructors and what it left for the end of the process, unless that was done; forgets its thread variables.
+    /// An `exit` in one of these ends that one alone: the program is ending already.
+    ///
+    /// # Safety
+    /// No thread runs in the program or uses its data, but its own destructors in this thread, which holds no lock of the
+    /// loader's tables.
+    pub unsafe fn end(image: NonNull<Image>) {
+        // SAFETY: as in `begin`.
+        unsafe {
+            if core::mem::take(&mut (*image.as_ptr()).begun) == 0 {
+                return;
+            }
+            if let Ok(mut functions) = Functions::of(&*image.as_ptr(), false) {
+                while functions.run().is_some() {}
+            }
+            // Most programs have done that in their destructors; for the others nothing must be left that leads into them.
+            let finals = core::mem::take(&mut (*image.as_ptr()).finals);
+            for handle in finals.into_iter().filter(|handle| *handle != 0) {
+                // What was called once is not called again.
+                while frame::guard(finalize, handle as *mut c_void).is_some() {}
+            }
+            if (*image.as_ptr()).threads != 0 && (*image.as_ptr()).pending == 0 {
+                threads::forget((*image.as_ptr()).threads);
+            }
+        }
+    }
+
+    /// Gives everything back: at once, or when no thread has a destructor of the program left. Says whether at once.
+    /// `hold` is what pages of its library it holds.
+    ///
+    /// # Safety
+    /// As [`Image::end`], which was called; nobody uses the image any more.
+    pub unsafe fn unload(image: NonNull<Image>, hold: Option<(NonNull<Opened>, u64)>) -> bool {
+        // SAFETY: under the lock that `pending` changes under.
+        let waits = LIFE.with(|_| unsafe {
+            (*image.as_ptr()).is_leaving = true;
+            (*image.as_ptr()).hold = hold;
+            (*image.as_ptr()).pending > 0
+        });
+        if waits {
+            return false;
+        }
+        // SAFETY: nobody uses it.
+        unsafe { Image::remove(image) };
+        true
+    }
+
+    unsafe fn remove(image: NonNull<Image>) {
+        // SAFETY: the caller's promise; each is undone once, in the reverse order of `finish`.
+        unsafe {
+            visible::hide(&raw mut (*image.as_ptr()).entry);
+            let mut image = arena::take(image);
+            if let Some(registered) = image.registered {
+                frames::deregister(registered);
+            }
+            if let Some(known) = image.known {
+                debugger::untell(known);
+            }
+            if image.threads != 0 {
+                threads::unregister(image.threads);
+            }
+            image.mapping.unmap();
+            image.descriptors.free();
+            crate::table::give_up(image.hold);
+            build::close(image.needed);
+            arena::put(image.headers.0, image.headers.1);
+            arena::put(image.name.0, image.name.1);
+        }
+    }
+}
+
+/// Constructors or destructors of an image.
+struct Functions {
+    /// `_init` or `_fini`; 0: none.
+    single: usize,
+    /// The list.
+    start: *const usize,
+    count: usize,
+    is_first: bool,
+    /// How many of all were called.
+    called: usize,
+}
+
+unsafe extern "C" fn finalize(handle: *mut c_void) {
+    // SAFETY: what the program left under its own handle.
+    unsafe { system::__cxa_finalize(handle) }
+}
+
+impl Functions {
+    fn of(image: &Image, is_first: bool) -> Result<Functions, Error> {
+        let dynamic = &image.dynamic;
+        let (single, list) = match is_first {
+            true => (dynamic.init, dynamic.init_array),
+            false => (dynamic.fini, dynamic.fini_array),
+        };
+        let is_code =
+            |address: u64| image.layout.segment(address, 1).is_some_and(|segment| segment.is_executable());
+        if single != 0 && !is_code(single) {
+            return Err(Damage::Function(single).into());
+        }
+        // SAFETY: mapped as long as the image.
+        let memory = unsafe { LoadedBytes::new(image.bias(), &image.layout) };
+        let (start, count) = match list.1 {
+            0 => (core::ptr::null(), 0),
+            size => {
+                let table = memory.table(list.0, size).ok_or(Damage::Table(25))?;
+                (table.address(0).cast::<usize>(), size as usize / 8)
+            }
+        };
+        for at in 0..count {
+            // SAFETY: in the table.
+            let function = unsafe { start.add(at).read_unaligned() };
+            if image.holds(function) && !is_code(function.wrapping_sub(image.bias()) as u64) {
+                return Err(Damage::Function(function.wrapping_sub(image.bias()) as u64).into());
+            }
+        }
+        let single = if single == 0 { 0 } else { image.bias().wrapping_add(single as usize) };
+        Ok(Functions { single, start, count, is_first, called: 0 })
+    }
+
+    /// Calls those that were not called yet. Where one exits, gives with what; the others are left for the next call.
+    unsafe fn run(&mut self) -> Option<c_int> {
+        unsafe extern "C" fn inside(functions: *mut c_void) {
+            type Function = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char);
+            let functions = functions.cast::<Functions>();
+            // SAFETY: of the call below. A function of the program's code, as its own tables say, which an exit may leave;
+            // destructors ignore the arguments.
+            unsafe {
+                while let Some(function) = (*functions).next() {
+                    let (count, arguments) = arguments();
+                    core::mem::transmute::<usize, Function>(function)(count, arguments, system::environ);
+                }
+            }
+        }
+        // SAFETY: `inside` has nothing to drop where an exit leaves it.
+        unsafe { frame::guard(inside, (&raw mut *self).cast()) }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        while self.called <= self.count {
+            let number = self.called;
+            self.called += 1;
+            // SAFETY: `start` leads to `count` words of the loaded program.
+            let at = |number: usize| unsafe { self.start.add(number).read_unaligned() };
+            let function = match (self.is_first, number) {
+                (true, 0) => self.single,
+                (true, number) => at(number - 1),
+                (false, number) if number < self.count => at(self.count - 1 - number),
+                (false, _) => self.single,
+            };
+            if function != 0 && function != usize::MAX {
+                return Some(function);
+            }
+        }
+        None
+    }
+}
+
+// ---- what programs of ours are bound to ------------------------------------------------------------------
+
+/// `__cxa_atexit` for our programs: notes under what the program leaves functions.
+///
+/// # Safety
+/// As the C library's.
+pub unsafe extern "C" fn leave_for_exit(
+    ending: Ending,
+    argument: *mut c_void,
+    program: *mut c_void,
+) -> c_int {
+    if let Some(image) = Image::of_address(program as usize) {
+        // SAFETY: the program runs, so its image stays; changed under the lock.
+        LIFE.with(|_| unsafe {
+            let finals = &mut (*image.as_ptr()).finals;
+            if let Some(place) = finals.iter_mut().find(|place| **place == 0 || **place == program as usize) {
+                *place = program as usize;
+            }
+        });
+    }
+    // SAFETY: the caller's promise.
+    unsafe { system::__cxa_atexit(ending, argument, program) }
+}
+
+/// A destructor of a thread variable that waits for its thread to end.
+struct Waiting {
+    ending: Ending,
+    argument: *mut c_void,
+    image: NonNull<Image>,
+}
+
+/// `__cxa_thread_atexit` for our programs: the program stays until the thread has ended.
+///
+/// # Safety
+/// As the C library's.
+pub unsafe extern "C" fn leave_for_thread(
+    ending: Ending,
+    argument: *mut c_void,
+    program: *mut c_void,
+) -> c_int {
+    let owner = Image::of_address(program as usize).or_else(|| Image::of_address(ending as usize));
+    let Some(image) = owner else {
+        // SAFETY: the caller's promise.
+        return unsafe { system::__cxa_thread_atexit_impl(ending, argument, program) };
+    };
+    let Ok(waiting) = arena::keep(Waiting { ending, argument, image }) else { return -1 };
+    // SAFETY: the program runs, so its image stays; counted under the lock.
+    LIFE.with(|_| unsafe { (*image.as_ptr()).pending += 1 });
+    // SAFETY: our own function, with what it expects; the program's own name would mean nothing to the system's loader.
+    let result = unsafe {
+        system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), core::ptr::null_mut())
+    };
+    if result != 0 {
+        // SAFETY: counted above, and not called.
+        LIFE.with(|_| unsafe { (*image.as_ptr()).pending -= 1 });
+    }
+    result
+}
+
+unsafe extern "C" fn thread_ends(waiting: *mut c_void) {
+    let Some(waiting) = NonNull::new(waiting.cast::<Waiting>()) else { return };
+    // SAFETY: what `leave_for_thread` kept, once; the image stays while it is counted, and the last one removes it only
+    // after its destructor has returned.
+    unsafe {
+        let Waiting { ending, argument, image } = arena::take(waiting);
+        ending(argument);
+        let is_last = LIFE.with(|_| {
+            (*image.as_ptr()).pending -= 1;
+            (*image.as_ptr()).pending == 0 && (*image.as_ptr()).is_leaving
+        });
+        if is_last {
+            Image::remove(image);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The process around our programs: its arguments, its forks, its end.
+//!
+//! Invariant: a child has the locks of the loader free, whichever thread forked.
+//! Not here: what an image does at its end (`life`).
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::life::LIFE;
+use super::{Image, debugger};
+use crate::arena;
+use crate::system;
+use crate::threads;
+use crate::visible;
+
+/// 1 when [`at_exit`] and the handlers of fork are registered.
+static PREPARED: AtomicU32 = AtomicU32::new(0);
+
+/// The arguments that this process was started with. Written once before `main`.
+static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
+static ARGUMENTS: AtomicUsize = AtomicUsize::new(0);
+
+// Miri passes no arguments to what runs before `main`.
+#[cfg(not(miri))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn(c_int, *const *const c_char) = note_arguments;
+
+#[cfg_attr(miri, allow(dead_code))]
+extern "C" fn note_arguments(count: c_int, arguments: *const *const c_char) {
+    ARGUMENT_COUNT.store(count as usize, Ordering::Relaxed);
+    ARGUMENTS.store(arguments as usize, Ordering::Relaxed);
+}
+
+/// Count and texts.
+pub(super) fn arguments() -> (c_int, *const *const c_char) {
+    static NONE: usize = 0;
+    #[cfg(not(miri))]
+    core::hint::black_box(&AT_START);
+    match ARGUMENTS.load(Ordering::Relaxed) {
+        0 => (0, (&raw const NONE).cast()),
+        arguments => (ARGUMENT_COUNT.load(Ordering::Relaxed) as c_int, arguments as *const *const c_char),
+    }
+}
+
+/// Once: the end of the process and fork.
+pub(super) fn prepare() {
+    if PREPARED.swap(1, Ordering::Relaxed) == 0 {
+        // SAFETY: functions of ours, which stay as long as the process, or as the library that carries us.
+        unsafe {
+            system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
+            system::pthread_atfork(before_fork, after_fork, after_fork);
+        }
+    }
+}
+
+/// The process ends: programs that are still there end first, the last one to begin before the others.
+unsafe extern "C" fn at_exit(_: *mut c_void) {
+    // Also where a library of the system has exited within a LINK: there is no way back any more.
+    crate::frame::forget();
+    loop {
+        let mut last: Option<(u64, NonNull<Image>)> = None;
+        visible::each(|entry| {
+            let image = entry.cast::<Image>();
+            // SAFETY: an entry of the list is the first field of its image.
+            let begun = unsafe { (*image.as_ptr()).begun };
+            if begun > last.map_or(0, |(begun, _)| begun) {
+                last = Some((begun, image));
+            }
+        });
+        let Some((_, image)) = last else { return };
+        // SAFETY: the process ends: as with the system's loader, threads that still run are at their own risk.
+        unsafe { Image::end(image) };
+    }
+}
+
+unsafe extern "C" fn before_fork() {
+    crate::table::hold();
+    LIFE.hold();
+    visible::hold();
+    debugger::hold();
+    threads::hold();
+    arena::hold();
+}
+
+unsafe extern "C" fn after_fork() {
+    // SAFETY: held before, by this thread or by the one it is the copy of.
+    unsafe {
+        arena::release();
+        threads::release();
+        debugger::release();
+        visible::release();
+        LIFE.release();
+        crate::table::release();
+    }
+}

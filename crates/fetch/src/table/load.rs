@@ -1,0 +1,384 @@
+//! LOAD and DELETE.
+//!
+//! ```text
+//! LOAD    choose ──There──────────────────────> begin ──> Loaded      choose, enter, finish: under the table's lock
+//!            '────Make──> make ──> enter ────────^  '─ broken: given back; another thread's: chosen again
+//! DELETE  one user less ──the last──> ending: destructors, restored ──> staged, or leaving
+//! ```
+//!
+//! Programs are reached by pointer. One that a caller uses stays, since its number is counted; one without users is either
+//! staged (under the lock), or belongs to the one thread that ends it. `kind`, `copy`, `entry` and the numbers do not change
+//! once it is entered; `uses`, `form`, `known` and the list's fields change under the lock.
+//!
+//! Invariant: no code of programs runs under the lock.
+//! Not here: how a program is made (`make`), whether it is kept (`staged`).
+
+use core::ffi::CStr;
+use core::ptr::NonNull;
+
+use underbar_partitioned::count::Counts;
+
+use super::make::{Made, make};
+use super::{Library, Loaded, Table, check, with};
+use crate::error::{Error, Text};
+use crate::frame;
+use crate::library::Member;
+use crate::opened::Opened;
+use crate::program::{Form, Kind, Program};
+
+/// LOAD: the program of this name in the first library that has it. `form` is by the member's attributes where none is
+/// asked for.
+///
+/// # Safety
+/// The program's constructors run, with all that they do.
+///
+/// # Errors
+/// Why it could not be loaded.
+pub unsafe fn load(libraries: &[Library], name: &[u8], form: Option<Form>) -> Result<Loaded, Error> {
+    // SAFETY: the caller's promise.
+    let loaded = unsafe { load_as(libraries, name, form, false) };
+    frame::settle();
+    loaded
+}
+
+/// LOAD for LINK: fresh data, and a copy of its own where the program is in use, unless it is reentrant.
+///
+/// # Safety
+/// As [`load`].
+///
+/// # Errors
+/// As [`load`].
+pub(crate) unsafe fn load_alone(libraries: &[Library], name: &[u8]) -> Result<Loaded, Error> {
+    // SAFETY: the caller's promise.
+    let loaded = unsafe { load_as(libraries, name, Some(Form::Fresh), true) };
+    frame::settle();
+    loaded
+}
+
+unsafe fn load_as(
+    libraries: &[Library],
+    name: &[u8],
+    form: Option<Form>,
+    is_alone: bool,
+) -> Result<Loaded, Error> {
+    check(name)?;
+    loop {
+        // SAFETY: the caller's promise; each program has a user more, who is given back where it cannot be used.
+        unsafe {
+            let program = match with(|table| table.choose(libraries, name, form, is_alone))? {
+                Choice::There(program) => program,
+                Choice::Make(order) => enter(&order, name)?,
+            };
+            match Program::begin(program, || with(|_| Table::unlink(program))) {
+                Ok(true) => return Ok(Loaded::of(program)),
+                // Another thread's constructor has exited: for us, it is not there.
+                Ok(false) => retract(program),
+                Err(error) => {
+                    retract(program);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// DELETE: one LOAD less. Says whether the program has other users.
+///
+/// # Safety
+/// Whoever loaded it does not use it any more: no frame of it is on a stack, nobody has a pointer into it.
+///
+/// # Errors
+/// It is not loaded.
+pub unsafe fn delete(loaded: Loaded) -> Result<bool, Error> {
+    let (after, program) = with(|table| {
+        let program = table.slots.find(loaded)?;
+        table.statistics.deletes += 1;
+        Ok::<_, Error>((table.one_less(program), program))
+    })?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { finish(after, program) })
+}
+
+/// The entry point of a loaded program.
+///
+/// # Errors
+/// It is not loaded, or has none.
+pub fn entry(loaded: Loaded) -> Result<usize, Error> {
+    with(|table| {
+        let program = table.slots.find(loaded)?;
+        // SAFETY: a program in use stays while the lock is held.
+        let entry = unsafe { (*program.as_ptr()).entry };
+        if entry == 0 { Err(Error::NoEntry) } else { Ok(entry) }
+    })
+}
+
+/// The address of a symbol that a loaded program exports; of a thread variable, this thread's.
+///
+/// # Errors
+/// It is not loaded, or damaged.
+pub fn symbol(loaded: Loaded, name: &CStr) -> Result<Option<usize>, Error> {
+    // A user more meanwhile: the symbol's resolver may have to be asked, or the system's loader, without the lock.
+    let program = with(|table| {
+        let program = table.slots.find(loaded)?;
+        // SAFETY: a program in use stays while the lock is held.
+        unsafe { (*program.as_ptr()).uses += 1 };
+        Ok::<_, Error>(program)
+    })?;
+    // SAFETY: counted above, and given back once.
+    let found = unsafe {
+        let found = program.as_ref().symbol(name);
+        give_back(program);
+        found
+    };
+    frame::settle();
+    found
+}
+
+/// Was the program left to the system's loader?
+///
+/// # Errors
+/// It is not loaded.
+pub fn is_of_system(loaded: Loaded) -> Result<bool, Error> {
+    with(|table| {
+        let program = table.slots.find(loaded)?;
+        // SAFETY: a program in use stays while the lock is held.
+        Ok(matches!(unsafe { (*program.as_ptr()).kind }, Kind::System(_)))
+    })
+}
+
+// ---- LOAD ------------------------------------------------------------------------------------------------
+
+/// What a LOAD has found.
+enum Choice {
+    /// A program, with a user more.
+    There(NonNull<Program>),
+    /// A member.
+    Make(Order),
+}
+
+/// A program that is to be made.
+struct Order {
+    library: Library,
+    /// Shared for this.
+    opened: NonNull<Opened>,
+    /// As of which look at the library.
+    seen: u64,
+    member: Member,
+    form: Form,
+    /// It may be worth keeping.
+    takes_copy: bool,
+    is_alone: bool,
+}
+
+impl Table {
+    fn choose(
+        &mut self,
+        libraries: &[Library],
+        name: &[u8],
+        form: Option<Form>,
+        is_alone: bool,
+    ) -> Result<Choice, Error> {
+        let (library, mut known) = self.search(libraries, name)?;
+        // SAFETY: an entry stays while the lock is held.
+        let (known, opened) = (unsafe { known.as_mut() }, self.libraries.opened(library)?);
+        let member = known.member.ok_or(Error::NotFound(Text::new(name)))?;
+        let form = form.unwrap_or(if member.is_reentrant { Form::Shared } else { Form::Fresh });
+        known.fetches += 1;
+        let (fetches, is_resident, seen) = (known.fetches, known.is_resident, known.seen);
+        let is_alone = is_alone && !member.is_reentrant;
+        if let Some(program) = NonNull::new(known.program)
+            && self.again(program, form, is_alone)
+        {
+            return Ok(Choice::There(program));
+        }
+        let takes_copy = form == Form::Fresh
+            && self.options.pool_bytes > 0
+            && (fetches >= self.options.keep_after || is_resident);
+        // SAFETY: an open library, under the lock.
+        unsafe { Opened::share(opened) };
+        Ok(Choice::Make(Order { library, opened, seen, member, form, takes_copy, is_alone }))
+    }
+
+    /// One more user of a program that is there; or not, where its form is of no use, another thread is ending it, or it is
+    /// in use and to be had alone.
+    fn again(&mut self, program: NonNull<Program>, form: Form, is_alone: bool) -> bool {
+        // SAFETY: under the lock; no reference lives on.
+        let one = unsafe { &mut *program.as_ptr() };
+        if one.is_staged {
+            self.staged.take_out(program);
+            if one.form == Form::Shared && form == Form::Fresh {
+                Table::unlink(program);
+                self.statistics.dropped += 1;
+                // SAFETY: taken out just now.
+                unsafe { self.leave(program) };
+                return false;
+            }
+            self.statistics.hits_in_pool += 1;
+            one.form = form;
+        } else if one.uses == 0 || is_alone {
+            return false;
+        } else {
+            self.statistics.hits_in_use += 1;
+        }
+        self.statistics.fetches += 1;
+        one.uses += 1;
+        true
+    }
+}
+
+/// Makes a program and enters it; or gives the one that another thread has entered meanwhile.
+///
+/// # Safety
+/// The order's library was shared for it.
+unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
+    let mut counts = Counts::default();
+    // SAFETY: shared, so the library is there.
+    let source = unsafe { order.opened.as_ref() }.source();
+    let made = make(source, name, &order.member, order.form, order.takes_copy, &mut counts);
+    with(|table| {
+        table.statistics.counts += counts;
+        let Made { program, reason, hold } = match made {
+            Ok(made) => made,
+            Err(error) => {
+                // SAFETY: under the lock; it was shared.
+                unsafe { Opened::leave(order.opened) };
+                return Err(error);
+            }
+        };
+        // SAFETY: under the lock; the program is known to nobody yet.
+        unsafe {
+            match hold {
+                0 => Opened::leave(order.opened),
+                hold => (*program.as_ptr()).hold = Some((order.opened, hold)),
+            }
+            let known = table.known_as(order.library, name, order.seen, order.member.token);
+            if let Some(other) = known.and_then(|known| NonNull::new((*known.as_ptr()).program))
+                && table.again(other, order.form, order.is_alone)
+            {
+                (*program.as_ptr()).uses = 0;
+                table.leave(program);
+                return Ok(other);
+            }
+            if let Err(error) = table.slots.enter(program) {
+                (*program.as_ptr()).uses = 0;
+                table.leave(program);
+                return Err(error);
+            }
+            if let Some(known) = known
+                && (*known.as_ptr()).program.is_null()
+            {
+                (*known.as_ptr()).program = program.as_ptr();
+                (*program.as_ptr()).known = known.as_ptr();
+                if let Some(member) = (*known.as_ptr()).member.as_mut() {
+                    member.is_checked = true;
+                }
+            }
+            let statistics = &mut table.statistics;
+            statistics.fetches += 1;
+            match (*program.as_ptr()).kind {
+                Kind::Own(image) => {
+                    let relocations = image.as_ref().relocations;
+                    statistics.loads += 1;
+                    statistics.relative_relocations += relocations.relative;
+                    statistics.bound_relocations += relocations.bound;
+                }
+                Kind::System(_) => {
+                    if let Some(count) =
+                        reason.and_then(|reason| statistics.fallbacks.get_mut(reason as usize))
+                    {
+                        *count += 1;
+                    }
+                }
+            }
+        }
+        Ok(program)
+    })
+}
+
+// ---- DELETE ----------------------------------------------------------------------------------------------
+
+/// What is left to do with a program that has a user less.
+enum After {
+    /// It has others.
+    InUse,
+    /// It is staged, or leaves.
+    Done,
+    /// It is to be ended and restored, without the lock: nobody finds it meanwhile.
+    Restore,
+}
+
+impl Table {
+    fn one_less(&mut self, program: NonNull<Program>) -> After {
+        // SAFETY: a program in use stays while the lock is held.
+        let one = unsafe { &mut *program.as_ptr() };
+        one.uses -= 1;
+        if one.uses > 0 {
+            return After::InUse;
+        }
+        if !self.is_worth_keeping(one) {
+            self.unload(program);
+        } else if one.form == Form::Fresh {
+            return After::Restore;
+        } else {
+            self.stage(program);
+        }
+        After::Done
+    }
+
+    fn unload(&mut self, program: NonNull<Program>) {
+        Table::unlink(program);
+        self.statistics.unloaded += 1;
+        // SAFETY: it has no users, and was not staged.
+        unsafe { self.leave(program) };
+    }
+
+    fn stage(&mut self, program: NonNull<Program>) {
+        self.statistics.staged += 1;
+        self.staged.put_in(program);
+        self.shrink(self.options.pool_bytes);
+    }
+}
+
+/// Does what is left. Says whether the program has other users.
+///
+/// # Safety
+/// `after` is what [`Table::one_less`] said of the program just now.
+unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
+    if let After::Restore = after {
+        // SAFETY: it has no users, and is not staged: this thread alone has it.
+        let restored = unsafe { Program::rewind(program) };
+        with(|table| {
+            table.statistics.restored_pages += restored.pages;
+            table.statistics.reset_bytes += restored.dropped;
+            // SAFETY: the same. Meanwhile the member may have been replaced, or the pool closed.
+            match table.is_worth_keeping(unsafe { program.as_ref() }) {
+                true => table.stage(program),
+                false => table.unload(program),
+            }
+        });
+    }
+    matches!(after, After::InUse)
+}
+
+/// A LOAD whose program cannot be used is taken back.
+///
+/// # Safety
+/// As [`give_back`].
+unsafe fn retract(program: NonNull<Program>) {
+    let after = with(|table| {
+        table.statistics.deletes += 1;
+        table.one_less(program)
+    });
+    // SAFETY: said just now.
+    unsafe { finish(after, program) };
+}
+
+/// One user less, who was not counted as a LOAD.
+///
+/// # Safety
+/// The caller was a user of the program, and is none any more.
+unsafe fn give_back(program: NonNull<Program>) {
+    let after = with(|table| table.one_less(program));
+    // SAFETY: said just now.
+    unsafe { finish(after, program) };
+}

@@ -1,0 +1,229 @@
+//! LOAD and DELETE: libraries searched in order, programs counted by their users, images kept for the next one.
+//!
+//! ```text
+//! LOAD    search (libraries) ──> program in use? count it ──────────────> constructors, unless they ran
+//!                          │     in the pool? begin it again ──────────────^
+//!                          │     else: make it of its member, or leave it to the system's loader
+//! DELETE  the last user's: destructors; into the pool (staged) where that pays, else unloaded
+//!
+//! libraries   which are open, and the search for a name       load     LOAD, DELETE
+//! staged      the pool's list, and what it gives up            make     a program of a member
+//! slots       numbers of programs
+//! ```
+//!
+//! One lock, for the tables alone: it is never held while code of programs runs, nor while the system's loader does, which
+//! runs constructors of libraries under a lock of its own. So these may LOAD, whatever other threads LOAD meanwhile.
+//! Instead, a program's constructors run under its own lock, and others who LOAD it wait for them: a constructor that waits
+//! for such a thread waits for ever, as with the system's loader. Two threads that LOAD a program which is not there may
+//! both make it; the second one's is given back before it begins. What is to go is put into a list (`leaving`) and goes
+//! when the lock has been given up.
+//!
+//! Invariant: a program is in use (uses > 0), staged, ending in one thread, or gone; the bytes of the pool's list are
+//! `staged.bytes`, at most `options.pool_bytes` and what is resident.
+//! Invariant: `program.known` is the entry whose `program` it is, or null.
+//! Cost: a LOAD from the pool makes no system call where its library is frozen.
+//! Not here: what an image is (`image`), how it is brought back (`pool`), entries of directories (`directory`).
+
+mod libraries;
+mod load;
+mod make;
+mod slots;
+mod staged;
+
+pub use libraries::{Library, MOST_LIBRARIES, close, open, open_source, refresh};
+pub use load::{delete, entry, is_of_system, load, symbol};
+pub use slots::Loaded;
+
+pub(crate) use load::load_alone;
+
+use core::ptr::{NonNull, null_mut};
+
+use underbar_sys::lock::Lock;
+
+use crate::directory::Directory;
+use crate::error::{Error, Text};
+use crate::library::{MOST_NAME, Member};
+use crate::opened::Opened;
+use crate::program::Program;
+use crate::statistics::Statistics;
+use libraries::Libraries;
+use slots::Slots;
+use staged::Staged;
+
+/// How much is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// The most that images in the pool may take, in bytes; 0: nothing is kept (VLF off).
+    pub pool_bytes: u64,
+    /// A program is kept from this LOAD of it on; 1: at once. Program objects' lookaside on z/OS is said to wait for five.
+    pub keep_after: u64,
+    /// Directories are kept (LLA).
+    pub lookaside: bool,
+}
+
+impl Options {
+    /// 64 MiB, after five LOADs, with the lookaside.
+    pub const DEFAULT: Options = Options { pool_bytes: 64 << 20, keep_after: 5, lookaside: true };
+}
+
+struct Table {
+    options: Options,
+    libraries: Libraries,
+    directory: Directory,
+    slots: Slots,
+    staged: Staged,
+    /// Programs in no other list, which go when the lock has been given up.
+    leaving: *mut Program,
+    statistics: Statistics,
+}
+
+// SAFETY: what the pointers lead to is used under the lock, but for programs: see `load`.
+unsafe impl Send for Table {}
+
+static TABLE: Lock<Table> = Lock::new(Table {
+    options: Options::DEFAULT,
+    libraries: Libraries::NONE,
+    directory: Directory::EMPTY,
+    slots: Slots::NONE,
+    staged: Staged::EMPTY,
+    leaving: null_mut(),
+    statistics: Statistics::NONE,
+});
+
+/// The lock, for fork.
+pub(crate) fn hold() {
+    TABLE.hold();
+}
+
+/// # Safety
+/// After [`hold`], in the same thread or its copy.
+pub(crate) unsafe fn release() {
+    // SAFETY: the caller's promise.
+    unsafe { TABLE.release() }
+}
+
+/// Works on the table; then, without the lock, gives back the programs that the work has put into `leaving`: their
+/// destructors may come here again. The work itself calls no code of programs, and none of the system's loader.
+fn with<R>(work: impl FnOnce(&mut Table) -> R) -> R {
+    let mut table = TABLE.lock();
+    let result = work(&mut table);
+    let mut leaving = core::mem::replace(&mut table.leaving, null_mut());
+    drop(table);
+    let mut delayed = 0;
+    while let Some(program) = NonNull::new(leaving) {
+        // SAFETY: taken out of all lists under the lock, so nobody else has it.
+        unsafe {
+            leaving = (*program.as_ptr()).next;
+            delayed += u64::from(!Program::remove(program));
+        }
+    }
+    if delayed > 0 {
+        TABLE.lock().statistics.delayed += delayed;
+    }
+    result
+}
+
+impl Table {
+    /// A program that nobody uses goes, when the lock is given up.
+    ///
+    /// # Safety
+    /// It is in no list, and no entry leads to it.
+    unsafe fn leave(&mut self, program: NonNull<Program>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.slots.forget(program);
+            (*program.as_ptr()).next = self.leaving;
+        }
+        self.leaving = program.as_ptr();
+    }
+
+    /// No entry leads to the program any more.
+    fn unlink(program: NonNull<Program>) {
+        // SAFETY: under the lock; an entry is there while a program leads to it.
+        unsafe {
+            let known = core::mem::replace(&mut (*program.as_ptr()).known, null_mut());
+            if let Some(known) = known.as_mut() {
+                known.program = null_mut();
+            }
+        }
+    }
+}
+
+/// A program's pages are not mapped any more.
+///
+/// # Safety
+/// The hold is given up once.
+pub(crate) unsafe fn give_up(hold: Option<(NonNull<Opened>, u64)>) {
+    if hold.is_some() {
+        // SAFETY: under the lock.
+        with(|_| unsafe { Opened::give_up(hold) });
+    }
+}
+
+/// Sets how much is kept; what is beyond the new bound goes at once.
+pub fn set_options(options: Options) {
+    with(|table| {
+        table.options = options;
+        table.shrink(options.pool_bytes);
+    });
+}
+
+/// How much is kept.
+#[must_use]
+pub fn options() -> Options {
+    with(|table| table.options)
+}
+
+/// Drops all images in the pool but resident ones.
+pub fn purge() {
+    with(|table| table.shrink(0));
+}
+
+/// Makes a program resident: kept from its first DELETE on, beyond the bound, never dropped; or not any more.
+///
+/// # Errors
+/// The name is none, or no library has it.
+pub fn set_resident(libraries: &[Library], name: &[u8], is_resident: bool) -> Result<(), Error> {
+    check(name)?;
+    with(|table| {
+        let (_, mut known) = table.search(libraries, name)?;
+        // SAFETY: an entry stays while the lock is held.
+        unsafe { known.as_mut() }.is_resident = is_resident;
+        table.shrink(table.options.pool_bytes);
+        Ok(())
+    })
+}
+
+/// What was done.
+#[must_use]
+pub fn statistics() -> Statistics {
+    with(|table| table.statistics)
+}
+
+/// Bytes of images in the pool, with what is kept of their state.
+#[must_use]
+pub fn pooled() -> u64 {
+    with(|table| table.staged.bytes)
+}
+
+/// BLDL: what the first library that has the program says of it.
+///
+/// # Errors
+/// The name is none, or no library has it.
+pub fn find(libraries: &[Library], name: &[u8]) -> Result<(Library, Member), Error> {
+    check(name)?;
+    with(|table| {
+        let (library, known) = table.search(libraries, name)?;
+        // SAFETY: an entry stays while the lock is held.
+        let member = unsafe { known.as_ref() }.member.ok_or(Error::NotFound(Text::new(name)))?;
+        Ok((library, member))
+    })
+}
+
+fn check(name: &[u8]) -> Result<(), Error> {
+    let is_bad = |byte: &u8| matches!(byte, 0 | b'/');
+    match (1..=MOST_NAME).contains(&name.len()) && !name.iter().any(is_bad) && name != b"." && name != b".." {
+        true => Ok(()),
+        false => Err(Error::BadName),
+    }
+}

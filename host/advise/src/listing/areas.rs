@@ -1,0 +1,54 @@
+//! Sizes for a picture: of each area what is set now, the most that was used, and what is suggested.
+//!
+//! Invariant: a figure that is only likely, or of a report that is not sound, is not shown; so the picture shows nothing that
+//! the advice does not rest on. An area that was never used is left out.
+//! Not here: how it is drawn (`page`).
+
+use serde::Serialize;
+use underbar_listing::sections::{Row, SECTIONS};
+use underbar_listing::{Field, StorageReport};
+
+use super::collect::{Collected, Program};
+use super::{Advice, natural, settings, sizes};
+use crate::suggestion::Setting;
+
+/// One area of one program, or one buffer of a session; all sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Area {
+    /// Its name in the report.
+    pub name: String,
+    /// What is set: the initial size of the last run.
+    pub now: u64,
+    /// The most that any run used; of stacks, that any thread used.
+    pub used: u64,
+    /// What is suggested; None where it stays.
+    pub suggested: Option<u64>,
+}
+
+/// The areas of a program or session, in the order of the report.
+#[must_use]
+pub fn areas(collected: &Collected, advice: &[Advice], name: &str) -> Vec<Area> {
+    let set = settings(advice, name);
+    let programs = collected.programs.iter().filter(|program| program.name == name);
+    programs
+        .flat_map(|program| of_program(program, &set))
+        .chain(natural::areas(collected, name, &set))
+        .collect()
+}
+
+fn of_program(program: &Program, settings: &[Setting]) -> Vec<Area> {
+    let reports: Vec<&StorageReport> =
+        program.runs.iter().map(|run| &run.report).filter(|report| report.is_sound()).collect();
+    SECTIONS.iter().filter_map(|row| area(row, &reports, settings)).collect()
+}
+
+fn area(row: &Row, reports: &[&StorageReport], settings: &[Setting]) -> Option<Area> {
+    let figure = |report: &StorageReport, field| Some(report.section(row.kind)?.get(field)?.value);
+    let peak = if row.fields.contains(&Field::AnyThread) { Field::AnyThread } else { Field::Total };
+    let used = reports.iter().filter_map(|report| figure(report, peak)).max().filter(|used| *used > 0)?;
+    let now = reports.iter().rev().find_map(|report| figure(report, Field::Initial))?;
+    let (option, at) = row.option;
+    let setting = settings.iter().find(|setting| setting.option == option);
+    let suggested = setting.and_then(|setting| sizes::size(setting.sub_options.get(at)?.as_deref()?));
+    Some(Area { name: row.title.to_owned(), now, used, suggested })
+}

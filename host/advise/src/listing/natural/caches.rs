@@ -1,0 +1,337 @@
+//! PWCSIZE from the caches of print and work files that reports show.
+
+use underbar_listing::natural::{BufferRow, Cache};
+
+use super::super::rules::{Found, LeCase};
+use super::super::sizes::{rounded, written};
+use super::sessions::Set;
+use super::{Kind, Line, Session, found, line, session, setting};
+
+/// In the order of PWCSIZE, with the sizes of the tuning page in KB.
+const CACHES: [(Cache, u64, &str); 3] =
+    [(Cache::Print, 300, "print"), (Cache::Read, 200, "read"), (Cache::Write, 300, "write")];
+
+pub(super) fn sound(case: &LeCase<'_>) -> Vec<Found> {
+    let session = session(case);
+    let bad = case.collected.natural.runs(&session).filter_map(|(file, report)| {
+        let doubt = report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
+        let evidence = underbar_listing::Evidence { line: doubt.line, text: doubt.words.clone() };
+        let lines = vec![line(case, *file, &evidence)];
+        Some(found(Kind::NoAdvice, "not used", lines, format!("{}.", doubt.words)))
+    });
+    bad.take(20).collect()
+}
+
+/// What one cache is, and should be.
+struct One {
+    now: Option<u64>,
+    then: u64,
+    /// Why it is changed.
+    reason: Option<String>,
+    raise: bool,
+    evidence: Vec<Line>,
+}
+
+pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
+    let session = session(case);
+    let sessions = &case.collected.natural;
+    if sessions.is_off(&session) {
+        return Vec::new();
+    }
+    let set = match sessions.parameter(&session, "ZIIP") {
+        Set::To(file, _, row) => Some((file, row)),
+        Set::Absent => None,
+        Set::Differently(rows) => {
+            let lines = rows.iter().take(2).map(|(file, row)| line(case, *file, &row.evidence)).collect();
+            let reason = "ZIIP is set to different values; which of them holds cannot be seen here.";
+            return vec![found(Kind::NoAdvice, "ZIIP, differently", lines, reason)];
+        }
+    };
+    let given = set.and_then(|(_, row)| sizes(row.keyword("PWCSIZE")?));
+    let all: Vec<One> = (0..3).map(|at| one(case, &session, at, given.map(|given| given[at]))).collect();
+    let seen = all.iter().any(|one| one.now.is_some());
+    let mut evidence: Vec<Line> = all.iter().flat_map(|one| one.evidence.iter().cloned()).collect();
+    evidence.extend(set.map(|(file, row)| line(case, file, &row.evidence)));
+    if !seen {
+        return unseen(case, &session, given, evidence);
+    }
+    let complete = sessions.sound(&session).all(|(_, report)| report.is_complete());
+    let shown = |one: &One| one.now.map_or("?".to_owned(), |bytes| (bytes >> 10).to_string());
+    let now = format!("PWCSIZE=({},{},{})", shown(&all[0]), shown(&all[1]), shown(&all[2]));
+    let mut reasons: Vec<String> = all.iter().filter_map(|one| one.reason.clone()).collect();
+    let differs = given.is_some_and(|given| {
+        all.iter().zip(given).any(|(one, kb)| one.now.is_some_and(|now| now >> 10 != kb))
+    });
+    if differs {
+        reasons.push("The caches of the report are not those of the parameter in this listing.".to_owned());
+    }
+    let unknown = all.iter().zip(CACHES).find(|(one, _)| one.now.is_none() && given.is_none() && !complete);
+    if all.iter().all(|one| one.reason.is_none()) && unknown.is_some() {
+        reasons.insert(0, "The caches that can be read need no change; others cannot be read.".to_owned());
+        return vec![found(Kind::NoAdvice, now, evidence, reasons.join(" "))];
+    }
+    if all.iter().all(|one| one.reason.is_none()) {
+        reasons.insert(
+            0,
+            "The caches that were used are of several 100 KB, or hold all: a larger one only divides what is left.".to_owned(),
+        );
+        return vec![found(Kind::NoChange, now, evidence, reasons.join(" "))];
+    }
+    if let Some((_, (_, _, name))) = unknown {
+        reasons.push(format!(
+            "But PWCSIZE sets all three, and the size of the cache for {name} cannot be read."
+        ));
+        return vec![found(Kind::NoAdvice, now, evidence, reasons.join(" "))];
+    }
+    let raise = all.iter().any(|one| one.raise);
+    let kind = if raise { Kind::Raise } else { Kind::Lower };
+    let mut change = found(kind, now, evidence, reasons.join(" "));
+    let then = [all[0].then >> 10, all[1].then >> 10, all[2].then >> 10];
+    change.option = ziip(set.map(|(_, row)| row.parts()), then);
+    let effects =
+        all.iter().zip(CACHES).filter(|(one, _)| one.reason.is_some()).map(|(one, (_, _, name))| {
+            let now = one.now.unwrap_or(0);
+            if one.raise {
+                format!(
+                    "one switch for each {} of {name} instead of each {}",
+                    written(one.then),
+                    written(now)
+                )
+            } else {
+                format!("{} less for {name}", written(now.saturating_sub(one.then)))
+            }
+        });
+    change.effect = format!("{}.", effects.collect::<Vec<_>>().join("; "));
+    if let (true, Some(print)) = (all[0].raise, all[0].now) {
+        change.effect += &format!(
+            " Of lines of 132 characters about {} instead of {} go with one switch.",
+            all[0].then / 132,
+            print / 132
+        );
+    }
+    vec![change]
+}
+
+/// No report shows a cache.
+fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidence: Vec<Line>) -> Vec<Found> {
+    let sessions = &case.collected.natural;
+    let reports = sessions.sound(session).count();
+    let complete = sessions.sound(session).all(|(_, report)| report.is_complete());
+    let ziip_set = match sessions.parameter(session, "ZIIP") {
+        Set::To(_, _, row) => Some(row.parts()),
+        _ => None,
+    };
+    let without = "BUS at the end of a session shows which caches were used, and how full they were.";
+    if !complete {
+        let reason = "Whether the session used caches, and how large they are, cannot be read: the report is damaged or cut.";
+        return vec![found(Kind::NoAdvice, "PWCSIZE unknown", evidence, reason)];
+    }
+    match (given, ziip_set) {
+        (Some(given), parts) if given.contains(&0) && reports == 0 => {
+            let now = format!("PWCSIZE=({},{},{})", given[0], given[1], given[2]);
+            let then: Vec<u64> = given
+                .iter()
+                .zip(CACHES)
+                .map(|(kb, (_, usual, _))| if *kb == 0 { usual } else { *kb })
+                .collect();
+            let mut raise = found(
+                Kind::Raise,
+                now,
+                evidence,
+                format!("A cache of 0 is none: each line or record is a switch. {without}"),
+            );
+            raise.option = ziip(parts, [then[0], then[1], then[2]]);
+            raise.effect = "one switch for each cache full instead of each line or record.".to_owned();
+            vec![raise]
+        }
+        (Some(given), _) => {
+            let now = format!("PWCSIZE=({},{},{})", given[0], given[1], given[2]);
+            let words = if reports > 0 {
+                "No cache was used in these sessions: none of them printed, read or wrote work files."
+                    .to_owned()
+            } else {
+                without.to_owned()
+            };
+            vec![found(Kind::NoAdvice, now, evidence, words)]
+        }
+        (None, Some(parts)) => {
+            let reason = "ZIIP is set without caches (PWCSIZE): each line printed and each record of a work file is a switch.";
+            let mut change = found(Kind::Change, "no PWCSIZE", evidence, reason);
+            change.option = ziip(Some(parts), [300, 200, 300]);
+            change.effect =
+                "10,000 lines took 10 switches instead of 10,003 in the tuning page's program.".to_owned();
+            vec![change]
+        }
+        (None, None) if reports > 0 => {
+            let lines = sessions
+                .sound(session)
+                .filter_map(|(file, report)| Some(line(case, *file, &report.rows.first()?.evidence)))
+                .take(1)
+                .collect();
+            let reason = "The reports show no cache, and ZIIP is in no text: if sessions print or use work files, set \
+                          ZIIP=(PWCSIZE=(300,200,300)); caches are allocated only when used.";
+            vec![found(Kind::NoAdvice, "PWCSIZE unknown", lines, reason)]
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+fn one(case: &LeCase<'_>, session: &Session, at: usize, given: Option<u64>) -> One {
+    let (cache, usual, name) = CACHES[at];
+    let rows: Vec<(usize, &BufferRow)> = case
+        .collected
+        .natural
+        .sound(session)
+        .flat_map(|(file, report)| report.rows.iter().map(move |row| (*file, row)))
+        .filter(|(_, row)| row.cache() == Some(cache))
+        .collect();
+    let usual = usual << 10;
+    let Some((_, last)) = rows.last() else {
+        let then = given.map_or(usual, |kb| kb << 10);
+        return One { now: None, then, reason: None, raise: false, evidence: Vec::new() };
+    };
+    let size = last.size;
+    let fullest = rows
+        .iter()
+        .filter_map(|(file, row)| Some((*file, row.max_used?, *row)))
+        .max_by_key(|(_, used, row)| (u128::from(*used) << 64) / u128::from(row.size.max(1)));
+    let most = rows
+        .iter()
+        .map(|(_, row)| row.max_used)
+        .collect::<Option<Vec<u64>>>()
+        .and_then(|all| all.into_iter().max());
+    let evidence = fullest.iter().map(|(file, _, row)| line(case, *file, &row.evidence)).collect();
+    let keep = One { now: Some(size), then: size, reason: None, raise: false, evidence };
+    let Some((_, used, row)) = fullest else { return keep };
+    if used.saturating_mul(100) >= row.size.saturating_mul(95) {
+        if size >= usual {
+            return keep;
+        }
+        let reason = format!("The cache for {name}, {}, was full ({used} bytes).", written(row.size));
+        return One { then: usual, reason: Some(reason), raise: true, ..keep };
+    }
+    let Some(most) = most else { return keep };
+    let enough = rounded(most.saturating_add(most / 8), 4096);
+    let mut reports = case.collected.natural.sound(session);
+    let complete = reports.all(|(_, report)| report.is_complete());
+    if complete
+        && most.saturating_mul(100) < size.saturating_mul(62)
+        && size.saturating_sub(enough) >= 64 << 10
+    {
+        let reason = format!("Of the cache for {name}, {}, at most {most} bytes were used.", written(size));
+        return One { then: enough, reason: Some(reason), ..keep };
+    }
+    keep
+}
+
+/// The three sizes in KB; None unless all are there.
+fn sizes(text: &str) -> Option<[u64; 3]> {
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+    let all: Option<Vec<u64>> = inner.split(',').map(|kb| kb.parse().ok()).collect();
+    all?.try_into().ok()
+}
+
+/// ZIIP with these caches, and what it has otherwise.
+fn ziip(parts: Option<Vec<&str>>, kb: [u64; 3]) -> Option<super::Setting> {
+    let others = parts
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|part| !part.starts_with("PWCSIZE=") && !part.is_empty());
+    let mut values: Vec<String> = others.map(str::to_owned).collect();
+    values.push(format!("PWCSIZE=({},{},{})", kb[0], kb[1], kb[2]));
+    setting("ZIIP=", values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, of, report};
+    use super::*;
+
+    const K: u64 = 1 << 10;
+
+    #[test]
+    fn full_and_small_caches_are_raised() {
+        let text = report(
+            "ANNA",
+            &[("PCACHE", 64 * K, 65_530), ("WCACHE01", 64 * K, 65_500)],
+            Some((4000, 3_600_000)),
+        );
+        let all = check(&[&text], Some("ZIIP=(PWCSIZE=(300,200,300))"));
+        let advice = of(&all, "natural-cache-size");
+        assert_eq!((advice.kind, advice.now.as_str()), (Kind::Raise, "PWCSIZE=(64,64,?)"));
+        assert!(
+            advice.effect.contains("one switch for each 300K of print instead of each 64K"),
+            "{}",
+            advice.effect
+        );
+        assert!(advice.effect.contains("about 2327 instead of 496"), "{}", advice.effect);
+        // What else is set stays as it is.
+        let all = check(
+            &[&text, "ZIIP=(ON,STAT=ON,PWCSIZE=(64,64,500)),MT=0\n"],
+            Some("ZIIP=(ON,STAT=ON,PWCSIZE=(300,200,500))"),
+        );
+        assert_eq!(of(&all, "natural-cache-size").evidence.len(), 3);
+    }
+
+    #[test]
+    fn large_caches_stay_however_full() {
+        let text = report(
+            "ANNA",
+            &[("PCACHE", 500 * K, 511_900), ("WCACHEO", 300 * K, 307_100)],
+            Some((4000, 3_600_000)),
+        );
+        let all = check(&[&text], None);
+        assert_eq!(of(&all, "natural-cache-size").kind, Kind::NoChange);
+    }
+
+    #[test]
+    fn caches_that_were_never_filled_go_down() {
+        let text = report("ANNA", &[("PCACHE", 900 * K, 90 * K)], Some((4000, 3_600_000)));
+        let all = check(&[&text], Some("ZIIP=(PWCSIZE=(104,200,300))"));
+        assert_eq!(of(&all, "natural-cache-size").kind, Kind::Lower);
+        // Another session filled it.
+        let other = report("ANNA", &[("PCACHE", 900 * K, 900 * K)], Some((4000, 3_600_000)));
+        let all = check(&[&text, &other], None);
+        assert!(of(&all, "natural-cache-size").confidence.starts_with("medium: 2 sessions"));
+    }
+
+    #[test]
+    fn ziip_without_caches_gets_some_and_ziip_that_is_off_none() {
+        check(&["ZIIP=ON,MT=0\n"], Some("ZIIP=(ON,PWCSIZE=(300,200,300))"));
+        check(&["ZIIP=(AUTO,PWCSIZE=(0,200,0)),MT=0\n"], Some("ZIIP=(AUTO,PWCSIZE=(300,200,300))"));
+        let all = check(&["ZIIP=OFF,MT=0\n"], None);
+        assert!(of(&all, "natural-components").reason.contains("off"));
+        let all = check(&["ZIIP=(ON,PWCSIZE=(64,64,64)),MT=0\n"], None);
+        assert!(of(&all, "natural-cache-size").reason.starts_with("BUS at the end"));
+        let all = check(&["ZIIP=(ON,PWCSIZE=(64,64,64)),MT=0\n", "ZIIP=OFF\n"], None);
+        assert!(of(&all, "natural-cache-size").reason.contains("different values"));
+    }
+
+    #[test]
+    fn reports_with_gaps_lower_nothing_and_guess_nothing() {
+        let text = report(
+            "ANNA",
+            &[("WCACHE01", 900 * K, 90 * K), ("WCACHE02", 900 * K, 800 * K)],
+            Some((4000, 3_600_000)),
+        );
+        check(&[&text], None);
+        let all = check(&[&text.replace("819200", "8l9200")], None);
+        assert_eq!(of(&all, "natural-cache-size").kind, Kind::NoAdvice);
+        let small = report(
+            "ANNA",
+            &[("PCACHE", 64 * K, 65_530), ("WCACHEO", 900 * K, 800 * K)],
+            Some((4000, 3_600_000)),
+        );
+        check(&[&small], Some("ZIIP=(PWCSIZE=(300,200,900))"));
+        let all = check(&[&small.replace("921600 32", "92I600 32")], None);
+        assert!(of(&all, "natural-cache-size").reason.contains("sets all three"));
+    }
+
+    #[test]
+    fn mixed_reports_set_nothing() {
+        let text = report("ANNA", &[("PCACHE", 64 * K, 65_530)], None);
+        let mixed = format!("{text}{}", "1 PCACHE V 65536 32 0.0 65530 100.0\n");
+        let all = check(&[&mixed], None);
+        assert_eq!(of(&all, "natural-sound").kind, Kind::NoAdvice);
+    }
+}

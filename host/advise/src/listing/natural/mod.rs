@@ -1,0 +1,193 @@
+//! Advice from listings of Natural and Adabas: parameters that spare switches off the zIIP, and what they cost.
+//!
+//! ```text
+//! Natural items -> Sessions: reports by user, parameters, clauses, tables -> each rule -> Advice -> NAME=value
+//! ```
+//!
+//! Invariants. A figure that is likely or contradicts another sets nothing. What a listing cannot show, as how often a
+//! session executes FETCH, is said and not assumed. A parameter that is set keeps the keywords it has already.
+//! Not here: how listings are read (`underbar_listing::natural`).
+
+mod areas;
+mod caches;
+mod fetch;
+mod forms;
+mod parameters;
+mod prefetch;
+mod rules;
+mod sessions;
+mod switches;
+mod thread;
+
+pub(super) use areas::areas;
+pub use forms::is_parameter;
+pub(super) use forms::text;
+pub use rules::NATURAL_RULES;
+pub use sessions::{Session, Sessions};
+
+use super::collect::{Collected, Program};
+use super::rules::{Found, LeCase};
+use super::{Advice, Line};
+use crate::suggestion::{Kind, Setting};
+
+/// How to go on.
+pub const NEXT: &str = "Natural: then run the session once more, switches counted (ZIIP STAT ON), with BUS and ZIIP PRINT at its end, and \
+                        compare: one run each, no interval.\n";
+
+/// What each rule says of each session.
+pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
+    let mut all = Vec::new();
+    for session in collected.natural.sessions() {
+        let program = Program { name: session.name.clone(), runs: Vec::new() };
+        let case = LeCase { collected, program: &program };
+        for rule in &NATURAL_RULES {
+            for found in (rule.apply)(&case) {
+                all.push(Advice {
+                    rule: rule.id,
+                    program: session.name.clone(),
+                    kind: found.kind,
+                    now: found.now,
+                    option: found.option,
+                    values: Vec::new(),
+                    evidence: found.evidence,
+                    reason: found.reason,
+                    effect: found.effect,
+                    risk: if found.risk.is_empty() { rule.risk.to_owned() } else { found.risk },
+                    confidence: confidence(rule.id, collected, &session),
+                });
+            }
+        }
+    }
+    all
+}
+
+fn confidence(rule: &str, collected: &Collected, session: &Session) -> String {
+    let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
+    let runs: Vec<_> = collected.natural.runs(session).collect();
+    let doubts: usize = runs.iter().map(|(_, report)| report.doubts.len()).sum();
+    match rule {
+        "natural-sound" => return "high: it stands in the listing".to_owned(),
+        "natural-switches" => return "low: one run each, no interval".to_owned(),
+        _ if !by_report => return "low: how often it matters is not in the listing".to_owned(),
+        _ => {}
+    }
+    let mut words = match runs.len() {
+        0 => "low: from parameters only; no report shows what was used".to_owned(),
+        1 => "low: one session only; its peak need not be the largest".to_owned(),
+        runs @ 2..=9 => format!("medium: {runs} sessions"),
+        runs => format!("high: {runs} sessions"),
+    };
+    if doubts > 0 && by_report {
+        let many = if doubts == 1 { "1 doubt".to_owned() } else { format!("{doubts} doubts") };
+        words += &format!("; {many} about the listing");
+    }
+    words
+}
+
+/// The session that a rule is asked about.
+fn session(case: &LeCase<'_>) -> Session {
+    let mut all = case.collected.natural.sessions().into_iter();
+    // There is one of that name, or no rule would be asked.
+    all.find(|session| session.name == case.program.name).unwrap_or_default()
+}
+
+fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl Into<String>) -> Found {
+    let (now, reason) = (now.into(), reason.into());
+    Found { kind, now, option: None, evidence, reason, effect: String::new(), risk: String::new() }
+}
+
+/// A parameter to set; its name stands with its equals sign.
+fn setting(name: &'static str, values: Vec<String>) -> Option<Setting> {
+    Some(Setting { option: name, sub_options: values.into_iter().map(Some).collect() })
+}
+
+fn line(case: &LeCase<'_>, file: usize, evidence: &underbar_listing::Evidence) -> Line {
+    let file = case.collected.files.get(file).cloned().unwrap_or_default();
+    Line { file, line: evidence.line, text: evidence.text.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, advise_listing, settings};
+    use super::*;
+
+    /// The parameters to set, and the advice.
+    pub(super) fn check(files: &[&str], expect: Option<&str>) -> Vec<Advice> {
+        let mut collected = Collected::default();
+        for (number, text) in files.iter().enumerate() {
+            collected.file(&format!("job{}.txt", number + 1));
+            for item in underbar_listing::read(text.as_bytes()) {
+                collected.take(item);
+            }
+        }
+        let all = advise_listing(&collected);
+        let texts: Vec<String> = collected
+            .natural
+            .sessions()
+            .iter()
+            .filter_map(|session| Form::Ceeopts.text(&settings(&all, &session.name)))
+            .collect();
+        let text = texts.concat();
+        assert_eq!((!text.is_empty()).then_some(text.trim_end()), expect, "{all:#?}");
+        for advice in &all {
+            assert!(advice.option.is_none() || !advice.evidence.is_empty(), "{advice:#?}");
+            assert_eq!(advice.option.is_some(), !advice.effect.is_empty(), "{advice:#?}");
+        }
+        all
+    }
+
+    /// One advice by its rule.
+    pub(super) fn of<'a>(all: &'a [Advice], rule: &str) -> &'a Advice {
+        all.iter().find(|advice| advice.rule == rule).unwrap_or_else(|| panic!("{rule}: {all:#?}"))
+    }
+
+    /// A report: buffers as name, size, most used; the thread in K, and all buffers in bytes.
+    pub(super) fn report(user: &str, buffers: &[(&str, u64, u64)], thread: Option<(u64, u64)>) -> String {
+        let share = |part: u64, whole: u64| {
+            let tenths = (part * 1000 + whole / 2) / whole;
+            format!("{}.{}", tenths / 10, tenths % 10)
+        };
+        let mut text = format!(
+            "10:11:12  ***** NATURAL BUS UTILITY *****  2026-10-09\nUser {user}  - Buffer Usage Statistics -  OpSYS z/OS\n\
+             No. Name Type Size Used Perc. MaxUsed Perc. MaxSize Perc.\n"
+        );
+        for (number, (name, size, most)) in (1..).zip(buffers) {
+            text +=
+                &format!("{number} {name} V {size} 32 {} {most} {}\n", share(32, *size), share(*most, *size));
+        }
+        if let Some((thread, total)) = thread {
+            let (used, most) = (total / 8, total / 2);
+            let large = thread * 1024 / 50;
+            let part = if thread == 0 { "0.0" } else { "2.0" };
+            text += &format!(
+                "ThrdSize Total {total} {used} {} {most} {} {large} {part}\n {thread}K (in KB) {}K {}K {}K {}K\n",
+                share(used, total),
+                share(most, total),
+                total.div_ceil(1024),
+                used.div_ceil(1024),
+                most.div_ceil(1024),
+                large.div_ceil(1024)
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn rules_have_unique_ids_and_full_words() {
+        for (at, rule) in NATURAL_RULES.iter().enumerate() {
+            assert!(NATURAL_RULES[..at].iter().all(|other| other.id != rule.id));
+            for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
+                assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_of_several_users_are_apart() {
+        let one = report("ANNA", &[("PCACHE", 65_536, 65_530)], Some((4000, 3_600_000)));
+        let two = report("BERT", &[("PCACHE", 524_288, 524_280)], Some((4000, 3_600_000)));
+        let all = check(&[&one, &two, "MT=0,THSIZE=3000\n"], Some("ZIIP=(PWCSIZE=(300,200,300))"));
+        assert_eq!(of(&all, "natural-cache-size").program, "Natural ANNA");
+        assert_eq!(of(&all, "natural-time-limit").program, "Natural");
+    }
+}

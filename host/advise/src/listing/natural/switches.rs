@@ -1,0 +1,143 @@
+//! Tables of records and switches, and what is to be seen of components.
+
+use underbar_listing::natural::{Counted, SwitchTable, Way};
+
+use super::super::rules::{Found, LeCase};
+use super::sessions::Set;
+use super::{Kind, found, line, session};
+
+/// So many tables are said something of.
+const MOST: usize = 20;
+
+pub(super) fn switches(case: &LeCase<'_>) -> Vec<Found> {
+    let session = session(case);
+    if !session.has_parameters {
+        return Vec::new();
+    }
+    let one = |(file, table): &(usize, SwitchTable)| {
+        let lines =
+            table.heading.iter().chain(&table.evidence).map(|evidence| line(case, *file, evidence)).collect();
+        let (kind, now, reason) = match table.ways[..] {
+            [before, after] => (Kind::NoAdvice, "two ways beside each other", compared(before, after)),
+            [way] if way.switches.saturating_mul(2) >= way.records => {
+                (Kind::NoAdvice, "a switch for almost each record", chatty(way, table.counted))
+            }
+            [way] => {
+                let reason = format!("{} records for each switch.", ratio(way));
+                (Kind::NoChange, "few switches", reason)
+            }
+            _ => return None,
+        };
+        Some(found(kind, now, lines, reason))
+    };
+    case.collected.natural.switches.iter().filter_map(one).take(MOST).collect()
+}
+
+/// Records for each switch, with one digit behind the point.
+fn ratio(way: Way) -> String {
+    let switches = way.switches.max(1);
+    tenths(way.records.saturating_mul(10).saturating_add(switches / 2) / switches)
+}
+
+fn tenths(tenths: u64) -> String {
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn compared(before: Way, after: Way) -> String {
+    let mut text = format!(
+        "{} switches, then {}: {} records for each switch, then {}.",
+        before.switches,
+        after.switches,
+        ratio(before),
+        ratio(after)
+    );
+    if let (Some(old), Some(new)) = (before.cpu, after.cpu) {
+        text += &format!(" Processor time {old} ms, then {new} ms");
+        let spared = before.switches.saturating_sub(after.switches);
+        if let (Some(less), true) = (old.checked_sub(new), spared > 0) {
+            // Milliseconds to tenths of microseconds.
+            let each = less.saturating_mul(10_000) / spared;
+            text += &format!(": {} microseconds for each switch that was spared", tenths(each));
+        }
+        text.push('.');
+    }
+    text + " One run each, no interval."
+}
+
+fn chatty(way: Way, counted: Counted) -> String {
+    let what = match counted {
+        Counted::Read => {
+            "From the database MULTI-FETCH OF 10 spares nine of ten; from work files a cache (PWCSIZE) nearly all; in a SORT the \
+             internal one two of three."
+        }
+        Counted::Written => {
+            "A print cache (PWCSIZE) spares nearly all; for primary output MAINPR leads it there."
+        }
+    };
+    format!("{} records, {} switches. {what}", way.records, way.switches)
+}
+
+pub(super) fn components(case: &LeCase<'_>) -> Vec<Found> {
+    let session = session(case);
+    let sessions = &case.collected.natural;
+    let mut all = Vec::new();
+    if let Set::To(file, _, row) = sessions.parameter(&session, "ZIIP")
+        && sessions.is_off(&session)
+    {
+        let lines = vec![line(case, file, &row.evidence)];
+        let reason = "zIIP support is off. It pays where sessions mostly run Natural programs; with a high share of 3GL code it does \
+                      not.";
+        all.push(found(Kind::NoAdvice, format!("ZIIP={}", row.value), lines, reason));
+    }
+    if let (Some((file, evidence)), true) = (&sessions.components, session.has_parameters) {
+        let lines = vec![line(case, *file, evidence)];
+        let reason = "The report is not read, since its layout is in no public source. What to look for in it: sorted by switches, \
+                      components with parameter Y come first; calls of 3GL programs in a loop are a switch each, and a session \
+                      with many of them is not suitable for the zIIP.";
+        all.push(found(Kind::NoAdvice, "component switch statistics", lines, reason));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, of};
+    use super::*;
+
+    #[test]
+    fn tables_are_compared() {
+        let table = "  Without Cache  With Cache\nLines written 4,000 4,000\nNumber of switches into SRB mode 4,010 10\nTotal \
+                     enclave CPU time 90 ms 20 ms\n";
+        let all = check(&[table], None);
+        let advice = of(&all, "natural-switches");
+        assert_eq!(
+            advice.reason,
+            "4010 switches, then 10: 1.0 records for each switch, then 400.0. Processor time 90 ms, then 20 ms: 17.5 \
+             microseconds for each switch that was spared. One run each, no interval."
+        );
+        assert_eq!(advice.evidence.len(), 4);
+        let slower = table.replace("20 ms", "95 ms");
+        assert!(of(&check(&[&slower], None), "natural-switches").reason.contains("then 95 ms. One run"));
+    }
+
+    #[test]
+    fn single_ways_are_judged() {
+        let check = |what: &str, switches: u64, kind: Kind, words: &str| {
+            let text = format!("{what} 4,000\nNumber of switches into SRB mode {switches}\n");
+            let all = check(&[&text], None);
+            let advice = of(&all, "natural-switches");
+            assert_eq!(advice.kind, kind);
+            assert!(advice.reason.contains(words), "{advice}");
+        };
+        check("Records read", 4_010, Kind::NoAdvice, "MULTI-FETCH OF 10");
+        check("Lines written", 2_000, Kind::NoAdvice, "print cache");
+        check("Lines written", 500, Kind::NoChange, "8.0 records for each switch");
+        check("Lines written", 0, Kind::NoChange, "4000.0 records");
+    }
+
+    #[test]
+    fn component_statistics_are_named() {
+        let all = check(&["*** zIIP Component Switch Statistics ***\n"], None);
+        assert!(of(&all, "natural-components").reason.contains("3GL"));
+    }
+}

@@ -1,0 +1,182 @@
+//! THSIZE from all buffers together and the size of the thread.
+
+use underbar_listing::Figure;
+use underbar_listing::natural::ParameterCarrier;
+
+use super::super::rules::{Found, LeCase};
+use super::super::sizes::{LINE, above_the_line, rounded, written};
+use super::sessions::Set;
+use super::{Kind, found, line, session, setting};
+
+/// The smallest thread, in KB.
+const LEAST: u64 = 256;
+
+pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
+    let session = session(case);
+    let sessions = &case.collected.natural;
+    let mut all = Vec::new();
+    let set = sessions.parameter(&session, "THSIZE");
+    if let Set::To(file, ParameterCarrier::Set, row) = &set {
+        let lines = vec![line(case, *file, &row.evidence)];
+        let reason = "THSIZE is ignored in a string that SYS= or PROFILE= activates: set it directly.";
+        all.push(found(Kind::NoAdvice, format!("THSIZE={} in NTSYS", row.value), lines, reason));
+    }
+    let uses: Vec<_> = sessions
+        .sound(&session)
+        .filter_map(|(file, report)| Some((*file, report.thread.as_ref()?)))
+        .collect();
+    let certain = |figure: &Option<Figure>| figure.clone().filter(|figure| !figure.likely);
+    let totals = uses.iter().filter_map(|(file, of)| Some((*file, certain(&of.total)?)));
+    let most = totals.max_by_key(|(_, figure)| figure.value);
+    let now = uses.iter().rev().find_map(|(file, of)| Some((*file, certain(&of.thread)?)));
+    let (Some((total_file, total)), Some((now_file, now))) = (most, now) else {
+        let lines = match &set {
+            Set::To(file, _, row) => vec![line(case, *file, &row.evidence)],
+            _ => Vec::new(),
+        };
+        let words = match &set {
+            Set::To(_, _, row) => format!("THSIZE={}", row.value),
+            _ => "THSIZE unknown".to_owned(),
+        };
+        if session.has_reports {
+            let reason =
+                "The report does not say, or not without doubt, how large the thread and all buffers are.";
+            all.push(found(Kind::NoAdvice, words, lines, reason));
+        } else if !lines.is_empty() {
+            let reason = "BUS at the end of a session shows how large all buffers are together.";
+            all.push(found(Kind::NoAdvice, words, lines, reason));
+        }
+        return all;
+    };
+    let mut evidence = vec![line(case, total_file, &total.evidence), line(case, now_file, &now.evidence)];
+    let words = format!("THSIZE={}", now.value >> 10);
+    let need = rounded(total.value.saturating_add(total.value / 8), 64 << 10).max(LEAST << 10);
+    let buffers = format!("All buffers are {} together", kilobytes(total.value));
+    let sure = uses.iter().all(|(_, of)| certain(&of.max_used).is_some());
+    if total.value > now.value {
+        let reason = if now.value == 0 {
+            format!("{buffers}, and there is no thread: each buffer is a GETMAIN.")
+        } else {
+            format!(
+                "{buffers}; the thread of {} does not hold them: the rest are GETMAINs.",
+                kilobytes(now.value)
+            )
+        };
+        let mut raise = found(Kind::Raise, words, evidence, reason);
+        let region = case.collected.region_of(&case.program.name);
+        let limit = region.and_then(|(_, region)| above_the_line(region));
+        raise.evidence.extend(region.map(|(file, region)| line(case, file, &region.evidence)));
+        let fixed = "The thread is taken at once, out of the region. It must hold all buffers of fixed size, or the session does \
+                     not start. THSIZE is ignored in strings of SYS= and PROFILE= and in an alternative parameter module. It \
+                     counts in batch and under TSO only.";
+        raise.risk = match (region, limit) {
+            (_, Some(limit)) if limit / 2 < need => {
+                raise.kind = Kind::NoAdvice;
+                raise.reason += " The region leaves no room for a thread that does.";
+                all.push(raise);
+                return all;
+            }
+            (None, _) if need > LINE => {
+                format!(
+                    "region unknown: whether {} fit into it cannot be seen here; check REGION first. {fixed}",
+                    written(need)
+                )
+            }
+            _ => fixed.to_owned(),
+        };
+        raise.option = setting("THSIZE=", vec![(need >> 10).to_string()]);
+        raise.effect =
+            "one GETMAIN at the start instead of one for each buffer that comes and goes.".to_owned();
+        all.push(raise);
+        return all;
+    }
+    let too_large =
+        need.saturating_mul(100) < now.value.saturating_mul(62) && now.value.saturating_sub(need) >= 64 << 10;
+    let contradiction = " What was used at most contradicts itself in the report, so nothing leans on it.";
+    if too_large && sure {
+        let mut lower = found(
+            Kind::Lower,
+            words,
+            evidence,
+            format!("{buffers}, of a thread of {}.", kilobytes(now.value)),
+        );
+        lower.option = setting("THSIZE=", vec![(need >> 10).to_string()]);
+        lower.effect = format!("{} less for each session.", written(now.value - need));
+        all.push(lower);
+        return all;
+    }
+    if too_large {
+        let reason = format!(
+            "{buffers}, of a thread of {}: it may be too large.{contradiction}",
+            kilobytes(now.value)
+        );
+        all.push(found(Kind::NoAdvice, words, evidence, reason));
+        return all;
+    }
+    if let Set::To(file, _, row) = &set {
+        evidence.push(line(case, *file, &row.evidence));
+    }
+    let doubt = if sure { "" } else { contradiction };
+    let reason = format!("{buffers}: the thread of {} holds them.{doubt}", kilobytes(now.value));
+    all.push(found(Kind::NoChange, words, evidence, reason));
+    all
+}
+
+fn kilobytes(bytes: u64) -> String {
+    format!("{}K", bytes.div_ceil(1 << 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check, of, report};
+    use super::*;
+
+    const ROW: (&str, u64, u64) = ("ESIZE", 65_536, 65_000);
+
+    #[test]
+    fn a_thread_that_is_too_small_is_raised() {
+        let all = check(&[&report("ANNA", &[ROW], Some((1000, 1_600_000)))], Some("THSIZE=1792"));
+        let advice = of(&all, "natural-thread-size");
+        assert_eq!((advice.kind, advice.now.as_str()), (Kind::Raise, "THSIZE=1000"));
+        assert!(advice.reason.contains("1563K together; the thread of 1000K"), "{}", advice.reason);
+        let all = check(&[&report("ANNA", &[ROW], Some((0, 1_600_000)))], Some("THSIZE=1792"));
+        assert!(of(&all, "natural-thread-size").reason.contains("there is no thread"));
+    }
+
+    #[test]
+    fn the_region_limits_it() {
+        let text = report("ANNA", &[ROW], Some((1000, 40 << 20)));
+        let all = check(&[&text], Some("THSIZE=47104"));
+        assert!(of(&all, "natural-thread-size").risk.starts_with("region unknown"));
+        let all = check(&[&format!("//N EXEC PGM=NATB,REGION=40M\n{text}")], None);
+        assert!(of(&all, "natural-thread-size").reason.contains("no room"));
+    }
+
+    #[test]
+    fn a_thread_that_holds_all_stays_or_goes_down() {
+        let all = check(&[&report("ANNA", &[ROW], Some((1800, 1_600_000)))], None);
+        assert_eq!(of(&all, "natural-thread-size").kind, Kind::NoChange);
+        let all = check(&[&report("ANNA", &[ROW], Some((4000, 1_600_000)))], Some("THSIZE=1792"));
+        assert_eq!(of(&all, "natural-thread-size").kind, Kind::Lower);
+        // The largest session decides.
+        let larger = report("ANNA", &[ROW], Some((4000, 3_600_000)));
+        check(&[&report("ANNA", &[ROW], Some((4000, 1_600_000))), &larger], None);
+    }
+
+    #[test]
+    fn contradictions_never_set_anything() {
+        let text = report("ANNA", &[ROW], Some((4000, 1_600_000)));
+        let all = check(&[&text.replace("782K", "482K")], None);
+        let advice = of(&all, "natural-thread-size");
+        assert_eq!(advice.kind, Kind::NoAdvice);
+        assert!(advice.reason.contains("contradicts itself"), "{advice}");
+        let all = check(&[&text.replace("1563K", "1463K")], None);
+        assert!(of(&all, "natural-thread-size").reason.contains("not without doubt"));
+    }
+
+    #[test]
+    fn a_size_in_a_set_is_ignored_and_so_said() {
+        let all = check(&["  NTSYS BATCH,'THSIZE=3000,MT=0'\n"], None);
+        assert!(of(&all, "natural-thread-size").reason.contains("ignored"));
+    }
+}

@@ -1,0 +1,225 @@
+//! `lib import`, `lib export`: members of a mainframe's library into one of ours, and libraries as transmissions.
+//!
+//! Invariant: an import changes the library whole or not at all; an export that fails leaves no file.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+use underbar_library::mainframe::xmit::Envelope;
+use underbar_library::view::{export, import};
+use underbar_store::change::{Changed, Edit, apply};
+use underbar_store::{Error, Result};
+
+use super::any::{Any, Choice};
+use super::change::say;
+use super::list::json;
+use super::now;
+use super::progress::Progress;
+use super::text::time;
+use crate::printing::Printing;
+
+/// The flags of `lib import`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar lib create mine.pdse
+  underbar lib import backup.xmi mine.pdse
+  underbar lib import --replace --dsn SYS1.LINKLIB disk.cckd mine.pdse IEFBR14
+
+Each member comes in as data: the bytes of its blocks, joined, with its aliases. What is a shared object of this machine, as
+export sends them, is a program again. All members come in together, or none.
+
+Exit status: 0 imported, 2 wrong usage, a member that is damaged or cannot be there, or a library that cannot be changed.")]
+pub struct Import {
+    #[command(flatten)]
+    printing: Printing,
+
+    /// A file that holds a library of a mainframe
+    file: PathBuf,
+
+    /// The library of ours that takes the members in
+    library: PathBuf,
+
+    #[command(flatten)]
+    choice: Choice,
+
+    /// Members; without one, all
+    #[arg(value_name = "MEMBER")]
+    members: Vec<String>,
+
+    /// Replace members of the same names
+    #[arg(long)]
+    replace: bool,
+
+    /// Wait for as long as another process changes the library
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Import {
+    /// Imports.
+    pub fn run(self) -> ExitCode {
+        match self.import() {
+            Ok(changed) => say(&self.printing, &self.library, changed, "imported {n}"),
+            Err(error) => self.printing.fail(format_args!("{}: {error}", self.file.display())),
+        }
+    }
+
+    /// What the file says, and then what the library does.
+    fn import(&self) -> std::result::Result<Result<Changed>, String> {
+        let any = self.choice.open(&self.file)?;
+        any.warn(self.printing.color);
+        let Any::Theirs(carrier) = &any else {
+            return Err("this is a library of ours; copy takes its members over".to_owned());
+        };
+        let library = &self.choice.choose(carrier)?.library;
+        let additions = import::additions(library, &self.members, self.replace, now())
+            .map_err(|fault| fault.to_string())?;
+        let expected = additions.len();
+        let mut progress = Progress::new("members", Some(expected as u64));
+        let mut wrong = None;
+        let edits = (1..).zip(additions).map(|(done, addition)| {
+            progress.done(done);
+            match addition {
+                Ok(addition) => Ok(Edit::Add(Box::new(addition))),
+                Err(import::Fault::Store(error)) => Err(error),
+                Err(fault) => {
+                    // What the store is told only ends the change.
+                    wrong = Some(fault.to_string());
+                    Err(Error::system(&self.file, std::io::ErrorKind::InvalidData.into()))
+                }
+            }
+        });
+        let changed = apply(&self.library, edits, expected, now(), self.wait);
+        wrong.map_or(Ok(changed), Err)
+    }
+}
+
+/// The flags of `lib export`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  underbar lib export -o programs.xmi programs.pdse
+  underbar lib export -o linklib.xmi --dsn SYS1.LINKLIB disk.cckd
+  underbar lib export -o mine.xmi --name MY.LOAD --from NODE1.ANNA --to NODE2.BERT programs.pds
+
+The transmission is one that TSO RECEIVE and the tools for such files accept. A mainframe's library is sent as it is; the
+members of one of ours are cut into blocks of its block size, RECFM=U, under names in capitals. A mainframe's PDSE cannot be
+sent: its pages are no blocks.
+
+Exit status: 0 written, 2 wrong usage, a library that cannot be read or sent, or a file that could not be written.")]
+pub struct Export {
+    #[command(flatten)]
+    printing: Printing,
+
+    /// The library, or a file that holds one
+    library: PathBuf,
+
+    #[command(flatten)]
+    choice: Choice,
+
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// The data set's name in the transmission [default: that of the library, or UNDERBAR.LOAD]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Who sends it
+    #[arg(long, value_name = "NODE.USER", default_value = "LINUX.UNDERBAR", value_parser = node_and_user)]
+    from: (String, String),
+
+    /// For whom it is
+    #[arg(long, value_name = "NODE.USER", default_value = "LINUX.UNDERBAR", value_parser = node_and_user)]
+    to: (String, String),
+
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// NODE.USER.
+fn node_and_user(text: &str) -> std::result::Result<(String, String), String> {
+    let (node, user) = text.split_once('.').ok_or("a node and a user have a dot between them")?;
+    Ok((node.to_owned(), user.to_owned()))
+}
+
+/// `lib export --json`.
+#[derive(Serialize)]
+struct Exported {
+    library: String,
+    file: String,
+    data_set: String,
+    bytes: u64,
+}
+
+impl Export {
+    /// Exports.
+    pub fn run(self) -> ExitCode {
+        match self.export() {
+            Err(error) => self.printing.fail(format_args!("{}: {error}", self.library.display())),
+            Ok(exported) => {
+                let text = if self.printing.json {
+                    json(&exported)
+                } else {
+                    format!(
+                        "{}: {} as {}, {} bytes\n",
+                        exported.library, exported.file, exported.data_set, exported.bytes
+                    )
+                };
+                self.printing.print(&text, None, 0)
+            }
+        }
+    }
+
+    fn export(&self) -> std::result::Result<Exported, String> {
+        let library = self.choice.open(&self.library)?;
+        library.warn(self.printing.color);
+        let held = match &library {
+            Any::Ours(_) => None,
+            Any::Theirs(carrier) => Some(self.choice.choose(carrier)?),
+        };
+        let own = held.and_then(|held| held.library.name.clone());
+        let envelope = Envelope {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            time: time(now()).chars().filter(char::is_ascii_digit).chain("00".chars()).collect(),
+            data_set: self.name.clone().or(own).unwrap_or_else(|| "UNDERBAR.LOAD".to_owned()),
+            page: self.choice.codepage,
+        };
+        let system = |error| Error::system(&self.output, error).to_string();
+        if self.force && self.output.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
+            // Not through a link, and not over the library that is being read: the old file stays until it is closed.
+            fs::remove_file(&self.output).map_err(system)?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&self.output).map_err(system)?;
+        let mut to = BufWriter::new(file);
+        let written = match (&library, held) {
+            (Any::Ours(library), _) => export::ours(&mut to, &envelope, library),
+            (_, Some(held)) => export::theirs(&mut to, &envelope, &held.library),
+            (Any::Theirs(_), None) => Ok(()),
+        };
+        let written = written.map_err(|fault| fault.to_string()).and_then(|()| to.flush().map_err(system));
+        if let Err(error) = written {
+            drop(to);
+            remove(&self.output);
+            return Err(error);
+        }
+        Ok(Exported {
+            library: self.library.display().to_string(),
+            file: self.output.display().to_string(),
+            data_set: envelope.data_set,
+            bytes: fs::metadata(&self.output).map_err(system)?.len(),
+        })
+    }
+}
+
+/// Takes away what was begun; that it cannot be taken away changes nothing of why.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+}

@@ -1,0 +1,210 @@
+//! Programs made without a compiler: shared objects with one exported function, text of any size, relocations of any number.
+//!
+//! ```text
+//! offset 0   ELF header, 4 program headers             } segment 1, read and execute
+//!            names and symbol (2), hash, relocations   }
+//!            text: 8 bytes of code, then an array      }
+//! next 16    dynamic section (16 bytes an entry)       \ segment 2, read and write, a page further in memory
+//!            rows: a pointer and 56 bytes each         /
+//!            section headers: for tools, and for who looks for functions by sections
+//! ```
+//!
+//! Invariant: the same arguments give the same bytes; nothing runs at LOAD, and nothing is needed but the loader.
+//! Not here: libraries (`workshop`).
+
+/// What a program is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// The function that it exports: adds 1 to its argument.
+    pub function: &'static str,
+    /// Bytes of text, at least the 8 of the function.
+    pub text: usize,
+    /// Rows of data with a pointer each, which has to be relocated.
+    pub relocations: usize,
+}
+
+/// `lea eax, [rdi + 1]; ret`, and four times `nop`.
+const CODE: [u8; 8] = [0x8d, 0x47, 0x01, 0xc3, 0x90, 0x90, 0x90, 0x90];
+const HEADER: usize = 64;
+const PROGRAM_HEADER: usize = 56;
+const SYMBOL: usize = 24;
+const SECTION: usize = 64;
+const RELOCATION: usize = 24;
+/// Bytes of a row of data: a pointer, and what goes with it.
+const ROW: usize = 64;
+const PAGE: usize = 4096;
+/// Names of sections, and where each begins.
+const SECTIONS: &[u8] = b"\0.dynsym\0.dynstr\0.dynamic\0.shstrtab\0";
+
+impl Module {
+    /// The bytes of its file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let names: Vec<u8> = [b"\0", self.function.as_bytes(), b"\0"].concat();
+        let symbols = HEADER + 4 * PROGRAM_HEADER;
+        let strings = symbols + 2 * SYMBOL;
+        let hash = (strings + names.len()).next_multiple_of(8);
+        // One bucket, two chains.
+        let relocations = (hash + 5 * 4).next_multiple_of(8);
+        let code = (relocations + self.relocations * RELOCATION).next_multiple_of(16);
+        let end_of_text = code + self.text.max(CODE.len());
+        let dynamic = end_of_text.next_multiple_of(16);
+        // In memory a page further on, so that no page is of two segments.
+        let data_at = |offset: usize| (offset + PAGE) as u64;
+        let entries = self.dynamic(symbols, strings, names.len(), hash, relocations);
+        let rows = (dynamic + entries.len()).next_multiple_of(16);
+        let end_of_data = rows + self.relocations * ROW;
+        let section_names = end_of_data;
+        let sections = (section_names + SECTIONS.len()).next_multiple_of(8);
+
+        let mut file = Bytes(Vec::with_capacity(sections + 5 * SECTION));
+        file.bytes(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0]).pad_to(16);
+        file.halves(&[3, 62]).words(&[1]).giants(&[0, HEADER as u64, sections as u64]).words(&[0]);
+        file.halves(&[HEADER as u16, PROGRAM_HEADER as u16, 4, SECTION as u16, 5, 4]);
+        let mut segment = |kind: u32, rights: u32, from: usize, address: u64, size: usize, alignment: u64| {
+            file.words(&[kind, rights]).giants(&[from as u64, address, address]);
+            file.giants(&[size as u64, size as u64, alignment]);
+        };
+        segment(1, 5, 0, 0, end_of_text, PAGE as u64);
+        segment(1, 6, dynamic, data_at(dynamic), end_of_data - dynamic, PAGE as u64);
+        segment(2, 6, dynamic, data_at(dynamic), entries.len(), 8);
+        // GNU_STACK: no stack that can be executed is wanted.
+        segment(0x6474_e551, 6, 0, 0, 0, 16);
+
+        file.pad_to(symbols + SYMBOL);
+        // A global function of section 1: any number but 0 says that it is defined here.
+        file.words(&[1]).bytes(&[0x12, 0]).halves(&[1]).giants(&[code as u64, CODE.len() as u64]);
+        file.bytes(&names).pad_to(hash);
+        file.words(&[1, 2, 1, 0, 0]).pad_to(relocations);
+        for row in 0..self.relocations {
+            // Relative by the place of the program: each row points at the code.
+            file.giants(&[data_at(rows + row * ROW), 8, code as u64]);
+        }
+        file.pad_to(code);
+        file.bytes(&CODE).array(end_of_text);
+        file.pad_to(dynamic);
+        file.bytes(&entries).pad_to(end_of_data);
+        file.bytes(SECTIONS).pad_to(sections + SECTION);
+        let mut section = |name: u32, kind: u32, at: (u64, usize, usize), link: u32, entry: u64| {
+            let (address, from, size) = at;
+            file.words(&[name, kind]).giants(&[2, address, from as u64, size as u64]);
+            file.words(&[link, 1]).giants(&[8, entry]);
+        };
+        section(1, 11, (symbols as u64, symbols, 2 * SYMBOL), 2, SYMBOL as u64);
+        section(9, 3, (strings as u64, strings, names.len()), 0, 0);
+        section(17, 6, (data_at(dynamic), dynamic, entries.len()), 2, 16);
+        section(26, 3, (0, section_names, SECTIONS.len()), 0, 0);
+        file.0
+    }
+
+    /// The dynamic section.
+    fn dynamic(
+        &self,
+        symbols: usize,
+        strings: usize,
+        names: usize,
+        hash: usize,
+        relocations: usize,
+    ) -> Vec<u8> {
+        let mut section = Bytes(Vec::new());
+        let mut entry = |tag: u64, value: usize| {
+            section.giants(&[tag, value as u64]);
+        };
+        entry(4, hash);
+        entry(5, strings);
+        entry(6, symbols);
+        entry(10, names);
+        entry(11, SYMBOL);
+        if self.relocations > 0 {
+            entry(7, relocations);
+            entry(8, self.relocations * RELOCATION);
+            entry(9, RELOCATION);
+            // So many of them are relative ones.
+            entry(0x6fff_fff9, self.relocations);
+        }
+        entry(0, 0);
+        section.0
+    }
+}
+
+/// A file while it is written, front to back, little-endian.
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Bytes {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn halves(&mut self, values: &[u16]) -> &mut Bytes {
+        values.iter().for_each(|value| self.0.extend_from_slice(&value.to_le_bytes()));
+        self
+    }
+
+    fn words(&mut self, values: &[u32]) -> &mut Bytes {
+        values.iter().for_each(|value| self.0.extend_from_slice(&value.to_le_bytes()));
+        self
+    }
+
+    fn giants(&mut self, values: &[u64]) -> &mut Bytes {
+        values.iter().for_each(|value| self.0.extend_from_slice(&value.to_le_bytes()));
+        self
+    }
+
+    fn pad_to(&mut self, offset: usize) -> &mut Bytes {
+        debug_assert!(self.0.len() <= offset, "parts follow each other");
+        self.0.resize(offset, 0);
+        self
+    }
+
+    /// The constant array, up to an offset: no byte like the one before, so that nobody saves any.
+    fn array(&mut self, end: usize) -> &mut Bytes {
+        let mut value = 1_u32;
+        while self.0.len() < end {
+            value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            self.0.push((value >> 24) as u8);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    /// Both loaders take them: ours without leaving anything to the other.
+    #[test]
+    fn both_loaders_load_them() {
+        let folder = std::env::temp_dir().join(format!("underbar-module-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = |path: &std::path::Path| CString::new(path.as_os_str().as_bytes()).expect("a path");
+        for (text, relocations) in [(8, 0), (424, 0), (5_000, 0), (264 << 10, 0), (8, 1), (100, 10_000)] {
+            let module = Module { function: "PROGRAM", text, relocations };
+            let file = folder.join("PROGRAM.so");
+            std::fs::write(&file, module.bytes()).expect("written");
+            let library = underbar_fetch::table::open(&path(&folder), true).expect("a library");
+            let before = underbar_fetch::table::statistics();
+            underbar_fetch::repeat::load_and_delete(library, b"PROGRAM", 2).expect("loaded");
+            let now = underbar_fetch::table::statistics();
+            assert_eq!(now.fetches - before.fetches, 2, "{module:?}");
+            assert_eq!(now.fallbacks, before.fallbacks, "{module:?}");
+            let relocated = now.relative_relocations - before.relative_relocations;
+            assert_eq!(relocated % relocations.max(1) as u64, 0);
+            assert_eq!(relocated > 0, relocations > 0, "{module:?}");
+            underbar_fetch::table::close(library).expect("open");
+            assert_eq!(underbar_fetch::repeat::open_and_close(&path(&file), 2), Ok(()), "{module:?}");
+            let name = underbar_partitioned::name::Name::new(b"PROGRAM").expect("a name");
+            let addition = underbar_store::change::Addition::new(name, module.bytes(), None, 0);
+            assert!(addition.expect("a program").entry_point.is_some(), "its function is found");
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn the_smallest_one_is_one_block_of_the_smallest_size_compared() {
+        let tiny = Module { function: "IEFBR14", text: 8, relocations: 0 };
+        assert!(tiny.bytes().len() < 6_144, "{}", tiny.bytes().len());
+        assert_eq!(tiny.bytes(), tiny.bytes());
+    }
+}

@@ -1,0 +1,125 @@
+//! What demos of libraries work on: libraries made of programs without a compiler, in a folder that goes with the demo.
+//!
+//! Invariant: the folder is new, and nothing is left of it when the demo ends, however it ends but by a signal.
+//! Not here: the programs' bytes (`module`).
+
+use std::path::{Path, PathBuf};
+
+use underbar_partitioned::attribute::FetchOptions;
+use underbar_partitioned::name::Name;
+use underbar_store::change::{self, Addition, Edit};
+use underbar_store::library::Organisation;
+use underbar_store::make::{self, Wanted};
+use underbar_store::pds::directory_blocks_for;
+
+use super::measure::Problem;
+use super::module::Module;
+
+/// The folder.
+pub struct Workshop {
+    folder: PathBuf,
+}
+
+impl Workshop {
+    /// Makes it, among the temporary ones.
+    pub fn new(demo: &str) -> Result<Workshop, Problem> {
+        let parent = std::env::temp_dir();
+        for number in 0.. {
+            let folder = parent.join(format!("underbar-{demo}-{}-{number}", std::process::id()));
+            match std::fs::create_dir(&folder) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+                Ok(()) => return Ok(Workshop { folder }),
+            }
+        }
+        unreachable!("numbers do not end before a new folder is found")
+    }
+
+    /// Where a file of this name lies, as a word of a command line.
+    pub fn path(&self, name: &str) -> Result<String, Problem> {
+        let wrong = || Problem::Library("the temporary folder's name is not UTF-8".to_owned());
+        self.folder.join(name).to_str().map(str::to_owned).ok_or_else(wrong)
+    }
+
+    /// Where the folder is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes a library of members, `count` of them.
+    pub fn library(
+        &self,
+        name: &str,
+        organisation: Organisation,
+        block_size: u32,
+        members: impl IntoIterator<Item = Result<Addition, Problem>>,
+        count: usize,
+    ) -> Result<String, Problem> {
+        let path = self.path(name)?;
+        let directory_blocks = Some(directory_blocks_for(count));
+        let wanted = Wanted { organisation, block_size, directory_blocks, ..Wanted::usual(0) };
+        make::create(Path::new(&path), &wanted)?;
+        let mut wrong = None;
+        let members = members.into_iter().map_while(|member| match member {
+            Ok(member) => Some(Ok(Edit::Add(Box::new(member)))),
+            Err(problem) => {
+                wrong = Some(problem);
+                None
+            }
+        });
+        change::apply(Path::new(&path), members, count, 0, true)?;
+        wrong.map_or(Ok(path), Err)
+    }
+
+    /// Makes a shared object, as dlopen wants it: a file of its own.
+    pub fn shared_object(&self, name: &str, module: &Module) -> Result<String, Problem> {
+        let path = self.path(&format!("{name}.so"))?;
+        std::fs::write(&path, module.bytes())?;
+        Ok(path)
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A member that is a program.
+pub fn program(name: &str, module: &Module, fetch: FetchOptions) -> Result<Addition, Problem> {
+    let addition = Addition::new(named(name)?, module.bytes(), Some(module.function.as_bytes()), 0)?;
+    Ok(Addition { fetch, ..addition })
+}
+
+/// A member that holds nothing: only its place in the directory matters.
+pub fn nothing(name: &str) -> Result<Addition, Problem> {
+    Ok(Addition::new(named(name)?, Vec::new(), None, 0)?)
+}
+
+fn named(name: &str) -> Result<Name, Problem> {
+    Name::new(name.as_bytes()).map_err(|why| Problem::Library(format!("{name}: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_made_and_go_with_the_folder() {
+        let workshop = Workshop::new("test").expect("a folder");
+        let folder = workshop.folder().to_path_buf();
+        let module = Module { function: "ONE", text: 8, relocations: 0 };
+        for organisation in [Organisation::Pds, Organisation::Pdse] {
+            let members = [program("ONE", &module, FetchOptions::Default), nothing("TWO")];
+            let path = workshop.library(organisation.text(), organisation, 6_144, members, 2).expect("made");
+            let library = underbar_store::library::Library::open(Path::new(&path)).expect("a library");
+            assert_eq!(library.label().expect("a label").members, 2);
+            assert!(library.verify(&mut |_| ()).problems.is_empty());
+        }
+        let wrong = workshop.library("WRONG", Organisation::Pdse, 6_144, [nothing("a b")], 1);
+        assert!(matches!(wrong, Err(Problem::Library(_))));
+        drop(workshop);
+        assert!(!folder.exists());
+    }
+}

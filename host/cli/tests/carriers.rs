@@ -1,0 +1,176 @@
+//! `lib` on files of mainframes: made by export, and read back by every command.
+
+mod common;
+
+use common::{Folder, bad, good, run};
+
+/// A library of ours with these members of data, NAME of length, sent as a transmission; the paths of both.
+fn sent(folder: &Folder, name: &str, data_set: &str, members: &[(&str, usize)]) -> (String, String) {
+    let (ours, file) = (folder.name(&format!("{name}.pds")), folder.name(&format!("{name}.xmi")));
+    good(&["lib", "create", "--organisation", "pds", "--block-size", "6144", &ours]);
+    for (member, length) in members {
+        let bytes: Vec<u8> = (0..*length).map(|at| b'a' + (at * 7 % 26) as u8).collect();
+        let data = folder.file(&format!("{member}.data"), bytes);
+        good(&["lib", "add", "--name", member, &ours, &data]);
+    }
+    good(&["lib", "export", "-o", &file, "--name", data_set, &ours]);
+    (ours, file)
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&good(arguments)).expect("JSON")
+}
+
+#[test]
+fn a_library_that_was_sent_is_read_as_it_was() {
+    let folder = Folder::new("sent");
+    let (ours, file) = sent(&folder, "a", "MY.LOAD", &[("BIG", 20_000), ("SMALL", 100)]);
+    good(&["lib", "alias", &ours, "BIG", "ALSO"]);
+    assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("exists"));
+    good(&["lib", "export", "--force", "-o", &file, "--name", "MY.LOAD", &ours]);
+    assert_eq!(good(&["lib", "ls", &file]), "ALSO\nBIG\nSMALL\n");
+    let list = good(&["lib", "ls", "-l", &file]);
+    let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((lines[0][3], lines[2][0], lines[2][1]), ("ALIAS-OF", "BIG", "20000"), "{list}");
+    let said = json(&["lib", "ls", "--json", "-l", &file]);
+    assert_eq!(said["label"]["name"], "MY.LOAD");
+    assert_eq!(said["label"]["block_size"], 6_144);
+    assert_eq!(said["members"][1]["blocks"], 4);
+    assert_eq!(said["faults"], serde_json::json!([]));
+    let info = good(&["lib", "info", &file]);
+    assert!(info.contains("MY.LOAD: PDS, RECFM=U, block size 6144\n"), "{info}");
+    assert!(info.contains("  block lengths    3 x 6144, "), "{info}");
+    assert!(good(&["lib", "info", &file, "BIG"]).contains("  size             20000 bytes\n"));
+    assert_eq!(
+        json(&["lib", "info", "--json", &file, "BIG"])["members"][0]["block_sizes"][0]["length"],
+        6_144
+    );
+    assert!(bad(2, &["lib", "info", &file, "NONE"]).contains("there is no member NONE"));
+
+    let out = folder.name("out");
+    good(&["lib", "extract", "--to", &out, &file]);
+    assert!(folder.read("out/BIG") == folder.read("BIG.data") && folder.read("out/SMALL").len() == 100);
+    assert!(bad(2, &["lib", "extract", "--to", &out, &file, "BIG"]).contains("exists"));
+    good(&["lib", "extract", "--to", &out, &file, "ALSO"]);
+    assert_eq!(folder.read("out/ALSO"), folder.read("BIG.data"));
+    assert!(
+        good(&["lib", "extract", "--blocks", "--to", &out, &file, "BIG"]).contains("4 files, 20000 bytes")
+    );
+    assert_eq!(folder.read("out/BIG.00001").len(), 6_144);
+
+    let mine = folder.name("mine.pdse");
+    good(&["lib", "create", &mine]);
+    assert_eq!(
+        good(&["lib", "import", &file, &mine]),
+        format!("{mine}: imported 2; it has 2 members and 1 aliases\n")
+    );
+    assert!(bad(2, &["lib", "import", &file, &mine, "BIG"]).contains("there is a member BIG already"));
+    good(&["lib", "import", "--replace", &file, &mine, "BIG"]);
+    assert_eq!(good(&["lib", "ls", &mine]), "ALSO\nBIG\nSMALL\n");
+    good(&["lib", "extract", "--to", &folder.name("again"), &mine]);
+    assert_eq!(folder.read("again/BIG"), folder.read("BIG.data"));
+    assert!(bad(2, &["lib", "import", &mine, &ours]).contains("copy takes its members over"));
+
+    let again = folder.name("again.xmi");
+    good(&["lib", "export", "-o", &again, &file]);
+    assert_eq!(good(&["lib", "ls", "-l", &again]), good(&["lib", "ls", "-l", &file]));
+}
+
+#[test]
+fn one_of_several_libraries_is_named() {
+    let folder = Folder::new("several");
+    let (_, inner) = sent(&folder, "in", "IN.LOAD", &[("A", 5_000)]);
+    let outer = folder.name("outer.pds");
+    good(&["lib", "create", "--organisation", "pds", &outer]);
+    // A library whose members are programs is not looked into: the outer one is a tape.
+    let bytes = std::fs::read(&inner).expect("there");
+    let mut tape = Vec::new();
+    for _ in 0..2 {
+        let mut before = 0u16;
+        for block in bytes.chunks(3_200) {
+            let length = block.len() as u16;
+            tape.extend([length.to_le_bytes(), before.to_le_bytes(), 0xA0u16.to_le_bytes()].concat());
+            tape.extend(block);
+            before = length;
+        }
+        tape.extend([[0, 0], before.to_le_bytes(), 0x40u16.to_le_bytes()].concat());
+    }
+    tape.extend([[0, 0], [0, 0], 0x40u16.to_le_bytes()].concat());
+    let tape = folder.file("two.aws", tape);
+    let error = bad(2, &["lib", "ls", &tape]);
+    assert!(error.contains("it holds 2 libraries: choose one by --dsn"), "{error}");
+    assert!(bad(2, &["lib", "ls", "--dsn", "IN.LOAD", &tape]).contains("several"));
+    assert!(bad(2, &["lib", "ls", "--dsn", "NO.LOAD", &tape]).contains("it holds no library NO.LOAD"));
+    assert_eq!(good(&["lib", "ls", "--dsn", "2", &tape]), "A\n");
+    let info = good(&["lib", "info", &tape]);
+    assert!(info.contains("2. IN.LOAD: a PDS, RECFM=U, block size 6144, 1 members, 0 aliases\n"), "{info}");
+    assert_eq!(json(&["lib", "info", "--json", &tape])["holds"].as_array().map(Vec::len), Some(5));
+    assert!(good(&["lib", "info", "--dsn", "1", &tape]).contains("IN.LOAD: PDS, RECFM=U"));
+    let (_, json, _) = run(&["lib", "survey", "--json", &tape]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["libraries"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn names_that_no_mainframe_has_are_refused_and_leave_no_file() {
+    let folder = Folder::new("refused");
+    let ours = folder.name("a.pdse");
+    let (file, data) = (folder.name("a.xmi"), folder.file("data", "x"));
+    good(&["lib", "create", &ours]);
+    good(&["lib", "add", "--name", "much_too_long", &ours, &data]);
+    let error = bad(2, &["lib", "export", "-o", &file, &ours]);
+    assert!(error.contains("much_too_long cannot be a member's name on a mainframe"), "{error}");
+    assert!(!std::path::Path::new(&file).exists());
+    good(&["lib", "rename", &ours, "much_too_long", "GOOD"]);
+    assert!(
+        bad(2, &["lib", "export", "-o", &file, "--name", "toolongqualifier", &ours]).contains("qualifiers")
+    );
+    let (code, ..) = run(&["lib", "ls", "--codepage", "12345", &ours]);
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn a_cut_carrier_is_told_and_what_is_there_is_listed() {
+    let folder = Folder::new("cut-carrier");
+    let (_, file) = sent(&folder, "a", "MY.LOAD", &[("A", 30_000), ("B", 30_000)]);
+    let bytes = std::fs::read(&file).expect("there");
+    let cut = folder.file("cut.xmi", &bytes[..bytes.len() / 2]);
+    let (code, output, error) = run(&["lib", "ls", &cut]);
+    assert_eq!((code, output.as_str()), (0, "A\nB\n"));
+    assert!(error.contains("warning: "), "{error}");
+}
+
+#[test]
+fn a_survey_takes_carriers_and_lists() {
+    let folder = Folder::new("survey-carriers");
+    let members: Vec<(String, usize)> = (0..8).map(|one| (format!("M{one}"), 90_000 + one * 5_003)).collect();
+    let members: Vec<(&str, usize)> = members.iter().map(|(name, length)| (name.as_str(), *length)).collect();
+    let (ours, file) = sent(&folder, "a", "MY.LOAD", &members);
+    let listds = folder.file(
+        "list.txt",
+        "A.LOAD\n--RECFM-LRECL-BLKSIZE-DSORG\n  U     0     6144    PO\n--VOLUMES--\n  V1\n\
+         A.TEXT\n--RECFM-LRECL-BLKSIZE-DSORG\n  FB    80    27920   PO\n--VOLUMES--\n  V1\n",
+    );
+    let json = json(&["lib", "survey", "--json", &ours, &file, &listds]);
+    assert_eq!((json["pds"].as_u64(), json["block_sizes"][0]["libraries"].as_u64()), (Some(3), Some(3)));
+    assert_eq!(json["lists"][0]["program_libraries"], 1);
+    assert_eq!(json["lists"][0]["data_sets"], 2);
+    let listed = json["libraries"].as_array().expect("a list").iter().find(|one| one["name"] == "A.LOAD");
+    let listed = listed.expect("listed");
+    assert_eq!((&listed["listed"], &listed["copied"]), (&true.into(), &serde_json::json!([])));
+    assert_eq!(listed["advice"][0]["rule"], "block-size-listed");
+    let text = good(&["lib", "survey", &folder.name("")]);
+    assert!(
+        text.contains("list.txt: a list of LISTCAT, 2 data sets, of which 1 are libraries of programs"),
+        "{text}"
+    );
+    assert!(bad_survey(&folder).contains("is no list of them"));
+}
+
+/// What is said of a named file that is nothing.
+fn bad_survey(folder: &Folder) -> String {
+    let file = folder.file("nothing", "at all");
+    let (code, _, error) = run(&["lib", "survey", &file]);
+    assert_eq!(code, 0);
+    error
+}

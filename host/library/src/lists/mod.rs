@@ -1,0 +1,142 @@
+//! Lists of data sets that sites have: what they tell of libraries that are not at hand.
+//!
+//! ```text
+//! dcollect  records of DCOLLECT, binary           everything but members
+//! ispf      ISPF 3.4, printed or saved            everything but members
+//! listcat   LISTCAT and LISTDS of TSO             LISTCAT: names and volumes only; LISTDS: the label
+//! ```
+//!
+//! Invariant: a value is taken for what its label says, wherever on the line it stands; what a list does not tell is None.
+//! Not here: libraries themselves (`mainframe`).
+
+pub mod dcollect;
+pub mod ispf;
+pub mod listcat;
+
+use crate::mainframe::ebcdic::CodePage;
+use underbar_store::library::Organisation;
+use underbar_store::survey::Source;
+
+/// One data set, as a list tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// How it is organised; None where it is not partitioned, or the list does not tell.
+    pub organisation: Option<Organisation>,
+    /// RECFM.
+    pub record_format: Option<String>,
+    /// BLKSIZE.
+    pub block_size: Option<u32>,
+    /// Tracks of a 3390 that it uses, or that are allocated to it where the list tells no more.
+    pub tracks: Option<u32>,
+    /// The volume it is on.
+    pub volume: Option<String>,
+}
+
+/// A list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List {
+    /// What made it.
+    pub kind: &'static str,
+    /// Its data sets.
+    pub data_sets: Vec<Listed>,
+}
+
+/// Reads a list; None where the bytes are none that is known.
+#[must_use]
+pub fn read(bytes: &[u8], page: CodePage) -> Option<List> {
+    let list = |kind| move |data_sets: Vec<Listed>| List { kind, data_sets };
+    if let Some(found) = dcollect::read(bytes, page) {
+        return Some(found).map(list("DCOLLECT"));
+    }
+    let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(MOST))?);
+    listcat::read(&text).map(list("LISTCAT")).or_else(|| ispf::read(&text).map(list("ISPF 3.4")))
+}
+
+/// Bytes of text that are read of a list.
+const MOST: usize = 256 << 20;
+
+impl Listed {
+    /// As a survey wants it; None unless it is a library of programs whose block size is known.
+    #[must_use]
+    pub fn source(&self) -> Option<Source> {
+        let is_undefined = self.record_format.as_ref().is_some_and(|format| format.starts_with('U'));
+        Some(Source {
+            name: self.name.clone(),
+            organisation: self.organisation.filter(|_| is_undefined)?,
+            block_size: self.block_size.filter(|size| *size > 0)?,
+            tracks: self.tracks.unwrap_or(0),
+            directory_blocks: 0,
+            directory_allocated: 0,
+            aliases: 0,
+            free_pages: None,
+            shapes: Vec::new(),
+            listed: true,
+        })
+    }
+
+    /// Whether nothing is known of it but its name and volume.
+    #[must_use]
+    pub fn is_name_only(&self) -> bool {
+        self.record_format.is_none() && self.block_size.is_none() && self.organisation.is_none()
+    }
+}
+
+/// DSORG as lists write it: PO, PO-E, POU; LIBRARY stands for PO-E.
+fn organisation(text: &str) -> Option<Organisation> {
+    match text {
+        "PO-E" | "POE" | "LIBRARY" => Some(Organisation::Pdse),
+        "PO" | "POU" | "PO-U" | "PDS" => Some(Organisation::Pds),
+        _ => None,
+    }
+}
+
+/// Is this the name of a data set? Qualifiers of one to eight characters, 44 in all.
+fn is_data_set_name(text: &str) -> bool {
+    let is_qualifier = |part: &str| {
+        (1..=8).contains(&part.len())
+            && part
+                .bytes()
+                .all(|one| one.is_ascii_uppercase() || one.is_ascii_digit() || b"$#@-".contains(&one))
+            && !part.as_bytes()[0].is_ascii_digit()
+            && part.as_bytes()[0] != b'-'
+    };
+    text.len() <= 44 && text.split('.').all(is_qualifier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_data_sets() {
+        for good in ["SYS1.LINKLIB", "A", "$A.B#C.@D-E"] {
+            assert!(is_data_set_name(good), "{good}");
+        }
+        for bad in ["", "a.b", "A..B", "1A.B", "-A", "ABCDEFGHI.J", "A B", "A.B(C)", &"A.".repeat(30)] {
+            assert!(!is_data_set_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_libraries_of_programs_are_surveyed() {
+        let one = Listed {
+            name: "A.LOAD".into(),
+            organisation: Some(Organisation::Pds),
+            record_format: Some("U".into()),
+            block_size: Some(6_144),
+            ..Listed::default()
+        };
+        assert_eq!(one.source().map(|source| source.block_size), Some(6_144));
+        for other in [
+            Listed { organisation: None, ..one.clone() },
+            Listed { record_format: Some("FB".into()), ..one.clone() },
+            Listed { block_size: None, ..one.clone() },
+        ] {
+            assert!(other.source().is_none(), "{other:?}");
+        }
+        assert!(read(b"no list at all\n", CodePage::US).is_none());
+        assert!(read(b"", CodePage::US).is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! The outline of a load module: which of its blocks are text, how long they are, and what stands around them.
+//!
+//! ```text
+//! CESD, IDR, SYM, scatter  copied as they are     control -> text   origins that follow each other are one extent
+//! ```
+//!
+//! Invariant: of each block only its first sixteen bytes are read; every block is counted once.
+//! Not here: what is in the records (`module`).
+
+use super::bytes::{be16, be24, flag};
+use super::library::{Library, Member};
+use super::module::{Kind, kind};
+use super::source::ReadError;
+
+/// A load module as the tracks that it takes and the blocks that it is loaded with depend on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// Lengths of the blocks that every copy keeps.
+    pub fixed: Vec<u32>,
+    /// Lengths of the text blocks.
+    pub texts: Vec<u32>,
+    /// Lengths of the extents that these make: a copy cuts each of them into blocks anew.
+    pub extents: Vec<u64>,
+    /// Bytes of relocations.
+    pub relocations: u64,
+    /// Control and relocation records.
+    pub controls: u32,
+}
+
+impl Library {
+    /// The outline of a member that is a load module. Of anything else all blocks are fixed.
+    ///
+    /// # Errors
+    /// Where its blocks cannot be read.
+    pub fn outline(&self, member: &Member) -> Result<Outline, ReadError> {
+        let mut outline = Outline::default();
+        let (mut awaited, mut follows): (Option<u32>, Option<u32>) = (None, None);
+        for block in self.blocks_of(member) {
+            if let Some(origin) = awaited.take() {
+                outline.texts.push(block.length);
+                match outline.extents.last_mut().filter(|_| follows == Some(origin)) {
+                    Some(extent) => *extent += u64::from(block.length),
+                    None => outline.extents.push(block.length.into()),
+                }
+                follows = Some(origin.saturating_add(block.length));
+                continue;
+            }
+            let head = self.head(block, 16)?;
+            if kind(flag(&head, 0)) != Some(Kind::Control) {
+                outline.fixed.push(block.length);
+                continue;
+            }
+            outline.controls += 1;
+            if flag(&head, 0) & 0x02 != 0 {
+                outline.relocations += u64::from(be16(&head, 6).unwrap_or(0));
+            }
+            if flag(&head, 0) & 0x01 != 0 {
+                awaited = be24(&head, 9);
+            }
+        }
+        Ok(outline)
+    }
+}

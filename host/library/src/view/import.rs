@@ -1,0 +1,76 @@
+//! Members of mainframes' libraries as members of ours: data, unless they are shared objects of this machine.
+//!
+//! Invariant: a member that comes in has the bytes of its blocks, joined; its aliases come with it.
+//! Not here: changing the library that takes them in (`underbar_store::change`).
+
+use super::extract;
+use crate::mainframe::library::{Library, Member};
+use crate::mainframe::source::ReadError;
+use std::collections::HashMap;
+use underbar_partitioned::name::{Misnomer, Name};
+use underbar_partitioned::symbol::Symbol;
+use underbar_store::change::Addition;
+
+/// A member cannot come in.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Which members.
+    #[error(transparent)]
+    Refused(#[from] extract::Refused),
+    /// Its name is none of ours.
+    #[error("{text:?} cannot be a member's name: {why}")]
+    Name {
+        /// The name.
+        text: String,
+        /// Why not.
+        why: Misnomer,
+    },
+    /// Its bytes could not be read.
+    #[error("member {name}: {error}")]
+    Read {
+        /// The member.
+        name: String,
+        /// Why not.
+        error: ReadError,
+    },
+    /// What the store says.
+    #[error(transparent)]
+    Store(#[from] underbar_store::Error),
+}
+
+/// The members of these names as additions, one after the other; of none, all.
+///
+/// # Errors
+/// What `extract::members` says, and names of aliases that are none of ours; each addition has its own errors.
+pub fn additions<'a>(
+    library: &'a Library,
+    names: &[String],
+    replace: bool,
+    modified: u64,
+) -> Result<impl ExactSizeIterator<Item = Result<Addition, Fault>> + use<'a>, Fault> {
+    let members = extract::members(library, names)?;
+    let mut aliases: HashMap<&str, Vec<Name>> = HashMap::new();
+    for member in &library.members {
+        if let Some(of) = &member.alias_of {
+            aliases.entry(of).or_default().push(name(&member.name)?);
+        }
+    }
+    Ok(members.into_iter().map(move |member| {
+        let aliases = aliases.remove(member.name.as_str()).unwrap_or_default();
+        let addition = addition(library, member, modified)?;
+        let aliases = aliases.into_iter().map(|alias| (alias, addition.entry_point, Symbol::NONE)).collect();
+        Ok(Addition { replace, aliases, ..addition })
+    }))
+}
+
+fn addition(library: &Library, member: &Member, modified: u64) -> Result<Addition, Fault> {
+    let mut bytes = Vec::new();
+    for block in library.read_member(member) {
+        bytes.extend(block.map_err(|error| Fault::Read { name: member.name.clone(), error })?);
+    }
+    Ok(Addition::new(name(&member.name)?, bytes, None, modified)?)
+}
+
+fn name(text: &str) -> Result<Name, Fault> {
+    Name::new(text.as_bytes()).map_err(|why| Fault::Name { text: text.to_owned(), why })
+}

@@ -1,0 +1,177 @@
+//! Labels and members of mainframes' libraries, as those of ours are listed.
+//!
+//! Invariant: an alias shows its member's size and place, and the entry point and modes of its own name.
+//! Not here: what is in a program (`mainframe::program`).
+
+use crate::mainframe::entry::{self, Details};
+use crate::mainframe::library::{Library, Member, Organisation};
+use crate::mainframe::source::ReadError;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use underbar_store::library::{self as store, Item, Label, Mainframe, Statistics};
+
+/// Pages on a track, as ours are counted.
+const PAGES_ON_A_TRACK: u32 = 12;
+
+impl From<Organisation> for store::Organisation {
+    fn from(organisation: Organisation) -> store::Organisation {
+        match organisation {
+            Organisation::Pds => store::Organisation::Pds,
+            Organisation::Pdse => store::Organisation::Pdse,
+        }
+    }
+}
+
+/// Blocks of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocks {
+    /// Bytes of data.
+    pub length: u32,
+    /// How many.
+    pub blocks: u64,
+}
+
+/// What the library is; the file that carries it has so many bytes.
+#[must_use]
+pub fn label(library: &Library, file_bytes: u64) -> Label {
+    let counts = library.counts();
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let pages = (library.organisation == Organisation::Pdse).then_some(number(library.blocks.len()));
+    Label {
+        name: library.name.clone(),
+        organisation: library.organisation.into(),
+        record_format: library.record_format.to_string(),
+        record_length: library.record_length,
+        block_size: library.block_size,
+        members: number(counts.primaries),
+        aliases: number(counts.aliases),
+        file_bytes,
+        tracks: tracks(library),
+        directory_blocks: library.directory_blocks,
+        directory_depth: 0,
+        directory_allocated: None,
+        pages,
+        free_pages: None,
+        space_pages: None,
+        generation: None,
+        created: None,
+        modified: None,
+        extents: Some(number(library.extents.len())).filter(|extents| *extents > 0),
+    }
+}
+
+/// Tracks up to the last that is in use, on the device that the library lay on; of a PDSE twelve pages are one.
+#[must_use]
+pub fn tracks(library: &Library) -> u32 {
+    if library.organisation == Organisation::Pdse {
+        return u32::try_from(library.blocks.len()).unwrap_or(u32::MAX).div_ceil(PAGES_ON_A_TRACK);
+    }
+    let places = library.blocks.iter().map(|block| block.ttr).chain(library.ends.iter().copied());
+    places.map(|ttr| ttr.track() + 1).max().unwrap_or(0)
+}
+
+/// All members and aliases, in the directory's order.
+#[must_use]
+pub fn list(library: &Library) -> Vec<Item> {
+    let mut aliases: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for member in &library.members {
+        if let Some(of) = &member.alias_of {
+            aliases.entry(of).or_default().push(member.name.clone());
+        }
+    }
+    let members: HashMap<&str, &Member> = library
+        .members
+        .iter()
+        .filter(|member| !member.alias)
+        .map(|member| (member.name.as_str(), member))
+        .collect();
+    let item = |member| {
+        let owner = |name: &String| members.get(name.as_str()).copied();
+        let item = item(library, member, member.alias_of.as_ref().and_then(owner));
+        Item { aliases: aliases.get(member.name.as_str()).cloned().unwrap_or_default(), ..item }
+    };
+    library.members.iter().map(item).collect()
+}
+
+fn item(library: &Library, member: &Member, owner: Option<&Member>) -> Item {
+    let blocks = library.blocks_of(member);
+    let tracks = match library.organisation {
+        Organisation::Pds => {
+            blocks.iter().map(|block| block.ttr.track()).collect::<HashSet<_>>().len() as u64
+        }
+        Organisation::Pdse => (blocks.len() as u64).div_ceil(PAGES_ON_A_TRACK.into()),
+    };
+    // An alias that tells nothing of itself is what its member is.
+    let details = match (&member.details, owner) {
+        (Details::Bare, Some(owner)) => &owner.details,
+        (details, _) => details,
+    };
+    let mut item = Item {
+        name: member.name.clone(),
+        alias_of: member.alias_of.clone(),
+        size: member.bytes,
+        ttr: format!("{:06X}", member.ttr.0),
+        blocks: Some(member.blocks as u64),
+        tracks: Some(tracks),
+        attributes: Vec::new(),
+        fetch: None,
+        entry_point: None,
+        function: None,
+        classes: None,
+        storage: 0,
+        modified: None,
+        aliases: Vec::new(),
+        mainframe: Some(Box::default()),
+    };
+    let mut mainframe = Mainframe::default();
+    match details {
+        Details::Program(program) => {
+            item.attributes.clone_from(&program.attributes);
+            item.entry_point = Some(program.entry_point.into());
+            item.storage = program.storage.into();
+            mainframe.amode = Some(program.amode);
+            mainframe.rmode = Some(program.rmode);
+            mainframe.authorisation = program.authorisation;
+            mainframe.ssi = program.ssi.map(|ssi| format!("{ssi:08X}"));
+        }
+        Details::Text(text) => mainframe.statistics = Some(statistics(text)),
+        Details::Bare | Details::Other { .. } => {}
+    }
+    item.mainframe = Some(Box::new(mainframe));
+    item
+}
+
+fn statistics(text: &entry::Statistics) -> Statistics {
+    Statistics {
+        version: text.version.clone(),
+        created: text.created.clone(),
+        changed: text.changed.clone(),
+        lines: text.lines,
+        first_lines: text.first_lines,
+        changed_lines: text.changed_lines,
+        user: text.user.clone(),
+    }
+}
+
+/// The lengths of the blocks of these members, most frequent first: of load modules those of text, of all else every block.
+///
+/// # Errors
+/// Where blocks cannot be read.
+pub fn block_sizes<'a>(
+    library: &Library,
+    members: impl IntoIterator<Item = &'a Member>,
+) -> Result<Vec<Blocks>, ReadError> {
+    let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
+    for member in members {
+        let modules = library.programs && library.organisation == Organisation::Pds;
+        let texts = if modules { library.outline(member)?.texts } else { Vec::new() };
+        if texts.is_empty() {
+            library.blocks_of(member).iter().for_each(|block| *lengths.entry(block.length).or_default() += 1);
+        }
+        texts.into_iter().for_each(|length| *lengths.entry(length).or_default() += 1);
+    }
+    let mut found: Vec<Blocks> =
+        lengths.into_iter().map(|(length, blocks)| Blocks { length, blocks }).collect();
+    found.sort_by_key(|one| (std::cmp::Reverse(one.blocks), std::cmp::Reverse(one.length)));
+    Ok(found)
+}

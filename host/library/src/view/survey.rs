@@ -1,0 +1,92 @@
+//! Mainframes' libraries as a survey wants them.
+//!
+//! Invariant: tracks are those of a 3390, as all of a survey: a library of another device, or of none, is laid onto them block
+//! by block, as a plain copy would.
+//! Not here: the figures (`underbar_store::survey`).
+
+use super::items;
+use crate::mainframe::library::{Library, Organisation};
+use crate::mainframe::place::{Placer, TRACK_LENGTH};
+use crate::mainframe::source::ReadError;
+use std::collections::HashSet;
+use underbar_partitioned::attribute::{Classes, FetchOptions};
+use underbar_partitioned::binder::FULL_CONTROL;
+use underbar_store::library::Shape;
+use underbar_store::survey::Source;
+
+/// A library of programs, as a survey wants it.
+///
+/// # Errors
+/// Where its blocks cannot be read.
+pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
+    let mut shapes = Vec::new();
+    // Members that lie within each other are measured once: nobody's directory makes more work than the library has blocks.
+    let mut members: Vec<_> = library.members.iter().filter(|member| !member.alias).collect();
+    members.sort_by_key(|member| (member.range.start, std::cmp::Reverse(member.range.end)));
+    let mut measured = 0;
+    for member in members {
+        if member.range.start < measured {
+            continue;
+        }
+        measured = member.range.end;
+        shapes.push(match library.organisation {
+            Organisation::Pds => module(library, member)?,
+            Organisation::Pdse => object(member.bytes),
+        });
+    }
+    let aliases: HashSet<&str> =
+        library.members.iter().filter(|member| member.alias).map(|member| member.name.as_str()).collect();
+    Ok(Source {
+        name,
+        organisation: library.organisation.into(),
+        block_size: library.block_size,
+        tracks: tracks(library),
+        directory_blocks: library.directory_blocks,
+        directory_allocated: library.directory_blocks,
+        aliases: aliases.len() as u32,
+        free_pages: None,
+        shapes,
+        listed: false,
+    })
+}
+
+fn module(library: &Library, member: &crate::mainframe::library::Member) -> Result<Shape, ReadError> {
+    let outline = library.outline(member)?;
+    Ok(Shape {
+        fixed: outline.fixed,
+        programs: (outline.texts.len() as u64 + u64::from(outline.controls)).saturating_sub(1),
+        texts: outline.extents,
+        relocations: outline.relocations,
+        control: FULL_CONTROL,
+    })
+}
+
+/// A program object: a channel program for each page that LOAD reads by default.
+fn object(bytes: u64) -> Shape {
+    let classes = Classes::new(bytes, bytes, FetchOptions::Default);
+    Shape {
+        fixed: Vec::new(),
+        texts: vec![bytes],
+        relocations: 0,
+        control: FULL_CONTROL,
+        programs: classes.initial.into(),
+    }
+}
+
+fn tracks(library: &Library) -> u32 {
+    if library.organisation == Organisation::Pdse || library.device.track_length == TRACK_LENGTH {
+        return items::tracks(library);
+    }
+    let mut placer = Placer::default();
+    for _ in 0..library.directory_blocks {
+        placer.put(8, 256);
+    }
+    placer.put(0, 0);
+    for block in &library.blocks {
+        placer.put(0, block.length);
+    }
+    for _ in &library.ends {
+        placer.put(0, 0);
+    }
+    placer.tracks()
+}

@@ -1,0 +1,158 @@
+//! Libraries of mainframes as ours are shown, through every carrier; none of the files is a real one.
+
+use super::choose::{Carrier, Unclear};
+use super::extract::{Refused, members};
+use super::{export, import, items, survey};
+use crate::mainframe::container::examine;
+use crate::mainframe::library::Library;
+use crate::mainframe::source::Memory;
+use crate::mainframe::tests::carriers;
+use crate::mainframe::tests::sample::{PAGE, envelope, module_blocks, name, programs, texts};
+use crate::mainframe::tree::Options;
+use underbar_store::library as store;
+use underbar_store::survey::measure;
+
+fn carrier(name: &str, bytes: Vec<u8>) -> Carrier {
+    Carrier::of(examine(name, Memory::shared(bytes), &Options::default()), PAGE)
+}
+
+fn only(carrier: &Carrier) -> &Library {
+    &carrier.choose(Some("MY.LIBRARY")).or_else(|_| carrier.choose(None)).expect("one library").library
+}
+
+#[test]
+fn every_carrier_shows_the_same_members_blocks_and_shapes() {
+    let sample = programs();
+    let expected = carrier("x", sample.xmit("MY.LIBRARY"));
+    let expected = only(&expected);
+    let (items, source) = (items::list(expected), survey::source(expected, "L".into()).expect("readable"));
+    let sizes = items::block_sizes(expected, &expected.members).expect("readable");
+    assert_eq!((items.len(), source.shapes.len(), source.aliases), (14, 12, 2));
+    assert!(sizes[0].length == 6_144 && sizes[0].blocks > 10, "{sizes:?}");
+    // Where members lie, a disk decides on its own.
+    let without_places = |items: &[store::Item]| -> Vec<store::Item> {
+        items.iter().map(|item| store::Item { ttr: String::new(), tracks: None, ..item.clone() }).collect()
+    };
+    // Every form once: how they are packed is for the tests of the readers.
+    let forms = [
+        "transmission",
+        "spanned unload",
+        "packed",
+        "transmission in a transmission",
+        "disk",
+        "CCKD disk, zlib",
+    ];
+    let tape = "transmission on a tape, zlib, chunks of 65535";
+    let all = carriers::all(&sample).into_iter();
+    for (how, bytes) in all.filter(|(how, _)| forms.contains(&how.as_str()) || how == tape) {
+        let carrier = carrier("file", bytes);
+        let library = only(&carrier);
+        assert_eq!(without_places(&items::list(library)), without_places(&items), "{how}");
+        let found = survey::source(library, "L".into()).expect("readable");
+        let mut shapes = found.shapes.clone();
+        shapes.sort_by_key(|shape| format!("{shape:?}"));
+        let mut wanted = source.shapes.clone();
+        wanted.sort_by_key(|shape| format!("{shape:?}"));
+        assert_eq!(shapes, wanted, "{how}");
+        assert_eq!(measure(&found).copied.last(), measure(&source).copied.last(), "{how}");
+        let label = items::label(library, 1);
+        assert_eq!(
+            (label.members, label.aliases, label.block_size, &*label.record_format),
+            (12, 2, 6_144, "U")
+        );
+    }
+}
+
+#[test]
+fn items_say_what_the_directory_says() {
+    let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
+    let items = items::list(only(&carrier));
+    let item = |name: &str| items.iter().find(|item| item.name == name).expect(name);
+    assert_eq!(item("ALPHA").aliases, ["AA", "ALPHA1"]);
+    assert_eq!((item("AA").alias_of.as_deref(), item("AA").size), (Some("ALPHA"), item("ALPHA").size));
+    let mainframe = item("ALPHA").mainframe.as_ref().expect("a mainframe's");
+    assert_eq!((mainframe.amode, mainframe.authorisation), (Some("31"), Some(1)));
+    assert!(item("ALPHA").attributes.contains(&"RENT") && item("ALPHA").storage == 0x120);
+    let text = self::carrier("x", texts(&[]).xmit("MY.TEXT"));
+    let items = items::list(only(&text));
+    let statistics = items[1].mainframe.as_ref().and_then(|one| one.statistics.clone()).expect("ISPF's");
+    assert_eq!((&*statistics.version, statistics.lines, &*statistics.user), ("01.04", 3, "HERC01"));
+}
+
+#[test]
+fn one_of_several_libraries_is_chosen_by_name_path_or_number() {
+    let inner = programs().xmit("IN.NER");
+    let both = carrier("file", texts(&[("INNER", inner.clone()), ("SECOND", inner)]).xmit("OUT.ER"));
+    assert_eq!(both.libraries.len(), 3);
+    assert!(matches!(both.choose(None), Err(Unclear::Several { number: 3, .. })));
+    assert!(matches!(both.choose(Some("in.ner")), Err(Unclear::Ambiguous { .. })));
+    assert!(matches!(both.choose(Some("4")), Err(Unclear::Unknown { .. })));
+    assert!(matches!(both.choose(Some("0")), Err(Unclear::Unknown { .. })));
+    for (wanted, number) in [("out.er", 1), ("1", 1), ("2", 2), ("SECOND/IN.NER", 3), ("INNER > IN.NER", 2)] {
+        let path = &both.choose(Some(wanted)).expect(wanted).path;
+        assert_eq!(*path, both.libraries[number - 1].path, "{wanted}");
+    }
+    assert_eq!(both.holds.iter().filter_map(|thing| thing.library).collect::<Vec<_>>(), [1, 2, 3]);
+    let none = carrier("file", b"nothing".to_vec());
+    assert!(matches!(none.choose(None), Err(Unclear::None { .. })));
+}
+
+#[test]
+fn a_module_alone_is_a_library_of_one() {
+    let blocks = module_blocks(10_000);
+    let carrier = carrier("PROGRAM.bin", blocks.concat());
+    let held = carrier.choose(None).expect("one");
+    let library = &held.library;
+    assert!(held.alone && library.members[0].name == "PROGRAM" && library.block_size == 0);
+    let read: Vec<Vec<u8>> =
+        library.read_member(&library.members[0]).collect::<Result<_, _>>().expect("readable");
+    assert_eq!(read, blocks);
+    let sizes = items::block_sizes(library, &library.members).expect("readable");
+    assert_eq!(
+        sizes.iter().map(|one| (one.length, one.blocks)).collect::<Vec<_>>(),
+        [(6_144, 1), (3_856, 1)]
+    );
+}
+
+#[test]
+fn names_that_leave_the_folder_and_members_within_members_are_refused() {
+    for bad in ["A/B", "..", "."] {
+        let mut sample = texts(&[]);
+        sample.outgoing.members[0].title.name = name(bad);
+        let carrier = carrier("x", sample.xmit("MY.TEXT"));
+        let library = only(&carrier);
+        assert_eq!(members(library, &[]).err(), Some(Refused::Name(bad.into())));
+        assert_eq!(members(library, &[bad.into()]).err(), Some(Refused::Name(bad.into())));
+        assert_eq!(members(library, &["TEXT".into()]).map(|found| found.len()), Ok(1));
+        assert_eq!(members(library, &["NO".into()]).err(), Some(Refused::NoMember("NO".into())));
+    }
+    let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
+    let mut library = only(&carrier).clone();
+    let whole = library.blocks.len();
+    let bytes = library.counts().live_bytes;
+    for member in &mut library.members {
+        (member.range, member.blocks, member.bytes) = (0..whole, whole, bytes);
+    }
+    assert!(matches!(members(&library, &[]), Err(Refused::Overlap { .. })));
+    let source = survey::source(&library, "L".into()).expect("readable");
+    assert_eq!(source.shapes.len(), 1, "members within each other are measured once");
+}
+
+#[test]
+fn what_is_imported_has_its_bytes_and_aliases_and_comes_back_out() {
+    let sample = programs();
+    let carrier = carrier("x", sample.xmit("MY.LIBRARY"));
+    let library = only(&carrier);
+    let additions = import::additions(library, &[], true, 7).expect("names are good");
+    let additions: Vec<_> = additions.collect::<Result<_, _>>().expect("readable");
+    assert_eq!(additions.len(), 12);
+    for (member, blocks) in sample.outgoing.members.iter().zip(&sample.data) {
+        let title = member.title.name.text(PAGE);
+        let addition = additions.iter().find(|one| one.name.as_str() == title).expect("there");
+        assert!(addition.bytes == blocks.concat() && addition.replace, "{title}");
+        assert_eq!(addition.aliases.len(), member.aliases.len(), "{title}");
+    }
+    let mut again = Vec::new();
+    export::theirs(&mut again, &envelope("MY.LIBRARY"), library).expect("sent");
+    assert_eq!(items::list(only(&self::carrier("x", again))), items::list(library));
+}

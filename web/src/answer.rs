@@ -1,0 +1,258 @@
+//! What the page gets: the advice and all that belongs to it, as JSON.
+//!
+//! ```text
+//! schema, version
+//! files[]       name, bytes, lines, items, saved
+//! understood[]  file, title, details[]                     understood_beyond
+//! programs[]    name, runs, areas[], advice[], texts[]      texts: in each form, and for one more run with RPTSTG(ON)
+//! lint[]        what is wrong with option texts
+//! in_force[]    file, program, option: what options reports show of storage
+//! steps[]       file and the step as it was read
+//! not_read[]    file, line, why                             left_out
+//! rules{}       of each rule that spoke, its explanation
+//! ```
+//!
+//! Invariant: advice, texts and what was not read are those of `underbar advise --json` in the same words.
+//! Not here: the rules and the forms (`underbar_advise`).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use underbar_advise::listing::{Advice, Form, Lint, advise_listing, lint, settings, simulate};
+use underbar_advise::{Setting, explain};
+use underbar_listing::{OptionRow, StepTiming};
+
+use crate::areas::{Area, areas};
+use crate::session::{FileRead, Session, Understood};
+
+/// The forms, in the order in which they are offered: the name that `advise --as` knows, and what it is.
+pub const FORMS: [(&str, &str, Form); 6] = [
+    ("ceeopts", "CEEOPTS data set", Form::Ceeopts),
+    ("ceeuopt", "CEEUOPT source", Form::Ceeuopt),
+    ("parm", "PARM of the step", Form::Parm),
+    ("_cee_runopts", "_CEE_RUNOPTS", Form::CeeRunopts),
+    ("values", "names and values", Form::Values),
+    ("underbar", "underbar (Linux)", Form::Underbar),
+];
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    version: &'static str,
+    files: &'a [FileRead],
+    understood: &'a [Understood],
+    understood_beyond: u64,
+    programs: Vec<OfProgram<'a>>,
+    lint: &'a [Lint],
+    in_force: Vec<InForce<'a>>,
+    steps: Vec<Step<'a>>,
+    not_read: Vec<NotRead<'a>>,
+    left_out: u64,
+    rules: BTreeMap<&'static str, String>,
+}
+
+#[derive(Serialize)]
+struct OfProgram<'a> {
+    name: &'a str,
+    runs: usize,
+    areas: Vec<Area>,
+    advice: Vec<&'a Advice>,
+    texts: Vec<Text>,
+}
+
+/// What to set, in one form.
+#[derive(Serialize)]
+struct Text {
+    form: &'static str,
+    title: &'static str,
+    /// The options to keep.
+    keep: String,
+    /// The same for one more run, with the reports that show what it does; where storage reports are what it rests on.
+    once: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    step: &'a StepTiming,
+}
+
+#[derive(Serialize)]
+struct InForce<'a> {
+    file: &'a str,
+    program: Option<&'a str>,
+    option: &'a OptionRow,
+}
+
+#[derive(Serialize)]
+struct NotRead<'a> {
+    file: &'a str,
+    line: u64,
+    why: &'a str,
+}
+
+/// So many options in force are shown.
+const MOST_IN_FORCE: usize = 100;
+
+/// What other sizes would come to, for every program: a list, or an object with `error`.
+pub(crate) fn what_if(session: &Session, options: &str) -> String {
+    let answer = match simulate(&session.collected, options) {
+        Ok(all) => serde_json::to_string(&all),
+        Err(error) => serde_json::to_string(&serde_json::json!({ "error": error })),
+    };
+    // Numbers, texts and lists of them have a JSON form, always.
+    answer.unwrap_or_default()
+}
+
+/// The answer to a session.
+pub(crate) fn text(session: &Session) -> String {
+    let collected = &session.collected;
+    let all = advise_listing(collected);
+    let file = |number: usize| collected.files.get(number).map_or("", String::as_str);
+    let mut names: Vec<&str> = collected.programs.iter().map(|program| program.name.as_str()).collect();
+    for advice in &all {
+        // Nearly always the last one's: advice comes program by program.
+        if names.last() != Some(&advice.program.as_str()) && !names.contains(&advice.program.as_str()) {
+            names.push(&advice.program);
+        }
+    }
+    let mut by_program: BTreeMap<&str, Vec<&Advice>> = BTreeMap::new();
+    for advice in &all {
+        by_program.entry(&advice.program).or_default().push(advice);
+    }
+    let programs = names.into_iter().map(|name| {
+        let program = collected.programs.iter().find(|program| program.name == name);
+        let advice = by_program.remove(name).unwrap_or_default();
+        let set = settings(&advice.iter().copied().cloned().collect::<Vec<_>>(), name);
+        let areas = program.map_or(Vec::new(), |program| areas(program, &set));
+        let runs = program.map_or(0, |program| program.runs.len());
+        OfProgram { name, runs, areas, advice, texts: texts(&set, runs > 0) }
+    });
+    let lint = lint(collected);
+    let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
+    let answer = Answer {
+        schema: "underbar.page/1",
+        version: env!("CARGO_PKG_VERSION"),
+        files: &session.files,
+        understood: &session.understood,
+        understood_beyond: session.understood_beyond,
+        programs: programs.collect(),
+        lint: &lint,
+        in_force: collected
+            .in_force()
+            .take(MOST_IN_FORCE)
+            .map(|(number, program, option)| InForce {
+                file: file(*number),
+                program: program.as_deref(),
+                option,
+            })
+            .collect(),
+        steps: collected.steps.iter().map(|(number, step)| Step { file: file(*number), step }).collect(),
+        not_read: collected
+            .unread
+            .iter()
+            .map(|(number, line, why)| NotRead { file: file(*number), line: *line, why })
+            .collect(),
+        left_out: collected.beyond,
+        rules: spoke.filter_map(|rule| Some((rule, explain(rule).ok()?))).collect(),
+    };
+    // Numbers, texts and lists of them have a JSON form, always.
+    serde_json::to_string(&answer).unwrap_or_default()
+}
+
+/// The forms that differ, in the order of the table.
+fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
+    let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
+    let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
+    let mut texts: Vec<Text> = Vec::new();
+    for (form, title, make) in &FORMS {
+        let Some(keep) = make.text(settings) else { continue };
+        if texts.iter().all(|text| text.keep != keep) {
+            let once = has_report.then(|| make.text(&more)).flatten();
+            texts.push(Text { form, title, keep, once });
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FORMS;
+    use crate::session::Session;
+    use serde_json::Value;
+
+    fn answer(files: &[(&str, &str)]) -> Value {
+        let mut session = Session::default();
+        for (name, text) in files {
+            session.file(name);
+            session.feed(text.as_bytes());
+            session.end_file();
+        }
+        serde_json::from_str(&session.answer()).expect("JSON")
+    }
+
+    const EXAMPLE: &str = include_str!("../page/example.txt");
+
+    #[test]
+    fn the_example_shows_every_kind_of_answer() {
+        let answer = answer(&[("example.txt", EXAMPLE)]);
+        let programs = answer["programs"].as_array().expect("programs");
+        let kinds: Vec<&str> = programs
+            .iter()
+            .flat_map(|program| program["advice"].as_array().expect("advice"))
+            .filter_map(|advice| advice["kind"].as_str())
+            .collect();
+        for kind in ["raise", "lower", "change", "no_change"] {
+            assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
+        }
+        assert!(!answer["not_read"].as_array().expect("doubts").is_empty());
+        assert!(!answer["steps"].as_array().expect("steps").is_empty());
+        let with_texts =
+            programs.iter().find(|program| !program["texts"].as_array().expect("texts").is_empty());
+        let texts = with_texts.expect("something to set")["texts"].as_array().expect("texts");
+        assert_eq!(texts.len(), FORMS.len());
+        for text in texts {
+            assert!(text["once"].as_str().expect("text").contains("RPTSTG"), "{text}");
+            assert!(!text["keep"].as_str().expect("text").contains("RPTSTG"), "{text}");
+        }
+        // Each advice has its rule explained.
+        for advice in programs.iter().flat_map(|program| program["advice"].as_array().expect("advice")) {
+            let rule = advice["rule"].as_str().expect("a rule");
+            assert!(answer["rules"][rule].as_str().is_some_and(|words| words.starts_with(rule)), "{rule}");
+        }
+    }
+
+    #[test]
+    fn the_picture_shows_what_the_advice_rests_on() {
+        let answer = answer(&[("example.txt", EXAMPLE)]);
+        let programs = answer["programs"].as_array().expect("programs");
+        let areas = programs[0]["areas"].as_array().expect("areas");
+        let heap = areas.iter().find(|area| area["name"] == "HEAP").expect("a heap");
+        assert!(heap["used"].as_u64() > heap["now"].as_u64());
+        let option = programs[0]["advice"][0]["option"].as_str().expect("an option");
+        let megabytes = heap["suggested"].as_u64().expect("a size") >> 20;
+        assert!(option.starts_with(&format!("HEAP({megabytes}M")), "{option}");
+        // Of mixed reports nothing is drawn.
+        let mixed = include_str!("../../host/listing/tests/listings/interleaved.txt");
+        let answer = self::answer(&[("mixed", mixed)]);
+        for program in answer["programs"].as_array().expect("programs") {
+            let drawn = program["areas"].as_array().expect("areas").len();
+            let unsound = program["advice"]
+                .as_array()
+                .expect("advice")
+                .iter()
+                .any(|advice| advice["rule"] == "le-sound");
+            assert!(!unsound || drawn == 0, "{program}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_nothing_out() {
+        for files in [&[][..], &[("empty", "")], &[("other", "HELLO\n\u{0}\u{1}\n")]] {
+            let answer = answer(files);
+            assert_eq!(answer["programs"], serde_json::json!([]));
+            assert_eq!(answer["files"].as_array().map(Vec::len), Some(files.len()));
+        }
+    }
+}

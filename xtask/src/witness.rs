@@ -1,0 +1,33 @@
+//! A reader and writer of transmissions that others wrote: PyPI's xmi-reader, in a Python environment below the target folder.
+//!
+//! Where the package cannot be had this is said in capitals, here and in the last line, as for advisories: a project must be
+//! testable without a network.
+//!
+//! Not here: what is compared (`host/library`, `tests/xmi_reader.rs`).
+
+use crate::steps::{Sum, cargo, command, succeeds, target};
+
+/// The version that the tests were written with.
+const PACKAGE: &str = "xmi-reader==1.0.5";
+
+/// Gets the package, and runs the tests that need it.
+pub fn check(sum: &mut Sum) {
+    let folder = target().join("xmi-reader");
+    let python = folder.join("bin/python");
+    let has = || {
+        succeeds(
+            command(&python.to_string_lossy(), &["-c", "import xmi"]).stderr(std::process::Stdio::null()),
+        )
+    };
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE];
+    let there = has()
+        || succeeds(command("python3", &["-m", "venv"]).arg(&folder))
+            && succeeds(&mut command(&python.to_string_lossy(), &pip))
+            && has();
+    if !there {
+        sum.not_checked(&format!("transmissions by another program; {PACKAGE} could not be had from PyPI"));
+        return;
+    }
+    let words = ["test", "--package", "underbar-library", "--lib", "--", "--ignored", "xmi_reader"];
+    sum.check("transmissions and xmi-reader", succeeds(cargo(&words).env("UNDERBAR_XMI_READER", &python)));
+}

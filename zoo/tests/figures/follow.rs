@@ -1,0 +1,82 @@
+//! Programs that are not followed, and why: made so that the loader, the kernel or the user keeps the preload out.
+
+use super::*;
+
+/// The first bytes of a program of this class and for this processor.
+fn first_bytes(class: u8, machine: u8) -> Vec<u8> {
+    let mut bytes = vec![0; 64];
+    bytes[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
+    (bytes[16], bytes[18]) = (2, machine);
+    bytes
+}
+
+fn executable(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, bytes).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    path
+}
+
+/// Starts a program a few times, in this way; only this counter may have counted them.
+fn not_followed(flags: &[&str], how: &str, path: &Path, key: Key) {
+    let starts = program("starts");
+    for count in [1, 5] {
+        let number = count.to_string();
+        let line = [&starts, number.as_str(), how, text(path)];
+        let account = account_of(flags, &line, &starts);
+        assert_eq!((code(account.left.status), account.left.error.as_str()), (0, ""), "{path:?}");
+        exact(&account, key, count);
+        let others =
+            KEYS.into_iter().filter(|other| other.entry().key.starts_with("follow.") && *other != key);
+        for other in others {
+            assert_eq!(
+                figure(&account.report["tree"], other),
+                0,
+                "{path:?} counted as {}",
+                other.entry().key
+            );
+        }
+    }
+}
+
+pub(super) fn programs_not_followed_are_counted() {
+    let folder = scratch("not-followed");
+    let check = |path: &Path, key| not_followed(&[], "plain", path, key);
+    check(&compiled("loaded", "loaded-static", &["-static"]), Key::NotFollowedStatic);
+    check(&executable(&folder, "bits32", &first_bytes(1, 3)), Key::NotFollowedBits32);
+    check(&executable(&folder, "machine", &first_bytes(2, 183)), Key::NotFollowedOtherMachine);
+    check(&executable(&folder, "malformed", b"\x7fELF\x02\x01"), Key::NotFollowedMalformed);
+    let musl = compiled("loaded", "loaded-lost", &["-Wl,--dynamic-linker=/nowhere/ld-musl-x86_64.so.1"]);
+    check(&musl, Key::NotFollowedOtherLibc);
+    let loaded = underbar_zoo::program("loaded");
+    not_followed(&[], "empty", &loaded, Key::NotFollowedEnvironment);
+    not_followed(&["--no-follow"], "plain", &loaded, Key::NotFollowedByRequest);
+}
+
+pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
+    if !is_superuser() {
+        return skipped("programs with other rights: needs the superuser");
+    }
+    const NOBODY: u32 = 65534;
+    // In /tmp, since the way to the target folder may be closed to others.
+    let folder = PathBuf::from(format!("/tmp/underbar-figures-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let bytes = fs::read(underbar_zoo::program("loaded")).expect("a program");
+    let setuid = executable(&folder, "setuid", &bytes);
+    chown(&setuid, Some(NOBODY), None).expect("another owner");
+    fs::set_permissions(&setuid, fs::Permissions::from_mode(0o4755)).expect("setuid");
+    not_followed(&[], "plain", &setuid, Key::NotFollowedSetUid);
+    let hidden = executable(&folder, "hidden", &bytes);
+    not_followed(&[], "root", &hidden, Key::NotFollowedPreloadHidden);
+    let closed = executable(&folder, "closed", &bytes);
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o111)).expect("closed");
+    not_followed(&[], "nobody", &closed, Key::NotFollowedUnreadable);
+    let capable = executable(&folder, "capable", &bytes);
+    let set = Command::new("setcap").arg("cap_net_bind_service=ep").arg(&capable).status();
+    if set.is_ok_and(|status| status.success()) {
+        not_followed(&[], "nobody", &capable, Key::NotFollowedCapabilities);
+    } else {
+        skipped("file capabilities: setcap does not work here");
+    }
+    fs::remove_dir_all(folder).expect("removed");
+}

@@ -1,0 +1,101 @@
+//! Requests, their bytes and their peak, against what the program itself counts.
+
+use super::*;
+
+pub(super) fn requests_are_those_that_the_program_counts() {
+    let modes = ["small", "random", "realloc", "large", "remote", "peak"];
+    let lines =
+        modes.iter().map(|mode| vec![*mode]).chain([vec![], vec!["fails", "10"], vec!["threads", "20"]]);
+    for mode in lines {
+        let account = counted(&mode);
+        assert_eq!(code(account.left.status), 0, "{mode:?}");
+        exact(&account, Key::HeapGets, account.said("gets"));
+        exact(&account, Key::HeapFrees, account.said("frees"));
+        exact(&account, Key::HeapUsed, account.said("held"));
+        exact(&account, Key::HeapMoved, account.said("moved"));
+        exact(&account, Key::HeapGrownInPlace, account.said("stayed"));
+        exact(&account, Key::HeapFailedGets, account.said("failed"));
+    }
+    // An aligned element may have some of its block before it.
+    let account = counted(&["aligned"]);
+    exact(&account, Key::HeapGets, 5000);
+    exact(&account, Key::HeapFrees, 2500);
+    let held = account.said("held");
+    between(&account, Key::HeapUsed, held..=held + 2500 * 32);
+}
+
+pub(super) fn the_peak_is_that_of_the_program() {
+    let account = counted(&["peak"]);
+    let peak = account.said("peak");
+    // Cells of one size: 64 KiB that were not published, and one list of cells of at most 64 KiB.
+    between(&account, Key::HeapUsedPeak, peak - 64 * 1024..=peak + 64 * 1024);
+    // So little that nothing was published before all was given back; other cells are those of the C library.
+    for count in ["3", "40", "300"] {
+        let account = counted(&["small-peak", count]);
+        let peak = account.said("peak");
+        between(&account, Key::HeapUsedPeak, peak - peak / 16..=peak + peak / 16 + 512);
+    }
+    let account = counted(&["large"]);
+    exact(&account, Key::HeapUsedPeak, account.said("peak"));
+    // Frees of cells are counted when an eighth of an extent has come back.
+    let account = counted(&["random"]);
+    let peak = account.said("peak");
+    between(&account, Key::HeapUsedPeak, peak - 64 * 1024..=peak + peak / 8);
+}
+
+pub(super) fn the_largest_request_is_exact_beyond_a_kibibyte() {
+    for mode in ["random", "realloc", "large", "aligned"] {
+        let account = counted(&[mode]);
+        let largest = account.said("largest");
+        between(&account, Key::HeapLargestRequest, largest..=largest);
+    }
+    let account = counted(&["small"]);
+    between(&account, Key::HeapLargestRequest, 0..=account.said("largest"));
+}
+
+pub(super) fn cells_that_another_thread_gave_back_are_counted() {
+    let account = counted(&["remote"]);
+    exact(&account, Key::HeapRemoteFrees, 100_000);
+    let account = counted(&["small"]);
+    exact(&account, Key::HeapRemoteFrees, 0);
+}
+
+pub(super) fn what_is_not_ours_is_counted() {
+    let account = account("", &[&program("foreign"), "1000"]);
+    assert_eq!(account.left.output, "done\n");
+    exact(&account, Key::HeapForeignFrees, 1000);
+}
+
+pub(super) fn a_killed_program_s_figures_keep_their_bound() {
+    for (count, size) in [(10, 40), (5_000, 40), (100_000, 16), (100_000, 200), (3_000, 5_000), (100_000, 0)]
+    {
+        let account = counted(&["killed", &count.to_string(), &size.to_string()]);
+        assert_eq!((code(account.left.status), account.was_killed()), (KILLED, true));
+        let (gets, held) = (account.said("gets"), account.said("held"));
+        // 1,024 requests, and a list of at most 4 KiB or one cell for each size.
+        let sizes = if size == 0 { 33 } else { 1 };
+        let lists = if size == 0 { sizes * 256 } else { 4096 / size.max(16) + 1 };
+        between(&account, Key::HeapGets, gets.saturating_sub(1024 + lists)..=gets);
+        let slack = (held / 64).max(64 * 1024) + 8192 * sizes;
+        between(&account, Key::HeapUsed, held.saturating_sub(slack)..=held + slack);
+        between(&account, Key::HeapUsedPeak, held.saturating_sub(slack)..=held + slack);
+    }
+    for keep in [2, 10, 1024, 100_000] {
+        let account = counted(&["freed-killed", "100000", "64", &keep.to_string()]);
+        let (gets, frees, held) = (account.said("gets"), account.said("frees"), account.said("held"));
+        // 98 extents of 1,023 cells: an eighth of each may not have been looked at.
+        let unseen = 98 * 1023_u64.div_ceil(8) + 1024 + 1023;
+        between(&account, Key::HeapGets, gets - 1024 - 1023..=gets);
+        between(&account, Key::HeapFrees, frees.saturating_sub(unseen)..=frees);
+        between(&account, Key::HeapUsed, held.saturating_sub(128 * 1024)..=held + unseen * 64 + 128 * 1024);
+    }
+}
+
+pub(super) fn a_killed_program_s_segments_are_exact() {
+    let program = program("counted");
+    let account = account("HEAP(64K,64K,,KEEP)", &[&program, "killed", "1000", "60000"]);
+    assert!(account.was_killed());
+    exact(&account, Key::HeapSegmentsAllocated, 1000);
+    exact(&account, Key::HeapSegmentBytes, 1000 * 64 * 1024);
+    exact(&account, Key::HeapSegmentBytesPeak, 1000 * 64 * 1024);
+}

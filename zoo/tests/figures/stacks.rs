@@ -1,0 +1,61 @@
+//! Stacks and memory past the heap, measured by the program itself.
+
+use super::*;
+
+pub(super) fn threads_are_counted() {
+    let account = counted(&["threads", "25"]);
+    exact(&account, Key::ThreadsStarted, 1 + 25 * 7);
+    exact(&account, Key::ThreadsPeak, 8);
+    let account = counted(&[]);
+    exact(&account, Key::ThreadsStarted, 1);
+    exact(&account, Key::ThreadsPeak, 1);
+}
+
+pub(super) fn stacks_are_measured_to_the_page() {
+    let program = program("depth");
+    let run = |what: &str, bytes: u64| account("", &[&program, what, &bytes.to_string()]);
+    for bytes in [100_000, 1_000_000, 5_000_000] {
+        let main = run("main", bytes);
+        let depth = main.said("depth");
+        between(&main, Key::StackMain, depth..=depth + PAGE);
+        between(&main, Key::StackLargest, depth..=depth + PAGE);
+        between(&main, Key::StackThread, 0..=0);
+        between(&main, Key::StackConcurrent, depth..=depth + PAGE);
+        let thread = run("thread", bytes);
+        let depth = thread.said("depth");
+        between(&thread, Key::StackThread, depth..=depth + PAGE);
+        between(&thread, Key::StackLargest, depth..=depth + PAGE);
+        between(&thread, Key::StackMain, 1..=BEFORE_MAIN);
+        between(&thread, Key::StackConcurrent, depth..=depth + PAGE + BEFORE_MAIN);
+        let together = run("together", bytes);
+        let depth = together.said("depth");
+        between(&together, Key::StackThread, depth / 4..=depth / 4 + PAGE);
+        between(&together, Key::StackConcurrent, depth..=depth + 4 * PAGE + BEFORE_MAIN);
+    }
+}
+
+pub(super) fn a_recycled_stack_reads_no_higher_than_it_was_used() {
+    let account = account("", &[&program("depth"), "recycled", "1000000"]);
+    let depth = account.said("depth");
+    between(&account, Key::StackThread, depth..=depth + PAGE);
+    // One deep thread at a time, and a shallow one of a few pages on the stack of a deep one.
+    between(&account, Key::StackConcurrent, depth..=depth + PAGE + BEFORE_MAIN + 5 * PAGE);
+}
+
+pub(super) fn memory_past_the_heap_is_seen() {
+    let program = program("owners");
+    for (mapped, got) in [(20 * MIB, 10 * MIB), (0, 40 * MIB), (30 * MIB, MIB)] {
+        // A huge page would be resident whole.
+        let account = account("HUGEPAGES(OFF)", &[&program, &mapped.max(PAGE).to_string(), &got.to_string()]);
+        // Every 1,000 bytes lie in a cell of 1,024, of which an extent has 63; a list of cells is touched at a time.
+        let heap = (got / 1000).div_ceil(63) * 64 * 1024;
+        between(&account, Key::CoverageHeap, heap - MIB / 2..=heap + MIB / 2);
+        let whole = mapped + heap;
+        // Tables, data of libraries, the stack.
+        between(&account, Key::CoverageAnonymous, whole - MIB / 2..=whole + MIB);
+        let owners = account.section["owners"].as_array().expect("owners");
+        let past = owners.iter().find(|owner| owner["name"] == "the program itself");
+        let past = past.map_or(0, |owner| owner["bytes"].as_u64().unwrap_or(0));
+        assert!(past.abs_diff(mapped) <= PAGE, "{past} of {mapped} in {owners:?}");
+    }
+}
