@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Figure, Item, read};
+use underbar_listing::{Figure, Item, Reader, read, shown};
 
 /// What a figure is of, its value, and whether it is doubtful.
 type Known = (String, u64, bool);
@@ -258,4 +258,33 @@ fn a_mention_in_a_text_is_no_report() {
                 It shows 95 of 100 ECBs, 12 more, and is useful.\nThe TPF ECB HEAP REQUEST SIZE REPORT has 5 100 1.00%\n";
     assert!(read(text.as_bytes()).is_empty(), "{:?}", read(text.as_bytes()));
     assert_eq!(found(b"TPF ECB HEAP REQUEST SIZE REPORT      SYSTEM  WIDE\n").len(), 1);
+}
+
+#[test]
+fn noise_and_pieces_change_nothing_and_crash_nothing() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below
+    };
+    for name in GOOD.iter().chain(&["ztpf-pairs.txt", "ztpf-requests-damaged.txt", "ztpf-usage-damaged.txt"])
+    {
+        let mut text = listing(name).into_bytes();
+        for round in 0..60 {
+            for _ in 0..round {
+                let at = random(text.len());
+                text[at] = b" 0129O|%{}\"<>=,\t\nAZ\xff"[random(20)];
+            }
+            let whole: String = read(&text).iter().map(shown).collect();
+            let mut pieces = String::new();
+            let mut reader = Reader::new();
+            for piece in text.chunks(1 + random(99)) {
+                reader.feed(piece, &mut |item| pieces += &shown(&item));
+            }
+            reader.finish(&mut |item| pieces += &shown(&item));
+            assert_eq!(whole, pieces, "{name}");
+        }
+    }
 }

@@ -147,13 +147,18 @@ pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
     settings
 }
 
+impl Advice {
+    /// The option or the values to set, as text.
+    #[must_use]
+    pub fn suggested(&self) -> Option<String> {
+        let values = (!self.values.is_empty()).then(|| ztpf::shown(&self.values));
+        self.option.as_ref().map(ToString::to_string).or(values)
+    }
+}
+
 impl std::fmt::Display for Advice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let suggested = match &self.option {
-            Some(option) => format!(" -> {option}"),
-            None if self.values.is_empty() => String::new(),
-            None => format!(" -> {}", ztpf::shown(&self.values)),
-        };
+        let suggested = self.suggested().map_or(String::new(), |suggested| format!(" -> {suggested}"));
         writeln!(f, "{}: {}: {}{suggested}   ({})", self.program, self.kind.word(), self.now, self.rule)?;
         writeln!(f, "    why        {}", self.reason)?;
         for line in &self.evidence {

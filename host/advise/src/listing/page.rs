@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use super::collect::Collected;
 use super::simulate::Tried;
-use super::{Advice, Form, Lint, areas, natural, settings};
+use super::{Advice, Form, Lint, areas, natural, settings, ztpf};
 use crate::suggestion::Kind;
 
 const STYLE: &str = include_str!("page/page.css");
@@ -35,7 +35,7 @@ pub fn page(
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>Advice from listings</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>Advice from listings</h1>\n"
     );
-    let set = advice.iter().filter(|advice| advice.option.is_some()).count();
+    let set = advice.iter().filter(|advice| advice.suggested().is_some()).count();
     let files: Vec<String> =
         collected.files.iter().map(|file| format!("<code>{}</code>", escaped(file))).collect();
     let _ = writeln!(
@@ -47,6 +47,9 @@ pub fn page(
     );
     for name in collected.names() {
         program(&mut text, collected, advice, form, &name);
+    }
+    for name in ztpf::names(advice) {
+        program(&mut text, collected, advice, form, name);
     }
     let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
     list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
@@ -82,6 +85,12 @@ fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Fo
     if let Some(options) = form.text(&settings(advice, name)) {
         let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
     }
+    if let Some(values) = ztpf::values_of(advice, name) {
+        let _ = writeln!(
+            text,
+            "<h3>To set, as values: check each name and its unit with HELP</h3>\n<pre>{values}</pre>"
+        );
+    }
     text.push_str(&picture::of(&areas));
     if !of.is_empty() {
         text.push_str(
@@ -106,9 +115,9 @@ fn row(text: &mut String, advice: &Advice) {
         Kind::NoChange | Kind::NoAdvice => "still",
     };
     let still = if advice.kind == Kind::NoChange { "as it is" } else { "nothing is set" };
-    let suggested = advice.option.as_ref().map_or_else(
+    let suggested = advice.suggested().map_or_else(
         || format!("<span class=\"still\">{still}</span>"),
-        |option| format!("<code>{}</code>", broken(&option.to_string())),
+        |suggested| format!("<code>{}</code>", broken(&suggested)),
     );
     let _ = writeln!(
         text,
@@ -136,7 +145,7 @@ fn row(text: &mut String, advice: &Advice) {
     let mut pair = |name: &str, words: &str| {
         let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escaped(words));
     };
-    if advice.option.is_some() {
+    if !advice.effect.is_empty() {
         pair("Effect", &advice.effect);
         pair("Risk", &advice.risk);
     }
@@ -206,6 +215,21 @@ mod tests {
             assert!(page.contains(part), "{part}\n{page}");
         }
         assert!(!page.contains("<script") && !page.contains("http"), "nothing is run or fetched");
+    }
+
+    #[test]
+    fn values_of_z_tpf_are_on_the_page() {
+        let rows = "32  100  2.00%\n64  4850  97.00%\n128  50  1.00%\n";
+        let text = format!("TPF ECB HEAP REQUEST SIZE REPORT\nCLASS UPPER  FREQUENCY  PERCENT\n{rows}");
+        let page = made("reduction.txt", &text);
+        for part in [
+            "<code>HAVSZ1=32 HAVSZ2=64 HAVSZ3=128</code>",
+            "HAVSZ1=32\nHAVSZ2=64\n",
+            "check each name",
+            "1 of 2 findings",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
     }
 
     #[test]

@@ -290,6 +290,10 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
 /// A title.
 fn report(text: &[u8]) -> Option<Trigger> {
     let text = squeezed(text);
+    // Whatever is damaged: one half of the word stands there. Most lines with TPF end here.
+    if !text.windows(4).any(|four| matches!(four, b"REPO" | b"PORT")) {
+        return None;
+    }
     let is = |label: &str| stands(&text, label.as_bytes(), 1).is_some();
     match frequency::title(&text) {
         Some((table, alone)) => Some(Trigger::Title(table, alone)),
@@ -349,6 +353,17 @@ mod tests {
             Some(Trigger::Columns) => "columns",
         };
         assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn reports_are_read_from_ebcdic() {
+        let text = "1TPF ECB HEAP REQUEST SIZE REPORT\n0CLASS UPPER   FREQUENCY   PERCENT\n         32    5   100.00%\n";
+        let text = format!("{}{text}", "JOB01234 ALL IS WELL\n".repeat(20));
+        let items = crate::read(&crate::coding::to_ebcdic(&text));
+        assert!(
+            matches!(&items[..], [Item::Ztpf(Found::Frequencies(found))] if found.read() == 5),
+            "{items:?}"
+        );
     }
 
     #[test]

@@ -237,21 +237,38 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
 #[must_use]
 pub fn values_text(advice: &[Advice]) -> Option<String> {
     let mut text = String::new();
-    let mut programs: Vec<&str> = Vec::new();
-    for one in advice.iter().filter(|one| !one.values.is_empty()) {
-        if !programs.contains(&one.program.as_str()) {
-            programs.push(&one.program);
-        }
-    }
+    let programs = distinct(advice.iter().filter(|one| !one.values.is_empty()));
     for program in &programs {
         // Writing to a string cannot fail.
         let _ =
             writeln!(text, "For {program} (values, not a command: check each name and its unit with HELP):");
-        for value in advice.iter().filter(|one| one.program == *program).flat_map(|one| &one.values) {
-            let _ = writeln!(text, "{value}");
-        }
+        text += &values_of(advice, program).unwrap_or_default();
     }
     (!programs.is_empty()).then_some(text)
+}
+
+/// The values to set for one population: one `NAME=value` a line.
+#[must_use]
+pub fn values_of(advice: &[Advice], program: &str) -> Option<String> {
+    let values = advice.iter().filter(|one| one.program == program).flat_map(|one| &one.values);
+    let text: String = values.map(|value| format!("{value}\n")).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Whom advice from these rules is for, in its order.
+#[must_use]
+pub fn names(advice: &[Advice]) -> Vec<&str> {
+    distinct(advice.iter().filter(|one| TPF_RULES.iter().any(|rule| rule.id == one.rule)))
+}
+
+fn distinct<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in advice {
+        if !names.contains(&one.program.as_str()) {
+            names.push(&one.program);
+        }
+    }
+    names
 }
 
 /// What to do next.

@@ -32,7 +32,9 @@ pub(super) fn sound(collected: &Collected) -> Vec<Said> {
         );
         said.now = "not used".to_owned();
         let why = report.doubts.last().map_or("it is damaged", |doubt| doubt.words.as_str());
-        said.reason = format!("{why}.");
+        let mut why = why.chars();
+        let first = why.next().map(|c| c.to_ascii_uppercase());
+        said.reason = first.into_iter().chain(why).chain(['.']).collect();
         said.confidence = "none".to_owned();
         Some(said)
     };
