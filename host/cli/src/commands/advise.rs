@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::{
-    Advice, Collected, Form, WhatIf, advise_listing, lint, natural, page, settings, simulate,
+    Advice, Collected, Form, WhatIf, advise_listing, areas, lint, natural, page, settings, simulate,
 };
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
@@ -34,7 +34,7 @@ Examples:
 
 Exit status: 0 read, with suggestions or without; 2 wrong usage, or a FILE cannot be read.")]
 pub struct Advise {
-    /// Reports saved with --json, ledger files, or listings of Language Environment; - is standard input
+    /// Reports saved with --json, ledger files, or listings of Language Environment or Natural; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -175,11 +175,17 @@ impl Advise {
                 .in_force()
                 .map(|(file, enclave, row)| serde_json::json!({"file": collected.files.get(*file), "program": enclave, "option": row}))
                 .collect();
+            let sizes: Vec<_> = collected
+                .names()
+                .iter()
+                .map(|name| serde_json::json!({"program": name, "areas": areas(collected, &all, name)}))
+                .collect();
             let steps: Vec<_> = collected.steps.iter().map(|(_, step)| step).collect();
             let answer = serde_json::json!({
                 "schema": "underbar.listing-advice/1",
                 "advice": all,
                 "options": options,
+                "sizes": sizes,
                 "what_if": what_if,
                 "lint": lints,
                 "in_force": in_force,

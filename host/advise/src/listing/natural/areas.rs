@@ -28,7 +28,7 @@ pub(in super::super) fn areas(collected: &Collected, name: &str, settings: &[Set
     for (at, (cache, name)) in CACHES.into_iter().enumerate() {
         let rows = || reports.iter().flat_map(|report| &report.rows).filter(|row| row.cache() == Some(cache));
         let Some((now, used)) =
-            rows().map(|row| row.size).last().zip(rows().filter_map(|row| row.max_used).max())
+            rows().map(|row| row.size).next_back().zip(rows().filter_map(|row| row.max_used).max())
         else {
             continue;
         };
@@ -40,7 +40,7 @@ pub(in super::super) fn areas(collected: &Collected, name: &str, settings: &[Set
         figure.as_ref().filter(|figure| !figure.likely).map(|figure| figure.value)
     };
     let total = threads().filter_map(|of| certain(&of.total)).max();
-    if let Some((used, now)) = total.zip(threads().filter_map(|of| certain(&of.thread)).last()) {
+    if let Some((used, now)) = total.zip(threads().filter_map(|of| certain(&of.thread)).next_back()) {
         let suggested = value("THSIZE=").and_then(|parts| Some(parts.first()?.parse::<u64>().ok()? << 10));
         all.push(Area { name: "thread, all buffers".to_owned(), now, used, suggested });
     }
