@@ -91,7 +91,13 @@ pub(crate) fn section(
 /// Numbers, and what stands for one, of a line or of a part of it.
 pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, marks: &mut Vec<Mark>) {
     let last_end = line.text.len();
-    for one in split(text) {
+    // Lines of a table, and of dots that lead to a number, are no numbers.
+    let is_table = line.text.iter().filter(|byte| **byte == b'|').count() >= 2;
+    let is_rule = |one: &[u8]| {
+        (is_table && one == b"|")
+            || (one.len() > 1 && one.iter().all(|byte| matches!(byte, b'.' | b'-' | b'_' | b'=')))
+    };
+    for one in split(text).filter(|one| !is_rule(one)) {
         let end = offset + (one.as_ptr() as usize - text.as_ptr() as usize) + one.len();
         // The input ends within this line: the number may go on.
         let kind = if !line.whole && end == last_end { Word::Other } else { word(one) };
@@ -101,6 +107,15 @@ pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, m
             Word::Other => marks.push(Mark::Other(line.number)),
             word => marks.push(Mark::Value { word, evidence: evidence(line.number, line.text), end }),
         }
+    }
+}
+
+/// Several numbers on a line without a label: one that blanks have cut, or none of ours. They stand for no number.
+pub(crate) fn one_number(line: Line<'_>, from: usize, marks: &mut Vec<Mark>) {
+    if marks.len() > from + 1 {
+        marks.truncate(from);
+        let evidence = evidence(line.number, line.text);
+        marks.push(Mark::Value { word: Word::Mark, evidence, end: line.text.len() });
     }
 }
 

@@ -17,7 +17,7 @@ use crate::words::{find, split, tidy};
 pub(crate) enum Title {
     /// One of the table.
     Known(Kind),
-    /// One whose layout is not known, or whose title is damaged or may be cut: in words.
+    /// One whose layout is not known, or whose title is damaged or may be cut: why it is not read.
     Unknown(String),
 }
 
@@ -68,7 +68,13 @@ pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
             Some((front, Title::Known(kind), behind))
         }
         _ if LIKE.iter().any(ends) => {
-            Some((front, Title::Unknown(format!("section {}", tidy(words))), behind))
+            let words = match found {
+                Some((title, Some(_), _)) if cut => {
+                    format!("section {title}, whose heading may have lost its beginning: not read")
+                }
+                _ => format!("section {}: layout not known, not read", tidy(words)),
+            };
+            Some((front, Title::Unknown(words), behind))
         }
         _ => None,
     }

@@ -229,11 +229,10 @@ impl Storage {
             .max(known.filter(|kind| !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)));
         let words = match (title, known) {
             (Title::Unknown(words), _) => Some(words),
-            (Title::Known(kind), None) => Some(kind.title().to_owned()),
+            (Title::Known(kind), None) => Some(format!("{}: layout not known, not read", kind.title())),
             _ => None,
         };
         if let Some(words) = words {
-            let words = format!("{words}: layout not known, not read");
             doubt(&mut open.report, Doubtful::LayoutNotKnown, line.number, words);
         }
         open.section =
@@ -296,6 +295,9 @@ impl Storage {
                 self.close_section();
                 return false;
             }
+        }
+        if !found && all {
+            figures::one_number(line, from, &mut section.marks);
         }
         let any = section.marks.len() > from;
         if let (true, Some(open)) = (any, &mut self.open) {

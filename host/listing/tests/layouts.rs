@@ -177,6 +177,43 @@ fn our_own_report_is_read_back() {
     assert_eq!(read(underbar_report::le::render(&sample::tree()).as_bytes()).len(), 3);
 }
 
+/// What the fuzz target asserts, on listings that are put together at random.
+#[test]
+fn in_any_pieces_it_is_the_same() {
+    let folder = folder().join("listings");
+    let listings: Vec<Vec<u8>> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| fs::read(entry.expect("an entry").path()).expect("a listing"))
+        .collect();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as usize % most.max(1)
+    };
+    for _ in 0..300 {
+        let mut text = Vec::new();
+        for _ in 0..=below(4) {
+            let one = &listings[below(listings.len())];
+            let (from, length) = (below(one.len()), below(one.len()));
+            text.extend_from_slice(&one[from..(from + length).min(one.len())]);
+        }
+        for _ in 0..below(4) {
+            let at = below(text.len());
+            if let Some(byte) = text.get_mut(at) {
+                *byte = below(256) as u8;
+            }
+        }
+        let (mut pieces, mut reader) = (String::new(), underbar_listing::Reader::new());
+        for piece in text.chunks(1 + below(700)) {
+            reader.feed(piece, &mut |item| pieces += &shown(&item));
+        }
+        reader.finish(&mut |item| pieces += &shown(&item));
+        assert_eq!(pieces, understood(&text), "{}", String::from_utf8_lossy(&text));
+    }
+}
+
 #[test]
 fn noise_gives_nothing_and_no_crash() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -194,4 +231,25 @@ fn noise_gives_nothing_and_no_crash() {
     let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     assert_eq!(understood(&noise), "");
     assert_eq!(understood(b""), "");
+}
+
+#[test]
+fn numbers_cut_by_blanks_are_none() {
+    let apart = "\nHEAP statistics:\n Initial size:\n     32 768\n Increment size:\n     32 768\n Total heap storage used (sugg. initial \
+                 size):\n     819 229 056\n Successful Get Heap requests:\n     50 002\n";
+    assert_eq!(figures(apart.as_bytes()), []);
+    let beside = "\nHEAP statistics:\n  Initial size: 32 768\n  Increment size: 4096\n  Total heap storage used (sugg. initial size): 1 264 640\n";
+    let all = figures(beside.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [4096]);
+}
+
+#[test]
+fn tables_and_leading_dots_are_read() {
+    let text = "\n| HEAP statistics: |\n| Initial size: | 32768 |\n| Increment size: | 4096 |\n";
+    let all = figures(text.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
+    let text =
+        "\nHEAP statistics:\n Initial size: .............. 32768\n Increment size: ............ 4096\n";
+    let all = figures(text.as_bytes());
+    assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
 }

@@ -10,6 +10,8 @@ use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unrea
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
+/// What is said again within so many is kept once.
+const ALIKE: usize = 256;
 /// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
 const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
@@ -88,6 +90,7 @@ impl Collected {
                 }
             }
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
+            Item::Region(region) if self.is_known(&region) => {}
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
             Item::Natural(found) => {
@@ -143,7 +146,24 @@ impl Collected {
         }
     }
 
+    /// Whether a job that is in the log again and again asks for the same.
+    fn is_known(&self, region: &Region) -> bool {
+        self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
+            (&known.program, known.region, known.memlimit, known.used_above)
+                == (&region.program, region.region, region.memlimit, region.used_above)
+        })
+    }
+
     fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {
+        let is_known = self.options.iter().rev().take(ALIKE).any(|(known_file, program, known)| {
+            known.name == row.name
+                && (*known_file, program, &known.values) == (file, &enclave, &row.values)
+                && (&known.source, known.negative, known.overridable)
+                    == (&row.source, row.negative, row.overridable)
+        });
+        if is_known {
+            return;
+        }
         if self.options.len() < MOST_OTHER {
             self.options.push((file, enclave, row));
         } else {

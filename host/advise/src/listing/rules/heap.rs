@@ -152,7 +152,8 @@ impl Heap<'_> {
         };
         let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
         words += &region.2;
-        let reason = format!("{count} segments{exact}, a request to the system each: {used}{rarely}.");
+        let each = if count <= FEW { "where one would do" } else { "a request to the system each" };
+        let reason = format!("{count} segments{exact}, {each}: {used}{rarely}.");
         let mut raise = self.say(Kind::Raise, reason);
         raise.evidence.extend(region.1);
         raise.option = setting(part, first, next);
@@ -242,15 +243,17 @@ impl Heap<'_> {
         match self.part {
             Part::User64 => {
                 let regions = &self.case.collected.regions;
-                let words = match regions.iter().find_map(|(_, region)| region.memlimit) {
-                    Some(u64::MAX) => "MEMLIMIT is NOLIMIT. ".to_owned(),
-                    Some(limit) => format!("MEMLIMIT is {}. ", written(limit)),
+                let with = regions.iter().find_map(|(file, region)| Some((*file, region, region.memlimit?)));
+                let shown = with.map(|(file, region, _)| self.case.line(file, &region.evidence));
+                match with.map(|(_, _, limit)| limit) {
+                    Some(u64::MAX) => (None, shown, "MEMLIMIT is NOLIMIT. ".to_owned()),
+                    Some(limit) => (Some(limit), shown, format!("MEMLIMIT is {}. ", written(limit))),
                     None if bytes > LINE => {
-                        "region unknown: MEMLIMIT is not in the listing; check it first. ".to_owned()
+                        let words = "region unknown: MEMLIMIT is not in the listing; check it first. ";
+                        (None, None, words.to_owned())
                     }
-                    None => String::new(),
-                };
-                (None, None, words)
+                    None => (None, None, String::new()),
+                }
             }
             Part::Heap24 | Part::BelowHeap => (None, None, String::new()),
             _ => self.case.region(bytes),
