@@ -21,7 +21,7 @@ pub enum Found {
     /// Listings, which are collected.
     Listings,
     /// A saved report, or nothing that is known.
-    Other(Result<Report, SavedError>),
+    Other(Result<Box<Report>, SavedError>),
 }
 
 /// Reads a file; `-` is standard input.
@@ -51,12 +51,13 @@ pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError>
             return Ok(Found::Listings);
         }
         let saved = if is_input { saved::read_on(path, &first, io::empty()) } else { saved::read(path) };
-        return Ok(Found::Other(saved.map_err(|error| match error.fault {
+        return Ok(Found::Other(saved.map(Box::new).map_err(|error| match error.fault {
             Fault::Other => SavedError { fault: Fault::NoListing, ..error },
             _ => error,
         })));
     }
-    Ok(Found::Other(if is_input { saved::read_on(path, &piece[..length], file) } else { saved::read(path) }))
+    let saved = if is_input { saved::read_on(path, &piece[..length], file) } else { saved::read(path) };
+    Ok(Found::Other(saved.map(Box::new)))
 }
 
 fn fill(file: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
