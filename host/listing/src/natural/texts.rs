@@ -72,7 +72,8 @@ impl Texts {
         if text.starts_with('*') || text.trim_start().starts_with("/*") {
             return false;
         }
-        if let Some((name, operands)) = macro_of(&text) {
+        let (source, marked) = source(&text);
+        if let Some((name, operands)) = macro_of(source) {
             let form = match name {
                 "NTZIIP" => Form::Macro("ZIIP=(", ")"),
                 "NTSORT" => Form::Macro("SORT=(", ")"),
@@ -80,7 +81,7 @@ impl Texts {
             };
             let carrier = if name == "NTSYS" { ParameterCarrier::Set } else { ParameterCarrier::Module };
             let mut open = Open::new(form, carrier, line);
-            let more = open.operands(line.number, operands);
+            let more = open.operands(line.number, operands) || marked;
             self.open = Some(open);
             if !more {
                 self.close(line.whole, out);
@@ -176,10 +177,13 @@ impl Texts {
                 if text.starts_with('*') {
                     return true;
                 }
-                if !text.starts_with([' ', '\t']) || !is_more(text.trim_start()) {
+                let (source, marked) = source(&text);
+                // A line that is full may end within a value.
+                let within = open.parts.last().is_some_and(|(_, part)| !part.ends_with(','));
+                if !source.starts_with([' ', '\t']) || !(within || is_more(source.trim_start())) {
                     return self.between(out);
                 }
-                let more = open.operands(line.number, text.trim_start());
+                let more = open.operands(line.number, source.trim_start()) || marked;
                 if !more || !line.whole {
                     self.close(line.whole, out);
                 }
@@ -307,6 +311,26 @@ impl Open {
     }
 }
 
+/// A line of a source: what stands before column 72, and whether a mark there says that it goes on.
+fn source(text: &str) -> (&str, bool) {
+    match text.get(71..72) {
+        Some(mark) => (text.get(..71).unwrap_or(text), mark != " "),
+        None => (text, false),
+    }
+}
+
+/// A line without the number in its columns 73 to 80.
+fn unnumbered(text: &str) -> &str {
+    match text.get(..72).zip(text.get(72..)) {
+        Some((before, number))
+            if number.trim().len() == 8 && number.trim().bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            before
+        }
+        _ => text,
+    }
+}
+
 /// The macro in a line, behind a label at most, and its operands.
 fn macro_of(text: &str) -> Option<(&'static str, &str)> {
     let first = text.split_whitespace().next()?;
@@ -330,6 +354,7 @@ fn is_of_the_log(word: &[u8]) -> bool {
 
 /// What of a line is a text of parameters and nothing else.
 fn bare(text: &str) -> Option<&str> {
+    let text = unnumbered(text);
     let first = text.split_whitespace().find(|word| word.contains('='))?;
     let at = first.as_ptr() as usize - text.as_ptr() as usize;
     if !split(&text.as_bytes()[..at]).all(is_of_the_log) || text.contains("==") {
@@ -347,7 +372,7 @@ fn bare(text: &str) -> Option<&str> {
 
 /// Whether a line can be more of a bare text.
 fn more_of(text: &str) -> Option<&str> {
-    let body = text.trim().trim_start_matches(['0', '1', '-', '+']);
+    let body = unnumbered(text).trim().trim_start_matches(['0', '1', '-', '+']);
     is_more(body).then_some(body)
 }
 
@@ -436,6 +461,20 @@ mod tests {
             Adarun,
             &[("PROG", "USER", 1), ("PREFETCH", "YES", 1), ("PREFSBL", "9000", 1)],
         );
+    }
+
+    #[test]
+    fn columns_of_sources_are_heeded() {
+        use ParameterCarrier::{Dynamic, Module};
+        let full = format!("{:<71}X", format!("         NTPRM {},", "LS=132,".repeat(7) + "MT=9"));
+        let text = format!("{full}\n               THSIZE=3000\n");
+        check(&text, Module, &[("MT", "9", 1), ("THSIZE", "3000", 2)]);
+        let tight = format!("{:<15}{}", "         NTPRM ", "LS=132,".repeat(7) + "THSIZE=");
+        let text = format!("{tight}X\n               3000\n");
+        assert_eq!(tight.len(), 71);
+        check(&text, Module, &[("THSIZE", "3000", 1)]);
+        let text = format!("{:<72}00010000\n{:<72}00020000\n", "SORT=(EXT=ON,", "  WRKSIZE=40)");
+        check(&text, Dynamic, &[("SORT", "(EXT=ON,WRKSIZE=40)", 1)]);
     }
 
     #[test]
