@@ -7,7 +7,7 @@
 //!
 //! Invariant: a title that is the end of another one (`STACK` of `THREADSTACK`, `HEAP` of `Additional Heap`) counts only
 //! where nothing can have been lost before it: behind the blanks of the layout, at the start of a line that is whole, or
-//! behind what a job log puts before its lines.
+//! behind what a job log puts before its lines. Where the input begins with it, the next heading has to confirm it.
 //! Not here: what belongs to a section (`storage`), and which figure belongs to a label (`figures`).
 
 use crate::sections::{Field, Kind, LABELS, SECTIONS};
@@ -17,6 +17,8 @@ use crate::words::{find, split, tidy};
 pub(crate) enum Title {
     /// One of the table.
     Known(Kind),
+    /// The same, if nothing is missing before it: the input begins here.
+    Cut(Kind),
     /// One whose layout is not known, or whose title is damaged or may be cut: why it is not read.
     Unknown(String),
 }
@@ -67,13 +69,9 @@ pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
             let front = if start > 0 { &text[..front.len() + place] } else { front };
             Some((front, Title::Known(kind), behind))
         }
+        Some((_, Some(kind), 0)) if cut => Some((front, Title::Cut(kind), behind)),
         _ if LIKE.iter().any(ends) => {
-            let words = match found {
-                Some((title, Some(_), _)) if cut => {
-                    format!("section {title}, whose heading may have lost its beginning: not read")
-                }
-                _ => format!("section {}: layout not known, not read", tidy(words)),
-            };
+            let words = format!("section {}: layout not known, not read", tidy(words));
             Some((front, Title::Unknown(words), behind))
         }
         _ => None,
@@ -146,8 +144,11 @@ pub(crate) fn labels(text: &[u8]) -> impl Iterator<Item = (usize, usize, Field)>
         while at < text.len() {
             let start = at;
             at += 1;
-            // "initial size" without capital is the end of "Suggested initial size".
-            if !text[start].is_ascii_uppercase() || !stands_alone(&text[..start]) {
+            if !text[start].is_ascii_alphabetic() || !stands_alone(&text[..start]) {
+                continue;
+            }
+            // "initial size" without capital may be the end of "Suggested initial size".
+            if text[start].is_ascii_lowercase() && start < 2 {
                 continue;
             }
             for (label, field) in LABELS {
@@ -176,7 +177,7 @@ mod tests {
     fn check(text: &str, cut: bool, expect: Option<Option<Kind>>) {
         let got = heading(text.as_bytes(), cut).map(|(_, title, _)| match title {
             Title::Known(kind) => Some(kind),
-            Title::Unknown(_) => None,
+            Title::Cut(_) | Title::Unknown(_) => None,
         });
         assert_eq!(got, expect, "{text}");
     }

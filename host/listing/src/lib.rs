@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod coding;
 mod figures;
 mod headings;
 mod interest;

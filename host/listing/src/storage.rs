@@ -51,6 +51,8 @@ struct OpenSection {
     kind: Option<Kind>,
     heading: Evidence,
     marks: Vec<Mark>,
+    /// The heading may have lost its beginning: what follows will tell.
+    cut: bool,
 }
 
 impl Storage {
@@ -187,6 +189,11 @@ impl Storage {
     }
 
     fn section(&mut self, line: Line<'_>, title: Title, out: &mut dyn FnMut(Item)) {
+        if let (Title::Known(next), Some(section)) =
+            (&title, self.open.as_mut().and_then(|open| open.section.as_mut()))
+        {
+            section.cut &= !section.kind.is_some_and(|kind| follows(kind, *next));
+        }
         self.close_section();
         let own =
             |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
@@ -194,7 +201,7 @@ impl Storage {
             Title::Known(Kind::AdditionalHeap) => {
                 self.open.as_ref().is_some_and(own).then_some(Kind::AdditionalHeap)
             }
-            Title::Known(kind) => Some(kind),
+            Title::Known(kind) | Title::Cut(kind) => Some(kind),
             Title::Unknown(_) => None,
         };
         let repeated =
@@ -227,6 +234,7 @@ impl Storage {
         open.highest = open
             .highest
             .max(known.filter(|kind| !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)));
+        let cut = matches!(title, Title::Cut(_));
         let words = match (title, known) {
             (Title::Unknown(words), _) => Some(words),
             (Title::Known(kind), None) => Some(format!("{}: layout not known, not read", kind.title())),
@@ -235,8 +243,12 @@ impl Storage {
         if let Some(words) = words {
             doubt(&mut open.report, Doubtful::LayoutNotKnown, line.number, words);
         }
-        open.section =
-            Some(OpenSection { kind: known, heading: evidence(line.number, line.text), marks: Vec::new() });
+        open.section = Some(OpenSection {
+            kind: known,
+            heading: evidence(line.number, line.text),
+            marks: Vec::new(),
+            cut,
+        });
         if odd_start {
             self.mixed(line.number);
         }
@@ -291,7 +303,7 @@ impl Storage {
             section.marks.truncate(from);
             let last = kind.row().and_then(|row| row.fields.last());
             let seen = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if Some(field) == last);
-            if section.marks.iter().any(seen) {
+            if section.marks.iter().any(seen) && !section.cut {
                 self.close_section();
                 return false;
             }
@@ -312,14 +324,24 @@ impl Storage {
         let Some(open) = &mut self.open else { return };
         let words = "labels begin anew: the heading of their section is missing; not read".to_owned();
         doubt(&mut open.report, Doubtful::NoSection, line.number, words);
-        open.section =
-            Some(OpenSection { kind: None, heading: evidence(line.number, line.text), marks: Vec::new() });
+        open.section = Some(OpenSection {
+            kind: None,
+            heading: evidence(line.number, line.text),
+            marks: Vec::new(),
+            cut: false,
+        });
         open.seen(line.number);
     }
 
     fn close_section(&mut self) {
         let Some(open) = &mut self.open else { return };
-        let Some(OpenSection { kind: Some(kind), heading, marks }) = open.section.take() else { return };
+        let Some(OpenSection { kind: Some(kind), heading, marks, cut }) = open.section.take() else { return };
+        if cut {
+            let words =
+                format!("section {}, whose heading may have lost its beginning: not read", kind.title());
+            doubt(&mut open.report, Doubtful::NoSection, heading.line, words);
+            return;
+        }
         if kind == Kind::Pools {
             return;
         }
@@ -362,6 +384,18 @@ impl Storage {
         }
         self.held.push(open.report);
     }
+}
+
+/// Whether the second heading shows that the first, which may have lost its beginning, has not: a report has its sections in
+/// one order, in which the second does not follow any other whose title ends like the first.
+fn follows(first: Kind, next: Kind) -> bool {
+    matches!(
+        (first, next),
+        (Kind::Stack, Kind::ThreadStack)
+            | (Kind::ThreadStack, Kind::XplinkStack)
+            | (Kind::Heap, Kind::Heap24 | Kind::AnyHeap)
+            | (Kind::Stack64, Kind::ThreadStack64)
+    )
 }
 
 /// What nothing may be built upon is not handed over: of a report that is spoiled there are only its doubts.

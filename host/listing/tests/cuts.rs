@@ -210,3 +210,17 @@ fn rows_of_an_options_report_that_lost_a_part_are_not_read() {
     let gone = dump.replace("         ANYWHERE,KEEP,0000008192,\n", "");
     assert_eq!(values(&gone), Vec::<String>::new());
 }
+
+#[test]
+fn a_first_heading_is_trusted_if_the_next_one_shows_that_it_is_whole() {
+    let listing = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/listings/storage-31.txt"));
+    let text = String::from_utf8(listing.expect("a listing")).expect("text");
+    let whole = figures(text.as_bytes()).0;
+    let from = |title: &str| {
+        let at = text.find(&format!("    {title} statistics:")).expect("a section");
+        figures(&text.as_bytes()[at + 4..]).0
+    };
+    assert_eq!(from("STACK"), whole);
+    assert!(from("HEAP").contains(&("HEAP Total".to_owned(), 1_264_640)));
+    assert!(from("THREADSTACK").iter().all(|(what, _)| !what.contains("THREADSTACK")));
+}

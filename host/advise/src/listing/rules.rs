@@ -255,14 +255,22 @@ impl LeCase<'_> {
                     ),
                 }
             }
-            None if bytes > LINE => (
-                None,
-                None,
-                format!(
-                    "region unknown: whether {} fit into it cannot be seen here; check REGION first. ",
+            None if bytes > LINE => {
+                let used = self.collected.regions.iter().filter_map(|(file, region)| {
+                    Some((region.used_above?, self.line(*file, &region.evidence)))
+                });
+                let (seen, line) = match used.max_by_key(|(used, _)| *used) {
+                    Some((used, line)) => {
+                        (format!("A step in the listing used {} above the line. ", written(used)), Some(line))
+                    }
+                    None => (String::new(), None),
+                };
+                let words = format!(
+                    "region unknown: whether {} fit into it cannot be seen here; check REGION first. {seen}",
                     written(bytes)
-                ),
-            ),
+                );
+                (None, line, words)
+            }
             None => (None, None, String::new()),
         }
     }

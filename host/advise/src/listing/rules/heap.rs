@@ -217,7 +217,7 @@ impl Heap<'_> {
         if small_region && limit.is_some_and(|limit| limit / 8 < larger) {
             return Err("but the region leaves no room for larger ones.");
         }
-        if matches!(self.part, Part::Heap24 | Part::BelowHeap) && whole > M {
+        if self.is_below() && whole > M {
             return Err("below the line there is too little room to take more at once.");
         }
         if self.part == Part::AnyHeap && self.case.cics().is_some() && whole > 1 << 30 {
@@ -239,6 +239,16 @@ impl Heap<'_> {
         Ok((first.filter(|first| *first > self.initial), larger, String::new()))
     }
 
+    /// Whether it lies below the 16M line.
+    fn is_below(&self) -> bool {
+        match self.part {
+            Part::Heap24 | Part::BelowHeap => true,
+            Part::Heap => self.case.is_set("HEAP", 2, "BELOW"),
+            Part::AnyHeap => self.case.is_set("ANYHEAP", 2, "BELOW"),
+            _ => false,
+        }
+    }
+
     fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
         match self.part {
             Part::User64 => {
@@ -255,7 +265,7 @@ impl Heap<'_> {
                     None => (None, None, String::new()),
                 }
             }
-            Part::Heap24 | Part::BelowHeap => (None, None, String::new()),
+            _ if self.is_below() => (None, None, String::new()),
             _ => self.case.region(bytes),
         }
     }

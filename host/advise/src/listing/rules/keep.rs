@@ -2,7 +2,7 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::{Found, LeCase, found};
+use super::{Found, LeCase, found, rule};
 use crate::suggestion::{Kind, Setting};
 
 /// Fewer freed segments are no pattern.
@@ -68,6 +68,10 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
     }
     words.push(Some("KEEP".to_owned()));
     keep.option = Some(Setting { option, sub_options: words });
+    if matches!(part, Part::BelowHeap | Part::LibStack) {
+        let risk = rule("le-keep-free").map_or("", |rule| rule.risk);
+        keep.risk = format!("It lies below the 16M line, where there is little storage. {risk}");
+    }
     keep.effect = "emptied increments are used again instead of being asked for anew.".to_owned();
     Some(keep)
 }

@@ -222,6 +222,40 @@ fn an_increment_far_too_large_goes_down() {
 }
 
 #[test]
+fn below_the_line_nothing_grows_beyond_a_little() {
+    let text = heap("main", 32768, 32768, 6 << 20, [9_000, 9, 190, 0]);
+    check(&text, Some("HEAP(6912K,1728K)"));
+    let all = check(&format!("_CEE_RUNOPTS='HEAP(,,BELOW)'\n{text}"), None);
+    assert!(all[0].reason.contains("below the line"), "{all:?}");
+}
+
+#[test]
+fn memlimit_is_looked_at_for_the_heap_above_the_bar() {
+    let text = "Storage Report for Enclave main x\n\n    64bit User HEAP statistics:\n      Initial size: 1M\n      Increment size: 1M\n      \
+                Total heap storage used: 900000000\n      Suggested initial size: 859M\n      Number of segments allocated: \
+                860\nEnd of Storage Report\n";
+    let all = check(text, Some("HEAP64(108M,108M)"));
+    assert!(all[0].risk.starts_with("region unknown"), "{}", all[0].risk);
+    let all = check(&format!("//GO EXEC PGM=main,MEMLIMIT=2G\n{text}"), Some("HEAP64(108M,108M)"));
+    assert!(all[0].risk.starts_with("MEMLIMIT is 2048M"), "{}", all[0].risk);
+    let all = check(&format!("//GO EXEC PGM=main,MEMLIMIT=100M\n{text}"), None);
+    assert!(all[0].reason.contains("no room"), "{all:?}");
+}
+
+#[test]
+fn messages_of_steps_show_what_was_used_but_no_limit() {
+    let text = heap("main", 32768, 32768, 819_229_056, [50_002, 50_000, 27_949, 0]);
+    let all = check(
+        &format!(
+            "IEF033I  JOB/PAY /STOP 2026324.1015\n   VIRT: 4K SYS: 224K EXT: 52304K SYS: 11080K\n{text}"
+        ),
+        Some("HEAP(100M,100M)"),
+    );
+    assert!(all[0].risk.starts_with("region unknown"), "{}", all[0].risk);
+    assert!(all[0].risk.contains("used 52304K above the line"), "{}", all[0].risk);
+}
+
+#[test]
 fn old_peaks_fade() {
     let mut text = heap("main", 64 << 20, 1 << 20, 60 << 20, [9, 9, 1, 0]);
     for _ in 0..40 {
