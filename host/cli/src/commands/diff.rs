@@ -73,7 +73,7 @@ impl Diff {
         let [mut before, mut after] = [Collected::default(), Collected::default()];
         let read = |path, collected: &mut Collected| match listings::read(path, collected) {
             Ok(Found::Listings) => Ok(None),
-            Ok(Found::Other(report)) => report.map(|report| Some(*report)),
+            Ok(Found::Other(report)) => report.map(Some),
             Err(error) => Err(error),
         };
         let (old, new) = match (read(&self.old, &mut before), read(&self.new, &mut after)) {
