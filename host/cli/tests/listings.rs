@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, bad, good};
+use common::{Folder, bad, good, run};
 
 fn report(segments: u64, initial: u64) -> String {
     format!(
@@ -41,6 +41,11 @@ fn advice_says_what_to_set_why_and_on_which_line() {
         assert!(json.contains(key), "{key}: {json}");
     }
     assert!(good(&["advise", "--html", &job]).starts_with("<!DOCTYPE html>"));
+    good(&["advise", "-o", &folder.name("ceeopts"), &job]);
+    assert_eq!(folder.read("ceeopts"), "HEAP(4608K,1152K)\n");
+    let small = folder.file("small", report(1, 4_718_592));
+    let (code, _, error) = run(&["advise", "-o", &folder.name("none"), &small]);
+    assert!(code == 2 && error.contains("nothing to set"), "{code} {error}");
 }
 
 #[test]

@@ -31,12 +31,14 @@ pub mod model;
 pub mod natural;
 mod number;
 mod options;
+mod order;
 mod place;
 mod pools;
 mod reader;
 pub mod sections;
 mod shown;
 mod storage;
+mod texts;
 mod words;
 
 pub use lists::LISTS;

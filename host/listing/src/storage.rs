@@ -13,6 +13,7 @@ use crate::headings::{Title, heading, labels};
 use crate::lines::Line;
 use crate::model::{Doubtful, Evidence, Figure, Item, StorageReport};
 use crate::number::{Word, word};
+use crate::order::{follows, goes_back, hand_over};
 use crate::pools;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, split, tidy};
@@ -204,8 +205,9 @@ impl Storage {
             Title::Known(kind) | Title::Cut(kind) => Some(kind),
             Title::Unknown(_) => None,
         };
-        let repeated =
-            |open: &Open| known.is_some_and(|kind| open.report.section(kind).is_some() || back(open, kind));
+        let repeated = |open: &Open| {
+            known.is_some_and(|kind| open.report.section(kind).is_some() || goes_back(open.highest, kind))
+        };
         if self.open.as_ref().is_some_and(repeated) {
             let after_unended = self.open.as_ref().is_some_and(|open| open.after_unended);
             if after_unended || !self.held.is_empty() {
@@ -386,29 +388,6 @@ impl Storage {
     }
 }
 
-/// Whether the second heading shows that the first, which may have lost its beginning, has not: a report has its sections in
-/// one order, in which the second does not follow any other whose title ends like the first.
-fn follows(first: Kind, next: Kind) -> bool {
-    matches!(
-        (first, next),
-        (Kind::Stack, Kind::ThreadStack)
-            | (Kind::ThreadStack, Kind::XplinkStack)
-            | (Kind::Heap, Kind::Heap24 | Kind::AnyHeap)
-            | (Kind::Stack64, Kind::ThreadStack64)
-    )
-}
-
-/// What nothing may be built upon is not handed over: of a report that is spoiled there are only its doubts.
-fn hand_over(mut report: StorageReport, out: &mut dyn FnMut(Item)) {
-    if !report.is_sound() {
-        report.sections.clear();
-        report.ranges.clear();
-        report.pools.clear();
-        (report.threads, report.larger_than_cells) = (None, None);
-    }
-    out(Item::Storage(report));
-}
-
 impl Open {
     /// Whether a section that is complete is followed by the first label of another one. Only where the report's own
     /// heading was seen, and no other report is open: otherwise it may be another report's line.
@@ -428,10 +407,4 @@ impl Open {
         self.last_seen = line;
         self.report.lines.1 = line;
     }
-}
-
-/// Whether a section stands before one that was there already.
-fn back(open: &Open, kind: Kind) -> bool {
-    !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)
-        && open.highest.is_some_and(|highest| kind < highest)
 }

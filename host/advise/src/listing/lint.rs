@@ -4,6 +4,9 @@
 //! Not here: whether a text can be read at all (`underbar_options::check`, whose words are handed on), and what sizes are
 //! good (`rules`).
 
+#[cfg(test)]
+mod tests;
+
 use serde::Serialize;
 use underbar_listing::OptionRow;
 
@@ -352,92 +355,4 @@ fn beyond(collected: &Collected) -> Vec<Lint> {
         })
         .take(100)
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, expect: &[(&str, &str)]) {
-        let mut collected = Collected::default();
-        collected.file("job.txt");
-        for item in underbar_listing::read(text.as_bytes()) {
-            collected.take(item);
-        }
-        let found = lint(&collected);
-        assert_eq!(found.len(), expect.len(), "{found:#?}");
-        for (lint, (rule, words)) in found.iter().zip(expect) {
-            assert_eq!(lint.rule, *rule, "{found:#?}");
-            assert!(lint.words.contains(words), "{}", lint.words);
-            assert!(lint.evidence.iter().all(|line| line.line > 0));
-        }
-    }
-
-    #[test]
-    fn texts_that_cannot_be_read_as_they_stand() {
-        check("export _CEE_RUNOPTS=\"HEAP(1OM,1M)\"\n", &[("le-opt-text", "letter O")]);
-        check("export _CEE_RUNOPTS=\"HAEP(1M,1M)\"\n", &[("le-opt-text", "HEAP")]);
-        check("export _CEE_RUNOPT=\"HEAP(1M,1M)\"\n", &[("le-opt-text", "_CEE_RUNOPTS")]);
-        check("//CEEOPTS DD *\nHEAP(1M,KEEP)\n/*\n", &[("le-opt-text", "KEEP")]);
-        check("//CEEOPTS DD *\nHEAP(1M,1M,ANY,KEEP),RPTSTG(ON)\n/*\n", &[]);
-    }
-
-    #[test]
-    fn values_that_cannot_hold_together() {
-        check("_CEE_RUNOPTS='ALL31(OFF) STACK(,,ANY)'\n", &[("le-opt-together", "needs STACK BELOW.")]);
-        check("_CEE_RUNOPTS='ALL31(OFF)'\n", &[("le-opt-together", "not set here")]);
-        check("_CEE_RUNOPTS='ALL31(OFF) STACK(,,BELOW)'\n", &[]);
-        check("_CEE_RUNOPTS='ALL31(ON) STACK(,,BELOW)'\n", &[("le-opt-together", "nothing needs it")]);
-        check("_CEE_RUNOPTS='THREADSTACK(OFF,1M)'\n", &[("le-opt-together", "are ignored")]);
-        check("_CEE_RUNOPTS='BELOWHEAP(6M) LIBSTACK(3M)'\n", &[("le-opt-together", "9M of initial sizes")]);
-    }
-
-    #[test]
-    fn stack_frames_that_are_filled() {
-        check("_CEE_RUNOPTS='STORAGE(NONE,NONE,00)'\n", &[("le-opt-fill", "filled with 00")]);
-        check("_CEE_RUNOPTS='STORAGE(00,NONE,CLEAR)'\n", &[]);
-        check("_CEE_RUNOPTS='STORAGE(00)'\n", &[]);
-    }
-
-    #[test]
-    fn the_other_addressing_mode() {
-        let report = "Storage Report for Enclave main x\n\n    STACK statistics:\n      Initial size: 4096\nEnd of Storage Report\n";
-        check(&format!("_CEE_RUNOPTS='HEAP64(4M)'\n{report}"), &[("le-opt-mode", "CEE3611I")]);
-        let report = report.replace("STACK", "STACK64");
-        check(&format!("_CEE_RUNOPTS='HEAP64(4M)'\n{report}"), &[]);
-        check(&format!("_CEE_RUNOPTS='HEAP(4M)'\n{report}"), &[("le-opt-mode", "64-bit programs")]);
-    }
-
-    #[test]
-    fn what_is_not_in_force() {
-        let member = "CEEDOPT(HEAP((32K,32K),NONOVR))\n";
-        check(&format!("{member}_CEE_RUNOPTS='HEAP(4M)'\n"), &[("le-opt-nonovr", "is ignored")]);
-        check(&format!("{member}_CEE_RUNOPTS='HEAP(32768)'\n"), &[]);
-        let report = "Options Report for Enclave main 11/20/26\n\nDD:CEEOPTS                       HEAP(65536,32768,ANYWHERE,KEEP,8192,4096)\n";
-        check(&format!("_CEE_RUNOPTS='HEAP(64K,32K,ANY)'\n{report}"), &[]);
-        check(
-            &format!("_CEE_RUNOPTS='HEAP(1M)'\n{report}"),
-            &[("le-opt-where", "HEAP(65536,32768,ANYWHERE,KEEP,8192,4096), last set by DD:CEEOPTS")],
-        );
-    }
-
-    #[test]
-    fn sizes_beyond_the_region() {
-        let job = "//GO EXEC PGM=PAY,REGION=128M\n";
-        check(&format!("{job}_CEE_RUNOPTS='HEAP(256M)'\n"), &[("le-opt-region", "leaves 128M")]);
-        check(&format!("{job}_CEE_RUNOPTS='HEAP(64M)'\n"), &[]);
-    }
-
-    #[test]
-    fn checks_have_unique_ids_and_full_words() {
-        for (at, check) in LE_LINTS.iter().enumerate() {
-            assert!(LE_LINTS[..at].iter().all(|other| other.id != check.id));
-            assert!(super::super::rules::rule(check.id).is_none());
-            assert!(
-                [check.condition, check.formula].iter().all(|words| words.ends_with('.')),
-                "{}",
-                check.id
-            );
-        }
-    }
 }

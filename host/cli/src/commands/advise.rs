@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -54,7 +54,7 @@ pub struct Advise {
     #[arg(long, conflicts_with_all = ["json", "output"])]
     html: bool,
 
-    /// Write an options file, with the reasons as comments; for one report
+    /// Write an options file, with the reasons as comments; for one report, or the options of a listing's program
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -144,6 +144,11 @@ impl Advise {
             _ if collected.items > 0 => text += &self.of_listings(&collected, &[]),
             _ => {}
         }
+        if let (Some(path), true) = (&self.output, collected.items > 0)
+            && let Err(message) = self.write_options(path, &collected)
+        {
+            failed = Some(self.printing.fail(message));
+        }
         let printed = self.printing.print(&text, None, 0);
         failed.unwrap_or(printed)
     }
@@ -152,6 +157,19 @@ impl Advise {
     fn options(&self, collected: &Collected, all: &[Advice]) -> Vec<(String, String)> {
         let text = |name: &String| Form::from(self.form).text(&settings(all, name));
         collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
+    }
+
+    /// The option text of the one program that a listing is about, into a file.
+    fn write_options(&self, path: &Path, collected: &Collected) -> Result<(), String> {
+        let all = advise_listing(collected);
+        let mut texts = self.options(collected, &all).into_iter().map(|(_, text)| text);
+        match (texts.next(), texts.next()) {
+            (Some(text), None) => {
+                fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            (None, _) => Err("-o: there is nothing to set".to_owned()),
+            _ => Err("-o writes the options of one program; the listing is about several".to_owned()),
+        }
     }
 
     fn of_listings(&self, collected: &Collected, what_if: &[WhatIf]) -> String {
@@ -209,8 +227,8 @@ impl Advise {
             (true, _) => text.push_str("Nothing to set.\n"),
             (false, true) => {}
             (false, false) => text.push_str(
-                "Then run it once more with RPTSTG(ON), not in production, since RPTSTG itself slows the run, and compare: \
-                 one run each, no interval.\n",
+                "Then run it once more with RPTSTG(ON) added to these options, not in production, since RPTSTG itself slows \
+                 the run, and compare: `underbar diff OLD NEW`, one run each, no interval.\n",
             ),
         }
         if all.iter().any(|advice| advice.option.as_ref().is_some_and(natural::is_parameter)) {
