@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use underbar_listing::natural::Natural;
-use underbar_listing::{Figure, Item, read};
+use underbar_listing::{Figure, Item, Reader, read, shown};
 
 fn listing(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/listings").join(name);
@@ -153,5 +153,44 @@ fn two_reports_in_one_another_are_never_trusted() {
             lines.extend(chunk);
         }
         assert_eq!(figures(lines.join("\n").as_bytes()), [""; 0], "step {step}");
+    }
+}
+
+#[test]
+fn in_any_pieces_it_is_the_same() {
+    for name in ALL {
+        let text = listing(name);
+        let whole: String = read(text.as_bytes()).iter().map(shown).collect();
+        for size in [1, 7, 61, 1000] {
+            let (mut reader, mut pieces) = (Reader::new(), String::new());
+            for piece in text.as_bytes().chunks(size) {
+                reader.feed(piece, &mut |item| pieces += &shown(&item));
+            }
+            reader.finish(&mut |item| pieces += &shown(&item));
+            assert_eq!(pieces, whole, "{name} in pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn damage_of_any_kind_is_no_crash() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for name in ALL {
+        let mut text = listing(name).into_bytes();
+        for round in 0..2_000 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let at = (state >> 8) as usize % text.len();
+            match state >> 62 {
+                0 => text[at] = b"(),'=K. \n\0*"[(state >> 20) as usize % 11],
+                1 if text.len() > 100 => drop(text.remove(at)),
+                2 => text.insert(at, text[(state >> 30) as usize % text.len()]),
+                _ => text[at] = (state >> 40) as u8,
+            }
+            if round % 20 == 0 {
+                let _: String = read(&text).iter().map(shown).collect();
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{
-    Advice, Collected, Form, advise_listing, lint, natural, page, settings, simulate, ztpf,
+    Advice, Collected, Form, advise_listing, areas, lint, natural, page, settings, simulate, ztpf,
 };
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
@@ -195,11 +195,17 @@ impl Advise {
                 .in_force()
                 .map(|(file, enclave, row)| serde_json::json!({"file": collected.files.get(*file), "program": enclave, "option": row}))
                 .collect();
+            let sizes: Vec<_> = collected
+                .names()
+                .iter()
+                .map(|name| serde_json::json!({"program": name, "areas": areas(collected, &all, name)}))
+                .collect();
             let steps: Vec<_> = collected.steps.iter().map(|(_, step)| step).collect();
             let answer = serde_json::json!({
                 "schema": "underbar.listing-advice/1",
                 "advice": all,
                 "options": options,
+                "sizes": sizes,
                 "what_if": what_if,
                 "lint": lints,
                 "in_force": in_force,

@@ -10,6 +10,7 @@
 //! Not here: what is advised.
 
 mod buffers;
+mod lines;
 pub mod model;
 mod parameters;
 mod shown;

@@ -17,6 +17,7 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence};
 use crate::words::{evidence, find, split};
 
+use super::lines::{bare, goes_on, is_more, is_natural, is_of_the_log, macro_of, more_of, source};
 use super::model::{Natural, Parameter, ParameterCarrier, ParameterText, doubt};
 use super::parameters::{self, pieces};
 
@@ -25,7 +26,6 @@ const LINES: usize = 200;
 const BYTES: usize = 16 << 10;
 /// So many lines that are no part of it may stand within a text.
 const BETWEEN: usize = 4;
-const MACROS: [&str; 4] = ["NTPRM", "NTZIIP", "NTSORT", "NTSYS"];
 
 /// The state between lines.
 #[derive(Default)]
@@ -72,7 +72,8 @@ impl Texts {
         if text.starts_with('*') || text.trim_start().starts_with("/*") {
             return false;
         }
-        if let Some((name, operands)) = macro_of(&text) {
+        let (source, marked) = source(&text);
+        if let Some((name, operands)) = macro_of(source) {
             let form = match name {
                 "NTZIIP" => Form::Macro("ZIIP=(", ")"),
                 "NTSORT" => Form::Macro("SORT=(", ")"),
@@ -80,7 +81,7 @@ impl Texts {
             };
             let carrier = if name == "NTSYS" { ParameterCarrier::Set } else { ParameterCarrier::Module };
             let mut open = Open::new(form, carrier, line);
-            let more = open.operands(line.number, operands);
+            let more = open.operands(line.number, operands) || marked;
             self.open = Some(open);
             if !more {
                 self.close(line.whole, out);
@@ -176,10 +177,13 @@ impl Texts {
                 if text.starts_with('*') {
                     return true;
                 }
-                if !text.starts_with([' ', '\t']) || !is_more(text.trim_start()) {
+                let (source, marked) = source(&text);
+                // A line that is full may end within a value.
+                let within = open.parts.last().is_some_and(|(_, part)| !part.ends_with(','));
+                if !source.starts_with([' ', '\t']) || !(within || is_more(source.trim_start())) {
                     return self.between(out);
                 }
-                let more = open.operands(line.number, text.trim_start());
+                let more = open.operands(line.number, source.trim_start()) || marked;
                 if !more || !line.whole {
                     self.close(line.whole, out);
                 }
@@ -307,65 +311,6 @@ impl Open {
     }
 }
 
-/// The macro in a line, behind a label at most, and its operands.
-fn macro_of(text: &str) -> Option<(&'static str, &str)> {
-    let first = text.split_whitespace().next()?;
-    let labelled =
-        !text.starts_with([' ', '\t']) && !MACROS.iter().any(|name| first.eq_ignore_ascii_case(name));
-    let rest = if labelled { text[first.len()..].trim_start() } else { text.trim_start() };
-    let word = rest.split_whitespace().next()?;
-    let name = MACROS.iter().find(|name| word.eq_ignore_ascii_case(name))?;
-    let operands = rest[word.len()..].trim_start();
-    let head = operands.split([',', ' ']).next()?;
-    let state = ["ON", "OFF", "AUTO"].iter().any(|state| head.eq_ignore_ascii_case(state));
-    let fits = head.contains('=') || state || (*name == "NTSYS" && operands.contains('\''));
-    fits.then_some((*name, operands))
-}
-
-/// A word that a job log, or a page, puts before a line.
-fn is_of_the_log(word: &[u8]) -> bool {
-    let digits = word.iter().any(u8::is_ascii_digit) && !word.contains(&b'=');
-    (digits && word.len() <= 11) || matches!(word, [b'-' | b'+'])
-}
-
-/// What of a line is a text of parameters and nothing else.
-fn bare(text: &str) -> Option<&str> {
-    let first = text.split_whitespace().find(|word| word.contains('='))?;
-    let at = first.as_ptr() as usize - text.as_ptr() as usize;
-    if !split(&text.as_bytes()[..at]).all(is_of_the_log) || text.contains("==") {
-        return None;
-    }
-    let body = text[at..].trim();
-    // A control character may stand right before the text.
-    let body = body.trim_start_matches(['0', '1', '-', '+']);
-    let pieces = pieces(body);
-    let named = pieces.iter().all(|piece| piece.name.is_some() && !piece.value.is_empty());
-    let known = |name: &str| parameters::find(name).is_some();
-    let names = || pieces.iter().filter_map(|piece| piece.name.as_deref());
-    (named && (names().any(is_natural) || names().all(known))).then_some(body)
-}
-
-/// Whether a line can be more of a bare text.
-fn more_of(text: &str) -> Option<&str> {
-    let body = text.trim().trim_start_matches(['0', '1', '-', '+']);
-    is_more(body).then_some(body)
-}
-
-fn is_more(text: &str) -> bool {
-    let mut words: Vec<&str> = text.split_whitespace().collect();
-    // The mark of continuation.
-    words.pop_if(|word| matches!(*word, "*" | "X" | "x" | "+"));
-    !words.is_empty() && words.iter().all(|word| word.contains(['=', '(', ')', ',', '\'']))
-}
-
-fn goes_on(text: &str) -> bool {
-    text.trim_end().ends_with(',') || pieces(text).last().is_some_and(|piece| !piece.closed)
-}
-
-fn is_natural(name: &str) -> bool {
-    parameters::find(name).is_some_and(|entry| entry.telling)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -436,6 +381,20 @@ mod tests {
             Adarun,
             &[("PROG", "USER", 1), ("PREFETCH", "YES", 1), ("PREFSBL", "9000", 1)],
         );
+    }
+
+    #[test]
+    fn columns_of_sources_are_heeded() {
+        use ParameterCarrier::{Dynamic, Module};
+        let full = format!("{:<71}X", format!("         NTPRM {},", "LS=132,".repeat(7) + "MT=9"));
+        let text = format!("{full}\n               THSIZE=3000\n");
+        check(&text, Module, &[("MT", "9", 1), ("THSIZE", "3000", 2)]);
+        let tight = format!("{:<15}{}", "         NTPRM ", "LS=132,".repeat(7) + "THSIZE=");
+        let text = format!("{tight}X\n               3000\n");
+        assert_eq!(tight.len(), 71);
+        check(&text, Module, &[("THSIZE", "3000", 1)]);
+        let text = format!("{:<72}00010000\n{:<72}00020000\n", "SORT=(EXT=ON,", "  WRKSIZE=40)");
+        check(&text, Dynamic, &[("SORT", "(EXT=ON,WRKSIZE=40)", 1)]);
     }
 
     #[test]
