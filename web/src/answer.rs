@@ -131,6 +131,8 @@ pub(crate) fn text(session: &Session) -> String {
     });
     let lint = lint(collected);
     let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
+    let mut unread: Vec<_> = collected.unread.iter().collect();
+    unread.sort_by_key(|(number, line, _)| (*number, *line));
     let answer = Answer {
         schema: "underbar.page/1",
         version: env!("CARGO_PKG_VERSION"),
@@ -149,9 +151,8 @@ pub(crate) fn text(session: &Session) -> String {
             })
             .collect(),
         steps: collected.steps.iter().map(|(number, step)| Step { file: file(*number), step }).collect(),
-        not_read: collected
-            .unread
-            .iter()
+        not_read: unread
+            .into_iter()
             .map(|(number, line, why)| NotRead { file: file(*number), line: *line, why })
             .collect(),
         left_out: collected.beyond,
@@ -178,7 +179,7 @@ fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
 
 #[cfg(test)]
 mod tests {
-    use super::FORMS;
+    use super::{FORMS, Form};
     use crate::session::Session;
     use serde_json::Value;
 
@@ -245,6 +246,23 @@ mod tests {
                 .any(|advice| advice["rule"] == "le-sound");
             assert!(!unsound || drawn == 0, "{program}");
         }
+    }
+
+    /// Does not compile where a form has come that the page does not offer.
+    fn place(form: Form) -> usize {
+        match form {
+            Form::Ceeopts => 0,
+            Form::Ceeuopt => 1,
+            Form::Parm => 2,
+            Form::CeeRunopts => 3,
+            Form::Values => 4,
+            Form::Underbar => 5,
+        }
+    }
+
+    #[test]
+    fn every_form_is_offered() {
+        assert_eq!(FORMS.map(|(_, _, form)| place(form)), [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -177,6 +177,43 @@ fn our_own_report_is_read_back() {
     assert_eq!(read(underbar_report::le::render(&sample::tree()).as_bytes()).len(), 3);
 }
 
+/// What the fuzz target asserts, on listings that are put together at random.
+#[test]
+fn in_any_pieces_it_is_the_same() {
+    let folder = folder().join("listings");
+    let listings: Vec<Vec<u8>> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| fs::read(entry.expect("an entry").path()).expect("a listing"))
+        .collect();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) as usize % most.max(1)
+    };
+    for _ in 0..300 {
+        let mut text = Vec::new();
+        for _ in 0..=below(4) {
+            let one = &listings[below(listings.len())];
+            let (from, length) = (below(one.len()), below(one.len()));
+            text.extend_from_slice(&one[from..(from + length).min(one.len())]);
+        }
+        for _ in 0..below(4) {
+            let at = below(text.len());
+            if let Some(byte) = text.get_mut(at) {
+                *byte = below(256) as u8;
+            }
+        }
+        let (mut pieces, mut reader) = (String::new(), underbar_listing::Reader::new());
+        for piece in text.chunks(1 + below(700)) {
+            reader.feed(piece, &mut |item| pieces += &shown(&item));
+        }
+        reader.finish(&mut |item| pieces += &shown(&item));
+        assert_eq!(pieces, understood(&text), "{}", String::from_utf8_lossy(&text));
+    }
+}
+
 #[test]
 fn noise_gives_nothing_and_no_crash() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;

@@ -39,7 +39,7 @@ pub struct Lint {
 }
 
 /// All checks of option texts.
-pub static LE_LINTS: [LeLint; 6] = [
+pub static LE_LINTS: [LeLint; 7] = [
     LeLint {
         id: "le-opt-text",
         title: "Option texts that cannot be read as they stand",
@@ -67,6 +67,15 @@ pub static LE_LINTS: [LeLint; 6] = [
                     programs only.",
         formula: "Write HEAP for HEAP64, or the other way round.",
         apply: mode,
+    },
+    LeLint {
+        id: "le-opt-fill",
+        title: "STORAGE that fills every stack frame",
+        source: "Storage tuning talk: 0.56 s of CPU under NONE, 2.15 s under 00, 0.57 s under CLEAR",
+        condition: "The third value of STORAGE is neither NONE nor CLEAR, and there is no storage report, of which \
+                    le-storage-fill would speak.",
+        formula: "STORAGE(,,NONE), or CLEAR for programs that use variables before they set them.",
+        apply: fill,
     },
     LeLint {
         id: "le-opt-nonovr",
@@ -246,6 +255,23 @@ fn mode(collected: &Collected) -> Vec<Lint> {
         .collect()
 }
 
+fn fill(collected: &Collected) -> Vec<Lint> {
+    let fills = |row: &OptionRow| {
+        row.name == "STORAGE" && !is_word(row, 2, &["NONE", "CLEAR", ""]) && row.sub_options().len() > 2
+    };
+    let rows = collected.options.iter().filter(|(_, _, row)| collected.programs.is_empty() && fills(row));
+    rows.take(20)
+        .map(|(file, _, row)| Lint {
+            rule: "le-opt-fill",
+            evidence: vec![line(collected, *file, row)],
+            words: format!(
+                "Every stack frame is filled with {} as it is made; in the talk's program that took 2.15 s of CPU, NONE 0.56 s.",
+                row.sub_options()[2].trim()
+            ),
+        })
+        .collect()
+}
+
 fn nonovr(collected: &Collected) -> Vec<Lint> {
     let all = || collected.options.iter();
     let fixed = all().filter(|(_, _, row)| row.overridable == Some(false));
@@ -364,6 +390,13 @@ mod tests {
         check("_CEE_RUNOPTS='ALL31(ON) STACK(,,BELOW)'\n", &[("le-opt-together", "nothing needs it")]);
         check("_CEE_RUNOPTS='THREADSTACK(OFF,1M)'\n", &[("le-opt-together", "are ignored")]);
         check("_CEE_RUNOPTS='BELOWHEAP(6M) LIBSTACK(3M)'\n", &[("le-opt-together", "9M of initial sizes")]);
+    }
+
+    #[test]
+    fn stack_frames_that_are_filled() {
+        check("_CEE_RUNOPTS='STORAGE(NONE,NONE,00)'\n", &[("le-opt-fill", "filled with 00")]);
+        check("_CEE_RUNOPTS='STORAGE(00,NONE,CLEAR)'\n", &[]);
+        check("_CEE_RUNOPTS='STORAGE(00)'\n", &[]);
     }
 
     #[test]
