@@ -55,9 +55,12 @@ impl Widths {
 /// Adds a doubt, once.
 pub(crate) fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
     let doubt = Doubt { kind, line, words };
-    let room = report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt);
     // What spoils a report is said once, even where there is no more room.
-    if room || (kind.spoils_the_report() && report.is_sound()) {
+    let wanted = match kind.spoils_the_report() {
+        true => report.is_sound(),
+        false => report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt),
+    };
+    if wanted {
         report.doubts.push(doubt);
     }
 }
@@ -84,8 +87,25 @@ pub(crate) fn section(
     } else {
         apart(report, &mut section, marks);
     }
+    missing(report, &section, marks);
     check(report, &mut section);
     section
+}
+
+/// Names labels that should stand between others, and do not. Which lines the downward stacks have no source says.
+fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
+    if matches!(section.kind, Kind::XplinkStack | Kind::XplinkThreadStack) {
+        return;
+    }
+    let fields = section.kind.row().map_or(&[][..], |row| row.fields);
+    let seen =
+        |field: &Field| marks.iter().any(|mark| matches!(mark, Mark::Label(known, ..) if known == field));
+    let (first, last) = (fields.iter().position(seen), fields.iter().rposition(seen));
+    let (Some(first), Some(last)) = (first, last) else { return };
+    for field in fields[first..last].iter().filter(|field| !seen(field)) {
+        let words = format!("{}: there is no line for {}", section.kind.title(), field.label());
+        doubt(report, Doubtful::NoLabel, section.heading.line, words);
+    }
 }
 
 /// Numbers, and what stands for one, of a line or of a part of it.
@@ -97,12 +117,17 @@ pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, m
         (is_table && one == b"|")
             || (one.len() > 1 && one.iter().all(|byte| matches!(byte, b'.' | b'-' | b'_' | b'=')))
     };
+    let from = marks.len();
     for one in split(text).filter(|one| !is_rule(one)) {
         let end = offset + (one.as_ptr() as usize - text.as_ptr() as usize) + one.len();
         // The input ends within this line: the number may go on.
         let kind = if !line.whole && end == last_end { Word::Other } else { word(one) };
         let control = !beside && end == 1 && matches!(one, b"0" | b"1" | b"-" | b"+");
+        // Behind a number: its unit, and the number of a line of 80 columns.
+        let behind = beside && matches!(marks[from..], [Mark::Value { .. }]);
+        let is_number = end == 80 && one.len() == 8 && one.iter().all(u8::is_ascii_digit);
         match kind {
+            _ if behind && (is_number || one.eq_ignore_ascii_case(b"bytes")) => {}
             _ if control || (!beside && matches!(one, b"-" | b"|" | b"#" | b"####")) => {}
             Word::Other => marks.push(Mark::Other(line.number)),
             word => marks.push(Mark::Value { word, evidence: evidence(line.number, line.text), end }),

@@ -146,8 +146,11 @@ pub(crate) fn labels(text: &[u8]) -> impl Iterator<Item = (usize, usize, Field)>
         while at < text.len() {
             let start = at;
             at += 1;
-            // "initial size" without capital is the end of "Suggested initial size".
-            if !text[start].is_ascii_uppercase() || !stands_alone(&text[..start]) {
+            if !text[start].is_ascii_alphabetic() || !stands_alone(&text[..start]) {
+                continue;
+            }
+            // "initial size" without capital may be the end of "Suggested initial size".
+            if text[start].is_ascii_lowercase() && start < 2 {
                 continue;
             }
             for (label, field) in LABELS {

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod carriers;
+mod coding;
 mod figures;
 mod headings;
 mod interest;

@@ -1,4 +1,4 @@
-//! Bytes to lines: CRLF, form feeds, EBCDIC, records without any line end.
+//! Bytes to lines: CRLF, form feeds, EBCDIC, two bytes for each character, records without any line end.
 //!
 //! ```text
 //! bytes -> first 4K: EBCDIC? records of which length? -> lines, each decoded, with its number
@@ -7,12 +7,11 @@
 //! Invariant: no more than one line of at most [`LONGEST`] bytes is kept; what a longer line has beyond is dropped.
 //! A last line without line end is handed over as such: its last word may be cut.
 
+use crate::coding::{Form, ascii, form};
+
 /// The longest line that is looked at, in bytes.
 pub(crate) const LONGEST: usize = 32 << 10;
 const FIRST_LOOK: usize = 4096;
-/// Lengths of records of listings, with and without control character.
-const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
-
 /// Who takes the lines.
 pub(crate) trait Taker {
     /// Takes a line.
@@ -29,12 +28,8 @@ pub(crate) struct Lines {
     kept: Vec<u8>,
     dropping: bool,
     number: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Form {
-    ebcdic: bool,
-    record: Option<usize>,
+    /// Of two bytes of a character, the first, where a piece ended between them.
+    half: Option<u8>,
 }
 
 /// One line.
@@ -50,7 +45,7 @@ pub(crate) struct Line<'a> {
 
 impl Lines {
     pub(crate) fn new() -> Self {
-        Self { head: Vec::new(), form: None, kept: Vec::new(), dropping: false, number: 0 }
+        Self { head: Vec::new(), form: None, kept: Vec::new(), dropping: false, number: 0, half: None }
     }
 
     /// Takes more bytes, and hands over the lines that they complete.
@@ -86,11 +81,38 @@ impl Lines {
     fn look(&mut self, to: &mut dyn Taker) {
         let head = std::mem::take(&mut self.head);
         self.form = Some(form(&head[..head.len().min(FIRST_LOOK)]));
-        self.cut(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head), to);
+        let marks: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
+        let text = marks.iter().find_map(|mark| head.strip_prefix(*mark));
+        self.cut(text.unwrap_or(&head), to);
     }
 
-    fn cut(&mut self, mut bytes: &[u8], to: &mut dyn Taker) {
-        let form = self.form.unwrap_or(Form { ebcdic: false, record: None });
+    fn cut(&mut self, bytes: &[u8], to: &mut dyn Taker) {
+        let form = self.form.unwrap_or(Form::PLAIN);
+        match form.wide {
+            Some(low_first) => {
+                let narrow = self.narrow(bytes, low_first);
+                self.cut_bytes(&narrow, form, to);
+            }
+            None => self.cut_bytes(bytes, form, to),
+        }
+    }
+
+    /// One byte for each character of two.
+    fn narrow(&mut self, bytes: &[u8], low_first: bool) -> Vec<u8> {
+        let mut narrow = Vec::with_capacity(bytes.len() / 2 + 1);
+        for &byte in bytes {
+            match self.half.take() {
+                None => self.half = Some(byte),
+                Some(first) => {
+                    let (low, high) = if low_first { (first, byte) } else { (byte, first) };
+                    narrow.push(if high == 0 { low } else { b'?' });
+                }
+            }
+        }
+        narrow
+    }
+
+    fn cut_bytes(&mut self, mut bytes: &[u8], form: Form, to: &mut dyn Taker) {
         if let Some(length) = form.record {
             while !bytes.is_empty() {
                 let take = (length - self.kept.len()).min(bytes.len());
@@ -103,16 +125,14 @@ impl Lines {
             }
             return;
         }
-        let is_end =
-            |byte: &u8| if form.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { *byte == b'\n' };
         loop {
             let at_start = self.kept.is_empty() && !self.dropping;
             let mut from = 0;
             if at_start && !form.ebcdic {
-                let (passed, hit) = self.pass_over(bytes, to);
+                let (passed, hit) = self.pass_over(bytes, form.end, to);
                 (bytes, from) = (&bytes[passed..], hit - passed);
             }
-            let Some(at) = bytes[from..].iter().position(is_end) else { break };
+            let Some(at) = bytes[from..].iter().position(|byte| form.is_end(*byte)) else { break };
             let (start, rest) = bytes.split_at(from + at);
             bytes = &rest[1..];
             if self.kept.is_empty() && !self.dropping {
@@ -128,10 +148,10 @@ impl Lines {
     }
 
     /// How many bytes of whole lines are of no interest, and where behind them the first is that may be of some.
-    fn pass_over(&mut self, bytes: &[u8], to: &mut dyn Taker) -> (usize, usize) {
+    fn pass_over(&mut self, bytes: &[u8], end: u8, to: &mut dyn Taker) -> (usize, usize) {
         let hit = to.next(bytes).unwrap_or(bytes.len());
-        let passed = bytes[..hit].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        self.number += bytes[..passed].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let passed = bytes[..hit].iter().rposition(|byte| *byte == end).map_or(0, |at| at + 1);
+        self.number += bytes[..passed].iter().filter(|byte| **byte == end).count() as u64;
         (passed, hit)
     }
 
@@ -147,112 +167,33 @@ impl Lines {
         if self.form.is_some_and(|form| form.ebcdic) {
             let decoded: Vec<u8> = text.iter().map(|&byte| ascii(byte)).collect();
             to.line(Line { number, text: decoded.trim_ascii_end(), whole });
+        } else if text.contains(&0xa0) {
+            to.line(Line { number, text: without_hard_blanks(text).trim_ascii_end(), whole });
         } else {
             to.line(Line { number, text: text.trim_ascii_end(), whole });
         }
     }
 }
 
-fn form(head: &[u8]) -> Form {
-    let count = |of: fn(&u8) -> bool| head.iter().filter(|byte| of(byte)).count();
-    let blanks = count(|byte| *byte == 0x40);
-    let letters = count(
-        |byte| matches!(byte, 0x81..=0x89 | 0x91..=0x99 | 0xa2..=0xa9 | 0xc1..=0xc9 | 0xd1..=0xd9 | 0xe2..=0xe9 | 0xf0..=0xf9),
-    );
-    let ebcdic = blanks + letters > head.len() / 2 && blanks > count(|byte| *byte == 0x20);
-    let has_ends =
-        if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
-    let blank = if ebcdic { 0x40 } else { b' ' };
-    // Records end in blanks; that of a wrong length seldom does.
-    let record = (!has_ends && head.len() > 160)
-        .then(|| {
-            RECORDS
-                .into_iter()
-                .map(|length| {
-                    let all = head.chunks_exact(length);
-                    let share = all.clone().filter(|record| record.ends_with(&[blank, blank])).count() * 1000;
-                    // With a wrong length the text moves on from record to record.
-                    let mut indents: Vec<usize> = all
-                        .clone()
-                        .map(|record| record.iter().take_while(|byte| **byte == blank).count())
-                        .collect();
-                    indents.sort_unstable();
-                    indents.dedup();
-                    (share / all.len().max(1), indents.len(), length)
-                })
-                .filter(|(share, _, _)| *share > 600)
-                .min_by_key(|(share, indents, _)| (*indents, 1000 - share))
-                .map(|(_, _, length)| length)
-        })
-        .flatten();
-    Form { ebcdic, record }
-}
-
-/// The character of code page 1047, as far as listings have it.
-fn ascii(byte: u8) -> u8 {
-    const PUNCTUATION: [(u8, u8); 32] = [
-        (0x40, b' '),
-        (0x05, b' '),
-        (0x4b, b'.'),
-        (0x4c, b'<'),
-        (0x4d, b'('),
-        (0x4e, b'+'),
-        (0x4f, b'|'),
-        (0x50, b'&'),
-        (0x5a, b'!'),
-        (0x5b, b'$'),
-        (0x5c, b'*'),
-        (0x5d, b')'),
-        (0x5e, b';'),
-        (0x60, b'-'),
-        (0x61, b'/'),
-        (0x6b, b','),
-        (0x6c, b'%'),
-        (0x6d, b'_'),
-        (0x6e, b'>'),
-        (0x6f, b'?'),
-        (0x7a, b':'),
-        (0x7b, b'#'),
-        (0x7c, b'@'),
-        (0x7d, b'\''),
-        (0x7e, b'='),
-        (0x7f, b'"'),
-        (0xad, b'['),
-        (0xbd, b']'),
-        (0xc0, b'{'),
-        (0xd0, b'}'),
-        (0xe0, b'\\'),
-        (0x0d, b' '),
-    ];
-    match byte {
-        0x81..=0x89 => byte - 0x81 + b'a',
-        0x91..=0x99 => byte - 0x91 + b'j',
-        0xa2..=0xa9 => byte - 0xa2 + b's',
-        0xc1..=0xc9 => byte - 0xc1 + b'A',
-        0xd1..=0xd9 => byte - 0xd1 + b'J',
-        0xe2..=0xe9 => byte - 0xe2 + b'S',
-        0xf0..=0xf9 => byte - 0xf0 + b'0',
-        _ => PUNCTUATION.iter().find(|(code, _)| *code == byte).map_or(0x1a, |(_, character)| *character),
-    }
-}
-
-/// For tests: the same in EBCDIC.
-#[cfg(test)]
-pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
-    text.bytes()
-        .map(|c| {
-            if c == b'\n' {
-                0x15
-            } else {
-                (0..=255).find(|&byte| ascii(byte) == c && byte != 5 && byte != 0x0d).unwrap_or(0x6f)
+/// Blanks that may not be broken, of UTF-8 and of Latin 1, as others.
+fn without_hard_blanks(text: &[u8]) -> Vec<u8> {
+    let mut plain = text.to_vec();
+    for at in 0..plain.len() {
+        let of_a_letter = at > 0 && plain[at - 1] > 0xc2;
+        if plain[at] == 0xa0 && !of_a_letter {
+            plain[at] = b' ';
+            if at > 0 && plain[at - 1] == 0xc2 {
+                plain[at - 1] = b' ';
             }
-        })
-        .collect()
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coding::to_ebcdic;
 
     /// All lines, or those that have this letter.
     struct All(Vec<(u64, String, bool)>, Option<u8>);

@@ -253,3 +253,35 @@ fn tables_and_leading_dots_are_read() {
     let all = figures(text.as_bytes());
     assert_eq!(all.iter().map(|(_, value, _)| *value).collect::<Vec<_>>(), [32768, 4096]);
 }
+
+#[test]
+fn other_encodings_change_nothing() {
+    let text = plain();
+    let expect = figures(text.as_bytes());
+    let low: Vec<u8> = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let high: Vec<u8> = [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let returns = text.replace('\n', "\r").into_bytes();
+    let hard = text.replace("  ", "\u{a0} ").into_bytes();
+    let latin: Vec<u8> =
+        text.replace("  ", "\u{1} ").bytes().map(|byte| if byte == 1 { 0xa0 } else { byte }).collect();
+    let numbered: String =
+        text.lines().enumerate().map(|(at, line)| format!("{line:<72}{at:08}\n")).collect();
+    let small = text.to_lowercase();
+    for (what, bytes) in [
+        ("low byte first", low),
+        ("high byte first", high),
+        ("returns", returns),
+        ("hard blanks", hard),
+        ("hard blanks of Latin 1", latin),
+        ("numbered lines", numbered.into_bytes()),
+        ("units", text.replace("1264640\n", "1264640 bytes\n").into_bytes()),
+    ] {
+        assert_eq!(figures(&bytes), expect, "{what}");
+        let mut pieces = Vec::new();
+        let mut reader = underbar_listing::Reader::new();
+        bytes.chunks(5).for_each(|piece| reader.feed(piece, &mut |item| pieces.push(item)));
+        reader.finish(&mut |item| pieces.push(item));
+        assert_eq!(pieces, read(&bytes), "{what}");
+    }
+    assert_eq!(figures(small.as_bytes()).len(), expect.len());
+}

@@ -1,0 +1,133 @@
+//! In what a listing is written: ASCII or EBCDIC or two bytes for each character, with which line ends, or as records.
+//!
+//! Invariant: only the first 4K decide, so that memory does not grow; what they do not show is taken for lines of ASCII.
+
+/// Lengths of records of listings, with and without control character.
+const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
+
+/// How bytes become lines.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
+    /// Code page 1047, with line ends of its own.
+    pub ebcdic: bool,
+    /// Two bytes for each character: whether the low one comes first.
+    pub wide: Option<bool>,
+    /// What ends a line, if it is not EBCDIC.
+    pub end: u8,
+    /// Records of this length, without line ends.
+    pub record: Option<usize>,
+}
+
+impl Form {
+    /// Lines of ASCII.
+    pub(crate) const PLAIN: Form = Form { ebcdic: false, wide: None, end: b'\n', record: None };
+
+    /// Whether this byte ends a line.
+    pub(crate) fn is_end(self, byte: u8) -> bool {
+        if self.ebcdic { matches!(byte, 0x15 | 0x25 | 0x0c) } else { byte == self.end }
+    }
+}
+
+/// Looks at the first bytes.
+pub(crate) fn form(head: &[u8]) -> Form {
+    match head {
+        [0xff, 0xfe, ..] => return Form { wide: Some(true), ..Form::PLAIN },
+        [0xfe, 0xff, ..] => return Form { wide: Some(false), ..Form::PLAIN },
+        _ => {}
+    }
+    let count = |of: fn(&u8) -> bool| head.iter().filter(|byte| of(byte)).count();
+    let blanks = count(|byte| *byte == 0x40);
+    let letters = count(
+        |byte| matches!(byte, 0x81..=0x89 | 0x91..=0x99 | 0xa2..=0xa9 | 0xc1..=0xc9 | 0xd1..=0xd9 | 0xe2..=0xe9 | 0xf0..=0xf9),
+    );
+    let ebcdic = blanks + letters > head.len() / 2 && blanks > count(|byte| *byte == 0x20);
+    let has_ends =
+        if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
+    let blank = if ebcdic { 0x40 } else { b' ' };
+    // Records end in blanks; that of a wrong length seldom does.
+    let record = (!has_ends && head.len() > 160)
+        .then(|| {
+            RECORDS
+                .into_iter()
+                .map(|length| {
+                    let all = head.chunks_exact(length);
+                    let share = all.clone().filter(|record| record.ends_with(&[blank, blank])).count() * 1000;
+                    // With a wrong length the text moves on from record to record.
+                    let mut indents: Vec<usize> = all
+                        .clone()
+                        .map(|record| record.iter().take_while(|byte| **byte == blank).count())
+                        .collect();
+                    indents.sort_unstable();
+                    indents.dedup();
+                    (share / all.len().max(1), indents.len(), length)
+                })
+                .filter(|(share, _, _)| *share > 600)
+                .min_by_key(|(share, indents, _)| (*indents, 1000 - share))
+                .map(|(_, _, length)| length)
+        })
+        .flatten();
+    let end = if !ebcdic && !has_ends && head.contains(&b'\r') { b'\r' } else { b'\n' };
+    Form { ebcdic, wide: None, end, record: record.filter(|_| end == b'\n') }
+}
+
+/// The character of code page 1047, as far as listings have it.
+pub(crate) fn ascii(byte: u8) -> u8 {
+    const PUNCTUATION: [(u8, u8); 32] = [
+        (0x40, b' '),
+        (0x05, b' '),
+        (0x4b, b'.'),
+        (0x4c, b'<'),
+        (0x4d, b'('),
+        (0x4e, b'+'),
+        (0x4f, b'|'),
+        (0x50, b'&'),
+        (0x5a, b'!'),
+        (0x5b, b'$'),
+        (0x5c, b'*'),
+        (0x5d, b')'),
+        (0x5e, b';'),
+        (0x60, b'-'),
+        (0x61, b'/'),
+        (0x6b, b','),
+        (0x6c, b'%'),
+        (0x6d, b'_'),
+        (0x6e, b'>'),
+        (0x6f, b'?'),
+        (0x7a, b':'),
+        (0x7b, b'#'),
+        (0x7c, b'@'),
+        (0x7d, b'\''),
+        (0x7e, b'='),
+        (0x7f, b'"'),
+        (0xad, b'['),
+        (0xbd, b']'),
+        (0xc0, b'{'),
+        (0xd0, b'}'),
+        (0xe0, b'\\'),
+        (0x0d, b' '),
+    ];
+    match byte {
+        0x81..=0x89 => byte - 0x81 + b'a',
+        0x91..=0x99 => byte - 0x91 + b'j',
+        0xa2..=0xa9 => byte - 0xa2 + b's',
+        0xc1..=0xc9 => byte - 0xc1 + b'A',
+        0xd1..=0xd9 => byte - 0xd1 + b'J',
+        0xe2..=0xe9 => byte - 0xe2 + b'S',
+        0xf0..=0xf9 => byte - 0xf0 + b'0',
+        _ => PUNCTUATION.iter().find(|(code, _)| *code == byte).map_or(0x1a, |(_, character)| *character),
+    }
+}
+
+/// For tests: the same in EBCDIC.
+#[cfg(test)]
+pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
+    text.bytes()
+        .map(|c| {
+            if c == b'\n' {
+                0x15
+            } else {
+                (0..=255).find(|&byte| ascii(byte) == c && byte != 5 && byte != 0x0d).unwrap_or(0x6f)
+            }
+        })
+        .collect()
+}
