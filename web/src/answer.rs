@@ -166,9 +166,12 @@ pub(crate) fn text(session: &Session) -> String {
 fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
+    // What is no option of Language Environment has no carrier of its options either, and is the same in all.
+    let has_carrier = Form::Ceeopts.text(settings) != Form::CeeRunopts.text(settings);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
         let Some(keep) = make.text(settings) else { continue };
+        let title = if has_carrier || !texts.is_empty() { title } else { "parameters" };
         if texts.iter().all(|text| text.keep != keep) {
             let once = has_report.then(|| make.text(&more)).flatten();
             texts.push(Text { form, title, keep, once });
