@@ -26,12 +26,13 @@ use crate::areas::{Area, areas};
 use crate::session::{FileRead, Session, Understood};
 
 /// The forms, in the order in which they are offered: the name that `advise --as` knows, and what it is.
-pub const FORMS: [(&str, &str, Form); 6] = [
+pub const FORMS: [(&str, &str, Form); 7] = [
     ("ceeopts", "CEEOPTS data set", Form::Ceeopts),
     ("ceeuopt", "CEEUOPT source", Form::Ceeuopt),
     ("parm", "PARM of the step", Form::Parm),
     ("_cee_runopts", "_CEE_RUNOPTS", Form::CeeRunopts),
     ("values", "names and values", Form::Values),
+    ("natparm", "Natural parameters", Form::Natparm),
     ("underbar", "underbar (Linux)", Form::Underbar),
 ];
 
@@ -131,6 +132,8 @@ pub(crate) fn text(session: &Session) -> String {
     });
     let lint = lint(collected);
     let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
+    let mut unread: Vec<_> = collected.unread.iter().collect();
+    unread.sort_by_key(|(number, line, _)| (*number, *line));
     let answer = Answer {
         schema: "underbar.page/1",
         version: env!("CARGO_PKG_VERSION"),
@@ -149,9 +152,8 @@ pub(crate) fn text(session: &Session) -> String {
             })
             .collect(),
         steps: collected.steps.iter().map(|(number, step)| Step { file: file(*number), step }).collect(),
-        not_read: collected
-            .unread
-            .iter()
+        not_read: unread
+            .into_iter()
             .map(|(number, line, why)| NotRead { file: file(*number), line: *line, why })
             .collect(),
         left_out: collected.beyond,
@@ -165,9 +167,12 @@ pub(crate) fn text(session: &Session) -> String {
 fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
+    // What is no option of Language Environment has no carrier of its options either, and is the same in all.
+    let has_carrier = Form::Ceeopts.text(settings) != Form::CeeRunopts.text(settings);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
         let Some(keep) = make.text(settings) else { continue };
+        let title = if has_carrier || !texts.is_empty() { title } else { "parameters" };
         if texts.iter().all(|text| text.keep != keep) {
             let once = has_report.then(|| make.text(&more)).flatten();
             texts.push(Text { form, title, keep, once });
@@ -178,7 +183,7 @@ fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
 
 #[cfg(test)]
 mod tests {
-    use super::FORMS;
+    use super::{FORMS, Form};
     use crate::session::Session;
     use serde_json::Value;
 
@@ -245,6 +250,24 @@ mod tests {
                 .any(|advice| advice["rule"] == "le-sound");
             assert!(!unsound || drawn == 0, "{program}");
         }
+    }
+
+    /// Does not compile where a form has come that the page does not offer.
+    fn place(form: Form) -> usize {
+        match form {
+            Form::Ceeopts => 0,
+            Form::Ceeuopt => 1,
+            Form::Parm => 2,
+            Form::CeeRunopts => 3,
+            Form::Values => 4,
+            Form::Natparm => 5,
+            Form::Underbar => 6,
+        }
+    }
+
+    #[test]
+    fn every_form_is_offered() {
+        assert_eq!(FORMS.map(|(_, _, form)| place(form)), [0, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
