@@ -229,10 +229,13 @@ function section(id, title, ...what) {
 
 // Other sizes than those suggested: an estimate by the rules' own replay of the requests.
 function whatIf(answer) {
-  if (answer.programs.every((program) => program.runs === 0)) return null;
-  const input = element("input", { id: "what-if-options", type: "text", size: "30", spellcheck: "false", autocomplete: "off", value: "HEAP(64M,16M)" });
+  const lists = answer.programs.some((program) => program.advice.some((advice) => advice.rule === "tpf-avl-size"));
+  const heaps = answer.programs.some((program) => program.runs > 0);
+  if (!lists && !heaps) return null;
+  const names = [heaps ? "HEAP or HEAPPOOLS" : "", lists ? "HAVSZ1 and so on, or AVL for those that are advised" : ""].filter(Boolean).join("; ");
+  const input = element("input", { id: "what-if-options", type: "text", size: "30", spellcheck: "false", autocomplete: "off", value: heaps ? "HEAP(64M,16M)" : "AVL" });
   const place = element("div", { class: "wide", "aria-live": "polite" });
-  const made = element("form", {}, element("label", { for: "what-if-options" }, "Values of HEAP or HEAPPOOLS"),
+  const made = element("form", {}, element("label", { for: "what-if-options" }, `Values of ${names}`),
     element("p", { class: "ask" }, input, element("button", {}, "Replay")));
   made.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -250,8 +253,11 @@ function whatIf(answer) {
 function outcomes(all) {
   if (all.error) return element("p", { class: "trouble" }, all.error);
   if (all.length === 0) return note("No report here shows requests to replay.");
+  const texts = all.filter((one) => one.text).map((one) => element("pre", {}, one.text));
+  const heaps = all.filter((one) => one.outcomes);
+  if (heaps.length === 0) return element("div", { id: "outcomes" }, ...texts);
   const head = ["Program", "Values", "Segments", "Bytes", "Of these, waste"].map((words, at) => element("th", { scope: "col", class: at > 1 ? "number" : null }, words));
-  const rows = all.flatMap((one) => one.outcomes.map((outcome, at) => element("tr", {},
+  const rows = heaps.flatMap((one) => one.outcomes.map((outcome, at) => element("tr", {},
     element("td", {}, at === 0 ? one.program : ""),
     element("td", { class: "option" }, outcome.option),
     element("td", { class: "number" }, outcome.segments === null ? "–" : grouped(outcome.segments),
