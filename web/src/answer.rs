@@ -19,11 +19,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Advice, Form, Lint, advise_listing, lint, settings, simulate};
+use underbar_advise::listing::{Advice, Area, Form, Lint, advise_listing, areas, lint, settings, simulate};
 use underbar_advise::{Setting, explain};
 use underbar_listing::{OptionRow, StepTiming};
 
-use crate::areas::{Area, areas};
 use crate::session::{FileRead, Session, Understood};
 
 /// The forms, in the order in which they are offered: the name that `advise --as` knows, and what it is.
@@ -117,7 +116,8 @@ pub(crate) fn text(session: &Session) -> String {
     let collected = &session.collected;
     let all = advise_listing(collected);
     let file = |number: usize| collected.files.get(number).map_or("", String::as_str);
-    let mut names: Vec<&str> = collected.programs.iter().map(|program| program.name.as_str()).collect();
+    let known = collected.names();
+    let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
     for advice in &all {
         // Nearly always the last one's: advice comes program by program.
         if names.last() != Some(&advice.program.as_str()) && !names.contains(&advice.program.as_str()) {
@@ -131,8 +131,8 @@ pub(crate) fn text(session: &Session) -> String {
     let programs = names.into_iter().map(|name| {
         let program = collected.programs.iter().find(|program| program.name == name);
         let advice = by_program.remove(name).unwrap_or_default();
-        let set = settings(&advice.iter().copied().cloned().collect::<Vec<_>>(), name);
-        let areas = program.map_or(Vec::new(), |program| areas(program, &set));
+        let own: Vec<Advice> = advice.iter().copied().cloned().collect();
+        let (set, areas) = (settings(&own, name), areas(collected, &own, name));
         let runs = program.map_or(0, |program| program.runs.len());
         OfProgram { name, runs, areas, advice, texts: texts(&set, runs > 0) }
     });

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! page (web/page) --name, pieces of a file--> boundary -> session -> underbar_listing::Reader -> Collected
-//!                 <------------JSON---------- boundary <- answer  <- advise_listing
+//!                 <------------JSON---------- boundary <- answer  <- advise_listing, areas
 //!                                                            \-- areas: sizes for the picture
 //! ```
 //!
@@ -14,6 +14,5 @@
 #![deny(unsafe_code)]
 
 pub mod answer;
-pub mod areas;
 pub mod boundary;
 pub mod session;
