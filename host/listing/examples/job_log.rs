@@ -60,7 +60,7 @@ fn worked() -> u64 {
 fn job(number: usize, bytes: usize) -> String {
     let mut text = format!(
         "1                       J E S 2  J O B  L O G\n 09.14.{:02} JOB{number:05} ---- FRIDAY,    20 NOV 2026 ----\n \
-         //PAY{number:05} JOB (ACCT),'NIGHTLY RUN',CLASS=A\n //GO       EXEC PGM=PAYROLL1,REGION=128M\n",
+         //PAY{number:05} JOB (ACCT),'NIGHTLY RUN',CLASS=A\n //GO       EXEC PGM=BILLING7,REGION=128M\n",
         number % 60
     );
     let record = |text: &mut String, line: usize| {

@@ -44,7 +44,7 @@ fn many_segments_are_made_few_as_in_the_talk() {
 
 #[test]
 fn small_heaps_hold_everything_at_once_and_need_no_region() {
-    let all = check(&heap("main", 32768, 32768, 1_264_640, [5_210, 5_198, 41, 0]), Some("HEAP(1408K,352K)"));
+    let all = check(&heap("main", 32768, 32768, 1_187_336, [6_034, 6_021, 41, 0]), Some("HEAP(1344K,336K)"));
     assert!(!all[0].risk.contains("region unknown"));
 }
 
