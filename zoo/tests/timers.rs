@@ -82,8 +82,9 @@ fn samples_are_cpu_time_at_the_rate_of_the_tick() {
     let most = 1e9 / tick_nanoseconds() as f64;
     let (rate, asked) =
         (profile["true_rate_hz"].as_f64().expect("a rate"), number(&profile["rate_hz"]) as f64);
-    // Fewer where the processor itself was taken away (a virtual machine's).
-    assert!((0.5..1.1).contains(&(rate / asked.min(most))), "{rate} of {most}: {profile}");
+    // Fewer where the processor itself was taken away (a virtual machine's); more where others want it, since slices of time
+    // end at ticks, which so meet a thread that runs more often than its share of the time.
+    assert!((0.5..1.35).contains(&(rate / asked.min(most))), "{rate} of {most}: {profile}");
     let used = (number(&profile["user_ns"]) + number(&profile["system_ns"])) as f64 / 1e9;
     assert!((number(&profile["samples"]) as f64 / used / rate - 1.0).abs() < 0.01, "{profile}");
     assert!((4..=5).contains(&number(&profile["threads"])), "{profile}");
