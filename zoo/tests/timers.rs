@@ -99,7 +99,7 @@ fn a_lower_rate_is_kept() {
     let left = profiled(&["--json", "--rate", "20"], &[&hot(), "threads", COUNT]);
     let profile: Value = serde_json::from_str(&left.error).expect("JSON");
     let rate = profile["true_rate_hz"].as_f64().expect("a rate");
-    assert!((8.0..24.0).contains(&rate), "{profile}");
+    assert!((8.0..27.0).contains(&rate), "{profile}");
     assert!(!notes(&profile).contains("by its tick"), "{profile}");
 }
 
