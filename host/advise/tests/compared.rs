@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_advise::listing::{Collected, Comparison};
+use underbar_advise::listing::{Amount, Collected, Comparison, Known, Row};
 
 fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -69,21 +69,29 @@ fn of_what_is_damaged_it_is_said_what_was_not_compared() {
         check(damaged, &comparison);
         let text = comparison.to_text(false);
         assert!(text.contains("not compared") && text.contains("  old: line "), "{text}");
-        // The damaged one holds nothing else: no figure of a row that was read is another one.
-        let rows = comparison.subjects.iter().flat_map(|one| &one.groups).flat_map(|group| &group.rows);
-        for row in rows.filter(|row| row.label.starts_with("above") || row.label.starts_with("up to")) {
-            let number = |side: &Option<underbar_advise::listing::Known>| match side {
-                Some(known) => match known.value {
-                    underbar_advise::listing::Amount::Count(value) => Some(value),
-                    _ => None,
-                },
-                None => None,
-            };
-            if let (Some(old), Some(new)) = (number(&row.old), number(&row.new)) {
-                assert_eq!(old, new, "{damaged}: {}", row.label);
-            }
+        // The damaged one holds nothing else: no class that is compared can be another one.
+        for row in rows(&comparison).filter(|row| row.label.contains("up to")) {
+            let within = range(&row.old).zip(range(&row.new)).is_none_or(|(old, new)| meet(old, new));
+            assert!(within, "{damaged}: {row:?}");
         }
     }
+}
+
+fn rows(comparison: &Comparison) -> impl Iterator<Item = &Row> {
+    comparison.subjects.iter().flat_map(|one| &one.groups).flat_map(|group| &group.rows)
+}
+
+/// The least and the most of a count.
+fn range(side: &Option<Known>) -> Option<(u64, u64)> {
+    match side.as_ref()?.value {
+        Amount::Count(value) => Some((value, value)),
+        Amount::Span { least, most } => Some((least, most.unwrap_or(u64::MAX))),
+        Amount::Share { .. } | Amount::Text(_) => None,
+    }
+}
+
+fn meet(one: (u64, u64), two: (u64, u64)) -> bool {
+    one.0 <= two.1 && two.0 <= one.1
 }
 
 #[test]
@@ -95,10 +103,8 @@ fn a_listing_against_itself_shows_no_difference() {
         let comparison = Comparison::new(&read(&path), &read(&path));
         assert!(comparison.only_old.is_empty() && comparison.only_new.is_empty(), "{name}");
         compared += comparison.subjects.len();
-        for subject in &comparison.subjects {
-            for row in subject.groups.iter().flat_map(|group| &group.rows) {
-                assert_eq!(row.old, row.new, "{name}: {}: {}", subject.names[0], row.label);
-            }
+        for row in rows(&comparison) {
+            assert_eq!(row.old, row.new, "{name}: {}", row.label);
         }
         let text = comparison.to_text(false);
         assert!(!text.contains("  ratio\n") || text.contains("STEP TIMINGS"), "{name}: {text}");
@@ -121,33 +127,32 @@ fn what_only_one_of_them_holds_is_named() {
     assert!(json.contains("\"subjects\":[]") && json.contains("Natural NIGHT1"), "{json}");
 }
 
-/// Wherever the listing after is cut, what is still compared is what stands there, or is between what it can be.
+/// Wherever the listing after is cut, or a line of it is lost: what is still compared is what stands there, or lies
+/// between what it can be.
 #[test]
-fn wherever_a_table_is_cut_no_class_is_invented() {
-    use underbar_advise::listing::Amount;
-    let old = before("ztpf-requests");
-    let bytes = fs::read(folder("tests/after/ztpf-requests.txt")).expect("a listing");
-    let compare = |bytes: &[u8]| {
-        let mut new = Collected::default();
-        new.file("cut");
-        underbar_listing::read(bytes).into_iter().for_each(|item| new.take(item));
-        Comparison::new(&old, &new)
-    };
-    let whole = compare(&bytes);
-    let counts = |comparison: &Comparison| -> Vec<(String, u64)> {
-        let groups = comparison.subjects.iter().flat_map(|one| &one.groups);
-        let rows = groups.filter(|group| group.heading.contains("BY CLASS")).flat_map(|group| &group.rows);
-        rows.filter_map(|row| match row.new.as_ref()?.value {
-            Amount::Count(value) => Some((row.label.clone(), value)),
-            _ => None,
-        })
-        .collect()
-    };
-    let all = counts(&whole);
-    assert_eq!(all.len(), 8);
-    for end in 0..bytes.len() {
-        for count in counts(&compare(&bytes[..end])) {
-            assert!(all.contains(&count), "cut at {end}: {count:?}");
+fn whatever_is_cut_or_lost_no_class_is_invented() {
+    for name in ["ztpf-requests", "ztpf-usage"] {
+        let path = format!("tests/after/{name}.txt");
+        let text = fs::read_to_string(folder(&path)).expect("a listing");
+        // Against itself: then every count that is compared must be able to be the same.
+        let whole = read(&path);
+        let check = |what: &str, bytes: &[u8]| {
+            let mut new = Collected::default();
+            new.file("cut");
+            underbar_listing::read(bytes).into_iter().for_each(|item| new.take(item));
+            let comparison = Comparison::new(&whole, &new);
+            for row in rows(&comparison).filter(|row| row.label.contains("up to")) {
+                let within = range(&row.old).zip(range(&row.new)).is_none_or(|(old, new)| meet(old, new));
+                assert!(within, "{what}: {row:?}");
+            }
+        };
+        for end in 0..text.len() {
+            check(&format!("{name} cut at {end}"), &text.as_bytes()[..end]);
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for lost in 0..lines.len() {
+            let rest = [&lines[..lost], &lines[lost + 1..]].concat().join("\n") + "\n";
+            check(&format!("{name} without line {}", lost + 1), rest.as_bytes());
         }
     }
 }

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! Invariant: a range is compared only where classes of both tables fill it without a gap. Where a class begins is known
-//! only if the row before it was read: a row behind one that is damaged belongs to no range.
+//! only if the row before it was read: a row behind one that is damaged belongs to no range. Where percentages say that rows are
+//! missing, and no published layout says that none can stand between two rows, they may: the count is a span.
 //! Not here: which two tables.
 
 use std::collections::BTreeSet;
 
-use underbar_listing::ztpf::model::{Class, Frequencies};
+use underbar_listing::ztpf::model::{Class, Frequencies, Table};
 use underbar_listing::{Doubt, Doubtful};
 
 /// Observations above `from`, up to `limit`; None is no limit.
@@ -22,8 +23,8 @@ pub(super) struct Range {
     pub from: Option<u64>,
     /// None is without limit.
     pub limit: Option<u64>,
-    /// Observations before and after.
-    pub counts: [u64; 2],
+    /// Observations before and after: at least, at most.
+    pub counts: [(u64, Option<u64>); 2],
 }
 
 /// What two tables have in common.
@@ -45,6 +46,15 @@ struct Piece {
     from: At,
     limit: At,
     count: u64,
+    /// No row can be missing within it.
+    whole: bool,
+}
+
+/// What fills a range.
+struct Filled {
+    count: u64,
+    pieces: usize,
+    whole: bool,
 }
 
 /// Compares the classes of two tables.
@@ -59,10 +69,14 @@ pub(super) fn common<'a>(old: &'a Frequencies, new: &'a Frequencies) -> Common<'
         let (Some(one), Some(two)) = (fill(&pieces[0], from, limit), fill(&pieces[1], from, limit)) else {
             continue;
         };
-        merged |= one.1 > 1 || two.1 > 1;
+        merged |= one.pieces > 1 || two.pieces > 1;
         within.push((from, limit));
         let value = |at: At| (at.0 == 1).then_some(at.1);
-        ranges.push(Range { from: value(from), limit: value(limit), counts: [one.0, two.0] });
+        ranges.push(Range {
+            from: value(from),
+            limit: value(limit),
+            counts: [span(old, &one), span(new, &two)],
+        });
     }
     let left = |report: &'a Frequencies, pieces: &[(usize, Piece)]| -> Vec<&'a Class> {
         let is_used = |(_, one): &&(usize, Piece)| {
@@ -75,6 +89,31 @@ pub(super) fn common<'a>(old: &'a Frequencies, new: &'a Frequencies) -> Common<'
     Common { ranges, merged, left }
 }
 
+fn span(report: &Frequencies, filled: &Filled) -> (u64, Option<u64>) {
+    let most = match report.missing() {
+        _ if filled.whole => Some(0),
+        (0, Some(_)) => Some(0),
+        (_, most) => most,
+    };
+    (filled.count, most.map(|most| filled.count.saturating_add(most)))
+}
+
+/// Whether a published layout has these limits beside each other.
+fn neighbours(report: &Frequencies, from: At, limit: At) -> bool {
+    const FINE: [u64; 8] = [0, 32, 64, 128, 256, 512, 768, 1024];
+    const KB: u64 = 1024;
+    let is_there = |limit: u64| report.rows.iter().any(|row| !row.over && row.limit == limit);
+    let two = [from, limit].map(|at| at.1);
+    match report.table {
+        Table::RequestSizes if is_there(32) => FINE.windows(2).any(|known| known == two),
+        // Classes of 128 are the only ones with this limit.
+        Table::RequestSizes => is_there(384) && two[1] - two[0] == 128,
+        Table::Preallocated if from == BELOW => limit == (1, 0),
+        Table::Virtual if from == BELOW => false,
+        Table::Preallocated | Table::Virtual => two == [0, 24 * KB] || two[1] - two[0] == 8 * KB,
+    }
+}
+
 /// The rows whose limits are both certain, with their numbers.
 fn pieces(report: &Frequencies) -> Vec<(usize, Piece)> {
     let (mut all, mut before, mut line) = (Vec::new(), Some(BELOW), report.title.line);
@@ -85,7 +124,8 @@ fn pieces(report: &Frequencies) -> Vec<(usize, Piece)> {
         let from = if row.over { Some((1, row.limit)) } else { before.filter(|_| !lost) };
         let limit = if row.over { ABOVE } else { (1, row.limit) };
         if let Some(from) = from {
-            all.push((at, Piece { from, limit, count: row.count.value }));
+            let whole = row.over || neighbours(report, from, limit);
+            all.push((at, Piece { from, limit, count: row.count.value, whole }));
         }
         (before, line) = (Some((1, row.limit)), here);
     }
@@ -97,18 +137,19 @@ fn is_row(doubt: &Doubt) -> bool {
     !matches!(doubt.kind, Doubtful::CutLine | Doubtful::NoValue)
 }
 
-/// Observations in a range, and in how many classes, if they fill it.
-fn fill(pieces: &[(usize, Piece)], from: At, limit: At) -> Option<(u64, usize)> {
-    let (mut at, mut sum, mut count) = (from, 0_u64, 0);
+/// What fills a range, if there is no gap.
+fn fill(pieces: &[(usize, Piece)], from: At, limit: At) -> Option<Filled> {
+    let (mut at, mut filled) = (from, Filled { count: 0, pieces: 0, whole: true });
     for (_, one) in pieces.iter().filter(|(_, one)| from <= one.from && one.limit <= limit) {
         if one.from != at {
             return None;
         }
         at = one.limit;
-        sum = sum.saturating_add(one.count);
-        count += 1;
+        filled.count = filled.count.saturating_add(one.count);
+        filled.pieces += 1;
+        filled.whole &= one.whole;
     }
-    (at == limit).then_some((sum, count))
+    (at == limit).then_some(filled)
 }
 
 impl Range {
@@ -144,7 +185,8 @@ mod tests {
     fn check(old: &str, new: &str, ranges: &[(&str, [u64; 2])], left: [&[u64]; 2]) {
         let (old, new) = (table(old), table(new));
         let common = common(&old, &new);
-        let got: Vec<_> = common.ranges.iter().map(|range| (range.label(false), range.counts)).collect();
+        let counts = |range: &Range| range.counts.map(|(least, _)| least);
+        let got: Vec<_> = common.ranges.iter().map(|range| (range.label(false), counts(range))).collect();
         let expect: Vec<_> = ranges.iter().map(|(label, counts)| ((*label).to_owned(), *counts)).collect();
         assert_eq!(got, expect);
         let limits = common.left.map(|rows| rows.iter().map(|row| row.limit).collect::<Vec<_>>());
@@ -183,5 +225,20 @@ mod tests {
         let damaged = damaged.replace("32 10 10", "32 l0 10");
         let coarse = "128 50 50.00%\n256 50 50.00%\n";
         check(&damaged, coarse, &[("above 128, up to 256", [40, 50])], [&[128], &[128]]);
+    }
+
+    #[test]
+    fn rows_that_may_be_missing_in_between_make_spans() {
+        // 30 of 100, or 31 of 101, are missing: between 32 and 128, or behind the last row.
+        let lost = table("32 10 10.00%\n128 30 30.00%\n256 30 30.00%\n");
+        let fine = table(FINE);
+        let common = common(&lost, &fine);
+        let counts: Vec<_> = common.ranges.iter().map(|range| range.counts[0]).collect();
+        assert_eq!(counts, [(10, Some(10)), (30, Some(61)), (30, Some(30))]);
+        // Its first rows are gone: nobody knows where its first class begins.
+        let lost = table("128 30 30.00%\n256 30 30.00%\n512 10 10.00%\n");
+        let coarse = table("128 50 50.00%\n256 45 45.00%\n384 5 5.00%\n");
+        let counts: Vec<_> = super::common(&lost, &coarse).ranges.iter().map(|range| range.counts).collect();
+        assert_eq!(counts[0], [(30, Some(61)), (50, Some(50))]);
     }
 }

@@ -106,7 +106,7 @@ fn one(subject: &mut Subject, old: &Object<'_>, new: &Object<'_>) {
     let share = |object: &Object<'_>| {
         let (part, all) = (swaps(object), samples(object));
         let (Amount::Count(part), Amount::Count(whole)) = (&part.value, &all.value) else { return None };
-        Some(Known::share(*part, (*whole, Some(*whole)))?.or_likely(all.likely))
+        Some(Known::share((*part, Some(*part)), (*whole, Some(*whole)))?.or_likely(all.likely))
     };
     subject.group("SAMPLES");
     subject.row("All", Some(samples(old)), Some(samples(new)));

@@ -64,15 +64,15 @@ impl Known {
         Self { value, likely: false }
     }
 
-    /// A share of a whole that is known to lie between two; None of nothing, and where nothing limits the whole.
-    pub(super) fn share(part: u64, (least, most): (u64, Option<u64>)) -> Option<Self> {
-        let hundredths = |all: u64| {
+    /// A share of a whole, each known to lie between two; None of nothing, and where nothing limits them.
+    pub(super) fn share(part: (u64, Option<u64>), whole: (u64, Option<u64>)) -> Option<Self> {
+        let hundredths = |part: u64, all: u64| {
             let all = u128::from(all);
             let share = (u128::from(part) * 20_000 + all) / (2 * all);
             u64::try_from(share).unwrap_or(u64::MAX)
         };
-        let most = most.filter(|_| least > 0)?;
-        let percent_hundredths = [hundredths(most), hundredths(least)];
+        let (most_part, most) = part.1.zip(whole.1).filter(|_| whole.0 > 0)?;
+        let percent_hundredths = [hundredths(part.0, most), hundredths(most_part.min(most), whole.0)];
         Some(Self { value: Amount::Share { percent_hundredths }, likely: false })
     }
 
@@ -191,7 +191,7 @@ impl Subject {
         let _ = writeln!(text, "{names}");
         for (side, found) in ["old", "new"].iter().zip(self.found) {
             if found > 1 {
-                let _ = writeln!(text, "  {side}: the last of {found}");
+                let _ = writeln!(text, "  {side}: the last of {found} reports");
             }
         }
         let changed = |row: &&Row| all || row.old != row.new;
@@ -263,7 +263,11 @@ mod tests {
         subject.row("certain", Some(Known::count(8)), Some(Known::count(2)));
         subject.row("likely", Some(Known::count(8).or_likely(true)), Some(Known::count(2)));
         subject.row("span", Some(Known::span(8, Some(9))), Some(Known::span(2, None)));
-        subject.row("share", Known::share(1, (3, Some(3))), Known::share(1, (3, Some(4))));
+        subject.row(
+            "share",
+            Known::share((1, Some(1)), (3, Some(3))),
+            Known::share((1, Some(1)), (3, Some(4))),
+        );
         subject.row("same", Some(Known::count(5)), Some(Known::count(5)));
         subject.row("only old", Some(Known::count(5)), None);
         subject.row("neither", None, None);
@@ -274,19 +278,19 @@ mod tests {
             text,
             "\
 one -> two
-  new: the last of 3
-  FIGURES                                                   old            new    ratio
-    certain                                                   8              2    0.250
-    likely                                                   8?              2        -
-    span                                                   8..9            >=2        -
-    share                                               33.33 % 25.00..33.33 %
-    only old                                                  5              -        -
+  new: the last of 3 reports
+  FIGURES                                                    old            new    ratio
+    certain                                                    8              2    0.250
+    likely                                                    8?              2        -
+    span                                                    8..9            >=2        -
+    share                                                33.33 % 25.00..33.33 %
+    only old                                                   5              -        -
     text
       old  ON
       new  (OFF,EXT=ON,WRKSIZE=10)
   ? is only likely, as where digits may be missing at the end of a line.
 "
         );
-        assert_eq!(Known::share(1, (0, Some(0))), None);
+        assert_eq!(Known::share((0, Some(0)), (0, Some(0))), None);
     }
 }

@@ -120,7 +120,7 @@ fn area(subject: &mut Subject, table: Table, old: &Frequencies, new: &Frequencie
     let count = |row: &Option<Class>| row.as_ref().map(|row| Known::count(row.count.value));
     let limit = |row: &Option<Class>| row.as_ref().map(|row| Known::count(row.limit));
     let share = |report: &Frequencies, row: &Option<Class>| {
-        row.as_ref().and_then(|row| Known::share(row.count.value, total(report)))
+        row.as_ref().and_then(|row| Known::share((row.count.value, Some(row.count.value)), total(report)))
     };
     subject.group("ECBS");
     subject.row("ECBs", all(old), all(new));
@@ -146,7 +146,7 @@ fn by_class(subject: &mut Subject, table: Table, old: &Frequencies, new: &Freque
     };
     subject.group(headings[0]);
     for range in &common.ranges {
-        let [one, two] = range.counts.map(count);
+        let [one, two] = range.counts.map(|(least, most)| Some(Known::span(least, most)));
         subject.row(range.label(kb), one, two);
     }
     subject.group(headings[1]);
