@@ -156,3 +156,25 @@ fn whatever_is_cut_or_lost_no_class_is_invented() {
         }
     }
 }
+
+#[test]
+fn the_object_of_simple_locks_is_found_again_where_print_broke_its_name() {
+    let profile = |name: &str, rows: &str| {
+        let mut collected = Collected::default();
+        collected.file("profile");
+        let text = format!("SSU PROG DISP INST COUNT\nHPN CFVS - {name}\n{rows}");
+        underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));
+        collected
+    };
+    let old = profile("slo ockc.goff", "P 000 000000001A E CSG 4100\nP 000 000000001B 4 BRC 90 \n");
+    let new = profile("slockc.goff", "P 0000000000000150 TM 80 31\nP 0000000000000158 BRCTG 44 \n");
+    let comparison = Comparison::new(&old, &new);
+    assert_eq!(comparison.subjects[0].names[1], "z/TPF: instructions of CFVS - slockc.goff");
+    let share = rows(&comparison).find(|row| row.label == "Share of compare-and-swap").expect("a share");
+    let value = |side: &Option<Known>| side.as_ref().map(|known| known.value.clone());
+    assert_eq!(value(&share.old), Some(Amount::Share { percent_hundredths: [9785, 9785] }));
+    assert_eq!(value(&share.new), Some(Amount::Share { percent_hundredths: [0, 0] }));
+    // Another object is another one, however alike.
+    let other = Comparison::new(&old, &profile("slock.goff", "P 0000000000000150 TM 80 31\n"));
+    assert!(other.subjects.is_empty() && other.only_old.len() == 1 && other.only_new.len() == 1);
+}

@@ -33,10 +33,18 @@ pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Compari
         let object = if one.name.is_empty() { "no object named" } else { one.name };
         format!("z/TPF: instructions of {object}")
     };
-    // Print that breaks columns adds a letter to the name.
-    let same = |one: &Object<'_>, two: &Object<'_>| one.name == two.name || both_simple(one.name, two.name);
-    let first = comparison.subjects.len();
     let ((one_listing, more_old), (other_listing, more_new)) = (objects(old), objects(new));
+    // Print that breaks columns adds a letter to the name; where the name stands as it is, it is that one.
+    let has = |all: &[Object<'_>], name: &str| all.iter().any(|one| one.name == name);
+    let broken: Vec<(&str, &str)> = one_listing
+        .iter()
+        .flat_map(|one| other_listing.iter().map(move |two| (one.name, two.name)))
+        .filter(|(one, two)| is_simple_lock(one) && is_simple_lock(two))
+        .filter(|(one, two)| !has(&other_listing, one) && !has(&one_listing, two))
+        .collect();
+    let same =
+        |one: &Object<'_>, two: &Object<'_>| one.name == two.name || broken.contains(&(one.name, two.name));
+    let first = comparison.subjects.len();
     for pair in paired(one_listing, other_listing, same) {
         match pair {
             (Some(old), Some(new)) => {
@@ -57,10 +65,6 @@ pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Compari
             }
         }
     }
-}
-
-fn both_simple(one: &str, two: &str) -> bool {
-    is_simple_lock(one) && is_simple_lock(two)
 }
 
 fn doubts(profile: &Profile) -> &[Doubt] {
@@ -106,7 +110,8 @@ fn one(subject: &mut Subject, old: &Object<'_>, new: &Object<'_>) {
     let share = |object: &Object<'_>| {
         let (part, all) = (swaps(object), samples(object));
         let (Amount::Count(part), Amount::Count(whole)) = (&part.value, &all.value) else { return None };
-        Some(Known::share((*part, Some(*part)), (*whole, Some(*whole)))?.or_likely(all.likely))
+        // None of any number is none.
+        Some(Known::share((*part, Some(*part)), (*whole, Some(*whole)))?.or_likely(all.likely && *part > 0))
     };
     subject.group("SAMPLES");
     subject.row("All", Some(samples(old)), Some(samples(new)));
