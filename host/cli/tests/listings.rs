@@ -76,3 +76,22 @@ fn listings_are_compared_figure_by_figure() {
     let two = folder.file("two", format!("{other}{}", other.replace("OTHER2", "THIRD3")));
     assert!(bad(2, &["diff", &old, &two]).contains("no program and no step in common"));
 }
+
+#[test]
+fn listings_of_other_systems_are_compared_too() {
+    let folder = Folder::new("listing-diff-others");
+    let profile = |rows: &str| format!("SSU PROG DISP INST COUNT\nHPN IPAY - queue.goff\n{rows}");
+    let old = folder.file("old", profile("P 0000000000000046 CSG 1900\nP 0000000000000052 BRC 100 \n"));
+    let new = folder.file("new", profile("P 0000000000000046 TM 80 50\nP 0000000000000052 BRC 40 \n"));
+    let text = good(&["diff", &old, &new]);
+    assert!(
+        text.contains("z/TPF: instructions of IPAY - queue.goff") && text.contains("no interval"),
+        "{text}"
+    );
+    assert!(text.contains("Of these compare-and-swap"), "{text}");
+    let json = good(&["diff", "--json", &old, &new]);
+    assert!(json.contains("\"subjects\":[{") && json.contains("percent_hundredths"), "{json}");
+    let natural = folder.file("natural", "Records read 700\nNumber of switches into SRB mode 70\n");
+    assert!(good(&["diff", &natural, &natural]).contains("No figure changed."));
+    assert!(bad(2, &["diff", &natural, &new]).contains("nothing else that is compared"));
+}

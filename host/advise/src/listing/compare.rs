@@ -7,14 +7,26 @@
 //!
 //! Invariant: two runs have no interval, and every form says so; what is only likely, or of a report that is not sound, is
 //! not compared. Where a listing has several runs of a program, the last one speaks, and how many there are is said.
-//! Not here: saved reports of underbar itself (`underbar_report::diff`).
+//! Not here: reports of z/TPF and Natural, each in a file below; saved reports of underbar itself (`underbar_report::diff`).
+
+mod buffers;
+mod classes;
+mod lists;
+mod parameters;
+mod profile;
+mod subject;
+mod switches;
+mod tables;
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use underbar_listing::ztpf::model::Found;
 use underbar_listing::{Field, StepTiming};
 
 use super::collect::{Collected, Program, Run};
+
+pub use subject::{Amount, Group, Known, Row, Subject};
 
 /// What every form of a comparison says.
 pub const NO_INTERVAL: &str = "one run each, no interval: a small difference may be chance";
@@ -59,10 +71,14 @@ pub struct Comparison {
     pub programs: Vec<ComparedProgram>,
     /// Steps, in the order of the old listing, then those that are new.
     pub steps: Vec<ComparedStep>,
-    /// Programs that only one of them has.
+    /// What both have of z/TPF and Natural.
+    pub subjects: Vec<Subject>,
+    /// Programs, and what else is compared, that only one of them has.
     pub only_old: Vec<String>,
     /// The same of the new one.
     pub only_new: Vec<String>,
+    /// What one of them or both hold of z/TPF and Natural and no comparison looks at.
+    pub not_compared: Vec<&'static str>,
 }
 
 impl Comparison {
@@ -89,13 +105,32 @@ impl Comparison {
         comparison
             .steps
             .extend(rest.into_iter().map(|step| ComparedStep { old: None, new: Some(step.clone()) }));
+        for compare in [
+            tables::compare,
+            lists::compare,
+            profile::compare,
+            buffers::compare,
+            parameters::compare,
+            switches::compare,
+        ] {
+            compare(old, new, &mut comparison);
+        }
+        comparison.not_compared = not_compared(&[old, new]);
         comparison
+    }
+
+    /// Names what only one of them has.
+    fn alone(&mut self, old: Option<String>, new: Option<String>) {
+        self.only_old.extend(old);
+        self.only_new.extend(new);
     }
 
     /// Whether there is nothing to compare.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.programs.is_empty() && self.steps.iter().all(|step| step.old.is_none() || step.new.is_none())
+        self.programs.is_empty()
+            && self.subjects.is_empty()
+            && self.steps.iter().all(|step| step.old.is_none() || step.new.is_none())
     }
 
     /// As JSON, with a line feed behind it.
@@ -108,8 +143,10 @@ impl Comparison {
             "note": NO_INTERVAL,
             "programs": serde_json::to_value(&self.programs)?,
             "steps": serde_json::to_value(&self.steps)?,
+            "subjects": serde_json::to_value(&self.subjects)?,
             "only_old": self.only_old,
             "only_new": self.only_new,
+            "not_compared": self.not_compared,
         });
         Ok(format!("{answer}\n"))
     }
@@ -149,10 +186,16 @@ impl Comparison {
             }
         }
         self.step_lines(&mut text);
+        for subject in &self.subjects {
+            subject.write(&mut text, all);
+        }
         for (which, names) in [("old", &self.only_old), ("new", &self.only_new)] {
             if !names.is_empty() {
                 let _ = writeln!(text, "Only in the {which} listing: {}.", names.join(", "));
             }
+        }
+        if !self.not_compared.is_empty() {
+            let _ = writeln!(text, "Read and not compared: {}.", self.not_compared.join(", "));
         }
         let _ = writeln!(text, "This is {NO_INTERVAL}.");
         text
@@ -225,6 +268,36 @@ fn compared(old: &Program, new: &Program) -> ComparedProgram {
         runs: [old.runs.len(), new.runs.len()],
         figures,
     }
+}
+
+/// What is read and has no comparison.
+fn not_compared(both: &[&Collected]) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let ztpf = both.iter().flat_map(|collected| &collected.ztpf).filter_map(|(_, found)| match found {
+        Found::SystemHeap(_) => Some("the system heap (ZSTAT SYSHEAP)"),
+        Found::Metrics(_) => Some("name-value pairs"),
+        Found::Values(_) => Some("values of memory configurations"),
+        Found::Frequencies(_) | Found::Lists(_) | Found::Profile(_) => None,
+    });
+    let clauses = both.iter().any(|collected| !collected.natural.clauses.is_empty());
+    for name in ztpf.chain(clauses.then_some("multi-fetch clauses")) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// Pairs what is the same, in the order of the old, then what only the new one has.
+fn paired<T>(old: Vec<T>, new: Vec<T>, same: impl Fn(&T, &T) -> bool) -> Vec<(Option<T>, Option<T>)> {
+    let mut rest = new;
+    let mut pairs: Vec<(Option<T>, Option<T>)> = Vec::new();
+    for one in old {
+        let twin = rest.iter().position(|other| same(&one, other)).map(|at| rest.remove(at));
+        pairs.push((Some(one), twin));
+    }
+    pairs.extend(rest.into_iter().map(|one| (None, Some(one))));
+    pairs
 }
 
 fn count(value: Option<u64>) -> String {

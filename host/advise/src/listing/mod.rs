@@ -29,7 +29,9 @@ pub mod ztpf;
 
 pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
-pub use compare::{ComparedProgram, ComparedStep, Comparison, NO_INTERVAL, Pair};
+pub use compare::{
+    Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
+};
 pub use forms::Form;
 pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};

@@ -1,5 +1,5 @@
 //! `underbar diff OLD NEW`: two saved reports, figure by figure; with `--fail-on` a gate for builds. Two listings of
-//! Language Environment the same way, with the timings of their steps.
+//! a mainframe the same way, with the timings of their steps.
 //!
 //! Invariant: exit status 1 means one thing only, that a gate failed; what keeps a gate from deciding is 2.
 
@@ -23,6 +23,10 @@ Examples:
   underbar diff --fail-on 'heap.used_peak > +5%' --fail-on 'heap.segments_allocated > 100' old.json new.json
   underbar diff --all --json old.json new.json
   underbar diff joblog-before.txt joblog-after.txt
+
+Listings are compared by what both hold: Language Environment's storage reports and step timings; z/TPF's request
+sizes, usage of the preallocated heap, sizes of available lists, instruction profiles; Natural's buffers, parameters,
+switches. One run each has no interval.
 
 EXPR is a key, one of > >= < <= == != and a value: 100, 64M, 2s, or with a sign relative to OLD: +5%, -10M.
 `underbar explain` lists the keys.
@@ -105,7 +109,9 @@ impl Diff {
             return self.printing.fail("gates are for saved reports; a listing has no keys");
         }
         if comparison.is_empty() {
-            return self.printing.fail("the listings have no program and no step in common");
+            return self.printing.fail(
+                "the listings have no program and no step in common, and nothing else that is compared",
+            );
         }
         if self.quiet && self.output.is_none() {
             return ExitCode::SUCCESS;

@@ -23,6 +23,7 @@ pub(super) use areas::areas;
 pub use forms::is_parameter;
 pub(super) use forms::text;
 pub use rules::NATURAL_RULES;
+pub(super) use sessions::Set;
 pub use sessions::{Session, Sessions};
 
 use super::collect::{Collected, Program};

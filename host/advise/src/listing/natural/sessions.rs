@@ -39,7 +39,7 @@ pub struct Session {
 }
 
 /// How a parameter is set.
-pub(super) enum Set<'a> {
+pub(in super::super) enum Set<'a> {
     /// It is in no text.
     Absent,
     /// To this value, in this file.
@@ -121,12 +121,12 @@ impl Sessions {
     }
 
     /// How a parameter of Natural is set for a session.
-    pub(super) fn parameter(&self, session: &Session, name: &str) -> Set<'_> {
+    pub(in super::super) fn parameter(&self, session: &Session, name: &str) -> Set<'_> {
         self.set(session, name, |carrier| carrier != ParameterCarrier::Adarun)
     }
 
     /// How a parameter of ADARUN is set.
-    pub(super) fn adarun(&self, session: &Session, name: &str) -> Set<'_> {
+    pub(in super::super) fn adarun(&self, session: &Session, name: &str) -> Set<'_> {
         self.set(session, name, |carrier| carrier == ParameterCarrier::Adarun)
     }
 

@@ -46,7 +46,7 @@ pub(super) fn contention(collected: &Collected) -> Vec<Said> {
 }
 
 fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], doubts: usize) -> Option<Said> {
-    let is_swap = |sample: &&&Sample| SWAPS.contains(&sample.mnemonic.as_str());
+    let is_swap = |sample: &&&Sample| is_swap(&sample.mnemonic);
     let sum = |of: &mut dyn Iterator<Item = &&Sample>| {
         of.fold(0_u64, |sum, sample| sum.saturating_add(sample.count.value))
     };
@@ -119,8 +119,13 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
     Some(said)
 }
 
+/// Whether an instruction compares and swaps.
+pub(crate) fn is_swap(mnemonic: &str) -> bool {
+    SWAPS.contains(&mnemonic)
+}
+
 /// Whether an object is that of the simple locks, be its name printed well or with one letter too many.
-fn is_simple_lock(object: &str) -> bool {
+pub(crate) fn is_simple_lock(object: &str) -> bool {
     const NAME: &str = "slockc.goff";
     let name: String = object.rsplit(" - ").next().unwrap_or(object).split_whitespace().collect();
     let name = name.to_ascii_lowercase();

@@ -9,7 +9,7 @@
 //! Not here: how listings are read (`underbar_listing::ztpf`), what-if (`simulate`).
 
 pub(crate) mod avl;
-mod contention;
+pub(crate) mod contention;
 pub(crate) mod population;
 mod preallocated;
 mod remarks;

@@ -91,7 +91,7 @@ pub(crate) fn populations(collected: &Collected) -> Vec<Population<'_>> {
             let (least, most) = report.missing();
             (sum.0 + least, sum.1.zip(most).map(|(sum, most)| sum + most))
         });
-        one.now = now(collected, one);
+        one.now = present(collected, one.set.as_deref(), &one.reports);
     }
     all
 }
@@ -107,7 +107,8 @@ pub(crate) fn line(collected: &Collected, file: usize, evidence: &Evidence) -> L
     Line { file, line: evidence.line, text: evidence.text.clone() }
 }
 
-fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
+/// Requests by class of all these reports, smallest first.
+pub(crate) fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
     let mut all: BTreeMap<u64, Class> = BTreeMap::new();
     for (_, report) in reports {
         let mut from = 0;
@@ -121,8 +122,12 @@ fn classes(reports: &[(usize, &Frequencies)]) -> Vec<Class> {
     all.into_values().collect()
 }
 
-/// Present sizes: from the last report that has them, from a display of the same set, from values.
-fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
+/// Present sizes of a set: from the last of its reports that has them, from a display of the same set, from values.
+pub(crate) fn present(
+    collected: &Collected,
+    set: Option<&str>,
+    reports: &[(usize, &Frequencies)],
+) -> Vec<Now> {
     let from = |file: usize, sizes: &[(u8, Figure)]| -> Vec<Now> {
         let now = |(_, size): &(u8, Figure)| Now {
             size: size.value,
@@ -131,9 +136,9 @@ fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
         };
         sizes.iter().map(now).collect()
     };
-    let reports = one.reports.iter().rev().map(|(file, report)| from(*file, &report.sizes));
+    let reports = reports.iter().rev().map(|(file, report)| from(*file, &report.sizes));
     let displays = collected.ztpf.iter().rev().filter_map(|(file, found)| match found {
-        Found::Lists(lists) if lists.set == one.set => Some(from(*file, &lists.sizes)),
+        Found::Lists(lists) if lists.set.as_deref() == set => Some(from(*file, &lists.sizes)),
         _ => None,
     });
     let known = reports.chain(displays).find(|sizes| sizes.len() >= super::LISTS);
@@ -145,7 +150,7 @@ fn now(collected: &Collected, one: &Population<'_>) -> Vec<Now> {
             })
             .collect();
         let grow = values.windows(2).all(|two| two[0].size < two[1].size);
-        if one.set.is_none() && grow && values.len() >= super::LISTS { values } else { Vec::new() }
+        if set.is_none() && grow && values.len() >= super::LISTS { values } else { Vec::new() }
     })
 }
 
