@@ -28,6 +28,6 @@ pub fn check(sum: &mut Sum) {
         sum.not_checked(&format!("transmissions by another program; {PACKAGE} could not be had from PyPI"));
         return;
     }
-    let words = ["test", "--package", "underbar-library", "--lib", "--", "--ignored", "xmi_reader"];
+    let words = ["test", "--package", "underbar-library", "--lib", "--features", "witness", "xmi_reader"];
     sum.check("transmissions and xmi-reader", succeeds(cargo(&words).env("UNDERBAR_XMI_READER", &python)));
 }

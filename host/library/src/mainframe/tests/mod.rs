@@ -9,4 +9,5 @@ mod forms;
 mod hercules;
 mod roundtrip;
 pub(crate) mod sample;
+#[cfg(feature = "witness")]
 mod xmi_reader;

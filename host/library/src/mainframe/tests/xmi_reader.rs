@@ -1,6 +1,6 @@
 //! PyPI's xmi-reader as a witness: it reads our transmissions, and we read its own.
 //!
-//! Run by `cargo xtask test`, which gets the package and names the Python that has it; so these tests are ignored otherwise.
+//! Built with the feature `witness` only, by `cargo xtask test`, which gets the package and names the Python that has it.
 
 use super::super::container;
 use super::super::tree::Options;
@@ -33,7 +33,6 @@ fn line(name: &str, bytes: &[u8]) -> String {
 }
 
 #[test]
-#[ignore = "needs xmi-reader: cargo xtask test"]
 fn xmi_reader_lists_and_extracts_what_we_write() {
     let scratch = Scratch::new("xmi-reader");
     for (file, sample) in [("programs.xmi", programs()), ("texts.xmi", texts(&[("MORE", vec![0xC1; 8_000])]))]
@@ -54,7 +53,6 @@ fn xmi_reader_lists_and_extracts_what_we_write() {
 }
 
 #[test]
-#[ignore = "needs xmi-reader: cargo xtask test"]
 fn we_list_and_extract_what_xmi_reader_writes() {
     let scratch = Scratch::new("xmi-writer");
     let folder = scratch.0.join("made");
