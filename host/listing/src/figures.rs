@@ -12,6 +12,7 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure, Section, StorageReport};
 use crate::number::{Word, word};
 use crate::place::place;
+use crate::refuted::refuted;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, split};
 
@@ -149,6 +150,8 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
     let order =
         |field: Field| section.kind.row().and_then(|row| row.fields.iter().position(|known| *known == field));
     let mut seen: Vec<Field> = Vec::new();
+    // For each figure, from the start of its label to its end.
+    let mut ends: Vec<usize> = Vec::new();
     let mut at = 0;
     while let Some(mark) = marks.get(at) {
         at += 1;
@@ -166,6 +169,7 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
         match beside[..] {
             [Mark::Value { word: Word::Number(value), evidence, end, .. }] => {
                 widths.add(end - start);
+                ends.push(end - start);
                 let figure = Figure { value: *value, evidence: evidence.clone(), likely: false };
                 section.figures.push((*field, figure));
             }
@@ -185,6 +189,29 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
                 format!("{}: what stands there is no number", field.label()),
             ),
         }
+    }
+    short(report, section, &ends);
+}
+
+/// A value that ends left of the one column in which all others of its section end may have lost its last digits.
+fn short(report: &mut StorageReport, section: &mut Section, ends: &[usize]) {
+    for (at, end) in ends.iter().enumerate() {
+        let others = || ends.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, end)| *end);
+        let Some(column) = others().next().filter(|column| others().all(|other| other == *column)) else {
+            continue;
+        };
+        if *end >= column || ends.len() < 3 {
+            continue;
+        }
+        let Some((field, figure)) = section.figures.get_mut(at) else { return };
+        figure.likely = true;
+        let words = format!(
+            "{}: {}: {} ends left of the other values: digits may be missing",
+            section.kind.title(),
+            field.label(),
+            figure.value
+        );
+        doubt(report, Doubtful::CutLine, figure.evidence.line, words);
     }
 }
 
@@ -311,9 +338,21 @@ fn contradictions(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Vec<(Vec
 }
 
 fn check(report: &mut StorageReport, section: &mut Section) {
+    for of in [contradictions, refuted] {
+        let figure = |field: Field| section.any(field).map(|figure| figure.value);
+        let all = of(section.kind, &figure);
+        drop_refuted(report, section, all);
+    }
+}
+
+/// Takes figures that cannot all be true out of a section, and says why.
+pub(crate) fn drop_refuted(
+    report: &mut StorageReport,
+    section: &mut Section,
+    all: Vec<(Vec<Field>, String)>,
+) {
     let title = section.kind.title();
-    let figure = |field: Field| section.any(field).map(|figure| figure.value);
-    for (fields, words) in contradictions(section.kind, &figure) {
+    for (fields, words) in all {
         let line = fields
             .first()
             .and_then(|field| section.any(*field))

@@ -47,6 +47,15 @@ impl Job {
     /// Looks at a line; true if it has something of this kind.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if has(line.text, "stepname") && (has(line.text, "cpu time") || has(line.text, "procstep")) {
+            if has(line.text, " rc ") && has(line.text, "clock") && !has(line.text, "cpu time") {
+                // The rows are whole; which columns they have, a site's own exit decides.
+                let why =
+                    "step timings of a job log, in minutes: their columns differ from site to site, not read";
+                let evidence = evidence(line.number, line.text);
+                out(Item::Unread(Unread { evidence, why: why.to_owned() }));
+                self.table = None;
+                return true;
+            }
             let columns = match (
                 has(line.text, "cpu time"),
                 has(line.text, "elapsed time") && has(line.text, "excp"),
@@ -107,7 +116,7 @@ impl Job {
             split(&text).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         let words = match words.first().map(String::as_str) {
             Some("-" | "_") => &words[1..],
-            _ => &words[..],
+            _ => without_log(&words),
         };
         let looks = words.iter().filter(|word| time(word).is_some()).count();
         if looks == 0 && !words.iter().any(|word| is_like_time(word)) {
@@ -230,6 +239,18 @@ fn time(word: &str) -> Option<u64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * 100 + number(hundredths, 99)?)
 }
 
+/// What stands behind the time and the number of the job that a job log puts before its lines.
+fn without_log(words: &[String]) -> &[String] {
+    let is_job = |word: &str| {
+        let number = ["JOB", "STC", "TSU"].iter().find_map(|kind| word.strip_prefix(kind));
+        number.is_some_and(|number| number.len() >= 4 && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    match words {
+        [time, job, rest @ ..] if is_like_time(time) && is_job(job) => rest,
+        _ => words,
+    }
+}
+
 fn is_like_time(word: &str) -> bool {
     word.len() >= 7 && word.starts_with(|c: char| c.is_ascii_digit()) && word.matches([':', '.']).count() >= 2
 }
@@ -237,6 +258,20 @@ fn is_like_time(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_rows_and_messages_of_a_job_log_are_not_called_damaged() {
+        let log = "07.31.09 JOB04711  -STEPNAME PROCSTEP    RC   EXCP   CONN       TCB       SRB  CLOCK\n\
+                   07.31.09 JOB04711  -SORT                 00   2210    470       .37       .02     .6\n\
+                   07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n\
+                   07.31.10 JOB04711  $HASP395 PAYJOB  ENDED - RC=0000\n";
+        let items = crate::read(log.as_bytes());
+        let [Item::Unread(one)] = &items[..] else { panic!("{items:?}") };
+        assert!(one.evidence.line == 1 && one.why.contains("differ from site to site"), "{one:?}");
+        let table = "STEPNAME PROCSTEP PGMNAME CC USED CPU TIME ELAPSED TIME EXCP\n\
+                     07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n";
+        assert_eq!(crate::read(table.as_bytes()), []);
+    }
 
     #[test]
     fn times_are_exact_or_none() {

@@ -36,6 +36,7 @@ mod order;
 mod place;
 mod pools;
 mod reader;
+mod refuted;
 pub mod sections;
 mod shown;
 mod storage;

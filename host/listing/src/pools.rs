@@ -20,6 +20,16 @@ const LEAST_CELLS: u64 = 4;
 /// So many lines are kept for one report; there are 12 sizes of cells, and 8,192 ranges.
 const MOST: usize = 8192;
 
+const NOT_CONFIRMED: &str = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
+
+impl StorageReport {
+    /// The first row of the summary of heap pools that could not be read: the others are not those of all pools.
+    #[must_use]
+    pub fn doubtful_pool(&self) -> Option<&Doubt> {
+        self.doubts.iter().find(|doubt| doubt.words == NOT_CONFIRMED)
+    }
+}
+
 /// Takes a line of these sections; true if it is one.
 pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: Option<u64>) -> bool {
     if let Some(at) = find(text, LARGE) {
@@ -68,13 +78,9 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
             });
         }
         _ => {
-            let words = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
-            if report.doubts.len() < 100 {
-                report.doubts.push(Doubt {
-                    kind: Doubtful::LayoutNotKnown,
-                    line: number,
-                    words: words.to_owned(),
-                });
+            if report.doubts.len() < 100 || report.doubtful_pool().is_none() {
+                let words = NOT_CONFIRMED.to_owned();
+                report.doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: number, words });
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::model::{Doubtful, Evidence, Figure, Item, StorageReport};
 use crate::number::{Word, word};
 use crate::order::{follows, goes_back, hand_over};
 use crate::pools;
+use crate::refuted;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, split, tidy};
 
@@ -45,6 +46,8 @@ struct Open {
     highest: Option<Kind>,
     widths: Widths,
     last_seen: u64,
+    /// A section that is another report's follows: what stands before it is no text that breaks off.
+    another_follows: bool,
 }
 
 struct OpenSection {
@@ -213,6 +216,7 @@ impl Storage {
             if after_unended || !self.held.is_empty() {
                 self.mixed(line.number);
             } else {
+                self.open.iter_mut().for_each(|open| open.another_follows = true);
                 self.leave(out);
             }
         }
@@ -356,6 +360,9 @@ impl Storage {
         let Some(mut open) = self.open.take() else { return };
         let report = &mut open.report;
         if !report.ended {
+            if !open.another_follows {
+                last_is_likely(report);
+            }
             let words = match report.enclave {
                 Some(_) => "the report has no end line",
                 None => "a fragment: neither heading nor end line belongs to it",
@@ -363,6 +370,7 @@ impl Storage {
             let line = report.lines.1;
             doubt(report, Doubtful::Cut, line, words.to_owned());
         }
+        refuted::by_threads(report);
         let missing = report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
         if missing && open.widths.are_short() {
             let line = report.lines.0;
@@ -385,6 +393,17 @@ impl Storage {
             report.larger_than_cells = None;
         }
         self.held.push(open.report);
+    }
+}
+
+/// Where the end is missing, the last value may be cut within its digits, be there a line end behind it or not.
+fn last_is_likely(report: &mut StorageReport) {
+    let figures = report.sections.iter_mut().flat_map(|section| &mut section.figures);
+    let figures = figures.map(|(_, figure)| figure).chain(report.threads.as_mut());
+    let figures = figures.chain(report.larger_than_cells.as_mut());
+    let figures = figures.chain(report.ranges.iter_mut().map(|(_, _, figure)| figure));
+    if let Some(last) = figures.max_by_key(|figure| figure.evidence.line) {
+        last.likely = true;
     }
 }
 

@@ -5,6 +5,8 @@
 //! heading is a program of its own: nobody knows whose it is.
 
 use std::collections::HashMap;
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::hash::{Hash, Hasher};
 
 use underbar_listing::ztpf::model::Found;
 use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
@@ -16,6 +18,8 @@ const ALIKE: usize = 256;
 /// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
 const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
+/// A date alone has no more digits than 8; with a time it has at least as many as this.
+const LEAST_DIGITS: usize = 10;
 
 /// One run.
 pub struct Run {
@@ -62,6 +66,8 @@ pub struct Collected {
     places: HashMap<String, usize>,
     /// Reports that are kept.
     kept: usize,
+    /// The file and line of each report, by what it says.
+    seen: HashMap<u64, (usize, u64)>,
 }
 
 impl Collected {
@@ -132,6 +138,13 @@ impl Collected {
             Some(name) => name.clone(),
             None => format!("{}:{}", self.files.get(file).map_or("", String::as_str), report.lines.0),
         };
+        if let Some((first, line)) = self.is_again(&name, file, &report) {
+            let first = self.files.get(first).map_or("", String::as_str).to_owned();
+            let words =
+                format!("the same report of {name} again as at {first}:{line}: one run, counted once");
+            self.say(file, report.lines.0, words);
+            return;
+        }
         if self.kept >= MOST_REPORTS {
             self.beyond += 1;
             return;
@@ -146,6 +159,30 @@ impl Collected {
             None => {
                 self.places.insert(name.clone(), self.programs.len());
                 self.programs.push(Program { name, runs: vec![run] });
+            }
+        }
+    }
+
+    /// Where the same report was seen: same enclave, same date and time, same figures. One without a time may be another run.
+    fn is_again(&mut self, name: &str, file: usize, report: &StorageReport) -> Option<(usize, u64)> {
+        let date = report.date.as_ref()?;
+        let has_time = date.bytes().filter(u8::is_ascii_digit).count() >= LEAST_DIGITS;
+        if !has_time || report.sections.is_empty() || self.seen.len() >= MOST_REPORTS {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        (name, date).hash(&mut hasher);
+        for section in &report.sections {
+            section.kind.title().hash(&mut hasher);
+            for (field, figure) in &section.figures {
+                (field.label(), figure.value, figure.likely).hash(&mut hasher);
+            }
+        }
+        match self.seen.entry(hasher.finish()) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(new) => {
+                new.insert((file, report.lines.0));
+                None
             }
         }
     }
@@ -225,20 +262,23 @@ impl Collected {
         same.then_some((*file, row))
     }
 
-    /// The region of a program, where it is plain: the statement that names it, else the smallest in the listing.
+    /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree.
     #[must_use]
     pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
-        let with = |region: &&(usize, Region)| region.1.region.is_some();
-        let named =
-            self.regions.iter().filter(with).find(|(_, region)| region.program.as_deref() == Some(program));
-        let any = || {
-            self.regions
-                .iter()
-                .filter(with)
-                .min_by_key(|(_, region)| super::sizes::above_the_line(region).unwrap_or(u64::MAX))
-        };
-        named.or_else(any).map(|(file, region)| (*file, region))
+        let with = || self.regions.iter().filter(|(_, region)| region.region.is_some());
+        let named = || with().filter(|(_, region)| region.program.as_deref() == Some(program));
+        let smallest = named().min_by_key(|(_, region)| above(region));
+        let (file, region) = smallest.or_else(|| {
+            let (first, mut all) = (with().next()?, with());
+            all.all(|(_, region)| above(region) == above(&first.1)).then_some(first)
+        })?;
+        Some((*file, region))
     }
+}
+
+/// What a region leaves above the line; all there is counts as the most.
+fn above(region: &Region) -> u64 {
+    super::sizes::above_the_line(region).unwrap_or(u64::MAX)
 }
 
 /// Takes away the texts, which can be read again at their lines.
@@ -263,6 +303,46 @@ fn without_texts(report: &mut StorageReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn collected(text: &str) -> Collected {
+        let mut collected = Collected::default();
+        collected.file("job");
+        underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));
+        collected
+    }
+
+    #[test]
+    fn the_same_report_again_is_one_run() {
+        let report = |date: &str, total: u64| {
+            format!(
+                "Storage Report for Enclave main {date}\n\n    HEAP statistics:\n      Initial size: 4096\n      Total \
+                 heap storage used (sugg. initial size): {total}\nEnd of Storage Report\n"
+            )
+        };
+        let at = "12/04/26 07:31:09 PM";
+        let all =
+            report(at, 4000) + &report(at, 4000) + &report(at, 4008) + &report("12/04/26 07:31:10 PM", 4000);
+        let collected_all = collected(&all);
+        assert_eq!(collected_all.programs[0].runs.len(), 3);
+        assert!(
+            collected_all
+                .unread
+                .iter()
+                .any(|(_, line, words)| *line == 7 && words.contains("job:1: one run"))
+        );
+        let dateless = collected(&(report("12/04/26", 4000) + &report("12/04/26", 4000)));
+        assert_eq!(dateless.programs[0].runs.len(), 2, "it may be another run of that day");
+    }
+
+    #[test]
+    fn the_region_of_another_step_is_none_of_the_programs() {
+        let steps = "//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=PAY,REGION=200M\n";
+        let region =
+            |text: &str, name: &str| collected(text).region_of(name).and_then(|(_, region)| region.region);
+        assert_eq!(region(steps, "PAY"), Some(200 << 20));
+        assert_eq!(region(steps, "OTHER"), None);
+        assert_eq!(region("//A EXEC PGM=SORT,REGION=96M\n", "OTHER"), Some(96 << 20));
+    }
 
     #[test]
     fn many_reports_are_kept_and_more_are_counted() {

@@ -221,7 +221,8 @@ impl LeCase<'_> {
 
     /// Most threads at one time, if a sound report says it.
     fn threads(&self) -> Option<u64> {
-        self.sound().filter_map(|run| run.report.threads.as_ref()).map(|threads| threads.value).max()
+        let threads = self.sound().filter_map(|run| run.report.threads.as_ref());
+        threads.filter(|threads| !threads.likely).map(|threads| threads.value).max()
     }
 
     /// A line that shows that the program runs under CICS: increments 16 bytes short of a page.

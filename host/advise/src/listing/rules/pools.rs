@@ -4,7 +4,7 @@
 //! suggested with empty percentages, since how many cells of a new size are in use at a time is in no report of the old one.
 //! Not here: how sizes are chosen (`cells`).
 
-use underbar_listing::{Field, Kind as Part, Pool};
+use underbar_listing::{Evidence, Field, Kind as Part, Pool};
 
 use super::super::Line;
 use super::super::cells::{Range, best, waste};
@@ -19,6 +19,12 @@ const EXTENTS: u64 = 2;
 pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     let has = |run: &&Run| !run.report.pools.is_empty() || !run.report.ranges.is_empty();
     let Some(run) = case.sound().filter(has).last() else { return Vec::new() };
+    if let Some(doubt) = run.report.doubtful_pool() {
+        let line = case.line(run.file, &Evidence { line: doubt.line, text: doubt.words.clone() });
+        let reason =
+            "Not every row of the summary can be read, so that nothing is said about pools.".to_owned();
+        return vec![found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), vec![line], reason)];
+    }
     let mut all = Vec::new();
     match sizes(case, run) {
         Some(sizes) => all.push(sizes),
@@ -112,7 +118,7 @@ fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Found> {
 
 fn larger(case: &LeCase<'_>, run: &Run) -> Option<Found> {
     let gets = run.report.section(Part::Heap)?.get(Field::Gets)?;
-    let large = run.report.larger_than_cells.as_ref()?;
+    let large = run.report.larger_than_cells.as_ref().filter(|large| !large.likely)?;
     if large.value.saturating_mul(10) <= gets.value.max(1) {
         return None;
     }
