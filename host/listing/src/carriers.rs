@@ -44,6 +44,11 @@ impl Carriers {
         self.open.is_some()
     }
 
+    /// Whether a line is one of the macro CEEXOPT, its first or a later one.
+    pub(crate) fn is_macro(&self, text: &[u8]) -> bool {
+        self.open.as_ref().is_some_and(|open| open.carrier == Carrier::Ceeuopt) || has(text, "ceexopt")
+    }
+
     /// Looks at a line; true if it is part of an option text.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if self.open.is_some() && self.goes_on(line, out) {
