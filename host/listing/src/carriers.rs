@@ -11,18 +11,23 @@
 //! Invariant: each option keeps the line on which it begins; what the check of options complains about is a doubt.
 //! An option that is not closed is not taken.
 
-use underbar_options::{Severity, check};
+use underbar_options::{Problem, Severity, check};
 
 use crate::lines::Line;
 use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, OptionText, Unread};
 use crate::options::{named, row};
 use crate::texts::{closed_at, columns, is_bare, is_misspelt, macro_line, shell_value, variable};
-use crate::words::{evidence, find, has};
+use crate::words::{evidence, find, has, tidy};
 
 /// So many lines and bytes are taken for one text.
 const LINES: usize = 400;
 const BYTES: usize = 32 << 10;
 const GROUPS: [&str; 5] = ["ceedopt(", "ceecopt(", "celqdopt(", "ceeropt(", "celqropt("];
+/// So much of a line is kept to be shown.
+const WIDE: usize = 400;
+/// Stands between a message and the line that it is about.
+pub(crate) const IN: &str = "; in: ";
+
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Carriers {
@@ -34,14 +39,42 @@ struct Open {
     /// Begun by a line that merely looks like options.
     bare: bool,
     first: Evidence,
-    parts: Vec<(u64, Vec<u8>)>,
+    parts: Vec<Piece>,
+    /// What is wrong with how the lines follow one another.
+    doubts: Vec<Doubt>,
+    follows: Follows,
     bytes: usize,
     depth: i32,
+}
+
+/// What a line has in a text.
+struct Piece {
+    line: u64,
+    text: Vec<u8>,
+    /// The line as it stands in the input, and where in it the piece begins.
+    whole: Vec<u8>,
+    at: usize,
+}
+
+/// What the next line of a macro is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// Operands.
+    Operands,
+    /// Remarks: no comma ended the operands before it.
+    Remarks,
+    /// Another statement: no mark in column 72 continued the one before it.
+    Statement,
 }
 
 impl Carriers {
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Whether a line is one of the macro CEEXOPT, its first or a later one.
+    pub(crate) fn is_macro(&self, text: &[u8]) -> bool {
+        self.open.as_ref().is_some_and(|open| open.carrier == Carrier::Ceeuopt) || has(text, "ceexopt")
     }
 
     /// Looks at a line; true if it is part of an option text.
@@ -53,7 +86,7 @@ impl Carriers {
         if let Some(value) = variable(text) {
             let (value, closed) = shell_value(value, line.whole);
             let mut open = Open::new(Carrier::CeeRunopts, line);
-            open.push(line.number, value);
+            open.push(line, value);
             open.hand_over(closed, out);
             return true;
         }
@@ -69,8 +102,9 @@ impl Carriers {
         {
             let open = self.open.insert(Open::new(Carrier::Ceeuopt, line));
             let (body, more) = macro_line(text, at + 7);
-            open.push(line.number, body);
-            if !more {
+            open.follows(line, &body, more);
+            open.push(line, body);
+            if !more && open.follows != Follows::Statement {
                 self.close(line.whole, out);
             }
             return true;
@@ -80,7 +114,7 @@ impl Carriers {
         {
             let open = self.open.insert(Open::new(Carrier::Ceeprm, line));
             open.depth = 1;
-            if open.member(line.number, &text[group..]) {
+            if open.member(line, &text[group..]) {
                 self.close(true, out);
             }
             return true;
@@ -96,7 +130,7 @@ impl Carriers {
         if is_bare(text) {
             let open = self.open.insert(Open::new(Carrier::Ceeopts, line));
             open.bare = true;
-            open.push(line.number, columns(text));
+            open.push(line, columns(text));
             if !line.whole {
                 self.close(false, out);
             }
@@ -115,16 +149,31 @@ impl Carriers {
         match open.carrier {
             Carrier::Ceeuopt => {
                 let (body, more) = macro_line(text, 0);
-                if !text.starts_with(b"*") {
-                    open.push(line.number, body);
+                if open.follows == Follows::Statement {
+                    // Meant as operands, and none: passed over with those that follow it.
+                    let meant = text.starts_with(b"          ") && body.contains(&b'=');
+                    if !meant {
+                        self.close(true, out);
+                    }
+                    return meant;
                 }
-                if !more && !text.starts_with(b"*") {
+                if text.starts_with(b"*") {
+                    return true;
+                }
+                if open.follows == Follows::Remarks {
+                    let words = "a remark, of which nothing is set: the line before does not end in a comma";
+                    open.doubt(line, words);
+                } else {
+                    open.follows(line, &body, more);
+                    open.push(line, body);
+                }
+                if !more && open.follows != Follows::Statement {
                     self.close(line.whole, out);
                 }
                 true
             }
             Carrier::Ceeprm => {
-                if open.member(line.number, text) {
+                if open.member(line, text) {
                     self.close(true, out);
                 }
                 true
@@ -142,7 +191,7 @@ impl Carriers {
                     return ends && !text.starts_with(b"//");
                 }
                 if !text.starts_with(b"*") {
-                    open.push(line.number, columns(text));
+                    open.push(line, columns(text));
                 }
                 if !line.whole {
                     self.close(false, out);
@@ -165,7 +214,10 @@ impl Carriers {
     }
 
     pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
-        let whole = self.open.as_ref().is_some_and(|open| open.carrier == Carrier::Ceeopts);
+        let whole = self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.carrier == Carrier::Ceeopts || open.follows == Follows::Statement);
         self.close(whole, out);
     }
 
@@ -176,25 +228,35 @@ impl Carriers {
     }
 }
 
-/// Options in PARM of a step, before or behind the slash: whichever are options.
+/// Options in PARM of a step, before or behind the slash: whichever are options, or were meant as such.
 pub(crate) fn parm(line: Line<'_>, value: &[u8], out: &mut dyn FnMut(Item)) {
     let sides: Vec<&[u8]> = match value.iter().rposition(|&byte| byte == b'/') {
         Some(at) => vec![&value[..at], &value[at + 1..]],
         None => vec![value],
     };
-    let options: Vec<&[u8]> = sides
+    let behind = value.starts_with(b"/");
+    let mut options: Vec<(bool, &[u8])> = sides
         .into_iter()
-        .filter(|side| {
-            let mut warnings = 0;
+        .filter_map(|side| {
+            let (mut warnings, mut nearly) = (0, false);
             check(side, &mut |diagnostic| {
-                warnings += usize::from(diagnostic.severity() == Severity::Warning)
+                warnings += usize::from(diagnostic.severity() == Severity::Warning);
+                nearly |= matches!(diagnostic.problem, Problem::UnknownOption { nearest: Some(_) });
             });
-            warnings == 0 && crate::options::option_at(side).is_some()
+            // What begins with a word and its parenthesis, and has a name that is known, or nearly one.
+            let word = side.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(0);
+            let opens = word > 0 && side[word] == b'(';
+            let known = crate::options::option_at(side).is_some();
+            let meant = opens && (known || (behind && nearly));
+            ((warnings == 0 && known) || meant).then_some((warnings == 0, side))
         })
         .collect();
-    if let [one] = options[..] {
+    if options.iter().any(|(clean, _)| *clean) {
+        options.retain(|(clean, _)| *clean);
+    }
+    if let [(_, one)] = options[..] {
         let mut open = Open::new(Carrier::Parm, line);
-        open.push(line.number, one.to_vec());
+        open.push(line, one.to_vec());
         open.hand_over(line.whole, out);
     }
 }
@@ -202,16 +264,52 @@ pub(crate) fn parm(line: Line<'_>, value: &[u8], out: &mut dyn FnMut(Item)) {
 impl Open {
     fn new(carrier: Carrier, line: Line<'_>) -> Self {
         let first = evidence(line.number, line.text);
-        Self { carrier, bare: false, first, parts: Vec::new(), bytes: 0, depth: 0 }
+        let (parts, doubts, follows) = (Vec::new(), Vec::new(), Follows::Operands);
+        Self { carrier, bare: false, first, parts, doubts, follows, bytes: 0, depth: 0 }
     }
 
-    fn push(&mut self, line: u64, text: Vec<u8>) {
+    fn push(&mut self, line: Line<'_>, text: Vec<u8>) {
         self.bytes += text.len();
-        self.parts.push((line, text));
+        let whole = line.text.get(..WIDE).unwrap_or(line.text).to_vec();
+        // Blanks that fill up a record do not stand in the line.
+        let shown = text.trim_ascii();
+        let start = shown.get(..shown.len().min(16)).unwrap_or_default();
+        let at = whole.windows(start.len().max(1)).position(|here| here == start).unwrap_or(0);
+        let before = text.len() - text.trim_ascii_start().len();
+        self.parts.push(Piece { line: line.number, text, whole, at: at.saturating_sub(before) });
+    }
+
+    /// What the line behind this one of a macro is: "A comma must end each option except for the final option."
+    fn follows(&mut self, line: Line<'_>, body: &[u8], more: bool) {
+        let mut quoted = false;
+        let end = body.iter().position(|byte| {
+            quoted ^= *byte == b'\'';
+            *byte == b' ' && !quoted
+        });
+        let operands = &body[..end.unwrap_or(body.len())];
+        // A string may go on up to column 71.
+        let full = line.text.len() >= 72 && line.text[70] != b' ';
+        self.follows = match (operands.last(), more) {
+            (Some(b','), false) => {
+                let words = "ends in a comma, and no mark in column 72 continues it: what follows is not set";
+                self.doubt(line, words);
+                Follows::Statement
+            }
+            (Some(last), true) if *last != b',' && !full => Follows::Remarks,
+            _ => Follows::Operands,
+        };
+    }
+
+    fn doubt(&mut self, line: Line<'_>, words: &str) {
+        let column = 1 + line.text.iter().position(|byte| *byte != b' ').unwrap_or(0);
+        let words = format!("column {column}: {words}{IN}{}", tidy(line.text));
+        if self.doubts.len() < 50 {
+            self.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
+        }
     }
 
     /// Takes a line of a member; true at the closed parenthesis.
-    fn member(&mut self, number: u64, text: &[u8]) -> bool {
+    fn member(&mut self, line: Line<'_>, text: &[u8]) -> bool {
         let mut kept = Vec::new();
         let mut rest = text;
         let mut closed = false;
@@ -232,7 +330,7 @@ impl Open {
             }
             kept.push(byte);
         }
-        self.push(number, kept);
+        self.push(line, kept);
         closed
     }
 
@@ -246,29 +344,59 @@ impl Open {
                 })
                 .sum::<i32>()
         };
-        let all: i32 = self.parts.iter().map(|(_, text)| depth(text)).sum();
-        all > 0 || self.parts.last().is_some_and(|(_, text)| text.trim_ascii_end().ends_with(b","))
+        let all: i32 = self.parts.iter().map(|piece| depth(&piece.text)).sum();
+        all > 0 || self.parts.last().is_some_and(|piece| piece.text.trim_ascii_end().ends_with(b","))
     }
 
-    fn hand_over(self, closed: bool, out: &mut dyn FnMut(Item)) {
+    /// A message about the text, with the column of the line as it stands in the input, and the line.
+    fn words(piece: Option<&Piece>, from: usize, message: &str, byte: Option<u8>) -> String {
+        let plain = match message.split_once(": ") {
+            Some((at, plain)) if at.starts_with("column ") => plain,
+            _ => message,
+        };
+        let plain: String = plain.chars().take(200).collect();
+        let Some(piece) = piece else { return plain };
+        let column = piece.at + from;
+        let line = tidy(&piece.whole);
+        match piece.whole.get(column) {
+            known if known.is_some() && known.copied() == byte => {
+                format!("column {}: {plain}{IN}{line}", column + 1)
+            }
+            _ => format!("{plain}{IN}{line}"),
+        }
+    }
+
+    /// Whether a bare line has the form of options throughout, with digits: no sentence is written so.
+    fn has_form(&self) -> bool {
+        let bytes = || self.parts.iter().flat_map(|piece| piece.text.trim_ascii());
+        let plain = bytes().all(|byte| byte.is_ascii_alphanumeric() || b"(),".contains(byte));
+        plain && !self.unclosed() && bytes().any(u8::is_ascii_digit)
+    }
+
+    fn hand_over(mut self, closed: bool, out: &mut dyn FnMut(Item)) {
         let (mut text, mut starts) = (Vec::new(), Vec::new());
-        for (line, part) in &self.parts {
-            starts.push((text.len(), *line));
-            text.extend_from_slice(part);
+        for (at, piece) in self.parts.iter().enumerate() {
+            starts.push((text.len(), piece.line, at));
+            text.extend_from_slice(&piece.text);
         }
         let line_at = |at: usize| {
-            starts.iter().rev().find(|(start, _)| *start <= at).map_or(self.first.line, |start| start.1)
+            starts.iter().rev().find(|start| start.0 <= at).map_or(self.first.line, |start| start.1)
         };
-        let mut doubts = Vec::new();
+        let mut doubts = std::mem::take(&mut self.doubts);
         check(&text, &mut |diagnostic| {
             if diagnostic.severity() == Severity::Warning && doubts.len() < 50 {
-                let words = format!("{diagnostic}").chars().take(200).collect();
+                let place = starts.iter().rev().find(|start| start.0 <= diagnostic.span.start);
+                let (piece, from) = place
+                    .map_or((None, 0), |start| (self.parts.get(start.2), diagnostic.span.start - start.0));
+                let byte = text.get(diagnostic.span.start).copied();
+                let words = Self::words(piece, from, &diagnostic.to_string(), byte);
                 let kind = Doubtful::NotANumber;
                 doubts.push(Doubt { kind, line: line_at(diagnostic.span.start), words });
             }
         });
-        if self.bare && !doubts.is_empty() {
-            let why = format!("looks like run-time options, and is not: {}", doubts[0].words);
+        if self.bare && !doubts.is_empty() && !self.has_form() {
+            let words = doubts[0].words.split(IN).next().unwrap_or_default();
+            let why = format!("looks like run-time options, and is not: {words}");
             out(Item::Unread(Unread { evidence: self.first, why }));
             return;
         }
@@ -321,7 +449,7 @@ impl Open {
             let words = "the option text is not closed".to_owned();
             doubts.push(Doubt {
                 kind: Doubtful::Cut,
-                line: self.parts.last().map_or(self.first.line, |part| part.0),
+                line: self.parts.last().map_or(self.first.line, |part| part.line),
                 words,
             });
         }

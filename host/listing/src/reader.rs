@@ -104,8 +104,11 @@ impl State {
         if !self.is_open() && !interest::is_of_interest(line.text) {
             return;
         }
-        // Beside the others: it takes no line away from them.
-        self.natural.line(line, out);
+        // Beside the others: it takes no line away from them. Operands of CEEXOPT, which are written NAME=value too, are not
+        // Natural's.
+        if !self.carriers.is_macro(line.text) {
+            self.natural.line(line, out);
+        }
         self.lists.line(line, out);
         if self.ztpf.line(line, out) {
             return;

@@ -194,3 +194,12 @@ fn damage_of_any_kind_is_no_crash() {
         }
     }
 }
+
+#[test]
+fn operands_of_a_macro_are_no_parameters() {
+    let first = format!("{:<71}X\n", "         CEEXOPT HEAP=(48K,16K),");
+    let text = format!("{first}               STACK=(96K,64K)\n         END\n");
+    let items = underbar_listing::read(text.as_bytes());
+    let natural = |item: &underbar_listing::Item| matches!(item, underbar_listing::Item::Natural(_));
+    assert!(!items.is_empty() && !items.iter().any(natural), "{items:#?}");
+}

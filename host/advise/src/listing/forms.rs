@@ -94,7 +94,12 @@ fn source(settings: &[Setting]) -> String {
         .collect();
     // Operands go on in column 16.
     let pieces = folded(&options.join(","), COLUMNS - 17);
-    let mut text = String::from("CEEUOPT  CSECT\nCEEUOPT  AMODE ANY\nCEEUOPT  RMODE ANY\n");
+    // 64-bit programs look for another name.
+    let (name, mode) = match settings.iter().any(|setting| setting.option.ends_with("64")) {
+        true => ("CELQUOPT", "64"),
+        false => ("CEEUOPT", "ANY"),
+    };
+    let mut text = format!("{name:<8} CSECT\n{name:<8} AMODE {mode}\n{name:<8} RMODE ANY\n");
     for (at, piece) in pieces.iter().enumerate() {
         let start = if at == 0 { "         CEEXOPT " } else { "               " };
         let line = format!("{start}{piece}");
@@ -157,6 +162,14 @@ CEEUOPT  RMODE ANY
             "HEAP.init=104M\nHEAP.incr=104M\nHEAP.keep_or_free_or_auto=KEEP\nANYHEAP.init=256K\n",
         );
         assert_eq!(Form::Ceeopts.text(&[]), None);
+    }
+
+    #[test]
+    fn programs_of_64_bits_have_a_source_of_their_own() {
+        let settings = [Setting::new("HEAP64", [some("12M"), some("3M")])];
+        let source = Form::Ceeuopt.text(&settings);
+        let expect = "CELQUOPT CSECT\nCELQUOPT AMODE 64\nCELQUOPT RMODE ANY\n         CEEXOPT HEAP64=(12M,3M)\n         END\n";
+        assert_eq!(source.as_deref(), Some(expect));
     }
 
     #[test]

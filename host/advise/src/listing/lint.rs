@@ -135,11 +135,21 @@ fn line(collected: &Collected, file: usize, row: &OptionRow) -> Line {
 fn text(collected: &Collected) -> Vec<Lint> {
     let flaws = collected.flaws.iter().map(|(file, line, words)| {
         let file = collected.files.get(*file).cloned().unwrap_or_default();
-        let (text, words) = match words.split_once(": ") {
-            Some((at, what)) if at.starts_with("column") => (at.to_owned(), what.to_owned()),
-            _ => (String::new(), words.clone()),
+        let (words, shown) = words.split_once("; in: ").unwrap_or((words, ""));
+        let (column, words) = match words.split_once(": ") {
+            Some((at, what)) if at.starts_with("column") => (at, what),
+            _ => ("", words),
         };
-        Lint { rule: "le-opt-text", evidence: vec![Line { file, line: *line, text }], words }
+        let text = match (column, shown) {
+            ("", shown) => shown.to_owned(),
+            (column, "") => column.to_owned(),
+            (column, shown) => format!("{shown} ({column})"),
+        };
+        Lint {
+            rule: "le-opt-text",
+            evidence: vec![Line { file, line: *line, text }],
+            words: words.to_owned(),
+        }
     });
     flaws.collect()
 }

@@ -26,6 +26,50 @@ fn texts_that_cannot_be_read_as_they_stand() {
     check("//CEEOPTS DD *\nHEAP(1M,1M,ANY,KEEP),RPTSTG(ON)\n/*\n", &[]);
 }
 
+/// What stands before the words of each mistake: the line's number, and what stands there with its column.
+fn places(text: &str) -> Vec<(u64, String)> {
+    let mut collected = Collected::default();
+    collected.file("job.txt");
+    for item in underbar_listing::read(text.as_bytes()) {
+        collected.take(item);
+    }
+    lint(&collected).into_iter().map(|lint| (lint.evidence[0].line, lint.evidence[0].text.clone())).collect()
+}
+
+#[test]
+fn a_macro_goes_on_with_a_comma_and_a_mark() {
+    let line = |text: &str| format!("{text:<71}X\n");
+    let first = line("         CEEXOPT HEAP=(48K,16K)");
+    let text = format!("{first}               ALL31=(OFF)\n         END\n");
+    check(&text, &[("le-opt-text", "does not end in a comma")]);
+    assert_eq!(places(&text), [(2, "ALL31=(OFF) (column 16)".to_owned())]);
+    let text = "         CEEXOPT HEAP=(48K,16K),\n               STACK=(96K,128K)\n         END\n";
+    check(text, &[("le-opt-text", "no mark in column 72")]);
+    let first = line("         CEEXOPT HEAP=(48K,16K),");
+    check(&format!("{first}               RPTSTG=(ON)\n         END\n"), &[]);
+}
+
+#[test]
+fn columns_are_those_of_the_line() {
+    let first = format!("{:<71}X\n", "         CEEXOPT HEAP=(48K,16K),");
+    let text = format!("{first}               STAKC=(96K)\n         END\n");
+    assert_eq!(places(&text), [(2, "STAKC=(96K) (column 16)".to_owned())]);
+    assert_eq!(places("HEAP(4OOK,96K)\n"), [(1, "HEAP(4OOK,96K) (column 7)".to_owned())]);
+    assert_eq!(places("HEAP(see below)\n"), []);
+}
+
+#[test]
+fn mistakes_in_parm_are_named() {
+    let parm = |value: &str| format!("//GO EXEC PGM=PAY,PARM='{value}'\n");
+    check(&parm("/HEAP(48K,16K),STACK(2OOK)"), &[("le-opt-text", "letter O")]);
+    check(&parm("/HEEP(48K,16K)"), &[("le-opt-text", "HEAP")]);
+    check(&parm("/HEAP(48K,16K,RPTSTG(ON)"), &[("le-opt-text", "")]);
+    check(&parm("STACK(BELOW)/12"), &[("le-opt-text", "BELOW")]);
+    for other in ["2026-11-20/X", "/PAYDAY", "NODECK,LIST(SHORT)", "/SELECT(7)"] {
+        check(&parm(other), &[]);
+    }
+}
+
 #[test]
 fn values_that_cannot_hold_together() {
     check("_CEE_RUNOPTS='ALL31(OFF) STACK(,,ANY)'\n", &[("le-opt-together", "needs STACK BELOW.")]);

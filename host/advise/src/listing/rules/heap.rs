@@ -39,6 +39,24 @@ pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     HEAPS.iter().filter_map(|(part, unit)| one(case, *part, *unit)).collect()
 }
 
+/// `1 segment`, `41 segments`.
+fn counted(count: u64) -> String {
+    format!("{count} segment{}", if count == 1 { "" } else { "s" })
+}
+
+/// What is saved by a smaller initial size, and, where that goes down, by a smaller increment.
+fn less(saved: u64, increment: Option<u64>, next: Option<u64>) -> String {
+    let first = format!("{} less for each enclave at its start", written(saved));
+    match (increment, next) {
+        (Some(increment), Some(next)) => format!(
+            "{first}; an increment, should one be needed, takes {} instead of {}.",
+            written(next),
+            written(increment)
+        ),
+        _ => format!("{first}."),
+    }
+}
+
 /// What is known of one heap.
 struct Heap<'a> {
     part: Part,
@@ -98,10 +116,11 @@ impl Heap<'_> {
         let is_large = self.initial >= WORTH && self.unit < M;
         is_large.then(|| {
             let (part, initial, unit) = (self.part, self.initial, self.unit);
+            let (increment, next) = (self.increment, self.lower_increment(unit));
             let mut lower =
                 self.say(Kind::Lower, format!("nothing was used of an initial size of {initial}."));
-            lower.option = setting(part, Some(unit), None);
-            lower.effect = format!("{} less for each enclave.", written(initial - unit));
+            lower.option = setting(part, Some(unit), next);
+            lower.effect = less(initial - unit, increment, next);
             lower
         })
     }
@@ -116,10 +135,21 @@ impl Heap<'_> {
             let reason = format!("the initial size holds what is used, and is not far too large: {used}.");
             return self.say(Kind::NoChange, reason);
         }
+        let (increment, next) = (self.increment, self.lower_increment(enough));
         let mut lower = self.say(Kind::Lower, format!("{used}, of an initial size of {initial}."));
-        lower.option = setting(part, Some(enough), None);
-        lower.effect = format!("{} less for each enclave.", written(initial - enough));
+        lower.option = setting(part, Some(enough), next);
+        lower.effect = less(initial - enough, increment, next);
         lower
+    }
+
+    /// A smaller increment beside an initial size that goes down to `first`, where less than a sixteenth of the present one
+    /// would be used: whoever needs a little more than `first` would otherwise get what was just saved.
+    fn lower_increment(&self, first: u64) -> Option<u64> {
+        let peak = self.need.max(self.history.largest);
+        let increment = self.increment.filter(|increment| *increment >= M && increment / 16 > peak)?;
+        let next = rounded(first.max(peak.saturating_add(peak / 8)) / 4, self.unit.max(64 * K));
+        let next = if self.case.cics().is_some() { next - 16 } else { next };
+        (next < increment).then_some(next)
     }
 
     fn too_small(self) -> Found {
@@ -136,11 +166,11 @@ impl Heap<'_> {
         }
         let (first, larger, mut words) = match self.sizes() {
             Ok(sizes) => sizes,
-            Err(why) => return self.say(Kind::NoAdvice, format!("{count} segments, {used}; {why}")),
+            Err(why) => return self.say(Kind::NoAdvice, format!("{}, {used}; {why}", counted(count))),
         };
         let next = Some(larger).filter(|larger| Some(*larger) != self.increment);
         if first.is_none() && next.is_none() {
-            let reason = format!("{count} segments, {used}; sizes are as large as they should be.");
+            let reason = format!("{}, {used}; sizes are as large as they should be.", counted(count));
             return self.say(Kind::NoChange, reason);
         }
         let peak = self.need.max(self.history.largest);
@@ -152,12 +182,17 @@ impl Heap<'_> {
         };
         let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
         words += &region.2;
-        let each = if count <= FEW { "where one would do" } else { "a request to the system each" };
-        let reason = format!("{count} segments{exact}, {each}: {used}{rarely}.");
+        let each = match count {
+            1 => "which does not hold all",
+            _ if count <= FEW => "where one would do",
+            _ => "a request to the system each",
+        };
+        let reason = format!("{}{exact}, {each}: {used}{rarely}.", counted(count));
         let mut raise = self.say(Kind::Raise, reason);
         raise.evidence.extend(region.1);
         raise.option = setting(part, first, next);
         raise.effect = match will {
+            1 if count == 1 => "one segment, as before, which holds all.".to_owned(),
             1 => format!("one segment instead of {count}."),
             _ => format!("about {will} segments instead of {count}."),
         };
@@ -184,7 +219,13 @@ impl Heap<'_> {
         let used = self.history.words();
         let beyond = self.need - self.initial;
         let Some(increment) = self.increment.filter(|_| self.is_wasteful(count)) else {
-            return self.say(Kind::NoChange, format!("{count} segments are few: {used}."));
+            return self.say(
+                Kind::NoChange,
+                match count {
+                    1 => format!("one segment: {used}."),
+                    _ => format!("{count} segments are few: {used}."),
+                },
+            );
         };
         let (part, initial) = (self.part, self.initial);
         let enough = rounded(beyond.saturating_mul(2), self.unit.max(64 * K));

@@ -61,7 +61,7 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
         );
         return Some(found(Kind::NoAdvice, now, evidence, reason));
     }
-    let mut keep = found(Kind::Raise, now, evidence, counts);
+    let mut keep = found(Kind::Change, now, evidence, counts);
     let mut words = vec![None; at];
     if matches!(option, "THREADSTACK") {
         words[0] = Some("ON".to_owned());

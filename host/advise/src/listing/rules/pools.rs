@@ -57,20 +57,37 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
         .and_then(|found| found.option)
         .and_then(|option| size(option.sub_options.first()?.as_deref()?));
     let initial = raised.unwrap_or(initial.value).max(1);
-    let mut words = vec![None];
+    let mut words = vec![Some(switch(case))];
+    let mut grows = true;
     for pool in pools {
         let needed =
             pool.used_peak.saturating_mul(pool.element).saturating_mul(100).div_ceil(initial).clamp(1, 90);
         let keep = pool.extents <= EXTENTS && raised.is_none();
         let percent = if keep { pool.percent.unwrap_or(needed) } else { needed };
+        grows &= pool.percent.is_none_or(|now| percent >= now);
         words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
     }
+    close(&mut words, pools.len());
     let evidence: Vec<Line> = many.iter().map(|pool| case.line(run.file, &pool.evidence)).collect();
-    let reason = format!("{} pools needed more than 2 extents.", many.len());
-    let mut raise = found(Kind::Raise, now(run), evidence, reason);
+    let plural = if many.len() == 1 { "" } else { "s" };
+    let reason = format!("{} pool{plural} needed more than 2 extents.", many.len());
+    let kind = if grows { Kind::Raise } else { Kind::Change };
+    let mut raise = found(kind, now(run), evidence, reason);
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
     Some(raise)
+}
+
+/// The first sub-option: ON, or ALIGN where that is known to be in force.
+fn switch(case: &LeCase<'_>) -> String {
+    if case.is_set("HEAPPOOLS", 0, "ALIGN") { "ALIGN" } else { "ON" }.to_owned()
+}
+
+/// A size of 0 behind the last pair: otherwise the default sizes of the pools that are not named stay in force.
+fn close(words: &mut Vec<Option<String>>, pairs: usize) {
+    if pairs < crate::listing::cells::MOST {
+        words.push(Some("0".to_owned()));
+    }
 }
 
 /// Other sizes, where those in force waste much.
@@ -105,11 +122,9 @@ fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Found> {
          fit the requests {after}."
     );
     let mut change = found(Kind::Change, now(run), evidence, reason);
-    let mut words = vec![None];
+    let mut words = vec![Some(switch(case))];
     words.extend(chosen.iter().flat_map(|cell| [Some(cell.to_string()), None]));
-    if chosen.len() < crate::listing::cells::MOST {
-        words.push(Some("0".to_owned()));
-    }
+    close(&mut words, chosen.len());
     change.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     change.effect =
         "less waste in each cell; how many cells of each size are needed, the next report says.".to_owned();

@@ -113,9 +113,9 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
     raise.option = setting(part, Some(enough), None);
     raise.effect = "the stack fits into its first segment.".to_owned();
     let many = match threads {
-        Some(1) => String::new(),
+        Some(0 | 1) => String::new(),
         Some(threads) => {
-            format!("{threads} threads at one time times {} are {}. ", written(enough), written(all))
+            format!("{threads} threads at one time, each with {}, are {}. ", written(enough), written(all))
         }
         None => "The number of threads is not known: each takes as much. ".to_owned(),
     };

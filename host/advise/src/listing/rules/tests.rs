@@ -154,7 +154,7 @@ fn a_stack_is_sized_by_one_thread_and_anyheap_moves_with_it() {
     let text = report(&[("STACK", &stack), ("ANYHEAP", &any)]);
     let all = check(&format!("{text}{THREADS}"), Some("ANYHEAP(1152K,288K),STACK(232K)"));
     assert!(all[0].reason.contains("4 threads besides the first"), "{}", all[0].reason);
-    assert!(all[1].risk.contains("5 threads at one time times 232K are 1160K"), "{}", all[1].risk);
+    assert!(all[1].risk.contains("5 threads at one time, each with 232K, are 1160K"), "{}", all[1].risk);
     let below = check(&format!("STACK(,,BELOW)\n{text}{THREADS}"), Some("ANYHEAP(672K,168K)"));
     assert!(below[1].reason.contains("below the 16M line"));
     let small = format!("//GO EXEC PGM=main,REGION=40M\n{text}");
@@ -218,7 +218,19 @@ fn free_stays_where_requests_are_larger_than_the_increment() {
 fn an_increment_far_too_large_goes_down() {
     let all = check(&heap("main", 4 << 20, 256 << 20, (4 << 20) + 9_000, [5, 5, 2, 0]), Some("HEAP(,64K)"));
     assert_eq!(all[0].kind, Kind::Lower);
-    check(&heap("main", 1 << 20, 1 << 20, 0, [0, 0, 1, 0]), Some("HEAP(4K)"));
+    check(&heap("main", 1 << 20, 1 << 20, 0, [0, 0, 1, 0]), Some("HEAP(4K,64K)"));
+}
+
+#[test]
+fn an_increment_goes_down_with_its_initial_size() {
+    let all = check(&heap("main", 64 << 20, 64 << 20, 9, [5, 5, 1, 0]), Some("HEAP(4K,64K)"));
+    assert_eq!(
+        all[0].effect,
+        "65532K less for each enclave at its start; an increment, should one be needed, takes 64K instead of 64M."
+    );
+    check(&heap("main", 100 << 20, 100 << 20, 1_264_640, [5, 5, 1, 0]), Some("HEAP(1408K,384K)"));
+    // A sixteenth of it is used: it stays.
+    check(&heap("main", 100 << 20, 8 << 20, 1_264_640, [5, 5, 1, 0]), Some("HEAP(1408K)"));
 }
 
 #[test]
@@ -294,11 +306,11 @@ fn pools_get_percentages_or_sizes_that_fit() {
     let heap = heap("main", 32768, 32768, 30_000, [9_500, 9_100, 1, 0]);
     let heap = heap.replace("End of Storage Report\n", "");
     let rows = "    HEAPPOOLS Summary:\n  8 16 1 20 9 170 2\n  32 40 10 81 1 60 5\nEnd of Storage Report\n";
-    check(&format!("{heap}{rows}"), Some("HEAPPOOLS(,8,9,32,10)"));
+    check(&format!("{heap}{rows}"), Some("HEAPPOOLS(ON,8,9,32,10,0)"));
     let requests = "    HEAPPOOLS Statistics:\n      Successful Get Heap requests: 9-16 5000\n      Successful Get Heap \
                     requests: 1-8 10\n";
     let rows = "    HEAPPOOLS Summary:\n  8 16 1 20 1 10 0\n  128 136 10 24 1 20 5\nEnd of Storage Report\n";
-    check(&format!("{heap}{requests}{rows}"), Some("HEAPPOOLS(,8,,16,,128,,0)"));
+    check(&format!("{heap}{requests}{rows}"), Some("HEAPPOOLS(ON,8,,16,,128,,0)"));
 }
 
 #[test]

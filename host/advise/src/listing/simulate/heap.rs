@@ -61,12 +61,21 @@ pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<WhatIf>,
     Ok(programs
         .filter_map(|program| {
             let run = program.runs.iter().rfind(|run| run.report.is_sound())?;
-            one(&program.name, run, &rows)
+            one(&program.name, run, &rows).filter(|what| !what.outcomes.is_empty())
         })
         .collect())
 }
 
 fn options(text: &str) -> Result<Vec<OptionRow>, String> {
+    let mut flaw = None;
+    underbar_options::check(text.as_bytes(), &mut |diagnostic| {
+        if diagnostic.severity() == underbar_options::Severity::Warning {
+            flaw.get_or_insert_with(|| diagnostic.to_string());
+        }
+    });
+    if let Some(flaw) = flaw {
+        return Err(flaw);
+    }
     let line = format!("_CEE_RUNOPTS=\"{}\"\n", text.replace(['"', '\n', '\r'], " "));
     let mut rows = Vec::new();
     for item in underbar_listing::read(line.as_bytes()) {
@@ -77,6 +86,13 @@ fn options(text: &str) -> Result<Vec<OptionRow>, String> {
         rows.extend(text.rows);
     }
     rows.retain(|row| matches!(row.name.as_str(), "HEAP" | "HEAPPOOLS"));
+    for row in rows.iter().filter(|row| row.name == "HEAPPOOLS") {
+        let values = row.sub_options();
+        let sizes = values.iter().skip(1).step_by(2).filter_map(|value| size(value));
+        if let Some(cell) = sizes.into_iter().find(|cell| !cell.is_multiple_of(8)) {
+            return Err(format!("{cell} is no size of a cell of HEAPPOOLS: it must be a multiple of 8"));
+        }
+    }
     if rows.is_empty() {
         return Err("HEAP or HEAPPOOLS is needed, HEAP(64M,16M) for instance".to_owned());
     }
@@ -249,6 +265,10 @@ mod tests {
     fn only_what_can_be_replayed_is() {
         assert!(what_if("", "STACK(4K)").is_err_and(|error| error.contains("HEAP")));
         assert!(what_if("", "HEAP(1OM)").is_err());
+        assert!(what_if("", "HEAPPOOLS(ON,30,10)").is_err_and(|error| error.contains("multiple of 8")));
+        let bare = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 32768\n      Increment size: \
+                    32768\n      Total heap storage used (sugg. initial size): 30000\nEnd of Storage Report\n";
+        assert_eq!(what_if(bare, "HEAPPOOLS(ON,16,10)"), Ok(Vec::new()));
         assert_eq!(what_if("", "HEAP(10M)"), Ok(Vec::new()));
     }
 }
