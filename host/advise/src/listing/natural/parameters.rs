@@ -4,7 +4,7 @@ use underbar_listing::natural::Parameter;
 
 use super::super::rules::{Found, LeCase};
 use super::sessions::Set;
-use super::{Kind, Line, Session, found, line, session, setting};
+use super::{Kind, Line, Session, found, line, session, setting, unreadable};
 
 /// WRKSIZE of the tuning page, in KB.
 const WORK: u64 = 1000;
@@ -24,6 +24,7 @@ fn known<'a>(
                 format!("{name} is set to different values; which of them holds cannot be seen here.");
             Err(vec![found(Kind::NoAdvice, format!("{name}, differently"), lines, reason)])
         }
+        Set::Unreadable(file, row) => Err(vec![unreadable(case, file, row)]),
         Set::Absent => {
             let Some((file, text)) = case.collected.natural.any_text(session).filter(|_| !absent.is_empty())
             else {

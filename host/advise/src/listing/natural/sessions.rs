@@ -44,6 +44,8 @@ pub(super) enum Set<'a> {
     Absent,
     /// To this value, in this file.
     To(usize, ParameterCarrier, &'a Parameter),
+    /// To a value that cannot be read.
+    Unreadable(usize, &'a Parameter),
     /// To different values in places of the same rank.
     Differently(Vec<(usize, &'a Parameter)>),
 }
@@ -136,7 +138,17 @@ impl Sessions {
         let rows =
             texts().flat_map(|(file, text)| text.rows.iter().map(move |row| (*file, text.carrier, row)));
         let rows: Vec<_> = rows.filter(|(_, _, row)| row.name == name).collect();
-        let Some(highest) = rows.iter().map(|(_, carrier, _)| *carrier).min() else { return Set::Absent };
+        let refused = texts()
+            .flat_map(|(file, text)| text.refused.iter().map(move |row| (*file, text.carrier, row)))
+            .filter(|(_, _, row)| row.name == name)
+            .min_by_key(|(_, carrier, _)| *carrier);
+        let highest = rows.iter().map(|(_, carrier, _)| *carrier).min();
+        if let Some((file, carrier, row)) = refused
+            && highest.is_none_or(|highest| carrier <= highest)
+        {
+            return Set::Unreadable(file, row);
+        }
+        let Some(highest) = highest else { return Set::Absent };
         let highest: Vec<_> = rows.into_iter().filter(|(_, carrier, _)| *carrier == highest).collect();
         let (file, carrier, row) = highest[highest.len() - 1];
         if highest.iter().all(|(_, _, other)| other.value == row.value) {
