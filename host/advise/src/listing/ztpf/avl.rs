@@ -172,7 +172,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     let proposed = serve("proposed", &population.classes, &sizes);
     let classes = population.classes.iter().filter(|class| class.count > 0).count();
     said.reason = format!(
-        "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes waste least: {} bytes \
+        "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes, which hold all requests but one in 1,000 at most, waste least: {} bytes \
          beyond the classes' limits, at most {} beyond the requests. Too large for all lists: {}.",
         grouped(population.read()),
         top(population),

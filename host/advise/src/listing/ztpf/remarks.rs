@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use underbar_listing::Figure;
 use underbar_listing::ztpf::model::{Found, SystemRow};
+use underbar_listing::{Doubtful, Figure};
 
 use super::super::Collected;
 use super::super::simulate::grouped;
@@ -31,7 +31,8 @@ pub(super) fn sound(collected: &Collected) -> Vec<Said> {
             vec![line(collected, *file, &report.title)],
         );
         said.now = "not used".to_owned();
-        let why = report.doubts.last().map_or("it is damaged", |doubt| doubt.words.as_str());
+        let absurd = report.doubts.iter().rfind(|doubt| doubt.kind == Doubtful::Absurd);
+        let why = absurd.or(report.doubts.last()).map_or("it is damaged", |doubt| doubt.words.as_str());
         let mut why = why.chars();
         let first = why.next().map(|c| c.to_ascii_uppercase());
         said.reason = first.into_iter().chain(why).chain(['.']).collect();
