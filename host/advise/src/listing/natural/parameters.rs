@@ -147,6 +147,8 @@ mod tests {
         assert_eq!(of(&check(&["THSIZE=3000,MT=0\n"], None), "natural-time-limit").kind, Kind::NoChange);
         let all = check(&["THSIZE=3000\n"], None);
         assert!(of(&all, "natural-time-limit").reason.contains("in no text"));
+        let all = check(&["FBL=60,RBL=90\n"], None);
+        assert!(all.iter().all(|advice| advice.rule != "natural-time-limit"), "{all:#?}");
         let all = check(&["MT=60,ZIIP=OFF\n"], None);
         assert!(of(&all, "natural-time-limit").reason.contains("off"));
         // Dynamic parameters win over the module; two dynamic ones that differ do not.

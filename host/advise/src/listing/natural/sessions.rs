@@ -161,9 +161,10 @@ impl Sessions {
     /// The first text of parameters of Natural, for what is in none of them.
     pub(super) fn any_text(&self, session: &Session) -> Option<&(usize, ParameterText)> {
         let natural = |text: &ParameterText| text.carrier != ParameterCarrier::Adarun;
-        self.parameters
-            .iter()
-            .find(|(_, text)| session.has_parameters && natural(text) && !text.rows.is_empty())
+        self.parameters.iter().find(|(_, text)| {
+            let told = text.rows.iter().any(|row| !matches!(row.name, "FBL" | "RBL"));
+            session.has_parameters && natural(text) && told
+        })
     }
 
     /// Whether zIIP support is switched off.

@@ -154,6 +154,23 @@ fn usage_reports_are_joined_in_any_order_and_from_two_files() {
 }
 
 #[test]
+fn the_same_report_twice_is_one_collection() {
+    let mut collected = Collected::default();
+    let text = requests("AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024", &FINE);
+    for name in ["a.txt", "b.txt"] {
+        collected.file(name);
+        for item in underbar_listing::read(text.as_bytes()) {
+            collected.take(item);
+        }
+    }
+    let all = advise_listing(&collected);
+    let said = all.iter().find(|one| one.rule == "tpf-avl-size").expect("said");
+    assert!(said.confidence.starts_with("low: 1 report,"), "{}", said.confidence);
+    let words = "the same report as that of a.txt:1: it counts once".to_owned();
+    assert!(collected.unread.contains(&(1, 1, words)), "{:?}", collected.unread);
+}
+
+#[test]
 fn sizes_within_a_class_are_not_replaced_on_a_guess() {
     // All requests of 33 to 64 may be of 40: nobody knows.
     let text = requests("AVL1 40 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
