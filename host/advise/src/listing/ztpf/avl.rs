@@ -13,7 +13,7 @@
 use super::super::simulate::avl::serve;
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
-use super::population::{Class, Population, line, populations};
+use super::population::{Class, Population, line, populations, value};
 use super::{LISTS, Said, Value, counted, share, shown};
 use crate::suggestion::Kind;
 
@@ -149,6 +149,15 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     };
     if population.now.iter().any(|now| now.likely) {
         said.now += LIKELY;
+    }
+    for (at, size) in now.iter().enumerate().filter(|_| population.set.is_none()) {
+        let name = format!("HAVSZ{}", at + 1);
+        if let Some((file, figure)) = value(collected, &name)
+            && figure.value != *size
+        {
+            said.now += &format!("; {name}={} elsewhere contradicts that", figure.value);
+            said.evidence.push(line(collected, file, &figure.evidence));
+        }
     }
     said.confidence = confidence(population);
     if too_coarse(population) && now.is_empty() {

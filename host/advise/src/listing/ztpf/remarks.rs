@@ -74,8 +74,10 @@ pub(super) fn counts(collected: &Collected) -> Vec<Said> {
             &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
     }
     let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
-        let (_, size) = value(collected, &format!("HAVSZ{}", at + 1))?;
-        Some(sum.saturating_add(count.value.saturating_mul(size.value)))
+        let reported = || known.iter().find(|one| one.set.is_none())?.now.get(at).map(|now| now.size);
+        let size =
+            value(collected, &format!("HAVSZ{}", at + 1)).map(|(_, size)| size.value).or_else(reported)?;
+        Some(sum.saturating_add(count.value.saturating_mul(size)))
     });
     if let (Some(bytes), Some((_, area))) = (bytes, value(collected, "PEH"))
         && bytes > area.value.saturating_mul(FRAME)

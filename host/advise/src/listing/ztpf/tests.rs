@@ -171,6 +171,18 @@ fn the_same_report_twice_is_one_collection() {
 }
 
 #[test]
+fn values_and_reports_are_held_against_each_other() {
+    let text = requests("AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024", &FINE);
+    let values = "\nPEH=10 HAVL1=600 HAVL2=1 HAVL3=1 HAVL4=1 HAVSZ4=2048\n";
+    let all = advise_listing(&listing(&format!("{text}{values}")));
+    let of = |rule: &str| all.iter().find(|one| one.rule == rule).expect("said");
+    let now = &of("tpf-avl-size").now;
+    assert!(now.ends_with("HAVSZ4=1024; HAVSZ4=2048 elsewhere contradicts that"), "{now}");
+    let reason = &of("tpf-avl-count").reason;
+    assert!(reason.contains("These buffers take 79616 bytes, more than PEH=10"), "{reason}");
+}
+
+#[test]
 fn sizes_within_a_class_are_not_replaced_on_a_guess() {
     // All requests of 33 to 64 may be of 40: nobody knows.
     let text = requests("AVL1 40 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
