@@ -199,7 +199,11 @@ impl Collected {
         for doubt in found.doubts() {
             self.say(file, doubt.line, doubt.words.clone());
         }
-        if self.ztpf.len() < MOST_OTHER {
+        if let Some((known, line)) = super::ztpf::same(&self.ztpf, &found) {
+            let place = self.files.get(known).cloned().unwrap_or_default();
+            let words = format!("the same report as that of {place}:{line}: it counts once");
+            self.say(file, super::ztpf::first_line(&found), words);
+        } else if self.ztpf.len() < MOST_OTHER {
             self.ztpf.push((file, found));
         } else {
             self.beyond += 1;

@@ -190,6 +190,9 @@ pub struct ParameterText {
     pub carrier: ParameterCarrier,
     /// Those that are known here, in order.
     pub rows: Vec<Parameter>,
+    /// Those that stand there with values that cannot be read: nobody knows what they are set to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Parameter>,
     /// Where they begin.
     pub evidence: Evidence,
     /// What is not certain.

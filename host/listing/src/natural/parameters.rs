@@ -130,6 +130,14 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
+/// What a text holds.
+pub(super) struct Taken {
+    /// Parameters with values that can be.
+    pub rows: Vec<Parameter>,
+    /// Parameters that stand there with values that cannot be read.
+    pub refused: Vec<Parameter>,
+}
+
 /// The parameters of the table in a text; `line_at` says on which line a place of it stands.
 ///
 /// `whole` is false where the text may go on: then its last value may be cut.
@@ -138,13 +146,19 @@ pub(super) fn take(
     whole: bool,
     line_at: &dyn Fn(usize) -> u64,
     doubts: &mut Vec<Doubt>,
-) -> Vec<Parameter> {
+) -> Taken {
     let pieces = pieces(text);
-    let mut rows: Vec<Parameter> = Vec::new();
+    let mut taken = Taken { rows: Vec::new(), refused: Vec::new() };
     let last = pieces.len().saturating_sub(1);
     for (index, piece) in pieces.iter().enumerate() {
         let Some(name) = &piece.name else { continue };
         let line = line_at(piece.at);
+        let parameter = |name: &'static str, value: &str| {
+            let end = (piece.at + piece.name.as_ref().map_or(0, String::len) + 1 + piece.value.len())
+                .min(text.len());
+            let evidence = evidence(line, &text.as_bytes()[piece.at..end]);
+            Parameter { name, value: value.to_owned(), evidence }
+        };
         let Some(entry) = find(name) else {
             if let Some(near) = near(name) {
                 let words =
@@ -155,6 +169,7 @@ pub(super) fn take(
         };
         if !piece.closed || (!whole && index == last && !piece.value.ends_with(')')) {
             let words = format!("{name}: its value is cut or not closed: not read");
+            taken.refused.push(parameter(entry.name, &piece.value));
             doubt(doubts, Doubtful::CutLine, line, words);
             continue;
         }
@@ -167,15 +182,12 @@ pub(super) fn take(
             Some(why) => {
                 let shown: String = value.chars().take(60).collect();
                 doubt(doubts, Doubtful::NotANumber, line, format!("{name}={shown}: {why}; not read"));
+                taken.refused.push(parameter(entry.name, &value));
             }
-            None => {
-                let end = (piece.at + name.len() + 1 + piece.value.len()).min(text.len());
-                let evidence = evidence(line, &text.as_bytes()[piece.at..end]);
-                rows.push(Parameter { name: entry.name, value, evidence });
-            }
+            None => taken.rows.push(parameter(entry.name, &value)),
         }
     }
-    rows
+    taken
 }
 
 /// The tuning page writes PCWSIZE; the reference has PWCSIZE.
@@ -232,16 +244,8 @@ fn list(name: &str, value: &str) -> Option<String> {
         "ZIIP" => {
             let first = parts.first().copied().unwrap_or_default();
             let state = first.contains('=') || ["ON", "OFF", "AUTO"].contains(&first);
-            let sizes = || {
-                let sizes = keyword("PWCSIZE")?;
-                let sizes = sizes.strip_prefix('(')?.strip_suffix(')')?;
-                sub_options(sizes)
-                    .into_iter()
-                    .filter(|size| !size.is_empty())
-                    .find_map(|size| number(size, 0, KB, true))
-            };
             if state {
-                sizes().map(|why| format!("PWCSIZE: {why}"))
+                keyword("PWCSIZE").and_then(caches).map(|why| format!("PWCSIZE cannot be read: {why}"))
             } else {
                 Some("ON, OFF or AUTO must come first".to_owned())
             }
@@ -249,6 +253,16 @@ fn list(name: &str, value: &str) -> Option<String> {
         // WPSIZE: sizes of work pools.
         _ => parts.iter().filter(|part| !part.is_empty()).find_map(|part| number(part, 0, KB, true)),
     }
+}
+
+/// Why the sizes of the caches cannot be read: they are three numbers in parentheses.
+fn caches(value: &str) -> Option<String> {
+    let inner = value.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let sizes = inner.map(|inner| inner.split(',').collect::<Vec<_>>()).unwrap_or_default();
+    if sizes.len() != 3 || sizes.iter().any(|size| size.is_empty()) {
+        return Some("it must be three sizes in parentheses".to_owned());
+    }
+    sizes.into_iter().find_map(|size| number(size, 0, KB, true))
 }
 
 /// The parameter that a name nearly is: one letter is another, or digits stand for letters.
@@ -281,7 +295,7 @@ mod tests {
 
     fn check(text: &str, rows: &[(&str, &str)], doubts: &[&str]) {
         let mut found = Vec::new();
-        let taken = take(text, true, &|_| 1, &mut found);
+        let taken = take(text, true, &|_| 1, &mut found).rows;
         let got: Vec<(&str, &str)> = taken.iter().map(|row| (row.name, row.value.as_str())).collect();
         assert_eq!(got, rows, "{text}: {found:?}");
         assert_eq!(found.len(), doubts.len(), "{text}: {found:?}");
@@ -305,7 +319,10 @@ mod tests {
         check("SORT=(EXT=ONN)", &[], &["EXT must be ON or OFF"]);
         check("SORT=FIELDS", &[], &["none of its keywords"]);
         check("MAINPR=32,MFSET=MAYBE", &[], &["from 0 to 31", "NEVER, OFF, ON"]);
-        check("ZIIP=(ON,PWCSIZE=(64,6O,64))", &[], &["PWCSIZE: it is no number"]);
+        check("ZIIP=(ON,PWCSIZE=(64,6O,64))", &[], &["PWCSIZE cannot be read: it is no number"]);
+        for sizes in ["(600,600)", "(1,2,3,4)", "(,200,)", "600"] {
+            check(&format!("ZIIP=(ON,PWCSIZE={sizes})"), &[], &["cannot be read: it must be three sizes"]);
+        }
         check("ZIIP=MAYBE", &[], &["must come first"]);
         check("WPSIZE=(0,0)", &[("WPSIZE", "(0,0)")], &[]);
     }
@@ -325,7 +342,8 @@ mod tests {
     fn what_is_cut_is_not_taken() {
         check("THSIZE=3000,SORT=(WRKSIZE=40,EXT=ON", &[("THSIZE", "3000")], &["not closed"]);
         let mut doubts = Vec::new();
-        assert_eq!(take("MT=0,THSIZE=30", false, &|_| 1, &mut doubts).len(), 1);
+        let taken = take("MT=0,THSIZE=30", false, &|_| 1, &mut doubts);
+        assert_eq!((taken.rows.len(), taken.refused[0].name), (1, "THSIZE"));
         assert_eq!(doubts[0].words, "THSIZE: its value is cut or not closed: not read");
     }
 }

@@ -18,8 +18,8 @@ use crate::model::{Doubt, Doubtful, Evidence};
 use crate::words::{evidence, find, split};
 
 use super::lines::{bare, goes_on, is_more, is_natural, is_of_the_log, macro_of, more_of, source};
-use super::model::{Natural, Parameter, ParameterCarrier, ParameterText, doubt};
-use super::parameters::{self, pieces};
+use super::model::{Natural, ParameterCarrier, ParameterText, doubt};
+use super::parameters::{self, Taken, pieces};
 
 /// So many lines and bytes are taken for one text.
 const LINES: usize = 200;
@@ -219,7 +219,7 @@ impl Texts {
             lines.iter().rev().find(|(start, _)| *start <= at).map_or(open.first.line, |(_, line)| *line)
         };
         let mut doubts: Vec<Doubt> = Vec::new();
-        let rows: Vec<Parameter> = parameters::take(&text, whole, &line_at, &mut doubts);
+        let Taken { rows, refused } = parameters::take(&text, whole, &line_at, &mut doubts);
         if !whole {
             let line = open.parts.last().map_or(open.first.line, |part| part.0);
             let words = format!("{} that are not closed or cut", open.carrier.words());
@@ -236,7 +236,13 @@ impl Texts {
         if rows.is_empty() && doubts.iter().all(|doubt| doubt.kind == Doubtful::Cut) {
             return;
         }
-        out(Natural::Parameters(ParameterText { carrier: open.carrier, rows, evidence: open.first, doubts }));
+        out(Natural::Parameters(ParameterText {
+            carrier: open.carrier,
+            rows,
+            refused,
+            evidence: open.first,
+            doubts,
+        }));
     }
 }
 

@@ -19,6 +19,8 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, has};
 
+/// Classes of requests end at its multiples: at those of 128, with PJ47265 at 32 and 64 besides.
+const STEP: u64 = 32;
 /// More rows than this are no table.
 const MOST: usize = 1000;
 /// A title that may be a mention in a text has its columns within so many lines.
@@ -126,6 +128,12 @@ impl Open {
                 line.number,
                 "a class of requests of no bytes: not read".to_owned(),
             );
+        }
+        if self.found.table == Table::RequestSizes && !row.limit.is_multiple_of(STEP) {
+            let words =
+                format!("a class up to {}: limits are multiples of {STEP}, so a digit is wrong", row.limit);
+            self.found.sound = false;
+            return self.doubt(Doubtful::Absurd, line.number, words);
         }
         if row.bar.is_some_and(|bar| bar > row.count) {
             let words = "the bar is longer than the count allows: the row is not read".to_owned();

@@ -14,7 +14,7 @@
 //! Not here: the pages of the reduction run around it; no public source shows their headings.
 
 use super::model::{Found, Profile, Sample};
-use super::row::{plain, without_control};
+use super::row::{MOST_COUNTED, is_prefix, is_time, plain, without_control};
 use super::widths::Widths;
 use super::{DOUBTS, Step};
 use crate::lines::Line;
@@ -72,7 +72,7 @@ impl Open {
             self.found.lines.1 = line.number;
             return Step::Taken;
         }
-        let words: Vec<&[u8]> = split(without_control(&text)).take(12).collect();
+        let words: Vec<&[u8]> = unprefixed(split(without_control(&text)).take(16).collect());
         let [b"P" | b"p", first, ..] = words[..] else {
             if super::trigger(&text).is_none() {
                 return Step::Passed;
@@ -134,6 +134,13 @@ impl Open {
     /// Counts are in a column where blanks fill what they do not need. A count elsewhere may have lost digits.
     fn column(&self) -> Option<usize> {
         let headers = self.headers?;
+        // All end in one column that the headers go beyond: no line is cut there.
+        if let [(first, _, _), _, ..] = self.ends[..]
+            && first < headers
+            && self.ends.iter().all(|(end, gap, _)| *end == first && *gap >= 2)
+        {
+            return Some(first);
+        }
         let within: Vec<_> = self.ends.iter().filter(|(end, _, _)| *end == headers).collect();
         let (_, _, first) = within.first()?;
         let filled = within.iter().all(|(_, gap, _)| *gap >= 2);
@@ -182,9 +189,25 @@ fn without_marks(text: &[u8]) -> Vec<u8> {
         .into_bytes()
 }
 
+/// Without what a log writes before a line: a time, and at most two names before a row or an object.
+fn unprefixed(words: Vec<&[u8]>) -> Vec<&[u8]> {
+    if !words.first().is_some_and(|word| is_time(word)) {
+        return words;
+    }
+    let begins = |at: &usize| {
+        let rest = &words[*at..];
+        matches!(rest, [b"P" | b"p", ..] | [_, _, b"-", ..])
+            && words[1..*at].iter().all(|word| is_prefix(word))
+    };
+    match (1..words.len().min(4)).find(begins) {
+        Some(at) => words[at..].to_vec(),
+        None => words,
+    }
+}
+
 /// `BSS CFVS - slockc.goff`: subsystem user, program, object.
 fn object(text: &[u8]) -> Option<String> {
-    let words: Vec<&[u8]> = split(without_control(text)).take(8).collect();
+    let words: Vec<&[u8]> = unprefixed(split(without_control(text)).take(12).collect());
     let name = |word: &[u8]| word.len() <= 8 && word.iter().all(u8::is_ascii_alphanumeric);
     match words[..] {
         [user, program, b"-", _, ..] if name(user) && name(program) => Some(tidy(&words[1..].join(&b' '))),
@@ -200,6 +223,9 @@ fn has_byte(name: &[u8]) -> bool {
 fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
     let [first, between @ .., last] = words else { return Err("it is cut") };
     let count = plain(last).ok_or("its count is no number, or is missing")?;
+    if count > MOST_COUNTED {
+        return Err("its count cannot be");
+    }
     let mut digits = first.len();
     let mut rest = between;
     // What follows a piece may be another piece, but a whole displacement has none.
@@ -261,6 +287,58 @@ mod tests {
         check("000 0000000001C 4 BRC 67", Some((None, "BRC", 67)));
     }
 
+    fn profile(lines: &[&str]) -> Profile {
+        let line = |at: usize, text: &'static str| Line {
+            number: at as u64 + 1,
+            text: text.as_bytes(),
+            whole: true,
+        };
+        let lines: Vec<&'static str> = lines.iter().map(|text| &*text.to_string().leak()).collect();
+        let mut open = Open::new(line(0, lines[0]));
+        for (at, text) in lines.iter().enumerate().skip(1) {
+            open.line(line(at, text));
+        }
+        match open.close().remove(0) {
+            Found::Profile(profile) => profile,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn counts_in_one_column_that_the_headers_go_beyond_are_whole() {
+        let whole = profile(&[
+            "SSU PROG DISP         INST   COUNT",
+            "HPN IPAY - queue.o",
+            "P 0000000000000040    CS      512",
+            "P 0000000000000046    BRC     130",
+        ]);
+        assert_eq!(whole.samples.iter().map(|one| one.count.likely).collect::<Vec<_>>(), [false, false]);
+        // Where the headers end there, too, all may be cut at that width.
+        let cut = profile(&[
+            "SSU PROG DISP         INST  COUNT",
+            "HPN IPAY - queue.o",
+            "P 0000000000000040    CS      512",
+            "P 0000000000000046    BRC     130",
+        ]);
+        assert!(cut.samples.iter().all(|one| one.count.likely));
+    }
+
+    #[test]
+    fn logs_write_before_lines() {
+        for log in ["09.31.02 CPU-A ", "09:31:02 ", "09.31.02 JOB00017 STEP1 "] {
+            let lines = [
+                format!("{log}SSU PROG DISP         INST   COUNT"),
+                format!("{log}HPN IPAY - queue.o"),
+                format!("{log}  P 0000000000000040    CS   512"),
+                format!("{log}  P 0000000000000046    BRC  13"),
+            ];
+            let found = profile(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+            let got: Vec<_> =
+                found.samples.iter().map(|one| (one.object.as_str(), one.count.value)).collect();
+            assert_eq!(got, [("IPAY - queue.o", 512), ("IPAY - queue.o", 13)], "{log}{found:?}");
+        }
+    }
+
     #[test]
     fn what_is_not_plain_is_not_read() {
         for bad in [
@@ -272,6 +350,7 @@ mod tests {
             "000000000000014C E558 (CGH 149",
             "000000000000014C 149",
             "000000000000014C BC 80 FF 149",
+            "000000000000014C CSG 9999999999999",
             "014C CSG 5",
             "000 CSG 5",
             "000000000000014C CSG 12 3.4",

@@ -10,6 +10,9 @@
 use crate::number::{Word, word};
 use crate::words::split;
 
+/// No count is larger: what many reports count together still is a number.
+pub(crate) const MOST_COUNTED: u64 = 1 << 40;
+
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
@@ -85,7 +88,7 @@ pub(crate) fn row(text: &[u8]) -> Read {
         return Read::Damaged("its percentage is no number");
     };
     match limit.checked_mul(if kb { 1 << 10 } else { 1 }) {
-        Some(limit) if limit <= 1 << 47 && count <= 1 << 50 => {
+        Some(limit) if limit <= 1 << 47 && count <= MOST_COUNTED => {
             Read::Row(Row { limit, over, kb, count, percent, bar })
         }
         _ => Read::Damaged("a figure that cannot be"),
@@ -124,9 +127,13 @@ pub(crate) fn without_control(text: &[u8]) -> &[u8] {
 }
 
 /// What a log writes before a line: a time, the name of a job.
-fn is_prefix(word: &[u8]) -> bool {
-    let is_time = word.len() >= 5 && word.iter().filter(|byte| matches!(byte, b':' | b'.')).count() >= 2;
-    is_time || (word.len() >= 3 && word[0].is_ascii_alphabetic())
+pub(crate) fn is_prefix(word: &[u8]) -> bool {
+    is_time(word) || (word.len() >= 3 && word[0].is_ascii_alphabetic())
+}
+
+/// `14.22.00`, `14:22:00`.
+pub(crate) fn is_time(word: &[u8]) -> bool {
+    word.len() >= 5 && word.iter().filter(|byte| matches!(byte, b':' | b'.')).count() >= 2
 }
 
 /// A number, or what is left of one.
@@ -177,6 +184,7 @@ mod tests {
             "128 7112 8.890%",
             "12.8 7112 88.90%",
             "-128 7112 88.90%",
+            "128 2000000000000 88.90%",
             "99999999999999999999 1 0.01%",
         ] {
             check(text, None);

@@ -10,8 +10,8 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Figure, Item};
 use crate::words::{evidence, split};
 
-/// A line this long may be a record that was full.
-const FULL: usize = 71;
+/// A line of such a length may be a record that was full.
+const FULL: [usize; 7] = [71, 72, 79, 80, 120, 121, 132];
 
 /// Whether a text begins with a name and its equals sign.
 pub(crate) fn stands(text: &[u8]) -> bool {
@@ -53,7 +53,7 @@ pub(crate) fn line(line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         let words = "the last value may be cut: not read".to_owned();
         found.doubts.push(Doubt { kind: Doubtful::CutLine, line: line.number, words });
     } else if last
-        && line.text.len() >= FULL
+        && FULL.contains(&line.text.len())
         && let Some((_, figure)) = found.values.last_mut()
     {
         figure.likely = true;
@@ -104,6 +104,11 @@ mod tests {
         check("PEH=24 HAVSZ1=48", false, &[("PEH", 24)], 1);
         check("PEH=2A HAVSZ1=48 and more", false, &[("HAVSZ1", 48)], 1);
         check("PEH=2 4 HAVSZ1=48", true, &[("HAVSZ1", 48)], 1);
+        let long = format!("{} HAVSZ1=48", " ".repeat(80));
+        line(Line { number: 1, text: long.as_bytes(), whole: true }, &mut |item| {
+            let Item::Ztpf(Found::Values(found)) = item else { return };
+            assert!(!found.values[0].1.likely, "no record ends there");
+        });
         check("HAVSZ0=1 HAVLX=3 PEHX=5", true, &[], 0);
     }
 }

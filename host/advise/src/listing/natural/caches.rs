@@ -5,7 +5,7 @@ use underbar_listing::natural::{BufferRow, Cache};
 use super::super::rules::{Found, LeCase};
 use super::super::sizes::{rounded, written};
 use super::sessions::Set;
-use super::{Kind, Line, Session, found, line, session, setting};
+use super::{Kind, Line, Session, found, line, session, setting, unreadable};
 
 /// In the order of PWCSIZE, with the sizes of the tuning page in KB.
 const CACHES: [(Cache, u64, &str); 3] =
@@ -41,6 +41,7 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
     let set = match sessions.parameter(&session, "ZIIP") {
         Set::To(file, _, row) => Some((file, row)),
         Set::Absent => None,
+        Set::Unreadable(file, row) => return vec![unreadable(case, file, row)],
         Set::Differently(rows) => {
             let lines = rows.iter().take(2).map(|(file, row)| line(case, *file, &row.evidence)).collect();
             let reason = "ZIIP is set to different values; which of them holds cannot be seen here.";
@@ -110,6 +111,24 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
         );
     }
     vec![change]
+}
+
+/// The three sizes in KB that are advised, if any are.
+pub(super) fn advised(case: &LeCase<'_>) -> Option<[u64; 3]> {
+    let option = caches(case).into_iter().find_map(|found| found.option)?;
+    option.sub_options.iter().flatten().find_map(|part| sizes(part.strip_prefix("PWCSIZE=")?))
+}
+
+/// What these sizes add to the buffers of a report: each work file that is read has a cache of its own.
+pub(super) fn growth(rows: &[BufferRow], then: [u64; 3]) -> u64 {
+    let size = |row: &BufferRow| {
+        let at = CACHES.iter().position(|(cache, _, _)| row.cache() == Some(*cache))?;
+        Some((then[at] << 10).saturating_sub(row.size))
+    };
+    if rows.iter().all(|row| row.cache().is_none()) {
+        return then.iter().fold(0, |sum, kb| sum.saturating_add(kb << 10));
+    }
+    rows.iter().filter_map(size).fold(0, u64::saturating_add)
 }
 
 /// No report shows a cache.
@@ -305,6 +324,17 @@ mod tests {
         assert!(of(&all, "natural-cache-size").reason.starts_with("BUS at the end"));
         let all = check(&["ZIIP=(ON,PWCSIZE=(64,64,64)),MT=0\n", "ZIIP=OFF\n"], None);
         assert!(of(&all, "natural-cache-size").reason.contains("different values"));
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_read_are_no_advice() {
+        for sizes in ["(700,700)", "(1,2,3,4)", "(,300,)", "700"] {
+            let all = check(&[&format!("ZIIP=(ON,PWCSIZE={sizes}),MT=0\n")], None);
+            assert_eq!(of(&all, "natural-cache-size").now, "ZIIP cannot be read", "{sizes}");
+            let text = report("ANNA", &[("PCACHE", 64 * K, 65_530)], None);
+            let all = check(&[&text, &format!("ZIIP=(ON,PWCSIZE={sizes}),MT=0\n")], None);
+            assert_eq!(of(&all, "natural-cache-size").now, "ZIIP cannot be read", "{sizes}");
+        }
     }
 
     #[test]

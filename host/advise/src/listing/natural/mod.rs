@@ -97,6 +97,13 @@ fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl I
     Found { kind, now, option: None, evidence, reason, effect: String::new(), risk: String::new() }
 }
 
+/// What is said of a parameter whose value cannot be read.
+fn unreadable(case: &LeCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Found {
+    let name = row.name;
+    let reason = format!("{name} is set to a value that cannot be read: nothing is advised upon it.");
+    found(Kind::NoAdvice, format!("{name} cannot be read"), vec![line(case, file, &row.evidence)], reason)
+}
+
 /// A parameter to set; its name stands with its equals sign.
 fn setting(name: &'static str, values: Vec<String>) -> Option<Setting> {
     Some(Setting { option: name, sub_options: values.into_iter().map(Some).collect() })

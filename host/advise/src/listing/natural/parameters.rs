@@ -4,7 +4,7 @@ use underbar_listing::natural::Parameter;
 
 use super::super::rules::{Found, LeCase};
 use super::sessions::Set;
-use super::{Kind, Line, Session, found, line, session, setting};
+use super::{Kind, Line, Session, found, line, session, setting, unreadable};
 
 /// WRKSIZE of the tuning page, in KB.
 const WORK: u64 = 1000;
@@ -24,6 +24,7 @@ fn known<'a>(
                 format!("{name} is set to different values; which of them holds cannot be seen here.");
             Err(vec![found(Kind::NoAdvice, format!("{name}, differently"), lines, reason)])
         }
+        Set::Unreadable(file, row) => Err(vec![unreadable(case, file, row)]),
         Set::Absent => {
             let Some((file, text)) = case.collected.natural.any_text(session).filter(|_| !absent.is_empty())
             else {
@@ -146,6 +147,8 @@ mod tests {
         assert_eq!(of(&check(&["THSIZE=3000,MT=0\n"], None), "natural-time-limit").kind, Kind::NoChange);
         let all = check(&["THSIZE=3000\n"], None);
         assert!(of(&all, "natural-time-limit").reason.contains("in no text"));
+        let all = check(&["FBL=60,RBL=90\n"], None);
+        assert!(all.iter().all(|advice| advice.rule != "natural-time-limit"), "{all:#?}");
         let all = check(&["MT=60,ZIIP=OFF\n"], None);
         assert!(of(&all, "natural-time-limit").reason.contains("off"));
         // Dynamic parameters win over the module; two dynamic ones that differ do not.

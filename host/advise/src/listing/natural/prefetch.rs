@@ -5,7 +5,7 @@
 
 use super::super::rules::{Found, LeCase};
 use super::sessions::{Sessions, Set};
-use super::{Kind, Line, Session, found, line, session, setting};
+use super::{Kind, Line, Session, found, line, session, setting, unreadable};
 
 /// Records that experts let one call bring.
 const WANTED: u64 = 10;
@@ -43,17 +43,30 @@ fn single(records: u64, lengths: &Lengths) -> u64 {
     300 + lengths.format + 2 * (16 + lengths.record) * (1 + records)
 }
 
+/// A number, or its default where it is in no text.
 fn number(sessions: &Sessions, session: &Session, name: &str, default: u64) -> Option<u64> {
     match sessions.adarun(session, name) {
         Set::To(_, _, row) => row.number(),
         Set::Absent => Some(default),
-        Set::Differently(_) => None,
+        Set::Differently(_) | Set::Unreadable(..) => None,
     }
 }
 
 pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let sessions = &case.collected.natural;
+    for name in ["PREFETCH", "PREFSBL", "PREFTBL", "PREFNREC"] {
+        if let Set::Unreadable(file, row) = sessions.adarun(&session, name) {
+            return vec![unreadable(case, file, row)];
+        }
+    }
+    for name in ["FBL", "RBL"] {
+        if let (Set::Unreadable(file, row), Set::To(..)) =
+            (sessions.parameter(&session, name), sessions.adarun(&session, "PREFETCH"))
+        {
+            return vec![unreadable(case, file, row)];
+        }
+    }
     let Set::To(file, _, row) = sessions.adarun(&session, "PREFETCH") else { return Vec::new() };
     let mut evidence = vec![line(case, file, &row.evidence)];
     if row.value == "NO" {
@@ -164,6 +177,14 @@ mod tests {
         assert!(of(&all, "natural-prefetch").reason.contains("PREFNREC=4 allows fewer"));
         let all = check(&[&text("", "")], None);
         assert!(of(&all, "natural-prefetch").reason.ends_with("it would be 10."));
+        for (value, lengths) in
+            [(",PREFSBL=88888", "FBL=60,RBL=90"), (",PREFSBL=4OOO", "FBL=60,RBL=90"), ("", "FBL=60,RBL=9O")]
+        {
+            let all = check(&[&text(value, lengths)], None);
+            let advice = of(&all, "natural-prefetch");
+            assert_eq!(advice.kind, Kind::NoAdvice, "{advice}");
+            assert!(advice.now.ends_with("cannot be read"), "{advice}");
+        }
         let all = check(&["ADARUN PROG=USER,PREFETCH=NO\n"], None);
         assert_eq!(of(&all, "natural-prefetch").kind, Kind::NoAdvice);
     }

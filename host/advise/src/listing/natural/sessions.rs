@@ -44,6 +44,8 @@ pub(in super::super) enum Set<'a> {
     Absent,
     /// To this value, in this file.
     To(usize, ParameterCarrier, &'a Parameter),
+    /// To a value that cannot be read.
+    Unreadable(usize, &'a Parameter),
     /// To different values in places of the same rank.
     Differently(Vec<(usize, &'a Parameter)>),
 }
@@ -136,7 +138,17 @@ impl Sessions {
         let rows =
             texts().flat_map(|(file, text)| text.rows.iter().map(move |row| (*file, text.carrier, row)));
         let rows: Vec<_> = rows.filter(|(_, _, row)| row.name == name).collect();
-        let Some(highest) = rows.iter().map(|(_, carrier, _)| *carrier).min() else { return Set::Absent };
+        let refused = texts()
+            .flat_map(|(file, text)| text.refused.iter().map(move |row| (*file, text.carrier, row)))
+            .filter(|(_, _, row)| row.name == name)
+            .min_by_key(|(_, carrier, _)| *carrier);
+        let highest = rows.iter().map(|(_, carrier, _)| *carrier).min();
+        if let Some((file, carrier, row)) = refused
+            && highest.is_none_or(|highest| carrier <= highest)
+        {
+            return Set::Unreadable(file, row);
+        }
+        let Some(highest) = highest else { return Set::Absent };
         let highest: Vec<_> = rows.into_iter().filter(|(_, carrier, _)| *carrier == highest).collect();
         let (file, carrier, row) = highest[highest.len() - 1];
         if highest.iter().all(|(_, _, other)| other.value == row.value) {
@@ -149,9 +161,10 @@ impl Sessions {
     /// The first text of parameters of Natural, for what is in none of them.
     pub(super) fn any_text(&self, session: &Session) -> Option<&(usize, ParameterText)> {
         let natural = |text: &ParameterText| text.carrier != ParameterCarrier::Adarun;
-        self.parameters
-            .iter()
-            .find(|(_, text)| session.has_parameters && natural(text) && !text.rows.is_empty())
+        self.parameters.iter().find(|(_, text)| {
+            let told = text.rows.iter().any(|row| !matches!(row.name, "FBL" | "RBL"));
+            session.has_parameters && natural(text) && told
+        })
     }
 
     /// Whether zIIP support is switched off.

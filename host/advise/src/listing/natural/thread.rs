@@ -26,16 +26,23 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
         .filter_map(|(file, report)| Some((*file, report.thread.as_ref()?)))
         .collect();
     let certain = |figure: &Option<Figure>| figure.clone().filter(|figure| !figure.likely);
-    let totals = uses.iter().filter_map(|(file, of)| Some((*file, certain(&of.total)?)));
-    let most = totals.max_by_key(|(_, figure)| figure.value);
+    let caches = super::caches::advised(case);
+    // All buffers, and what the caches that are advised beside this add to them.
+    let totals = sessions.sound(&session).filter_map(|(file, report)| {
+        let total = certain(&report.thread.as_ref()?.total)?;
+        let more = caches.map_or(0, |then| super::caches::growth(&report.rows, then));
+        Some((*file, total, more))
+    });
+    let most = totals.max_by_key(|(_, total, more)| total.value.saturating_add(*more));
     let now = uses.iter().rev().find_map(|(file, of)| Some((*file, certain(&of.thread)?)));
-    let (Some((total_file, total)), Some((now_file, now))) = (most, now) else {
+    let (Some((total_file, total, more)), Some((now_file, now))) = (most, now) else {
         let lines = match &set {
-            Set::To(file, _, row) => vec![line(case, *file, &row.evidence)],
+            Set::To(file, _, row) | Set::Unreadable(file, row) => vec![line(case, *file, &row.evidence)],
             _ => Vec::new(),
         };
         let words = match &set {
             Set::To(_, _, row) => format!("THSIZE={}", row.value),
+            Set::Unreadable(..) => "THSIZE cannot be read".to_owned(),
             _ => "THSIZE unknown".to_owned(),
         };
         if session.has_reports {
@@ -50,10 +57,14 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
     };
     let mut evidence = vec![line(case, total_file, &total.evidence), line(case, now_file, &now.evidence)];
     let words = format!("THSIZE={}", now.value >> 10);
-    let need = rounded(total.value.saturating_add(total.value / 8), 64 << 10).max(LEAST << 10);
-    let buffers = format!("All buffers are {} together", kilobytes(total.value));
+    let all_of_them = total.value.saturating_add(more);
+    let need = rounded(all_of_them.saturating_add(all_of_them / 8), 64 << 10).max(LEAST << 10);
+    let mut buffers = format!("All buffers are {} together", kilobytes(total.value));
+    if more > 0 {
+        buffers += &format!(", and {} with the caches that are advised here", kilobytes(all_of_them));
+    }
     let sure = uses.iter().all(|(_, of)| certain(&of.max_used).is_some());
-    if total.value > now.value {
+    if all_of_them > now.value {
         let reason = if now.value == 0 {
             format!("{buffers}, and there is no thread: each buffer is a GETMAIN.")
         } else {
@@ -141,6 +152,23 @@ mod tests {
         assert!(advice.reason.contains("1563K together; the thread of 1000K"), "{}", advice.reason);
         let all = check(&[&report("ANNA", &[ROW], Some((0, 1_600_000)))], Some("THSIZE=1792"));
         assert!(of(&all, "natural-thread-size").reason.contains("there is no thread"));
+    }
+
+    #[test]
+    fn caches_that_are_advised_count() {
+        let rows = [("PCACHE", 10_240, 10_240), ("WCACHEO", 10_240, 10_240), ("WCACHE01", 10_240, 10_240)];
+        let all = check(
+            &[&report("ANNA", &rows, Some((900, 409_600)))],
+            Some("ZIIP=(PWCSIZE=(300,200,300)),THSIZE=1344"),
+        );
+        let advice = of(&all, "natural-thread-size");
+        assert_eq!(advice.kind, Kind::Raise);
+        assert!(advice.reason.contains("400K together, and 1170K with the caches"), "{}", advice.reason);
+        // Two work files that are read have a cache each.
+        let rows = [("WCACHE01", 10_240, 10_240), ("WCACHE02", 10_240, 10_240)];
+        let all =
+            check(&[&report("ANNA", &rows, Some((900, 409_600)))], Some("ZIIP=(PWCSIZE=(300,200,300))"));
+        assert!(of(&all, "natural-thread-size").reason.contains("780K with the caches"));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 use super::super::simulate::avl::serve;
 use super::super::simulate::grouped;
 use super::super::{Collected, Line};
-use super::population::{Class, Population, line, populations};
+use super::population::{Class, Population, line, populations, value};
 use super::{LISTS, Said, Value, counted, share, shown};
 use crate::suggestion::Kind;
 
@@ -150,6 +150,15 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     if population.now.iter().any(|now| now.likely) {
         said.now += LIKELY;
     }
+    for (at, size) in now.iter().enumerate().filter(|_| population.set.is_none()) {
+        let name = format!("HAVSZ{}", at + 1);
+        if let Some((file, figure)) = value(collected, &name)
+            && figure.value != *size
+        {
+            said.now += &format!("; {name}={} elsewhere contradicts that", figure.value);
+            said.evidence.push(line(collected, file, &figure.evidence));
+        }
+    }
     said.confidence = confidence(population);
     if too_coarse(population) && now.is_empty() {
         said.reason = "Half of the requests or more lie in the one class up to 128, and the present sizes are not known: sizes by \
@@ -172,7 +181,7 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
     let proposed = serve("proposed", &population.classes, &sizes);
     let classes = population.classes.iter().filter(|class| class.count > 0).count();
     said.reason = format!(
-        "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes waste least: {} bytes \
+        "{} requests lie in {classes} classes{}; of all ways to cut them into {} lists, these sizes, which hold all requests but one in 1,000 at most, waste least: {} bytes \
          beyond the classes' limits, at most {} beyond the requests. Too large for all lists: {}.",
         grouped(population.read()),
         top(population),

@@ -20,6 +20,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use underbar_listing::ztpf::model::{Found, Frequencies};
+
 use super::simulate::grouped;
 use super::{Advice, Collected, Line};
 use crate::suggestion::Kind;
@@ -209,6 +211,35 @@ pub static TPF_RULES: [TpfRule; 8] = [
         apply: contention::contention,
     },
 ];
+
+/// Where a report stands that was found before: the same counts of the same collection.
+pub(super) fn same(known: &[(usize, Found)], found: &Found) -> Option<(usize, u64)> {
+    let Found::Frequencies(new) = found else { return None };
+    if new.read() == 0 {
+        return None;
+    }
+    let figures = |of: &Frequencies| -> Vec<(u64, bool, u64, u64)> {
+        of.rows.iter().map(|row| (row.limit, row.over, row.percent, row.count.value)).collect()
+    };
+    let run = |of: &Frequencies| of.run.as_ref().map(|run| run.text.clone());
+    known.iter().find_map(|(file, found)| {
+        let Found::Frequencies(old) = found else { return None };
+        let alike = (old.table, &old.set, old.sound) == (new.table, &new.set, new.sound)
+            && run(old) == run(new)
+            && old
+                .sizes
+                .iter()
+                .map(|(list, size)| (*list, size.value))
+                .eq(new.sizes.iter().map(|(list, size)| (*list, size.value)))
+            && figures(old) == figures(new);
+        alike.then_some((*file, old.title.line))
+    })
+}
+
+/// The line where it begins.
+pub(super) fn first_line(found: &Found) -> u64 {
+    if let Found::Frequencies(found) = found { found.title.line } else { 1 }
+}
 
 /// All advice from listings of z/TPF.
 pub(super) fn advise(collected: &Collected) -> Vec<Advice> {

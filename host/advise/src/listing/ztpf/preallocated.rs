@@ -26,7 +26,8 @@ const FEW: u64 = 20;
 struct Pair<'a> {
     file: usize,
     first: &'a Frequencies,
-    second: Option<&'a Frequencies>,
+    /// With its file.
+    second: Option<(usize, &'a Frequencies)>,
 }
 
 /// ECBs by what they used, of all pairs with the same area.
@@ -78,17 +79,18 @@ struct Known<'a> {
 pub(super) fn area(collected: &Collected) -> Vec<Said> {
     let mut all = Vec::new();
     let mut known: Vec<Known<'_>> = Vec::new();
-    for pair in pairs(collected) {
+    let (pairs, rest) = pairs(collected);
+    for pair in pairs {
         let set = pair.first.set.as_deref();
         let mut evidence = vec![line(collected, pair.file, &pair.first.title)];
-        let rows = |report: &Frequencies| {
-            let last = report.rows.last().map(|row| line(collected, pair.file, &row.count.evidence));
+        let rows = |file: usize, report: &Frequencies| {
+            let last = report.rows.last().map(|row| line(collected, file, &row.count.evidence));
             last.into_iter().collect::<Vec<_>>()
         };
-        evidence.extend(rows(pair.first));
-        if let Some(second) = pair.second {
-            evidence.push(line(collected, pair.file, &second.title));
-            evidence.extend(rows(second));
+        evidence.extend(rows(pair.file, pair.first));
+        if let Some((file, second)) = pair.second {
+            evidence.push(line(collected, file, &second.title));
+            evidence.extend(rows(file, second));
         }
         match usage(&pair) {
             Err(why) => {
@@ -115,6 +117,16 @@ pub(super) fn area(collected: &Collected) -> Vec<Said> {
         }
     }
     all.extend(known.into_iter().map(|known| one(collected, known)));
+    for (file, report) in rest.into_iter().take(20) {
+        let lines = vec![line(collected, file, &report.title)];
+        let mut said = Said::new(&name(report.set.as_deref()), Kind::NoAdvice, lines);
+        said.now = "a report on the virtual area alone".to_owned();
+        said.reason = "The report on the preallocated area that belongs to it is missing: how many ECBs stay within the area is not \
+                       known."
+            .to_owned();
+        said.confidence = "none".to_owned();
+        all.push(said);
+    }
     all
 }
 
@@ -131,22 +143,46 @@ impl Use {
     }
 }
 
-fn pairs(collected: &Collected) -> Vec<Pair<'_>> {
-    let mut all: Vec<Pair<'_>> = Vec::new();
+/// Pairs, and reports on the virtual area that belong to none.
+///
+/// A report follows its first one in a file, or they are in any order, in one file or two: then the second holds as many
+/// ECBs as exceed the first's area.
+fn pairs(collected: &Collected) -> (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) {
+    let (mut all, mut rest): (Vec<Pair<'_>>, Vec<(usize, &Frequencies)>) = (Vec::new(), Vec::new());
     for (file, found) in &collected.ztpf {
         let Found::Frequencies(report) = found else { continue };
         match report.table {
             Table::Preallocated => all.push(Pair { file: *file, first: report, second: None }),
             Table::Virtual => {
                 let last = all.last_mut().filter(|pair| pair.file == *file && pair.second.is_none());
-                if let Some(pair) = last.filter(|pair| pair.first.run == report.run) {
-                    pair.second = Some(report);
+                match last.filter(|pair| pair.first.run == report.run) {
+                    Some(pair) => pair.second = Some((*file, report)),
+                    None => rest.push((*file, report)),
                 }
             }
             Table::RequestSizes => {}
         }
     }
-    all
+    rest.retain(|(file, report)| {
+        let fits = |pair: &&mut Pair<'_>| {
+            let over = pair.first.rows.last().filter(|row| row.over).map(|row| row.count.value);
+            let (one, other) = (&pair.first.run, &report.run);
+            // The summary with the date may stand in one of two files only.
+            let apart = pair.file != *file && (one.is_none() || other.is_none());
+            let texts = one.as_ref().map(|run| &run.text) == other.as_ref().map(|run| &run.text);
+            pair.second.is_none()
+                && pair.first.set == report.set
+                && over.is_some_and(|over| over > 0 && over == report.read())
+                && (texts || apart)
+        };
+        let found = all.iter_mut().find(fits);
+        let alone = found.is_none();
+        if let Some(pair) = found {
+            pair.second = Some((*file, *report));
+        }
+        alone
+    });
+    (all, rest)
 }
 
 /// What a pair says, and what is to be known about it; or why it cannot be used.
@@ -172,19 +208,19 @@ fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
             "There is no report on the virtual area: how much those that exceed the area need is not known."
                 .to_owned(),
         ),
-        Some(second) if !whole(second) => {
+        Some((_, second)) if !whole(second) => {
             Some("The report on the virtual area is cut or damaged and not used.".to_owned())
         }
-        Some(second) if second.rows.first().is_some_and(|row| row.limit <= over.limit) => Some(
+        Some((_, second)) if second.rows.first().is_some_and(|row| row.limit <= over.limit) => Some(
             "The classes of the virtual area begin within the preallocated one: that report is not used."
                 .to_owned(),
         ),
-        Some(second) if second.read() != used.above => Some(format!(
+        Some((_, second)) if second.read() != used.above => Some(format!(
             "{} ECBs exceed the area by one report, the other holds {}: it is not used.",
             used.above,
             second.read()
         )),
-        Some(second) => {
+        Some((_, second)) => {
             used.above = second.rows.last().filter(|row| row.over).map_or(0, |row| row.count.value);
             used.classes.extend(rows(second));
             None

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use underbar_listing::Figure;
 use underbar_listing::ztpf::model::{Found, SystemRow};
+use underbar_listing::{Doubtful, Figure};
 
 use super::super::Collected;
 use super::super::simulate::grouped;
@@ -31,7 +31,8 @@ pub(super) fn sound(collected: &Collected) -> Vec<Said> {
             vec![line(collected, *file, &report.title)],
         );
         said.now = "not used".to_owned();
-        let why = report.doubts.last().map_or("it is damaged", |doubt| doubt.words.as_str());
+        let absurd = report.doubts.iter().rfind(|doubt| doubt.kind == Doubtful::Absurd);
+        let why = absurd.or(report.doubts.last()).map_or("it is damaged", |doubt| doubt.words.as_str());
         let mut why = why.chars();
         let first = why.next().map(|c| c.to_ascii_uppercase());
         said.reason = first.into_iter().chain(why).chain(['.']).collect();
@@ -73,8 +74,10 @@ pub(super) fn counts(collected: &Collected) -> Vec<Said> {
             &format!(" {sum} buffers in all are more than the {ENTRIES} that were possible before PJ47265.");
     }
     let bytes = all.iter().enumerate().try_fold(0_u64, |sum, (at, (_, count))| {
-        let (_, size) = value(collected, &format!("HAVSZ{}", at + 1))?;
-        Some(sum.saturating_add(count.value.saturating_mul(size.value)))
+        let reported = || known.iter().find(|one| one.set.is_none())?.now.get(at).map(|now| now.size);
+        let size =
+            value(collected, &format!("HAVSZ{}", at + 1)).map(|(_, size)| size.value).or_else(reported)?;
+        Some(sum.saturating_add(count.value.saturating_mul(size)))
     });
     if let (Some(bytes), Some((_, area))) = (bytes, value(collected, "PEH"))
         && bytes > area.value.saturating_mul(FRAME)

@@ -114,6 +114,75 @@ fn a_present_size_that_may_be_cut_is_said_to_be_so() {
 }
 
 #[test]
+fn limits_that_no_layout_has_set_nothing() {
+    for (right, wrong) in [("    64 ", "    66 "), ("   256 ", "   250 "), ("  1024 ", "  1021 ")] {
+        let text = requests("AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024", &FINE);
+        let all = advise_listing(&listing(&text.replacen(right, wrong, 1)));
+        assert!(all.iter().all(|one| one.values.is_empty()), "{wrong}: {all:#?}");
+        assert!(
+            all.iter().any(|one| one.rule == "tpf-sound" && one.reason.contains("multiples of 32")),
+            "{all:#?}"
+        );
+    }
+}
+
+#[test]
+fn usage_reports_are_joined_in_any_order_and_from_two_files() {
+    let text = usage(&[(0, 50), (16, 20), (32, 20)], 10, &[(40, 8), (48, 2)]);
+    let at = text.find("\nTPF 31-BIT VIRTUAL").expect("two reports");
+    let (first, second) = text.split_at(at);
+    let said = |files: &[&str]| {
+        let mut collected = Collected::default();
+        for (number, text) in files.iter().enumerate() {
+            collected.file(&format!("{number}.txt"));
+            for item in underbar_listing::read(text.as_bytes()) {
+                collected.take(item);
+            }
+        }
+        let all = advise_listing(&collected);
+        let said = all.into_iter().find(|one| one.rule == "tpf-preallocated").expect("said");
+        (said.kind, shown(&said.values), said.reason)
+    };
+    let one = said(&[&text]);
+    assert_eq!((one.0, one.1.as_str()), (Kind::Raise, "PEH=10"));
+    assert_eq!(said(&[first, second]), one);
+    assert_eq!(said(&[second, first]), one);
+    assert_eq!(said(&[&format!("{second}\n{first}")]), one);
+    let alone = said(&[second]);
+    assert_eq!(alone.0, Kind::NoAdvice);
+    assert!(alone.2.contains("preallocated area that belongs to it is missing"), "{}", alone.2);
+}
+
+#[test]
+fn the_same_report_twice_is_one_collection() {
+    let mut collected = Collected::default();
+    let text = requests("AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024", &FINE);
+    for name in ["a.txt", "b.txt"] {
+        collected.file(name);
+        for item in underbar_listing::read(text.as_bytes()) {
+            collected.take(item);
+        }
+    }
+    let all = advise_listing(&collected);
+    let said = all.iter().find(|one| one.rule == "tpf-avl-size").expect("said");
+    assert!(said.confidence.starts_with("low: 1 report,"), "{}", said.confidence);
+    let words = "the same report as that of a.txt:1: it counts once".to_owned();
+    assert!(collected.unread.contains(&(1, 1, words)), "{:?}", collected.unread);
+}
+
+#[test]
+fn values_and_reports_are_held_against_each_other() {
+    let text = requests("AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024", &FINE);
+    let values = "\nPEH=10 HAVL1=600 HAVL2=1 HAVL3=1 HAVL4=1 HAVSZ4=2048\n";
+    let all = advise_listing(&listing(&format!("{text}{values}")));
+    let of = |rule: &str| all.iter().find(|one| one.rule == rule).expect("said");
+    let now = &of("tpf-avl-size").now;
+    assert!(now.ends_with("HAVSZ4=1024; HAVSZ4=2048 elsewhere contradicts that"), "{now}");
+    let reason = &of("tpf-avl-count").reason;
+    assert!(reason.contains("These buffers take 79616 bytes, more than PEH=10"), "{reason}");
+}
+
+#[test]
 fn sizes_within_a_class_are_not_replaced_on_a_guess() {
     // All requests of 33 to 64 may be of 40: nobody knows.
     let text = requests("AVL1 40 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
