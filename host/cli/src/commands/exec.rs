@@ -12,15 +12,13 @@ use std::process::ExitCode;
 use clap::Args;
 use underbar_fetch::Error;
 use underbar_fetch::table::{self, Library};
-use underbar_sys::inherited::inherited;
-use underbar_sys::signal::{Disposition, set_disposition};
+use underbar_sys::inherited::restore_dispositions;
 
 use crate::OWN_FAILURE;
 use crate::say::{Color, Kind, say};
 
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
-const SIGPIPE: i32 = 13;
 
 /// The flags of `exec`.
 #[derive(Args)]
@@ -78,10 +76,7 @@ impl Exec {
             .flat_map(CString::new)
             .collect();
         let arguments: Vec<&CStr> = arguments.iter().map(CString::as_c_str).collect();
-        // The Rust runtime has set it to ignored before `main`.
-        if !inherited().ignored.has(SIGPIPE) {
-            let _ = set_disposition(SIGPIPE, Disposition::Default);
-        }
+        restore_dispositions();
         let error = underbar_fetch::link::become_program(&libraries, name, &arguments);
         say(self.color, Kind::Error, format_args!("{}: {error}", first.display()));
         ExitCode::from(if matches!(error, Error::NotFound(_)) { NOT_FOUND } else { CANNOT_RUN })
