@@ -9,11 +9,13 @@ use clap::Args;
 use serde::Serialize;
 use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::name::Name;
+use underbar_partitioned::pdse::Other;
 use underbar_store::change::{Addition, Changed, Edit, apply};
 use underbar_store::library::{Library, Organisation};
 use underbar_store::make::name_of_file;
 use underbar_store::{Error, Result};
 
+use super::any::warn_of_doubt;
 use super::list::json;
 use super::progress::Progress;
 use super::{fetch_options, name, now};
@@ -44,6 +46,12 @@ struct Done {
 
 impl Target {
     fn change(&self, edits: impl IntoIterator<Item = Result<Edit>>, expected: usize, done: &str) -> ExitCode {
+        // What it goes on from; what is wrong with a library that cannot be opened, the change says.
+        if let Ok(library) = Library::open(&self.library)
+            && library.doubt().is_some_and(|doubt| doubt.other != Other::Damaged)
+        {
+            warn_of_doubt(&library, self.printing.color);
+        }
         let changed = apply(&self.library, edits, expected, now(), self.wait);
         self.say(changed, done)
     }

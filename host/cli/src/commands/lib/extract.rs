@@ -94,15 +94,13 @@ impl Extract {
             return Err(format!("{:?} cannot be the end of a file's name", self.suffix));
         }
         let library = self.choice.open(&self.library)?;
+        library.warn(self.printing.color);
         let mut extracted =
             Extracted { library: self.library.display().to_string(), files: Vec::new(), bytes: 0 };
         match &library {
             Any::Ours(library) if !self.blocks => self.ours(library, &mut extracted)?,
             Any::Ours(_) => return Err("--blocks is for libraries of mainframes".to_owned()),
-            Any::Theirs(carrier) => {
-                library.warn(self.printing.color);
-                self.theirs(carrier, &mut extracted)?;
-            }
+            Any::Theirs(carrier) => self.theirs(carrier, &mut extracted)?,
         }
         Ok(extracted)
     }

@@ -72,6 +72,7 @@ impl Ls {
     fn text(&self) -> Result<String, String> {
         let library = self.choice.open(&self.library)?;
         if self.printing.json {
+            library.warn_of_doubt(self.printing.color);
             let Listed { label, members } = library.list(&self.choice, self.long, None)?;
             let name = self.library.display().to_string();
             let faults = library.troubles().to_vec();
@@ -271,7 +272,9 @@ impl Info {
             holds: Vec::new(),
             faults: library.troubles().to_vec(),
         };
-        if !self.printing.json {
+        if self.printing.json {
+            library.warn_of_doubt(self.printing.color);
+        } else {
             library.warn(self.printing.color);
         }
         let mut is_chosen = true;
