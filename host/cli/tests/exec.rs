@@ -1,5 +1,7 @@
 //! `underbar exec`: a program of a library in the place of the command.
 
+mod common;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -67,8 +69,14 @@ fn the_program_runs_in_the_place_of_the_command() {
         assert_eq!(output.status.signal(), signal.parse().ok());
     }
 
+    let sheet = folder.join("sheet.txt");
+    std::fs::write(&sheet, "no library\n").expect("written");
+    let mainframe = common::transmission(&folder);
     for (arguments, code, says) in [
-        (&["REPORT"][..], 125, "which library"),
+        (&[&*format!("{}(X)", sheet.display())][..], 127, "this is no program library"),
+        (&[&format!("{mainframe}(A)")], 126, "a library of a mainframe, whose programs cannot run here"),
+        (&["/no/such/library(X)"], 127, "there is no such file"),
+        (&["REPORT"], 125, "which library"),
         (&[&format!("{place}(NOBODY)")], 127, "no program NOBODY"),
         (&["/no/such/library(REPORT)"], 127, "/no/such/library"),
         (&[&format!("{place}(source.c)")], 126, "not an ELF file"),

@@ -62,6 +62,12 @@ pub fn is_ours(path: &Path) -> std::io::Result<bool> {
     Ok([PDS_BEGINS, PDSE_BEGINS].iter().any(|begins| first == begins))
 }
 
+/// Does it hold a library of a mainframe?
+pub fn is_theirs(path: &Path) -> bool {
+    !is_ours(path).unwrap_or(true)
+        && Carrier::open(path, CodePage::US).is_ok_and(|carrier| !carrier.libraries.is_empty())
+}
+
 /// A library as it is listed.
 pub struct Listed {
     /// What it is.
