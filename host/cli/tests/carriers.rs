@@ -174,3 +174,44 @@ fn bad_survey(folder: &Folder) -> String {
     assert_eq!(code, 0);
     error
 }
+
+#[test]
+fn what_is_cut_is_taken_not_at_all_and_named() {
+    let folder = Folder::new("cut");
+    let sent = common::transmission(folder.path());
+    let whole = std::fs::read(&sent).expect("read");
+    // In the midst of B: A is sound.
+    let cut = folder.file("cut.xmi", &whole[..40_000]);
+    let mine = folder.name("mine.pdse");
+    good(&["lib", "create", &mine]);
+    let (code, _, error) = run(&["lib", "import", &cut, &mine]);
+    assert!(
+        code == 2 && error.contains("member B is damaged") && error.contains("member C is damaged"),
+        "{error}"
+    );
+    let (code, output, _) = run(&["lib", "import", "--json", &cut, &mine]);
+    assert!(code == 2 && output.contains("\"damaged\"") && output.contains("\"faults\""), "{output}");
+    assert_eq!(good(&["lib", "ls", &mine]), "", "none came in");
+    assert_eq!(run(&["lib", "import", &cut, &mine, "A"]).0, 0, "A is sound");
+
+    let out = folder.name("out");
+    let (code, output, error) = run(&["lib", "extract", "--json", "--to", &out, &cut]);
+    assert!(code == 2 && error.contains("member B is damaged"), "{error}");
+    assert!(output.contains("\"damaged\"") && output.contains("\"faults\""), "{output}");
+    let files: Vec<_> =
+        std::fs::read_dir(&out).expect("a folder").map(|file| file.expect("file").file_name()).collect();
+    assert_eq!(files, ["A"]);
+    assert!(folder.read("out/A") == folder.read("A.sent"));
+
+    let there = folder.file("there.xmi", "as it was");
+    let (code, _, error) = run(&["lib", "export", "--force", "-o", &there, &cut]);
+    assert!(code == 2 && error.contains("member C is damaged"), "{error}");
+    assert_eq!(folder.read("there.xmi"), "as it was");
+
+    assert!(bad(2, &["lib", "verify", &sent]).contains("a library of a mainframe, and verify is for ours"));
+    let missing = folder.name("missing");
+    for command in ["ls", "info", "verify", "extract"] {
+        let error = bad(2, &["lib", command, &missing]);
+        assert_eq!(error.matches(&missing).count(), 1, "{error}");
+    }
+}

@@ -18,6 +18,7 @@ use underbar_store::{Error, Result};
 use super::any::warn_of_doubt;
 use super::list::json;
 use super::progress::Progress;
+use super::text::about;
 use super::{fetch_options, name, now};
 use crate::printing::Printing;
 
@@ -72,7 +73,7 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
                 Error::Busy => "; --wait waits for it",
                 _ => "",
             };
-            printing.fail(format_args!("{path}: {error}{help}"))
+            printing.fail(about(library, format_args!("{error}{help}")))
         }
         Ok(Changed { edits, members, aliases }) => {
             let text = if printing.json {
@@ -136,10 +137,9 @@ impl Add {
     /// Adds.
     pub fn run(self) -> ExitCode {
         let (target, printing) = (&self.target, &self.target.printing);
-        let path = target.library.display();
         let organisation = match Library::open(&target.library) {
             Ok(library) => library.organisation(),
-            Err(error) => return printing.fail(format_args!("{path}: {error}")),
+            Err(error) => return printing.fail(about(&target.library, error)),
         };
         let files = match self.files() {
             Ok(files) => files,
