@@ -5,9 +5,10 @@
 //! `.init_array`, which the C library runs earlier, notes both.
 //!
 //! Invariant: [`inherited`] is what the process was given at exec, whatever was done since.
+//! [`restore_dispositions`] undoes the signals' part in this process, which then becomes the program itself.
 //! Not here: undoing it in the child ([`crate::process`]).
 
-use crate::signal::{Disposition, SignalSet, disposition};
+use crate::signal::{Disposition, SignalSet, disposition, set_disposition};
 use crate::syscall::syscall3;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,6 +24,8 @@ pub struct Inherited {
 /// Written once by [`note`] before `main`, while there is one thread; read by [`inherited`]. Relaxed: no
 /// other data hangs on them.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
+/// The signals that somebody handles who came before us: a library that was loaded ahead of the command.
+static HANDLED: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 
 /// Runs [`note`] before `main`.
@@ -33,10 +36,12 @@ static AT_START: extern "C" fn() = note;
 extern "C" fn note() {
     const FCNTL: usize = 72;
     const F_GETFD: usize = 1;
-    let mut ignored = SignalSet::NONE;
+    let (mut ignored, mut handled) = (SignalSet::NONE, SignalSet::NONE);
     for signal in 1..=31 {
-        if disposition(signal) == Disposition::Ignore {
-            ignored = ignored.with(signal);
+        match disposition(signal) {
+            Disposition::Ignore => ignored = ignored.with(signal),
+            Disposition::Handled => handled = handled.with(signal),
+            Disposition::Default => {}
         }
     }
     let mut closed = 0;
@@ -46,6 +51,7 @@ extern "C" fn note() {
             closed |= 1 << fd;
         }
     }
+    HANDLED.store(handled.0, Ordering::Relaxed);
     IGNORED.store(ignored.0, Ordering::Relaxed);
     CLOSED.store(closed, Ordering::Relaxed);
 }
@@ -56,6 +62,19 @@ pub fn inherited() -> Inherited {
     // The address is taken so that a linker which drops unused sections keeps the entry of `.init_array`.
     core::hint::black_box(&AT_START);
     Inherited { ignored: SignalSet(IGNORED.load(Ordering::Relaxed)), closed: CLOSED.load(Ordering::Relaxed) }
+}
+
+/// Brings back what happened on each standard signal when the command began: the Rust runtime handles SIGSEGV and SIGBUS
+/// to tell of a stack that overflows, and ignores SIGPIPE; the command ignores more. For a program that runs in this
+/// process and must find what exec would have given it.
+pub fn restore_dispositions() {
+    let ignored = inherited().ignored;
+    let handled = SignalSet(HANDLED.load(Ordering::Relaxed));
+    for signal in (1..=31).filter(|signal| !handled.has(*signal)) {
+        let at_start = if ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
+        // KILL and STOP cannot be set, nor ever change.
+        let _ = set_disposition(signal, at_start);
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +91,12 @@ mod tests {
             let (pipe, hangup) = (given.ignored.has(name::PIPE), given.ignored.has(name::HUP));
             std::eprintln!("pipe {pipe} hangup {hangup} closed {}", given.closed);
             assert_eq!(disposition(name::PIPE), Disposition::Ignore, "the Rust runtime ignores it by now");
+            restore_dispositions();
+            for signal in 1..=31 {
+                let is_ignored = disposition(signal) == Disposition::Ignore;
+                assert_eq!(is_ignored, given.ignored.has(signal), "signal {signal}");
+                assert_ne!(disposition(signal), Disposition::Handled, "signal {signal}");
+            }
         }
     }
 
@@ -85,6 +110,7 @@ mod tests {
                 .env("SAY_WHAT_WAS_GIVEN", "1")
                 .output()
                 .expect("a shell");
+            assert!(output.status.success(), "{output:?}");
             std::string::String::from_utf8_lossy(&output.stderr).into_owned()
         };
         assert!(given_by("exec \"$0\" \"$@\"").contains("pipe false hangup false closed 0"));

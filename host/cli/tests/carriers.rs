@@ -174,3 +174,67 @@ fn bad_survey(folder: &Folder) -> String {
     assert_eq!(code, 0);
     error
 }
+
+#[test]
+fn what_is_cut_is_taken_not_at_all_and_named() {
+    let folder = Folder::new("cut");
+    let sent = common::transmission(folder.path());
+    let whole = std::fs::read(&sent).expect("read");
+    // In the midst of B: A is sound.
+    let cut = folder.file("cut.xmi", &whole[..40_000]);
+    let mine = folder.name("mine.pdse");
+    good(&["lib", "create", &mine]);
+    let (code, _, error) = run(&["lib", "import", &cut, &mine]);
+    assert!(
+        code == 2 && error.contains("member B is damaged") && error.contains("member C is damaged"),
+        "{error}"
+    );
+    let (code, output, _) = run(&["lib", "import", "--json", &cut, &mine]);
+    assert!(code == 2 && output.contains("\"damaged\"") && output.contains("\"faults\""), "{output}");
+    assert_eq!(good(&["lib", "ls", &mine]), "", "none came in");
+    assert_eq!(run(&["lib", "import", &cut, &mine, "A"]).0, 0, "A is sound");
+
+    let out = folder.name("out");
+    let (code, output, error) = run(&["lib", "extract", "--json", "--to", &out, &cut]);
+    assert!(code == 2 && error.contains("member B is damaged"), "{error}");
+    assert!(output.contains("\"damaged\"") && output.contains("\"faults\""), "{output}");
+    let files: Vec<_> =
+        std::fs::read_dir(&out).expect("a folder").map(|file| file.expect("file").file_name()).collect();
+    assert_eq!(files, ["A"]);
+    assert!(folder.read("out/A") == folder.read("A.sent"));
+
+    let there = folder.file("there.xmi", "as it was");
+    let (code, _, error) = run(&["lib", "export", "--force", "-o", &there, &cut]);
+    assert!(code == 2 && error.contains("member C is damaged"), "{error}");
+    assert_eq!(folder.read("there.xmi"), "as it was");
+
+    assert!(bad(2, &["lib", "verify", &sent]).contains("a library of a mainframe, and verify is for ours"));
+    let missing = folder.name("missing");
+    for command in ["ls", "info", "verify", "extract"] {
+        let error = bad(2, &["lib", command, &missing]);
+        assert_eq!(error.matches(&missing).count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn a_survey_of_lists_counts_once_and_leaves_blank_what_is_not_told() {
+    let folder = Folder::new("survey-lists");
+    let heading = "DSLIST - Data Sets Matching A\nCommand - Enter \"/\" to select action      Dsorg  Recfm  Lrecl  Blksz\n";
+    let line = |name: &str, size: u32| format!("         {name:<33}PO     U          0  {size}\n");
+    let one = format!("{heading}{}{}{}", line("A.ONE", 6_144), line("A.TWO", 32_760), line("A.BAD", 99_999));
+    let two = format!("{heading}{}{}", line("A.ONE", 6_144), line("A.TWO", 6_144));
+    let (one, two) = (folder.file("one.txt", one), folder.file("two.txt", two));
+    let (code, output, error) = run(&["lib", "survey", &one, &two]);
+    assert_eq!(code, 0, "{error}");
+    assert!(output.starts_with("2 libraries: 2 PDS, 0 PDSE"), "{output}");
+    assert!(error.contains("A.BAD: no data set has a block size of 99999"), "{error}");
+    assert!(error.contains("A.TWO: block size 32760 and 6144; the first counts"), "{error}");
+    let row: Vec<&str> =
+        output.lines().find(|line| line.starts_with("A.ONE")).expect("a row").split_whitespace().collect();
+    assert_eq!(row, ["A.ONE", "PDS", "6144"], "members, directory and tracks are blank");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["lib", "survey", "--json", &one, &two]).1).expect("JSON");
+    let first = &json["libraries"][0];
+    assert!(first["members"].is_null() && first["now"]["tracks"].is_null(), "{first}");
+    assert_eq!(json["contradictions"].as_array().map(Vec::len), Some(1));
+}

@@ -1,5 +1,7 @@
 //! `underbar exec`: a program of a library in the place of the command.
 
+mod common;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -10,11 +12,16 @@ const SOURCE: &str = r#"#include <signal.h>
 static void at_exit(void) { puts("at exit"); }
 int main(int argc, char **argv) {
     struct sigaction action;
-    sigaction(SIGPIPE, NULL, &action);
+    int others = 0;
+    for (int signal = 1; signal < 32; signal++)
+        if (sigaction(signal, NULL, &action) == 0)
+            others += action.sa_handler != SIG_DFL;
     atexit(at_exit);
-    printf("%s %d %s %s %d\n", argv[0], argc, argc > 1 ? argv[1] : "", getenv("WORD"), action.sa_handler == SIG_DFL);
+    printf("%s %d %s %s %d\n", argv[0], argc, argc > 1 ? argv[1] : "", getenv("WORD"), others);
     if (argc > 2 && strcmp(argv[2], "abort") == 0)
         abort();
+    if (argc > 2 && strcmp(argv[2], "raise") == 0)
+        raise(atoi(argv[3]));
     if (argc > 2)
         exit(atoi(argv[2]));
     return 3;
@@ -47,19 +54,29 @@ fn the_program_runs_in_the_place_of_the_command() {
     let told = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
 
     let output = exec(&[&word]);
-    assert_eq!((output.status.code(), told(&output)), (Some(3), "REPORT 1  given 1\nat exit\n".into()));
+    assert_eq!((output.status.code(), told(&output)), (Some(3), "REPORT 1  given 0\nat exit\n".into()));
     let output = exec(&[&word, "--help", "17"]);
     assert_eq!(
         (output.status.code(), told(&output)),
-        (Some(17), "REPORT 3 --help given 1\nat exit\n".into())
+        (Some(17), "REPORT 3 --help given 0\nat exit\n".into())
     );
     let output = exec(&["--library", "/tmp", "--library", place, "REPORT", "x", "300"]);
     assert_eq!(output.status.code(), Some(44));
     let output = exec(&[&word, "x", "abort"]);
     assert_eq!(output.status.signal(), Some(6));
+    for signal in ["11", "7", "13", "25"] {
+        let output = exec(&[&word, "x", "raise", signal]);
+        assert_eq!(output.status.signal(), signal.parse().ok());
+    }
 
+    let sheet = folder.join("sheet.txt");
+    std::fs::write(&sheet, "no library\n").expect("written");
+    let mainframe = common::transmission(&folder);
     for (arguments, code, says) in [
-        (&["REPORT"][..], 125, "which library"),
+        (&[&*format!("{}(X)", sheet.display())][..], 127, "this is no program library"),
+        (&[&format!("{mainframe}(A)")], 126, "a library of a mainframe, whose programs cannot run here"),
+        (&["/no/such/library(X)"], 127, "there is no such file"),
+        (&["REPORT"], 125, "which library"),
         (&[&format!("{place}(NOBODY)")], 127, "no program NOBODY"),
         (&["/no/such/library(REPORT)"], 127, "/no/such/library"),
         (&[&format!("{place}(source.c)")], 126, "not an ELF file"),

@@ -258,3 +258,54 @@ fn a_survey_says_what_would_be_better() {
     assert_eq!(large["advice"], serde_json::json!([]));
     assert_eq!(json["unreadable"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
+    let folder = Folder::new("label");
+    // Created: generations 0 and 1; A makes 2, in page 0, B makes 3, in page 1.
+    let path = library(&folder, "a.pdse", &[], &[("A", 10), ("B", 20)]);
+    let sound = std::fs::read(&path).expect("read");
+    let with = |at: usize, bytes: &[u8]| {
+        let mut damaged = sound.clone();
+        damaged[at..at + bytes.len()].copy_from_slice(bytes);
+        std::fs::write(&path, &damaged).expect("written");
+        damaged
+    };
+    let verify = || {
+        let (code, output, _) = run(&["lib", "verify", &path]);
+        assert_eq!(code, 1, "{output}");
+        output
+    };
+
+    // The newest, one bit: B seems gone; a change would make it so.
+    let damaged = with(4096 + 40, &[sound[4096 + 40] ^ 1]);
+    assert!(verify().contains("its label in page 1 is damaged, and may be the newest"));
+    for flags in [&["ls"][..], &["ls", "--json"], &["info"], &["info", "--json"]] {
+        let (code, _, error) = run(&[&["lib"], flags, &[&path]].concat());
+        assert!(code == 0 && error.contains("label in page 1 is damaged"), "{error}");
+    }
+    let out = folder.name("out");
+    assert!(run(&["lib", "extract", "--to", &out, &path]).2.contains("label in page 1 is damaged"));
+    assert!(bad(2, &["lib", "delete", &path, "A"]).contains("nothing is changed"));
+    assert!(bad(2, &["lib", "compress", &path]).contains("nothing is changed"));
+    assert!(std::fs::read(&path).expect("read") == damaged);
+    let copy = folder.name("copy.pdse");
+    assert!(run(&["lib", "copy", &path, &copy]).2.contains("label in page 1"));
+    assert_eq!(good(&["lib", "ls", &copy]), "A\n");
+
+    // The older: nothing is lost, and the next change makes it whole.
+    with(40, &[sound[40] ^ 1]);
+    assert!(verify().contains("its label in page 0 is damaged; it was the older one"));
+    let (code, _, error) = run(&["lib", "rename", &path, "B", "C"]);
+    assert!(code == 0 && error.contains("page 0"), "{error}");
+    assert_eq!(good(&["lib", "ls", &path]), "A\nC\n");
+    assert!(good(&["lib", "verify", &path]).contains("all sound"));
+
+    // The newest, as a power cut leaves it: its figures, and not its sum.
+    with(8184, &[1; 8]);
+    assert!(verify().contains("its label in page 1 is cut short"));
+    let (code, _, error) = run(&["lib", "rename", &path, "A", "D"]);
+    assert!(code == 0 && error.contains("generation 2"), "{error}");
+    assert_eq!(good(&["lib", "ls", &path]), "D\n");
+    assert!(good(&["lib", "verify", &path]).contains("all sound"));
+}

@@ -63,6 +63,11 @@ pub enum Error {
     /// The file system has no room.
     #[error("the file system has no room left; the library is as it was")]
     DeviceFull,
+    /// A label is damaged that may be newer than the one that counts.
+    #[error(
+        "{0}; nothing is changed, because that would write over what the damaged label leads to: lib copy makes a new library of what counts now"
+    )]
+    Label(crate::library::Doubt),
     /// Another process changes the library.
     #[error("another process is changing the library")]
     Busy,

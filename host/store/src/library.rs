@@ -9,6 +9,7 @@
 //! Not here: real mainframe libraries (`underbar-library`); they give the same [`Item`]s and [`Label`]s.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -18,14 +19,14 @@ use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{CONTROL, Entry, Pds, directory_track_blocks};
 use underbar_partitioned::pdse::turns::{self, Refused};
-use underbar_partitioned::pdse::{Pdse, Superblock, Value, load_counts, table_pages};
-use underbar_partitioned::read::Fault;
+use underbar_partitioned::pdse::{Other, Pdse, Superblock, Value, load_counts, table_pages};
+use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::symbol::Symbol;
 
 use crate::change::{Addition, addition_of_pds, addition_of_pdse};
 use crate::error::{Error, Result};
 use crate::storage::OnDisk;
-use crate::verify::{self, Verdict};
+use crate::verify::{self, Problem, Verdict};
 
 /// How a library is organised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -218,7 +219,55 @@ impl Shape {
     }
 }
 
+/// A label of a PDSE that is not whole. The other one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Its page.
+    pub page: u32,
+    /// How it lies.
+    pub other: Other,
+    /// The generation of the label that counts.
+    pub generation: u64,
+}
+
+impl Doubt {
+    /// What is wrong with the label that does not count; None where it is whole, or was never written.
+    pub fn of<R: ReadAt + ?Sized>(read: &R, superblock: &Superblock) -> Option<Doubt> {
+        let (page, generation) = (Superblock::turn(superblock.generation + 1), superblock.generation);
+        match superblock.other(read) {
+            Other::Whole | Other::NotWritten => None,
+            other => Some(Doubt { page, other, generation }),
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Doubt { page, generation, .. } = self;
+        let what = match self.other {
+            Other::CutShort => {
+                "cut short or damaged, as a change that was cut off leaves it, which then has not happened"
+            }
+            Other::OlderDamaged => "damaged; it was the older one, and nothing is lost",
+            _ => "damaged, and may be the newest: the last change may be missing",
+        };
+        write!(to, "its label in page {page} is {what}; what counts is generation {generation}")
+    }
+}
+
 impl Library {
+    /// What is wrong with the label that does not count. Readers fall back to the other one without a word, which after a
+    /// power cut is right; who speaks with people says this, too.
+    #[must_use]
+    pub fn doubt(&self) -> Option<Doubt> {
+        let Inner::Pdse(pdse) = &self.inner else { return None };
+        let doubt = Doubt::of(pdse.reader(), pdse.superblock())?;
+        // A writer may have been at it just now: what stays so is said.
+        (Doubt::of(pdse.reader(), pdse.superblock()) == Some(doubt)
+            && Superblock::newest(pdse.reader()).as_ref() == Ok(pdse.superblock()))
+        .then_some(doubt)
+    }
+
     /// Opens a library for reading.
     ///
     /// # Errors
@@ -458,7 +507,12 @@ impl Library {
     pub fn verify(&self, progress: &mut dyn FnMut(u64)) -> Verdict {
         match &self.inner {
             Inner::Pds(pds) => verify::pds(pds, progress),
-            Inner::Pdse(pdse) => verify::pdse(pdse, progress),
+            Inner::Pdse(pdse) => {
+                let mut verdict = verify::pdse(pdse, progress);
+                let doubt = self.doubt().map(|doubt| Problem { member: None, what: doubt.to_string() });
+                verdict.problems.extend(doubt);
+                verdict
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use underbar_partitioned::binder::LARGEST_BLOCK_SIZE;
 use underbar_partitioned::name::{LONGEST_IN_PDS, Misnomer, Name};
+use underbar_partitioned::pdse::Other;
 
 use crate::change::{Addition, Changed, Edit};
 use crate::error::{Error, Result};
@@ -80,6 +81,9 @@ pub fn compress(
     let path = &std::fs::canonicalize(path).map_err(|error| Error::system(path, error))?;
     let held = OnDisk::open_for_change(path, wait)?;
     let library = Library::open(path)?;
+    if let Some(doubt) = library.doubt().filter(|doubt| doubt.other == Other::Damaged) {
+        return Err(Error::Label(doubt));
+    }
     let label = library.label()?;
     let wanted = Wanted {
         organisation: label.organisation,

@@ -32,8 +32,8 @@ pub struct Source {
     pub organisation: Organisation,
     /// Of its label.
     pub block_size: u32,
-    /// Tracks that it takes now.
-    pub tracks: u32,
+    /// Tracks that it takes now; None where a list does not tell.
+    pub tracks: Option<u32>,
     /// Directory blocks in use.
     pub directory_blocks: u32,
     /// Directory blocks there are: a copy has as many.
@@ -59,7 +59,7 @@ impl Source {
             name: library.path().display().to_string(),
             organisation: label.organisation,
             block_size: label.block_size,
-            tracks: label.tracks,
+            tracks: Some(label.tracks),
             directory_blocks: label.directory_blocks,
             directory_allocated: label.directory_allocated.unwrap_or(label.directory_blocks),
             aliases: label.aliases,
@@ -81,6 +81,28 @@ pub struct At {
     pub channel_programs: u64,
 }
 
+/// Figures of a library as it is. None is what a list does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Now {
+    /// The block size.
+    pub block_size: u32,
+    /// Tracks, the directory's among them.
+    pub tracks: Option<u32>,
+    /// Channel programs that load each member once.
+    pub channel_programs: Option<u64>,
+}
+
+impl Now {
+    /// To compute with: what is not known saves nothing.
+    fn at(&self) -> At {
+        At {
+            block_size: self.block_size,
+            tracks: self.tracks.unwrap_or(0),
+            channel_programs: self.channel_programs.unwrap_or(0),
+        }
+    }
+}
+
 /// A library with its figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Surveyed {
@@ -88,16 +110,16 @@ pub struct Surveyed {
     pub name: String,
     /// How it is organised.
     pub organisation: Organisation,
-    /// Members, without aliases.
-    pub members: u32,
+    /// Members, without aliases; None, as for the figures that follow, where only a list is known.
+    pub members: Option<u32>,
     /// Aliases.
-    pub aliases: u32,
+    pub aliases: Option<u32>,
     /// Bytes of its members' text.
-    pub bytes: u64,
+    pub bytes: Option<u64>,
     /// As it is.
-    pub now: At,
+    pub now: Now,
     /// Directory blocks in use, or pages of the index.
-    pub directory_blocks: u32,
+    pub directory_blocks: Option<u32>,
     /// As a copy would be: a PDS at its own block size first, then at others. A PDSE is the same at any.
     pub copied: Vec<At>,
     /// What would make it better.
@@ -183,29 +205,36 @@ pub fn measure(source: &Source) -> Surveyed {
         _ => Vec::new(),
     };
     let programs: u64 = source.shapes.iter().map(|shape| shape.programs).sum();
+    let is_known = !source.listed;
     let mut surveyed = Surveyed {
         name: source.name.clone(),
         organisation: source.organisation,
-        members: source.shapes.len() as u32,
-        aliases: source.aliases,
-        bytes: source.shapes.iter().flat_map(|shape| &shape.texts).sum(),
-        now: At {
+        members: is_known.then_some(source.shapes.len() as u32),
+        aliases: is_known.then_some(source.aliases),
+        bytes: is_known.then(|| source.shapes.iter().flat_map(|shape| &shape.texts).sum()),
+        now: Now {
             block_size: source.block_size,
             tracks: source.tracks,
-            channel_programs: programs + searches,
+            channel_programs: is_known.then_some(programs + searches),
         },
-        directory_blocks: source.directory_blocks,
+        directory_blocks: is_known.then_some(source.directory_blocks),
         copied,
         advice: Vec::new(),
         listed: source.listed,
     };
     for rule in &RULES {
         if let Some((text, then)) = (rule.advise)(&surveyed, source) {
+            let now = surveyed.now.at();
+            // What compressing gives back is counted with that advice, and not once more with a larger block size.
+            let now = match (rule.id, compress(&surveyed, source)) {
+                ("block-size", Some((_, compressed))) => At { tracks: compressed.tracks, ..now },
+                _ => now,
+            };
             surveyed.advice.push(Advice {
                 rule: rule.id,
                 text,
-                tracks_saved: surveyed.now.tracks.saturating_sub(then.tracks),
-                channel_programs_saved: surveyed.now.channel_programs.saturating_sub(then.channel_programs),
+                tracks_saved: now.tracks.saturating_sub(then.tracks),
+                channel_programs_saved: now.channel_programs.saturating_sub(then.channel_programs),
             });
         }
     }
@@ -222,7 +251,7 @@ fn small_in_a_list(surveyed: &Surveyed, source: &Source) -> Option<(String, At)>
         let text = "copy it at a block size of 32760; survey the library itself to see how many tracks and channel programs \
                     that saves"
             .to_owned();
-        (text, surveyed.now)
+        (text, surveyed.now.at())
     })
 }
 
@@ -235,28 +264,30 @@ fn larger_blocks(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
     {
         return None;
     }
-    let text = format!(
-        "copy it at a block size of {}: {} tracks instead of {}, and {} channel programs to load each member once instead of {}",
-        largest.block_size,
-        largest.tracks,
-        surveyed.now.tracks,
-        largest.channel_programs,
-        surveyed.now.channel_programs
-    );
-    Some((text, largest))
+    let now = surveyed.now.at();
+    // Only what gets better is said.
+    let mut better = Vec::new();
+    if largest.tracks < now.tracks {
+        better.push(format!("{} tracks instead of {}", largest.tracks, now.tracks));
+    }
+    if largest.channel_programs < now.channel_programs {
+        let (then, now) = (largest.channel_programs, now.channel_programs);
+        better.push(format!("{then} channel programs to load each member once instead of {now}"));
+    }
+    if better.is_empty() {
+        return None;
+    }
+    Some((format!("copy it at a block size of {}: {}", largest.block_size, better.join(", and ")), largest))
 }
 
 fn compress(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
     let same = *surveyed.copied.first()?;
-    let gaps = surveyed.now.tracks.saturating_sub(same.tracks);
-    if gaps == 0 || u64::from(gaps) * 10 < u64::from(surveyed.now.tracks) {
+    let tracks = surveyed.now.tracks?;
+    let gaps = tracks.saturating_sub(same.tracks);
+    if gaps == 0 || u64::from(gaps) * 10 < u64::from(tracks) {
         return None;
     }
-    let text = format!(
-        "compress it: {gaps} of its {} tracks are gaps that deleted members left",
-        surveyed.now.tracks
-    );
-    Some((text, same))
+    Some((format!("compress it: {gaps} of its {tracks} tracks are gaps that deleted members left"), same))
 }
 
 fn many_members(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
@@ -269,14 +300,14 @@ fn many_members(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
         source.directory_blocks,
         source.directory_blocks.div_ceil(on_a_track)
     );
-    Some((text, surveyed.now))
+    Some((text, surveyed.now.at()))
 }
 
 fn above_4k(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
     if surveyed.organisation == Organisation::Pdse && surveyed.now.block_size < 4096 {
         let text = "give it a block size of 4,096 or more: its pages are not smaller, but its label says so"
             .to_owned();
-        return Some((text, surveyed.now));
+        return Some((text, surveyed.now.at()));
     }
     None
 }
@@ -286,7 +317,7 @@ fn free_pages(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
     if u64::from(free) * 4 < u64::from(all) || free < 64 {
         return None;
     }
-    let then = At { tracks: (all - free).div_ceil(12), ..surveyed.now };
+    let then = At { tracks: (all - free).div_ceil(12), ..surveyed.now.at() };
     let text = format!("compress it, unless it will grow again: {free} of its {all} pages hold nothing");
     Some((text, then))
 }
@@ -336,7 +367,7 @@ impl Survey {
                 .collect(),
             large_per_mille: with(|size| size >= 32_000),
             small_per_mille: with(|size| size <= 8_192),
-            now: sum(0, &|library| Some(library.now)),
+            now: sum(0, &|library| Some(library.now.at())),
             copied: copied.to_vec(),
             libraries,
         }
@@ -354,7 +385,7 @@ mod tests {
             name: format!("L{block_size}"),
             organisation: Organisation::Pds,
             block_size,
-            tracks: 0,
+            tracks: Some(0),
             directory_blocks: (members / 7) as u32 + 1,
             directory_allocated: (members / 7) as u32 + 1,
             aliases: 0,
@@ -363,7 +394,7 @@ mod tests {
             listed: false,
         };
         let same = measure(&source).copied[0];
-        source.tracks = same.tracks;
+        source.tracks = Some(same.tracks);
         let last = source.shapes.len() as u64;
         source.shapes[0].programs = same.channel_programs - last;
         source
@@ -381,7 +412,7 @@ mod tests {
         let small = source(6_144, 1);
         assert_eq!(rules(&small), [""; 0], "one block is one block, whatever its size");
         let mut gaps = source(32_760, 100);
-        gaps.tracks = gaps.tracks * 10 / 9 + 1;
+        gaps.tracks = gaps.tracks.map(|tracks| tracks * 10 / 9 + 1);
         assert_eq!(rules(&gaps), ["compress"]);
         let pages = |block_size, free| Source {
             organisation: Organisation::Pdse,
@@ -396,11 +427,31 @@ mod tests {
     fn what_is_saved_is_what_the_figures_say() {
         let surveyed = measure(&source(6_144, 100));
         let advice = &surveyed.advice[0];
+        let now = surveyed.now.at();
         let largest = largest(&surveyed).expect("computed");
         assert_eq!(largest.block_size, 32_760);
-        assert_eq!(advice.tracks_saved, surveyed.now.tracks - largest.tracks);
-        assert_eq!(advice.channel_programs_saved, surveyed.now.channel_programs - largest.channel_programs);
+        assert_eq!(advice.tracks_saved, now.tracks - largest.tracks);
+        assert_eq!(advice.channel_programs_saved, now.channel_programs - largest.channel_programs);
         assert!(advice.tracks_saved > 0 && advice.channel_programs_saved > 0);
+    }
+
+    #[test]
+    fn a_track_is_saved_once_and_what_does_not_change_is_not_said() {
+        let mut gaps = source(6_144, 100);
+        gaps.tracks = gaps.tracks.map(|tracks| tracks * 2);
+        let surveyed = measure(&gaps);
+        let saved: u32 = surveyed.advice.iter().map(|advice| advice.tracks_saved).sum();
+        let largest = largest(&surveyed).expect("computed");
+        assert_eq!(surveyed.advice.len(), 2, "{:?}", surveyed.advice);
+        assert_eq!(saved, surveyed.now.at().tracks - largest.tracks);
+
+        let mut one = source(6_144, 1);
+        one.shapes[0].texts = vec![20_000];
+        one.tracks = Some(measure(&one).copied[0].tracks);
+        one.shapes[0].programs = measure(&one).copied[0].channel_programs - 1;
+        let surveyed = measure(&one);
+        let same = surveyed.copied.iter().all(|at| Some(at.tracks) == surveyed.now.tracks);
+        assert!(!same || surveyed.advice.iter().all(|advice| !advice.text.contains("tracks instead")));
     }
 
     #[test]

@@ -12,10 +12,35 @@ use super::turns::MOST_GENERATIONS;
 
 /// Where its sum lies.
 const SUM: usize = PAGE - 8;
+/// Where its figures end; zeros follow up to the sum.
+const FIGURES: usize = 96;
+/// What is alike in all superblocks of a library: what it begins with and its identity, padding, block size, limit and date
+/// of making.
+const UNCHANGED: [(usize, usize); 5] = [(0, 16), (29, 32), (52, 56), (72, 88), (FIGURES, SUM)];
 /// The first page behind the superblocks.
 pub const FIRST_PAGE: u32 = 2;
 /// Most levels of a tree.
 pub const MOST_LEVELS: u8 = 8;
+
+/// How the label lies that does not count: the page of the other turn.
+///
+/// A writer that is cut off in its last write leaves that page as a mixture, by sectors, of the label before and the one
+/// that it wrote: both begin alike and end alike, so what neither can have held is no trace of a writer. And where one
+/// flipped bit, turned back, gives a page its sum of 64 bits again, it was whole once: a change that had been completed.
+/// The two must not be confused: the first is how a change comes to nothing by itself, the second would lose one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// It is whole.
+    Whole,
+    /// Nobody has written it yet: the library is new.
+    NotWritten,
+    /// It may be what a writer left that was cut off: then its change has not happened.
+    CutShort,
+    /// It has decayed, and was older than the one that counts: nothing is lost.
+    OlderDamaged,
+    /// It has decayed, and may be the newest: what counts may be the state before the last change.
+    Damaged,
+}
 
 /// What a superblock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +171,31 @@ impl Superblock {
         }
     }
 
+    /// How the other label lies, where this is the one that counts.
+    pub fn other<R: ReadAt + ?Sized>(&self, read: &R) -> Other {
+        let mut page = [0; PAGE];
+        let at = u64::from(Superblock::turn(self.generation + 1)) * PAGE as u64;
+        if fill(read, at, &mut page).is_err() {
+            return if self.generation == 0 { Other::NotWritten } else { Other::Damaged };
+        }
+        if Superblock::decode(&page).is_ok() {
+            return Other::Whole;
+        }
+        if self.generation == 0 && page.iter().all(|byte| *byte == 0) {
+            return Other::NotWritten;
+        }
+        match turned_back(&mut page) {
+            Some(other) if other.identity == self.identity && other.generation < self.generation => {
+                return Other::OlderDamaged;
+            }
+            Some(_) => return Other::Damaged,
+            None => {}
+        }
+        let mine = self.encode();
+        let is_one_of_ours = UNCHANGED.iter().all(|(from, to)| page.get(*from..*to) == mine.get(*from..*to));
+        if is_one_of_ours { Other::CutShort } else { Other::Damaged }
+    }
+
     /// The page that the superblock of a generation is written to.
     #[must_use]
     pub fn turn(generation: u64) -> u32 {
@@ -157,6 +207,27 @@ impl Superblock {
     pub fn seed(&self, page: u32) -> u64 {
         self.identity ^ u64::from(page)
     }
+}
+
+/// What a superblock said before one of its bits was flipped; None where that is not what happened to it.
+fn turned_back(page: &mut [u8; PAGE]) -> Option<Superblock> {
+    if (u64_at(page, SUM) ^ sum(0, &page[..SUM])).count_ones() == 1 {
+        let right = sum(0, &page[..SUM]);
+        put(page, SUM, &right.to_le_bytes());
+        return Superblock::decode(page).ok();
+    }
+    // More than one byte that is not zero behind the figures is more than one bit.
+    let places = page[FIGURES..SUM].iter().position(|byte| *byte != 0).map(|at| at + FIGURES);
+    for at in (0..FIGURES).chain(places) {
+        for bit in 0..8 {
+            page[at] ^= 1 << bit;
+            if u64_at(page, SUM) == sum(0, &page[..SUM]) {
+                return Superblock::decode(page).ok();
+            }
+            page[at] ^= 1 << bit;
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -211,5 +282,29 @@ pub(super) mod tests {
         assert_eq!(Superblock::newest(&whole[..4000]), Err(Fault::Cut { offset: 0, length: 4096 }));
         let older = Superblock { generation: 1, ..superblock() };
         assert_eq!(Superblock::newest(&older.encode()[..]), Ok(older), "the first alone");
+    }
+
+    #[test]
+    fn a_label_that_decayed_is_told_from_one_that_was_cut_short() {
+        let [before, now, next] =
+            [4, 5, 6].map(|generation| Superblock { generation, added: generation, ..superblock() });
+        let other = |page: &[u8]| now.other(&[page, &now.encode()].concat()[..]);
+        assert_eq!(other(&before.encode()), Other::Whole);
+        for bit in (0..FIGURES * 8).chain([3000, 20_000, SUM * 8, PAGE * 8 - 1]) {
+            for (label, is) in [(before, Other::OlderDamaged), (next, Other::Damaged)] {
+                let mut page = label.encode();
+                page[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(other(&page), is, "bit {bit}");
+            }
+        }
+        // Any sectors of the old and of the new: the sum is of one, the figures are of the other.
+        for (first, last) in [(before, next), (next, before)] {
+            let page = [&first.encode()[..512], &last.encode()[512..]].concat();
+            assert_eq!(other(&page), Other::CutShort);
+        }
+        assert_eq!(other(&[0; PAGE]), Other::Damaged, "written since, and zeros now");
+        let new = Superblock { generation: 0, ..superblock() };
+        assert_eq!(new.other(&new.encode()[..]), Other::NotWritten);
+        assert_eq!(new.other(&[new.encode(), [0; PAGE]].concat()[..]), Other::NotWritten);
     }
 }

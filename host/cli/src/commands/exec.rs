@@ -5,6 +5,8 @@
 //! Not here: how it is found and loaded (`underbar_fetch`).
 
 use std::ffi::{CStr, CString, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,15 +14,14 @@ use std::process::ExitCode;
 use clap::Args;
 use underbar_fetch::Error;
 use underbar_fetch::table::{self, Library};
-use underbar_sys::inherited::inherited;
-use underbar_sys::signal::{Disposition, set_disposition};
+use underbar_sys::inherited::restore_dispositions;
 
+use super::lib::any::{is_ours, is_theirs};
 use crate::OWN_FAILURE;
 use crate::say::{Color, Kind, say};
 
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
-const SIGPIPE: i32 = 13;
 
 /// The flags of `exec`.
 #[derive(Args)]
@@ -66,9 +67,9 @@ impl Exec {
         }
         let libraries = match paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>() {
             Ok(libraries) => libraries,
-            Err(message) => {
+            Err((code, message)) => {
                 say(self.color, Kind::Error, message);
-                return ExitCode::from(NOT_FOUND);
+                return ExitCode::from(code);
             }
         };
         // The words came from the command line, so there is no zero byte in them.
@@ -78,10 +79,7 @@ impl Exec {
             .flat_map(CString::new)
             .collect();
         let arguments: Vec<&CStr> = arguments.iter().map(CString::as_c_str).collect();
-        // The Rust runtime has set it to ignored before `main`.
-        if !inherited().ignored.has(SIGPIPE) {
-            let _ = set_disposition(SIGPIPE, Disposition::Default);
-        }
+        restore_dispositions();
         let error = underbar_fetch::link::become_program(&libraries, name, &arguments);
         say(self.color, Kind::Error, format_args!("{}: {error}", first.display()));
         ExitCode::from(if matches!(error, Error::NotFound(_)) { NOT_FOUND } else { CANNOT_RUN })
@@ -99,9 +97,29 @@ fn parts(word: &[u8]) -> (Option<&Path>, &[u8]) {
     (None, word)
 }
 
-fn open(path: &Path) -> Result<Library, String> {
-    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-    table::open(&text, true).map_err(|error| format!("{}: {error}", path.display()))
+/// Opens a library, or says with which exit status to end, and why.
+fn open(path: &Path) -> Result<Library, (u8, String)> {
+    let wrong = |code, why: &dyn std::fmt::Display| (code, format!("{}: {why}", path.display()));
+    let status = std::fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => wrong(NOT_FOUND, &"there is no such file"),
+        _ => wrong(NOT_FOUND, &error),
+    })?;
+    if is_theirs(path) {
+        let why =
+            "a library of a mainframe, whose programs cannot run here; underbar lib ls and lib info read it";
+        return Err(wrong(CANNOT_RUN, &why));
+    }
+    if !status.is_dir() && !is_ours(path).unwrap_or(true) && !is_elf(path) {
+        return Err(wrong(NOT_FOUND, &"this is no program library"));
+    }
+    let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(NOT_FOUND, &error))?;
+    table::open(&text, true).map_err(|error| wrong(NOT_FOUND, &error))
+}
+
+/// Is it a program that stands alone?
+fn is_elf(path: &Path) -> bool {
+    let mut first = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *b"\x7fELF"
 }
 
 #[cfg(test)]

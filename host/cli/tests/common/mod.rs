@@ -80,3 +80,20 @@ pub fn saved(folder: &Folder, name: &str, program: &[&str]) -> String {
     assert_eq!((code, error.as_str()), (0, ""));
     path
 }
+
+/// A mainframe's library as a transmission in this folder, its members A, B and C: the path.
+pub fn transmission(folder: &Path) -> String {
+    let name = |name: &str| folder.join(name).to_str().expect("text").to_owned();
+    let (library, sent) = (name("sent.pdse"), name("sent.xmi"));
+    for path in [&library, &sent] {
+        let _ = std::fs::remove_file(path);
+    }
+    good(&["lib", "create", &library]);
+    for (member, length) in [("A", 5_000), ("B", 50_000), ("C", 9_000)] {
+        let file = name(&format!("{member}.sent"));
+        std::fs::write(&file, vec![member.as_bytes()[0]; length]).expect("written");
+        good(&["lib", "add", "--name", member, &library, &file]);
+    }
+    good(&["lib", "export", "-o", &sent, &library]);
+    sent
+}

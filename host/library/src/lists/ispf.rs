@@ -68,6 +68,8 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
     let mut found: Vec<Listed> = Vec::new();
     let mut used = None;
     let mut is_list = false;
+    // Whether values still belong to the last entry: a screen's title ends it.
+    let mut is_open = false;
     for line in text.lines() {
         let labels = labels(line);
         if !labels.is_empty() {
@@ -84,18 +86,29 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
         if !is_list {
             continue;
         }
+        if is_title(line) {
+            is_open = false;
+            continue;
+        }
         let mut words = words(line);
         if words.first().is_some_and(|(word, ..)| word.contains('.') && is_data_set_name(word)) {
             found.push(Listed { name: words.remove(0).0.to_owned(), ..Listed::default() });
             used = None;
+            is_open = true;
         }
-        let Some(entry) = found.last_mut() else { continue };
+        let Some(entry) = found.last_mut().filter(|_| is_open) else { continue };
         let heading = heading(&headings, &words);
         for (field, word) in assigned(heading, &words) {
             take(entry, &mut used, field, word);
         }
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// What a screen has above its heading and behind its list.
+fn is_title(line: &str) -> bool {
+    let line = line.trim_start();
+    ["DSLIST", "Menu ", "***"].iter().any(|begin| line.starts_with(begin)) || line.contains("===>")
 }
 
 /// The words of a line, with the columns at which they begin and end.
@@ -242,6 +255,30 @@ Command - Enter \"/\" to select action                  Message           Volume
                 read(text).expect("a list"),
                 [entry("SYS1.LINKLIB", Some(Organisation::Pds), "U", 6_144, Some(405))]
             );
+        }
+    }
+
+    #[test]
+    fn screens_one_after_the_other_keep_their_last_entries() {
+        let screen = |who: &str, end: &str| {
+            format!(
+                "DSLIST - Data Sets Matching {who}                       Row 1 of 2\n\
+                 Command - Enter \"/\" to select action      Dsorg  Recfm  Lrecl  Blksz\n\
+                 ---------------------------------------------------------------------\n\
+                 \x20        {who}.A                         PO     U          0   6144\n\
+                 \x20        {who}.B                         PO     U          0  32760\n{end}"
+            )
+        };
+        for end in [
+            "",
+            "***************************** End of Data Set list ****************************\n",
+            "   Menu  Options  View  Utilities  Compilers  Help\n Command ===>          Scroll ===> PAGE\n",
+        ] {
+            let text = screen("PROD", end) + &screen("TEST", end);
+            let found = read(&text).expect("a list");
+            let kept: Vec<_> =
+                found.iter().filter(|one| one.source().is_some()).map(|one| one.name.as_str()).collect();
+            assert_eq!(kept, ["PROD.A", "PROD.B", "TEST.A", "TEST.B"], "{end}");
         }
     }
 

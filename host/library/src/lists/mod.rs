@@ -54,6 +54,10 @@ pub fn read(bytes: &[u8], page: CodePage) -> Option<List> {
     listcat::read(&text).map(list("LISTCAT")).or_else(|| ispf::read(&text).map(list("ISPF 3.4")))
 }
 
+/// The block sizes that a data set on a disk can have.
+const SMALLEST: u32 = 18;
+const LARGEST: u32 = 32_760;
+
 /// Bytes of text that are read of a list.
 const MOST: usize = 256 << 20;
 
@@ -61,12 +65,15 @@ impl Listed {
     /// As a survey wants it; None unless it is a library of programs whose block size is known.
     #[must_use]
     pub fn source(&self) -> Option<Source> {
+        if self.wrong_block_size().is_some() {
+            return None;
+        }
         let is_undefined = self.record_format.as_ref().is_some_and(|format| format.starts_with('U'));
         Some(Source {
             name: self.name.clone(),
             organisation: self.organisation.filter(|_| is_undefined)?,
             block_size: self.block_size.filter(|size| *size > 0)?,
-            tracks: self.tracks.unwrap_or(0),
+            tracks: self.tracks,
             directory_blocks: 0,
             directory_allocated: 0,
             aliases: 0,
@@ -74,6 +81,52 @@ impl Listed {
             shapes: Vec::new(),
             listed: true,
         })
+    }
+
+    /// Its block size, where no data set can have it: such a figure was misread, or mistyped.
+    #[must_use]
+    pub fn wrong_block_size(&self) -> Option<u32> {
+        self.block_size.filter(|size| *size > 0 && !(SMALLEST..=LARGEST).contains(size))
+    }
+
+    /// Takes what another list, or another screen, tells of the same data set. What they contradict each other in stays as
+    /// it was first told, and is said.
+    pub fn join(&mut self, other: Listed) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut differ = |what: &str, first: String, then: String| {
+            said.push(format!("{}: {what} {first} and {then}; the first counts", self.name));
+        };
+        match (self.organisation, other.organisation) {
+            (Some(first), Some(then)) if first != then => {
+                differ("organisation", first.text().to_owned(), then.text().to_owned());
+            }
+            (first, then) => self.organisation = first.or(then),
+        }
+        match (&self.record_format, other.record_format) {
+            (Some(first), Some(then)) if *first != then => differ("RECFM", first.clone(), then),
+            (None, then) => self.record_format = then,
+            _ => {}
+        }
+        for (what, first, then) in [
+            ("block size", &mut self.block_size, other.block_size),
+            ("tracks", &mut self.tracks, other.tracks),
+        ] {
+            match (*first, then) {
+                (Some(first), Some(then)) if first != then => {
+                    differ(what, first.to_string(), then.to_string());
+                }
+                (_, then) => *first = first.or(then),
+            }
+        }
+        self.volume = self.volume.take().or(other.volume);
+        said
+    }
+
+    /// Whether it can be the same data set: of the same name, and not known to be on another volume.
+    #[must_use]
+    pub fn is_same(&self, other: &Listed) -> bool {
+        let elsewhere = self.volume.as_ref().zip(other.volume.as_ref()).is_some_and(|(one, two)| one != two);
+        self.name == other.name && !elsewhere
     }
 
     /// Whether nothing is known of it but its name and volume.
@@ -116,6 +169,32 @@ mod tests {
         }
         for bad in ["", "a.b", "A..B", "1A.B", "-A", "ABCDEFGHI.J", "A B", "A.B(C)", &"A.".repeat(30)] {
             assert!(!is_data_set_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_data_set_of_two_screens_is_joined_and_contradictions_are_said() {
+        let first = Listed { name: "A.LOAD".into(), tracks: Some(600), ..Listed::default() };
+        let then = Listed {
+            name: "A.LOAD".into(),
+            organisation: Some(Organisation::Pds),
+            record_format: Some("U".into()),
+            block_size: Some(6_144),
+            ..Listed::default()
+        };
+        let mut joined = first.clone();
+        assert!(joined.is_same(&then) && joined.join(then.clone()).is_empty());
+        let source = joined.source().expect("a library of programs");
+        assert_eq!((source.tracks, source.block_size), (Some(600), 6_144));
+        assert_eq!(then.source().map(|source| source.tracks), Some(None), "unknown is not 0");
+        let said = joined.join(Listed { block_size: Some(32_760), ..then.clone() });
+        assert_eq!(said, ["A.LOAD: block size 6144 and 32760; the first counts"]);
+        assert_eq!(joined.block_size, Some(6_144));
+        let on = |volume: &str| Listed { volume: Some(volume.into()), ..then.clone() };
+        assert!(!on("A").is_same(&on("B")) && on("A").is_same(&then));
+        for size in [1, 17, 32_761, 99_999] {
+            let wrong = Listed { block_size: Some(size), ..then.clone() };
+            assert!(wrong.source().is_none() && wrong.wrong_block_size() == Some(size));
         }
     }
 

@@ -66,6 +66,7 @@ fn bare(name: &str, blocks: usize, bytes: u64) -> Member {
         ttr: Ttr(1),
         details: Details::Bare,
         user_data: Vec::new(),
+        damage: None,
         user_ttrs: 0,
         range: 0..blocks,
         blocks,

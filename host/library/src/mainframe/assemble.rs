@@ -139,22 +139,24 @@ impl Builder {
 
     fn member(&mut self, entry: directory::Entry, label: &Label, before: &[u64], page: CodePage) -> Member {
         let name = entry.name.text(page);
+        let mut damage = None;
         let range = match self.starts.get(&entry.ttr) {
             Some(Start::Block(start)) => {
                 let start = *start;
                 let after = self.ended.partition_point(|end| *end <= start);
                 let end = self.ended.get(after).copied().unwrap_or_else(|| {
-                    self.fault(Fault::Endless { name: name.clone() });
+                    damage = Some(Fault::Endless { name: name.clone() });
                     self.blocks.len()
                 });
                 start..end
             }
             Some(Start::End(at)) => *at..*at,
             None => {
-                self.fault(Fault::Nowhere { name: name.clone(), ttr: entry.ttr });
+                damage = Some(Fault::Nowhere { name: name.clone(), ttr: entry.ttr });
                 0..0
             }
         };
+        damage.iter().for_each(|fault| self.fault(fault.clone()));
         let details = entry::read(&entry.user_data, entry.alias, label.record_format.undefined(), page);
         if let Details::Program(program) = &details
             && !program.missing.is_empty()
@@ -171,6 +173,7 @@ impl Builder {
             blocks: range.len(),
             bytes: before[range.end] - before[range.start],
             range,
+            damage,
             user_data: entry.user_data,
             user_ttrs: entry.ttrs,
         }

@@ -130,6 +130,9 @@ pub struct Member {
     pub blocks: usize,
     /// Bytes in them.
     pub bytes: u64,
+    /// What is wrong with its blocks: it begins nowhere, or has no end. Then they are not all of it.
+    #[serde(skip)]
+    pub damage: Option<Fault>,
 }
 
 /// What is wrong with a library; the guilty is the library itself, and the offset one of its carrier.

@@ -19,6 +19,9 @@ pub enum Fault {
     /// A member's name that no mainframe has.
     #[error("{0} cannot be a member's name on a mainframe: 1 to 8 letters, digits and national characters")]
     Name(String),
+    /// Members that are not whole: a copy would not say so.
+    #[error(transparent)]
+    NotWhole(#[from] super::extract::NotWhole),
     /// The transmission.
     #[error(transparent)]
     Transmission(#[from] xmit::Fault),
@@ -30,8 +33,9 @@ pub enum Fault {
 /// Sends a mainframe's library as it is.
 ///
 /// # Errors
-/// A PDSE, whose pages are no blocks; what cannot be read or written.
+/// Members that are damaged; a PDSE, whose pages are no blocks; what cannot be read or written.
 pub fn theirs(to: &mut dyn Write, envelope: &Envelope, library: &Theirs) -> Result<(), Fault> {
+    super::extract::whole(library, &[])?;
     let (outgoing, ranges) = Outgoing::of(library).map_err(xmit::Fault::from)?;
     let read = |member: usize, block: usize| {
         let block = ranges.get(member).and_then(|range| library.blocks.get(range.start + block));

@@ -4,7 +4,9 @@
 //! however its members lie within each other.
 //! Not here: making the files.
 
-use crate::mainframe::library::{Library, Member};
+use crate::mainframe::library::{Fault, Library, Member};
+use serde::Serialize;
+use std::fmt;
 
 /// Why members do not become files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +49,65 @@ pub fn members<'a>(library: &'a Library, names: &[String]) -> Result<Vec<&'a Mem
         return Err(Refused::Overlap { bytes, live });
     }
     Ok(found)
+}
+
+/// A member that is not whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damaged {
+    /// Its name; None where the directory is damaged: then members may be missing.
+    pub name: Option<String>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(to, "member {name} is damaged: {}", self.what),
+            None => write!(to, "the directory is damaged, and members may be missing: {}", self.what),
+        }
+    }
+}
+
+/// What is not whole of the members of these names; of none, of all and of the directory.
+#[must_use]
+pub fn damaged(library: &Library, names: &[String]) -> Vec<Damaged> {
+    let is_meant = |member: &&Member| match names {
+        [] => !member.alias,
+        names => names.contains(&member.name),
+    };
+    let directory = library.faults.iter().filter(|fault| {
+        names.is_empty() && matches!(fault, Fault::Directory { .. } | Fault::Unended | Fault::TooMany { .. })
+    });
+    let members = library.members.iter().filter(is_meant).filter_map(|member| {
+        Some(Damaged { name: Some(member.name.clone()), what: member.damage.as_ref()?.to_string() })
+    });
+    directory.map(|fault| Damaged { name: None, what: fault.to_string() }).chain(members).collect()
+}
+
+/// What cannot be taken whole: it is taken not at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", text(.0))]
+pub struct NotWhole(pub Vec<Damaged>);
+
+/// Members that a message names.
+const NAMED_MOST: usize = 20;
+
+fn text(damaged: &[Damaged]) -> String {
+    let mut text: Vec<String> = damaged.iter().take(NAMED_MOST).map(Damaged::to_string).collect();
+    if damaged.len() > NAMED_MOST {
+        text.push(format!("and {} more; --json names all", damaged.len() - NAMED_MOST));
+    }
+    text.join("; ")
+}
+
+/// Refuses what is not whole of the members of these names; of none, of all.
+///
+/// # Errors
+/// Members that are damaged, each of them named.
+pub fn whole(library: &Library, names: &[String]) -> Result<(), NotWhole> {
+    let damaged = damaged(library, names);
+    if damaged.is_empty() { Ok(()) } else { Err(NotWhole(damaged)) }
 }
 
 /// Is this the name of a file in a folder, and of nothing else?

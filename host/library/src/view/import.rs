@@ -17,6 +17,9 @@ pub enum Fault {
     /// Which members.
     #[error(transparent)]
     Refused(#[from] extract::Refused),
+    /// Members that are not whole: none comes in.
+    #[error(transparent)]
+    NotWhole(#[from] extract::NotWhole),
     /// Its name is none of ours.
     #[error("{text:?} cannot be a member's name: {why}")]
     Name {
@@ -41,7 +44,7 @@ pub enum Fault {
 /// The members of these names as additions, one after the other; of none, all.
 ///
 /// # Errors
-/// What `extract::members` says, and names of aliases that are none of ours; each addition has its own errors.
+/// What `extract::members` and `extract::whole` say, and names of aliases that are none of ours; each addition has its own errors.
 pub fn additions<'a>(
     library: &'a Library,
     names: &[String],
@@ -49,6 +52,7 @@ pub fn additions<'a>(
     modified: u64,
 ) -> Result<impl ExactSizeIterator<Item = Result<Addition, Fault>> + use<'a>, Fault> {
     let members = extract::members(library, names)?;
+    extract::whole(library, names)?;
     let mut aliases: HashMap<&str, Vec<Name>> = HashMap::new();
     for member in &library.members {
         if let Some(of) = &member.alias_of {

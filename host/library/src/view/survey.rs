@@ -40,7 +40,7 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
         name,
         organisation: library.organisation.into(),
         block_size: library.block_size,
-        tracks: tracks(library),
+        tracks: Some(tracks(library)),
         directory_blocks: library.directory_blocks,
         directory_allocated: library.directory_blocks,
         aliases: aliases.len() as u32,

@@ -27,8 +27,8 @@ use underbar_partitioned::attribute::{PAGE, pages};
 use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pdse::{
-    Alias, FIRST_PAGE, Key, Member, NODE_HEADER, PageSums, Pdse, Run, Runs, Superblock, TABLE_SUMS, Value,
-    seal_table, table_pages,
+    Alias, FIRST_PAGE, Key, Member, NODE_HEADER, Other, PageSums, Pdse, Run, Runs, Superblock, TABLE_SUMS,
+    Value, seal_table, table_pages,
 };
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::sum::sum;
@@ -37,6 +37,7 @@ use underbar_partitioned::symbol::Symbol;
 pub use crate::member::New;
 
 use crate::error::{Error, Result};
+use crate::library::Doubt;
 use crate::storage::{Place, Storage};
 use space::Space;
 use tree::Tree;
@@ -121,13 +122,18 @@ impl<S: Storage> Change<S> {
     /// Begins. The caller holds the writer's lock.
     ///
     /// # Errors
-    /// A library that is damaged anywhere in its tree: nothing is changed where not all is understood.
+    /// A library that is damaged anywhere in its tree: nothing is changed where not all is understood. One whose other label
+    /// is damaged, and may have been the newest: the next change would use the pages again that it leads to. (One that was
+    /// only cut short is how a writer that was cut off leaves it: its change has not happened, and we go on.)
     pub fn begin(mut storage: S) -> Result<Change<S>> {
         // A predecessor that was killed may have written a superblock and not made it durable.
         storage.sync().map_err(|error| Error::system("the library", error))?;
         let lowest = storage.lowest_reader().map_err(|error| Error::system("the library", error))?;
         let pdse = Pdse::open(&storage)?;
         let old = *pdse.superblock();
+        if let Some(doubt) = Doubt::of(&storage, &old).filter(|doubt| doubt.other == Other::Damaged) {
+            return Err(Error::Label(doubt));
+        }
         let mut reached = Reached::new(old.pages);
         let tree = Tree::walk(&pdse, &mut reached)?;
         let (used, nodes) = (u64::from(reached.count()), tree.nodes());

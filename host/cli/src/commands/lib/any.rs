@@ -62,6 +62,12 @@ pub fn is_ours(path: &Path) -> std::io::Result<bool> {
     Ok([PDS_BEGINS, PDSE_BEGINS].iter().any(|begins| first == begins))
 }
 
+/// Does it hold a library of a mainframe?
+pub fn is_theirs(path: &Path) -> bool {
+    !is_ours(path).unwrap_or(true)
+        && Carrier::open(path, CodePage::US).is_ok_and(|carrier| !carrier.libraries.is_empty())
+}
+
 /// A library as it is listed.
 pub struct Listed {
     /// What it is.
@@ -108,8 +114,16 @@ impl Any {
         }
     }
 
-    /// Says what is wrong with what carries it.
+    /// Of one of ours: says which label is not whole. No JSON has a place for it, so it is said beside it, too.
+    pub fn warn_of_doubt(&self, color: Color) {
+        if let Any::Ours(library) = self {
+            warn_of_doubt(library, color);
+        }
+    }
+
+    /// Says what is wrong with what carries it, or with the label of one of ours that does not count.
     pub fn warn(&self, color: Color) {
+        self.warn_of_doubt(color);
         const SAID_MOST: usize = 20;
         let troubles = self.troubles();
         for trouble in troubles.iter().take(SAID_MOST) {
@@ -118,6 +132,13 @@ impl Any {
         if troubles.len() > SAID_MOST {
             say(color, Kind::Warning, format_args!("and {} more of that kind", troubles.len() - SAID_MOST));
         }
+    }
+}
+
+/// Says which label of a library of ours is not whole.
+pub fn warn_of_doubt(library: &Library, color: Color) {
+    if let Some(doubt) = library.doubt() {
+        say(color, Kind::Warning, format_args!("{}: {doubt}", library.path().display()));
     }
 }
 

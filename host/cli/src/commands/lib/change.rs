@@ -9,13 +9,16 @@ use clap::Args;
 use serde::Serialize;
 use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::name::Name;
+use underbar_partitioned::pdse::Other;
 use underbar_store::change::{Addition, Changed, Edit, apply};
 use underbar_store::library::{Library, Organisation};
 use underbar_store::make::name_of_file;
 use underbar_store::{Error, Result};
 
+use super::any::warn_of_doubt;
 use super::list::json;
 use super::progress::Progress;
+use super::text::about;
 use super::{fetch_options, name, now};
 use crate::printing::Printing;
 
@@ -44,6 +47,12 @@ struct Done {
 
 impl Target {
     fn change(&self, edits: impl IntoIterator<Item = Result<Edit>>, expected: usize, done: &str) -> ExitCode {
+        // What it goes on from; what is wrong with a library that cannot be opened, the change says.
+        if let Ok(library) = Library::open(&self.library)
+            && library.doubt().is_some_and(|doubt| doubt.other != Other::Damaged)
+        {
+            warn_of_doubt(&library, self.printing.color);
+        }
         let changed = apply(&self.library, edits, expected, now(), self.wait);
         self.say(changed, done)
     }
@@ -64,7 +73,7 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
                 Error::Busy => "; --wait waits for it",
                 _ => "",
             };
-            printing.fail(format_args!("{path}: {error}{help}"))
+            printing.fail(about(library, format_args!("{error}{help}")))
         }
         Ok(Changed { edits, members, aliases }) => {
             let text = if printing.json {
@@ -128,10 +137,9 @@ impl Add {
     /// Adds.
     pub fn run(self) -> ExitCode {
         let (target, printing) = (&self.target, &self.target.printing);
-        let path = target.library.display();
         let organisation = match Library::open(&target.library) {
             Ok(library) => library.organisation(),
-            Err(error) => return printing.fail(format_args!("{path}: {error}")),
+            Err(error) => return printing.fail(about(&target.library, error)),
         };
         let files = match self.files() {
             Ok(files) => files,

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+use underbar_library::mainframe::fault::Trouble;
 use underbar_library::mainframe::xmit::Envelope;
+use underbar_library::view::extract::{Damaged, NotWhole, whole};
 use underbar_library::view::{export, import};
 use underbar_store::change::{Changed, Edit, apply};
 use underbar_store::{Error, Result};
@@ -19,8 +21,8 @@ use super::change::say;
 use super::list::json;
 use super::now;
 use super::progress::Progress;
-use super::text::time;
-use crate::printing::Printing;
+use super::text::{about, time};
+use crate::printing::{NO_ANSWER, Printing};
 
 /// The flags of `lib import`.
 #[derive(Args)]
@@ -65,20 +67,23 @@ impl Import {
     pub fn run(self) -> ExitCode {
         match self.import() {
             Ok(changed) => say(&self.printing, &self.library, changed, "imported {n}"),
-            Err(error) => self.printing.fail(format_args!("{}: {error}", self.file.display())),
+            Err(refused) => refused.say(&self.printing, &self.file),
         }
     }
 
     /// What the file says, and then what the library does.
-    fn import(&self) -> std::result::Result<Result<Changed>, String> {
+    fn import(&self) -> std::result::Result<Result<Changed>, Refused> {
         let any = self.choice.open(&self.file)?;
         any.warn(self.printing.color);
         let Any::Theirs(carrier) = &any else {
-            return Err("this is a library of ours; copy takes its members over".to_owned());
+            return Err("this is a library of ours; copy takes its members over".to_owned().into());
         };
         let library = &self.choice.choose(carrier)?.library;
-        let additions = import::additions(library, &self.members, self.replace, now())
-            .map_err(|fault| fault.to_string())?;
+        let refused = |fault: import::Fault| match fault {
+            import::Fault::NotWhole(what) => Refused::not_whole(&any, what),
+            fault => fault.to_string().into(),
+        };
+        let additions = import::additions(library, &self.members, self.replace, now()).map_err(refused)?;
         let expected = additions.len();
         let mut progress = Progress::new("members", Some(expected as u64));
         let mut wrong = None;
@@ -95,7 +100,39 @@ impl Import {
             }
         });
         let changed = apply(&self.library, edits, expected, now(), self.wait);
-        wrong.map_or(Ok(changed), Err)
+        wrong.map_or(Ok(changed), |wrong| Err(wrong.into()))
+    }
+}
+
+/// Why nothing was conveyed.
+#[derive(Serialize)]
+struct Refused {
+    #[serde(skip)]
+    message: String,
+    library: String,
+    damaged: Vec<Damaged>,
+    faults: Vec<Trouble>,
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Refused {
+        Refused { message, library: String::new(), damaged: Vec::new(), faults: Vec::new() }
+    }
+}
+
+impl Refused {
+    fn not_whole(any: &Any, what: NotWhole) -> Refused {
+        Refused { faults: any.troubles().to_vec(), damaged: what.0.clone(), ..what.to_string().into() }
+    }
+
+    /// Says it; what is damaged as JSON, too, all of it.
+    fn say(self, printing: &Printing, path: &Path) -> ExitCode {
+        let code = printing.fail(about(path, &self.message));
+        if printing.json && !self.damaged.is_empty() {
+            let said = Refused { library: path.display().to_string(), ..self };
+            return printing.print(&json(&said), None, NO_ANSWER);
+        }
+        code
     }
 }
 
@@ -156,13 +193,14 @@ struct Exported {
     file: String,
     data_set: String,
     bytes: u64,
+    faults: Vec<Trouble>,
 }
 
 impl Export {
     /// Exports.
     pub fn run(self) -> ExitCode {
         match self.export() {
-            Err(error) => self.printing.fail(format_args!("{}: {error}", self.library.display())),
+            Err(refused) => refused.say(&self.printing, &self.library),
             Ok(exported) => {
                 let text = if self.printing.json {
                     json(&exported)
@@ -177,13 +215,17 @@ impl Export {
         }
     }
 
-    fn export(&self) -> std::result::Result<Exported, String> {
+    fn export(&self) -> std::result::Result<Exported, Refused> {
         let library = self.choice.open(&self.library)?;
         library.warn(self.printing.color);
         let held = match &library {
             Any::Ours(_) => None,
             Any::Theirs(carrier) => Some(self.choice.choose(carrier)?),
         };
+        // Before a file is taken away for the new one.
+        if let Some(held) = held {
+            whole(&held.library, &[]).map_err(|what| Refused::not_whole(&library, what))?;
+        }
         let own = held.and_then(|held| held.library.name.clone());
         let envelope = Envelope {
             from: self.from.clone(),
@@ -208,13 +250,14 @@ impl Export {
         if let Err(error) = written {
             drop(to);
             remove(&self.output);
-            return Err(error);
+            return Err(error.into());
         }
         Ok(Exported {
             library: self.library.display().to_string(),
             file: self.output.display().to_string(),
             data_set: envelope.data_set,
             bytes: fs::metadata(&self.output).map_err(system)?.len(),
+            faults: library.troubles().to_vec(),
         })
     }
 }

@@ -11,6 +11,7 @@ use underbar_store::library::{self, Library};
 use underbar_store::make::{self, Wanted, edits_of};
 use underbar_store::{Error, Result};
 
+use super::any::warn_of_doubt;
 use super::change::{Target, say};
 use super::progress::Progress;
 use super::{Organisation, block_size, name, now};
@@ -120,6 +121,7 @@ impl Copy {
 
     fn copy(&self) -> Result<underbar_store::change::Changed> {
         let from = Library::open(&self.from)?;
+        warn_of_doubt(&from, self.printing.color);
         for wanted in &self.select {
             if let Some(of) = from.item(wanted)?.alias_of {
                 return Err(Error::IsAlias(wanted.to_string(), of));

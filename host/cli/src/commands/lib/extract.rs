@@ -9,15 +9,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
+use underbar_library::mainframe::fault::Trouble;
 use underbar_library::view::choose::Carrier;
-use underbar_library::view::extract::{is_file_name, members};
+use underbar_library::view::extract::{Damaged, damaged, is_file_name, members};
 use underbar_store::Error;
 use underbar_store::library::Library;
 
 use super::any::{Any, Choice, our_name};
 use super::list::json;
 use super::progress::Progress;
-use crate::printing::Printing;
+use super::text::about;
+use crate::printing::{NO_ANSWER, Printing};
+use crate::say::{Kind, say};
 
 /// The flags of `lib extract`.
 #[derive(Args)]
@@ -70,6 +73,9 @@ struct Extracted {
     library: String,
     files: Vec<String>,
     bytes: u64,
+    /// What is not whole of a mainframe's library: no file was written for it.
+    damaged: Vec<Damaged>,
+    faults: Vec<Trouble>,
 }
 
 impl Extract {
@@ -77,14 +83,21 @@ impl Extract {
     pub fn run(self) -> ExitCode {
         let path = self.library.display();
         match self.extract() {
-            Err(error) => self.printing.fail(format_args!("{path}: {error}")),
+            Err(error) => self.printing.fail(about(&self.library, error)),
             Ok(extracted) => {
                 let text = if self.printing.json {
                     json(&extracted)
                 } else {
                     format!("{path}: {} files, {} bytes\n", extracted.files.len(), extracted.bytes)
                 };
-                self.printing.print(&text, None, 0)
+                const SAID_MOST: usize = 20;
+                for damaged in extracted.damaged.iter().take(SAID_MOST) {
+                    say(self.printing.color, Kind::Error, about(&self.library, damaged));
+                }
+                if let Some(more @ 1..) = extracted.damaged.len().checked_sub(SAID_MOST) {
+                    say(self.printing.color, Kind::Error, format_args!("and {more} more; --json names all"));
+                }
+                self.printing.print(&text, None, if extracted.damaged.is_empty() { 0 } else { NO_ANSWER })
             }
         }
     }
@@ -94,15 +107,18 @@ impl Extract {
             return Err(format!("{:?} cannot be the end of a file's name", self.suffix));
         }
         let library = self.choice.open(&self.library)?;
-        let mut extracted =
-            Extracted { library: self.library.display().to_string(), files: Vec::new(), bytes: 0 };
+        library.warn(self.printing.color);
+        let mut extracted = Extracted {
+            library: self.library.display().to_string(),
+            files: Vec::new(),
+            bytes: 0,
+            damaged: Vec::new(),
+            faults: library.troubles().to_vec(),
+        };
         match &library {
             Any::Ours(library) if !self.blocks => self.ours(library, &mut extracted)?,
             Any::Ours(_) => return Err("--blocks is for libraries of mainframes".to_owned()),
-            Any::Theirs(carrier) => {
-                library.warn(self.printing.color);
-                self.theirs(carrier, &mut extracted)?;
-            }
+            Any::Theirs(carrier) => self.theirs(carrier, &mut extracted)?,
         }
         Ok(extracted)
     }
@@ -131,9 +147,13 @@ impl Extract {
     fn theirs(&self, carrier: &Carrier, extracted: &mut Extracted) -> Result<(), String> {
         let library = &self.choice.choose(carrier)?.library;
         let members = members(library, &self.names).map_err(|refused| refused.to_string())?;
+        extracted.damaged = damaged(library, &self.names);
         self.folder()?;
         let mut progress = Progress::new("members", Some(members.len() as u64));
         for (done, member) in (1..).zip(members) {
+            if member.damage.is_some() {
+                continue;
+            }
             let mut whole = if self.blocks { None } else { Some(self.create(&member.name)?) };
             for (number, block) in (1..).zip(library.read_member(member)) {
                 let block = block.map_err(|error| format!("member {}: {error}", member.name))?;

@@ -12,10 +12,10 @@ use underbar_library::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
 use underbar_store::verify::Verdict;
 
-use super::any::{Any, Choice, Listed};
+use super::any::{Any, Choice, Listed, is_theirs};
 use super::program::{self, Close};
 use super::progress::Progress;
-use super::text::{Columns, time};
+use super::text::{Columns, about, time};
 use crate::printing::Printing;
 
 /// The flags of `lib ls`.
@@ -65,13 +65,14 @@ impl Ls {
     pub fn run(self) -> ExitCode {
         match self.text() {
             Ok(text) => self.printing.print(&text, None, 0),
-            Err(error) => self.printing.fail(format_args!("{}: {error}", self.library.display())),
+            Err(error) => self.printing.fail(about(&self.library, error)),
         }
     }
 
     fn text(&self) -> Result<String, String> {
         let library = self.choice.open(&self.library)?;
         if self.printing.json {
+            library.warn_of_doubt(self.printing.color);
             let Listed { label, members } = library.list(&self.choice, self.long, None)?;
             let name = self.library.display().to_string();
             let faults = library.troubles().to_vec();
@@ -257,7 +258,7 @@ impl Info {
     pub fn run(self) -> ExitCode {
         match self.text() {
             Ok(text) => self.printing.print(&text, None, 0),
-            Err(error) => self.printing.fail(format_args!("{}: {error}", self.library.display())),
+            Err(error) => self.printing.fail(about(&self.library, error)),
         }
     }
 
@@ -271,7 +272,9 @@ impl Info {
             holds: Vec::new(),
             faults: library.troubles().to_vec(),
         };
-        if !self.printing.json {
+        if self.printing.json {
+            library.warn_of_doubt(self.printing.color);
+        } else {
             library.warn(self.printing.color);
         }
         let mut is_chosen = true;
@@ -468,9 +471,13 @@ impl Verify {
     /// Reads it all.
     pub fn run(self) -> ExitCode {
         let path = self.library.display();
+        if is_theirs(&self.library) {
+            let text = "a library of a mainframe, and verify is for ours: lib info names what is wrong with it, lib ls lists it";
+            return self.printing.fail(about(&self.library, text));
+        }
         let library = match Library::open(&self.library) {
             Ok(library) => library,
-            Err(error) => return self.printing.fail(format_args!("{path}: {error}")),
+            Err(error) => return self.printing.fail(about(&self.library, error)),
         };
         let mut progress =
             Progress::new("members", library.label().ok().map(|label| u64::from(label.members)));

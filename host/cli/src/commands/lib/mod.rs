@@ -9,7 +9,7 @@
 //! Invariant: a command that fails has changed nothing, and says who is at fault; its exit status is 2.
 //! Not here: any work; that is `underbar_store`, and `underbar_library` for libraries of mainframes.
 
-mod any;
+pub mod any;
 mod change;
 mod convey;
 mod copy;

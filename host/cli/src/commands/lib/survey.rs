@@ -2,6 +2,7 @@
 //!
 //! Invariant: a library that is damaged is named and left out; the others are surveyed.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ struct Document {
     data_libraries: Vec<String>,
     programs_alone: Vec<String>,
     unreadable: Vec<Unreadable>,
+    contradictions: Vec<String>,
 }
 
 /// A list of data sets that was read.
@@ -83,6 +85,10 @@ struct Found {
     data_libraries: Vec<String>,
     programs_alone: Vec<String>,
     unreadable: Vec<Unreadable>,
+    /// What lists told, each data set once; and where in it those of a name are.
+    data_sets: Vec<lists::Listed>,
+    places: HashMap<String, Vec<usize>>,
+    contradictions: Vec<String>,
 }
 
 /// A library that could not be surveyed.
@@ -108,14 +114,19 @@ impl SurveyFlags {
             progress.done(done);
         }
         drop(progress);
+        found.measure_listed();
         let survey = Survey::of(found.libraries);
-        let Found { lists, data_libraries, programs_alone, unreadable, .. } = found;
+        let Found { lists, data_libraries, programs_alone, unreadable, contradictions, .. } = found;
         if self.printing.json {
-            let document = Document { survey, lists, data_libraries, programs_alone, unreadable };
+            let document =
+                Document { survey, lists, data_libraries, programs_alone, unreadable, contradictions };
             return self.printing.print(&json(&document), None, 0);
         }
         for one in &unreadable {
             say(self.printing.color, Kind::Warning, format_args!("{}: {}", one.library, one.why));
+        }
+        for one in &contradictions {
+            say(self.printing.color, Kind::Warning, format_args!("lists contradict each other: {one}"));
         }
         let mut text = text(&survey);
         text += &left_out_text(data_libraries.len(), programs_alone.len());
@@ -183,6 +194,9 @@ impl Found {
 
     fn list(&mut self, name: String, list: &lists::List) {
         let sources: Vec<Source> = list.data_sets.iter().filter_map(lists::Listed::source).collect();
+        for one in &list.data_sets {
+            self.listed(one);
+        }
         self.lists.push(ListRead {
             list: name,
             kind: list.kind,
@@ -190,7 +204,32 @@ impl Found {
             program_libraries: sources.len(),
             names_only: list.data_sets.iter().filter(|one| one.is_name_only()).count(),
         });
-        self.libraries.extend(sources.iter().map(measure));
+    }
+
+    /// One data set counts once, in however many lists, or screens of one, it stands.
+    fn listed(&mut self, one: &lists::Listed) {
+        let places = self.places.entry(one.name.clone()).or_default();
+        match places.iter().find(|at| self.data_sets[**at].is_same(one)) {
+            Some(at) => self.contradictions.extend(self.data_sets[*at].join(one.clone())),
+            None => {
+                places.push(self.data_sets.len());
+                self.data_sets.push(one.clone());
+            }
+        }
+    }
+
+    /// Measures what the lists told, all of them.
+    fn measure_listed(&mut self) {
+        for one in std::mem::take(&mut self.data_sets) {
+            if let Some(size) = one.wrong_block_size() {
+                self.unreadable(
+                    one.name,
+                    &format_args!("no data set has a block size of {size}; it is not counted"),
+                );
+            } else {
+                self.libraries.extend(one.source().as_ref().map(measure));
+            }
+        }
     }
 
     fn unreadable(&mut self, library: String, why: &dyn std::fmt::Display) {
@@ -286,6 +325,11 @@ fn text(survey: &Survey) -> String {
     text
 }
 
+/// Blank where a list does not tell it.
+fn known(figure: Option<u32>) -> String {
+    figure.map(|figure| figure.to_string()).unwrap_or_default()
+}
+
 fn percent(per_mille: u32) -> String {
     format!("{}.{} %", per_mille / 10, per_mille % 10)
 }
@@ -305,10 +349,10 @@ fn libraries(libraries: &[Surveyed]) -> String {
         let mut row = vec![
             library.name.clone(),
             library.organisation.text().to_owned(),
-            library.members.to_string(),
-            library.directory_blocks.to_string(),
+            known(library.members),
+            known(library.directory_blocks),
             library.now.block_size.to_string(),
-            library.now.tracks.to_string(),
+            known(library.now.tracks),
         ];
         if library.organisation == Organisation::Pds {
             // The first is that of its own block size.

@@ -1,6 +1,8 @@
 //! Lists of libraries as text: columns, times, counts.
 
+use std::fmt::Display;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Rows under a heading; columns of numbers stand to the right.
 pub struct Columns {
@@ -59,6 +61,12 @@ pub fn time(seconds: u64) -> String {
     let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     let year = year + era * 400 + later;
     format!("{year:04}/{month:02}/{day:02} {:02}:{:02}", second / 3600, second / 60 % 60)
+}
+
+/// A message with the file that it is about before it, once: the system's messages name it themselves.
+pub fn about(path: &Path, message: impl Display) -> String {
+    let (path, message) = (path.display().to_string(), message.to_string());
+    if message.starts_with(&format!("{path}: ")) { message } else { format!("{path}: {message}") }
 }
 
 #[cfg(test)]
