@@ -28,10 +28,8 @@ pub(super) fn compare(old: &Collected, new: &Collected, comparison: &mut Compari
         let was = value(old, &old_session, (adarun, name));
         let is = value(new, &new_session, (adarun, name));
         for (side, value) in [("old", &was), ("new", &is)] {
-            if let Err(lines) = value {
-                subject.notes.push(format!(
-                    "{side}: {label} is set differently in places of the same rank, lines {lines}: not compared"
-                ));
+            if let Err(why) = value {
+                subject.notes.push(format!("{side}: {label} {why}: not compared"));
             }
         }
         if let (Ok(was), Ok(is)) = (was, is) {
@@ -63,7 +61,7 @@ fn session(collected: &Collected) -> Session {
     all.find(|session| session.has_parameters).unwrap_or_default()
 }
 
-/// What is in force; the lines where it is set differently.
+/// What is in force; else why that cannot be said.
 fn value(
     collected: &Collected,
     session: &Session,
@@ -74,9 +72,10 @@ fn value(
     match set {
         Set::Absent => Ok(None),
         Set::To(_, _, row) => Ok(Some(Known::text(&row.value))),
+        Set::Unreadable(_, row) => Err(format!("cannot be read, line {}", row.evidence.line)),
         Set::Differently(rows) => {
             let lines: Vec<String> = rows.iter().map(|(_, row)| row.evidence.line.to_string()).collect();
-            Err(lines.join(", "))
+            Err(format!("is set differently in places of the same rank, lines {}", lines.join(", ")))
         }
     }
 }

@@ -223,7 +223,7 @@ fn an_increment_far_too_large_goes_down() {
 
 #[test]
 fn an_increment_goes_down_with_its_initial_size() {
-    let all = check(&heap("main", 64 << 20, 64 << 20, 9, [5, 5, 1, 0]), Some("HEAP(4K,64K)"));
+    let all = check(&heap("main", 64 << 20, 64 << 20, 16, [5, 5, 1, 0]), Some("HEAP(4K,64K)"));
     assert_eq!(
         all[0].effect,
         "65532K less for each enclave at its start; an increment, should one be needed, takes 64K instead of 64M."
