@@ -396,13 +396,16 @@ impl Storage {
     }
 }
 
-/// Where the end is missing, the last value may be cut within its digits, be there a line end behind it or not.
+/// Where the end is missing, the value in the last line may be cut within its digits, be there a line end behind it or not.
 fn last_is_likely(report: &mut StorageReport) {
     let figures = report.sections.iter_mut().flat_map(|section| &mut section.figures);
     let figures = figures.map(|(_, figure)| figure).chain(report.threads.as_mut());
     let figures = figures.chain(report.larger_than_cells.as_mut());
     let figures = figures.chain(report.ranges.iter_mut().map(|(_, _, figure)| figure));
-    if let Some(last) = figures.max_by_key(|figure| figure.evidence.line) {
+    // A line of the report behind it, a label or another value, shows that it is whole.
+    let end = report.lines.1;
+    let last = figures.max_by_key(|figure| figure.evidence.line);
+    if let Some(last) = last.filter(|figure| figure.evidence.line >= end) {
         last.likely = true;
     }
 }
