@@ -156,10 +156,11 @@ fn sleep_for_a_turn(mutex: &Mutex, turn: &Turn) {
 /// By the holder whose turn begins: wakes who is next. While it holds the mutex, as who had the last turn would take it
 /// otherwise.
 fn call_the_next(mutex: &Mutex, turn: &Turn) {
-    // Who exchanges it for 2 after this comes behind the one woken here, or is awake and sees the change.
-    let _ = mutex.word.compare_exchange(2, 1, Ordering::AcqRel, Ordering::Relaxed);
     turn.given_up_by.store(thread(), Ordering::Relaxed);
+    // Where another mutex has the turn by now, the 2 stays: whoever gives this one up wakes those who sleep.
     if turn.is_called(&raw const mutex.word as usize) {
+        // Who exchanges it for 2 after this comes behind the one woken here, or is awake and sees the change.
+        let _ = mutex.word.compare_exchange(2, 1, Ordering::AcqRel, Ordering::Relaxed);
         wake_one(&raw const mutex.word, false);
     }
 }
