@@ -7,7 +7,7 @@
    rules far        the same, each in its own
    rules again      one thread gives a lock up and takes it again, for hundreds of times, while the other waits
    rules turns      two threads give it to each other
-   rules short      it is held for a moment by two threads at a time
+   rules short      the same, at once: who waits, waits for a moment
    rules adaptive   an adaptive mutex is held for long
    rules hot N      four threads take it N times each, and work outside of it, too
    rules steady N   three threads take it N times each, and sleep for a moment while they hold it: somebody always waits */
@@ -35,8 +35,10 @@ pthread_mutex_t hot __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t *shared;
 static int ends[2];
 static atomic_int wants, has, is_over;
-static atomic_long waited, waits;
+static atomic_long waited, waits, moments;
 static volatile unsigned long sum;
+static long began;
+static pthread_t main_thread;
 
 static long now(void) {
     struct timespec time;
@@ -125,15 +127,24 @@ static void fill_pipe(void) {
 
 /* ---- one takes it again and again ---- */
 
+/* On this one of the processors that the program may use, by their order; on the last where there are fewer. */
+static void on_processor(int which) {
+    cpu_set_t all, one;
+    if (pthread_getaffinity_np(main_thread, sizeof all, &all)) exit(8);
+    for (int processor = 0; processor < CPU_SETSIZE && which >= 0; processor++)
+        if (CPU_ISSET(processor, &all)) {
+            CPU_ZERO(&one);
+            CPU_SET(processor, &one);
+            which--;
+        }
+    if (sched_setaffinity(0, sizeof one, &one)) exit(8);
+}
+
 /* Both on one processor, and who is woken does not push the other aside: so what is given up is taken again. */
 static void on_one_processor(void) {
-    cpu_set_t all, one;
-    if (sched_getaffinity(0, sizeof all, &all)) exit(8);
-    CPU_ZERO(&one);
-    for (int processor = 0; processor < CPU_SETSIZE && !CPU_COUNT(&one); processor++)
-        if (CPU_ISSET(processor, &all)) CPU_SET(processor, &one);
+    on_processor(0);
     struct sched_param none = {0};
-    if (sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_BATCH, &none)) exit(9);
+    if (sched_setscheduler(0, SCHED_BATCH, &none)) exit(9);
 }
 
 /* Served so often, the waiter does not starve, and will not. */
@@ -234,27 +245,41 @@ static void *gives_and_takes(void *with) {
     return NULL;
 }
 
-static void turns(void) {
+static void by_turns(void *(*how)(void *)) {
     static struct side sides[2] = {{.me = 1, .other = sides + 1}, {.me = 2, .other = sides}};
-    pthread_t one = begin(gives_and_takes, &sides[0]), two = begin(gives_and_takes, &sides[1]);
+    began = now();
+    pthread_t one = begin(how, &sides[0]), two = begin(how, &sides[1]);
     pthread_join(one, NULL);
     pthread_join(two, NULL);
 }
 
 /* ---- short ---- */
 
-static void *takes_for_a_moment(void *unused) {
-    // Many waits, so that the few in which somebody was not let run are few, and a part of the time that counts; and not for
-    // ever with one processor.
-    for (long from = now(), past = 0; (waited < 60 * MILLISECOND || waits < 5000 || waited < past / 64) && past < 20000 * MILLISECOND;
-         past = now() - from)
-        for (int times = 0; times < 1000; times++) {
-            if (pthread_mutex_trylock(&hot)) timed_lock(&hot);
-            for (int work = 0; work < 40; work++) sum++;
-            pthread_mutex_unlock(&hot);
-            for (int work = 0; work < 40; work++) __asm__ volatile("");
-        }
-    return unused;
+/* Each has a processor, and gives it up as soon as the other asks, who waits for a moment; longer where one of them was
+   not let run. */
+static void *gives_at_once(void *with) {
+    struct side *side = with;
+    on_processor(side->me - 1);
+    for (int turn = 1;; turn++) {
+        side->comes = 1;
+        long before = waited;
+        timed_lock(&hot);
+        if (waited - before < 2000) moments++;
+        side->comes = 0;
+        has = side->me;
+        // So many that the time counts, and the moments outnumber the rest; and not for ever with one processor.
+        int are_enough = waited > 60 * MILLISECOND && waits > 5000 && moments > waits / 8 * 7;
+        if (are_enough || now() - began > 20000 * MILLISECOND) is_over = 1;
+        if (is_over) break;
+        for (int looks = 1; !side->other->comes; looks++)
+            if (looks % 4096 == 0) sched_yield();
+        for (int work = 0; work < 16 * (turn % 8); work++) sum++;
+        pthread_mutex_unlock(&hot);
+        for (int looks = 1; has == side->me; looks++)
+            if (looks % 4096 == 0) sched_yield();
+    }
+    pthread_mutex_unlock(&hot);
+    return NULL;
 }
 
 /* ---- hot ---- */
@@ -283,6 +308,7 @@ static void *sleeps_with_it(void *times) {
 }
 
 int main(int words, char **argv) {
+    main_thread = pthread_self();
     const char *what = words > 1 ? argv[1] : "";
     if (!strcmp(what, "blocks")) {
         fill_pipe();
@@ -299,11 +325,9 @@ int main(int words, char **argv) {
     } else if (!strcmp(what, "again")) {
         again();
     } else if (!strcmp(what, "turns")) {
-        turns();
+        by_turns(gives_and_takes);
     } else if (!strcmp(what, "short")) {
-        pthread_t one = begin(takes_for_a_moment, NULL), two = begin(takes_for_a_moment, NULL);
-        pthread_join(one, NULL);
-        pthread_join(two, NULL);
+        by_turns(gives_at_once);
     } else if (!strcmp(what, "adaptive")) {
         pthread_mutexattr_t kind;
         pthread_mutexattr_init(&kind);

@@ -1,0 +1,208 @@
+//! The C library's mutex, taken by its own functions and by ours at the same time, under each LOCK, with turns and without.
+
+use super::super::configure;
+use super::*;
+use std::sync::atomic::AtomicUsize;
+use std::vec::Vec;
+
+/// Tests that set the mode, one after the other.
+static MODE_IS_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn new(kind: u64) -> Mutex {
+    // SAFETY: made of integers.
+    let mutex: Mutex = unsafe { core::mem::zeroed() };
+    mutex.kind.store(kind, Ordering::Relaxed);
+    mutex
+}
+
+fn take(mutex: &Mutex, which: usize) -> i32 {
+    let soon = Timespec { seconds: 0, nanoseconds: 1 };
+    match which {
+        // SAFETY: a mutex.
+        0 | 1 => unsafe { lock(mutex, 1) },
+        2 | 3 => real!(REAL_LOCK as Lock, mutex),
+        // SAFETY: as above, and a time.
+        4 => unsafe { clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const soon, 1) },
+        // SAFETY: as above.
+        _ => unsafe { trylock(mutex) },
+    }
+}
+
+fn release(mutex: &Mutex, which: usize) -> i32 {
+    if which % 2 == 1 {
+        return real!(REAL_UNLOCK as Lock, mutex);
+    }
+    // SAFETY: this thread holds it.
+    unsafe { unlock(mutex, 1) }
+}
+
+/// Threads add to two numbers that must always be equal; some lock by the C library's own functions, some give up.
+fn shared_with_the_c_library(mode: Mode, kind: u64) {
+    configure(mode);
+    let (mutex, first, second) = (new(kind), AtomicUsize::new(0), AtomicUsize::new(0));
+    let got = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let _: Vec<_> = (0..6)
+            .map(|which| {
+                let (mutex, first, second, got) = (&mutex, &first, &second, &got);
+                scope.spawn(move || {
+                    for _ in 0..4_000 {
+                        let failure = take(mutex, which);
+                        if failure != 0 {
+                            assert_eq!(failure, if which == 4 { ETIMEDOUT } else { EBUSY });
+                            continue;
+                        }
+                        let value = first.load(Ordering::Relaxed);
+                        assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                        assert_eq!(mutex.owner.load(Ordering::Relaxed), syscall::gettid() as u32);
+                        first.store(value + 1, Ordering::Relaxed);
+                        core::hint::spin_loop();
+                        second.store(value + 1, Ordering::Relaxed);
+                        got.fetch_add(1, Ordering::Relaxed);
+                        let failure = release(mutex, which);
+                        assert_eq!(failure, 0);
+                    }
+                })
+            })
+            .collect();
+    });
+    assert_eq!(first.load(Ordering::Relaxed), got.load(Ordering::Relaxed));
+    assert!(got.load(Ordering::Relaxed) >= 4 * 4_000);
+    let left = (&mutex.word, &mutex.owner, &mutex.users);
+    for word in [left.0, left.1, left.2] {
+        assert_eq!(word.load(Ordering::Relaxed), 0, "as the C library leaves it");
+    }
+}
+
+#[test]
+fn one_holder_at_a_time_whoever_locks() {
+    let _alone = MODE_IS_ONE.lock();
+    for mode in [Mode::Off, Mode::Count, Mode::Simple] {
+        for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE] {
+            shared_with_the_c_library(mode, kind);
+        }
+    }
+    configure(Mode::Off);
+}
+
+#[test]
+fn each_kind_has_a_bit_of_its_own() {
+    // Recursive, error-checking, and marked: robust (shared too, as the C library has it), inheriting, protecting,
+    // shared, elided.
+    let bits = [1, 2, 0x90, 0x20, 0x41, 0x80, 0x100].map(bit_of);
+    for (number, bit) in bits.iter().enumerate() {
+        assert!(bit.is_power_of_two() && !bits[..number].contains(bit), "{bits:x?}");
+    }
+    assert_eq!(bit_of(0x10), bit_of(0x93), "whatever else it is");
+}
+
+/// Whatever those that come see, the mutex is taken for one that a thread keeps busy.
+#[test]
+fn one_holder_at_a_time_with_turns() {
+    let _alone = MODE_IS_ONE.lock();
+    configure(Mode::Simple);
+    let (mutex, first, second) = (new(NORMAL), AtomicUsize::new(0), AtomicUsize::new(0));
+    let turn = &underbar_lock::waiting::place(&raw const mutex.word as usize).turn;
+    std::thread::scope(|scope| {
+        for which in 0..5 {
+            let (mutex, first, second) = (&mutex, &first, &second);
+            scope.spawn(move || {
+                for _ in 0..2_000 {
+                    (0..4).for_each(|_| turn.saw(underbar_lock::waiting::Sight::Watched));
+                    assert_eq!(take(mutex, if which == 4 { 2 } else { 0 }), 0);
+                    let value = first.load(Ordering::Relaxed);
+                    assert_eq!(value, second.load(Ordering::Relaxed), "two holders at once");
+                    first.store(value + 1, Ordering::Relaxed);
+                    core::hint::spin_loop();
+                    second.store(value + 1, Ordering::Relaxed);
+                    assert_eq!(release(mutex, usize::from(which == 3)), 0);
+                }
+            });
+        }
+    });
+    assert_eq!(first.load(Ordering::Relaxed), 5 * 2_000);
+    assert_eq!((mutex.word.load(Ordering::Relaxed), mutex.is_reserved()), (0, false));
+    configure(Mode::Off);
+}
+
+/// As a forked child may find a mutex: whoever asked for it is not in the process.
+#[test]
+fn one_that_is_reserved_for_nobody_is_had_and_no_longer_reserved() {
+    let _alone = MODE_IS_ONE.lock();
+    configure(Mode::Simple);
+    let mutex = new(NORMAL);
+    mutex.reserve(true);
+    assert_eq!((take(&mutex, 0), mutex.is_reserved(), release(&mutex, 0)), (0, false, 0));
+    configure(Mode::Off);
+}
+
+#[test]
+fn other_kinds_are_the_c_library_s() {
+    let _alone = MODE_IS_ONE.lock();
+    let recursive = new(1);
+    // SAFETY: a mutex.
+    unsafe {
+        assert_eq!((lock(&raw const recursive, 1), lock(&raw const recursive, 1)), (0, 0));
+        assert_eq!(recursive.count.load(Ordering::Relaxed), 2);
+        assert_eq!((unlock(&raw const recursive, 1), unlock(&raw const recursive, 1)), (0, 0));
+        let checking = new(2);
+        assert_eq!((lock(&raw const checking, 1), lock(&raw const checking, 1)), (0, 35));
+        assert_eq!(trylock(&raw const checking), EBUSY);
+        assert_eq!((unlock(&raw const checking, 1), unlock(&raw const checking, 1)), (0, 1));
+        let never = Timespec { seconds: 0, nanoseconds: 1_000_000_000 };
+        let held = new(NORMAL);
+        assert_eq!(lock(&raw const held, 1), 0);
+        assert_eq!(timedlock(&raw const held, &raw const never, 1), EINVAL);
+        assert_eq!(clocklock(&raw const held, 77, &raw const never, 1), EINVAL);
+        assert_eq!(trylock(&raw const held), EBUSY);
+    }
+}
+
+/// Threads that come for ever, or until a time, while turns come and go: in each round one of them is the last, whom
+/// somebody must have woken, whoever took whose turn. One that was forgotten sees its time come.
+#[test]
+fn nobody_is_forgotten_when_turns_are_taken_over() {
+    const THREADS: usize = 6;
+    const ROUNDS: usize = 1_500;
+    const TIMES: usize = 8;
+    let _alone = MODE_IS_ONE.lock();
+    configure(Mode::Simple);
+    let seconds = syscall::clock_nanoseconds(CLOCK_MONOTONIC) / 1_000_000_000 + 60;
+    let far = Timespec { seconds: seconds.cast_signed(), nanoseconds: 0 };
+    let (mutex, sum, forgotten) = (new(NORMAL), AtomicUsize::new(0), AtomicUsize::new(0));
+    let round = std::sync::Barrier::new(THREADS);
+    let turn = &underbar_lock::waiting::place(&raw const mutex.word as usize).turn;
+    let once = |which: usize, time: usize| {
+        // SAFETY: a mutex, and a time.
+        let failure = unsafe {
+            match which % 2 {
+                0 => lock(&raw const mutex, 1),
+                _ => clocklock(&raw const mutex, CLOCK_MONOTONIC as i32, &raw const far, 1),
+            }
+        };
+        if failure != 0 {
+            forgotten.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if (which + time).is_multiple_of(4) {
+            // So that others come meanwhile.
+            std::thread::sleep(core::time::Duration::from_micros(1));
+        }
+        assert_eq!(release(&mutex, 0), 0);
+    };
+    std::thread::scope(|scope| {
+        for which in 0..THREADS {
+            let (once, round) = (&once, &round);
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    round.wait();
+                    (0..6).for_each(|_| turn.saw(underbar_lock::waiting::Sight::Watched));
+                    (0..TIMES).for_each(|time| once(which, time));
+                }
+            });
+        }
+    });
+    assert_eq!((forgotten.into_inner(), sum.into_inner()), (0, THREADS * ROUNDS * TIMES));
+    configure(Mode::Off);
+}
