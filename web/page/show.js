@@ -83,7 +83,7 @@ function programs(place, answer, from) {
   const made = shown.map((program, at) => ofProgram(program, answer, from + at));
   const left = answer.programs.length - from - shown.length;
   if (left > 0) {
-    const more = element("p", {}, element("button", { type: "button" }, `Show ${Math.min(left, PROGRAMS)} more of ${counted(left, "program")}`));
+    const more = element("p", {}, element("button", { type: "button", "data-more": "" }, `Show ${Math.min(left, PROGRAMS)} more of ${counted(left, "program")}`));
     more.firstChild.addEventListener("click", () => {
       const holder = element("div");
       programs(holder, answer, from + shown.length);

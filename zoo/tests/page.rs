@@ -63,8 +63,14 @@ fn settled(page: &mut Page<'_>) -> String {
     page.evaluate(words).as_str().unwrap_or_default().to_owned()
 }
 
-/// What stands in the page, program by program.
+/// What stands in the page, program by program; those that it shows on request, too.
 fn shown(page: &mut Page<'_>) -> Value {
+    let more = "(() => {
+        let shown = 0;
+        for (let more; (more = document.querySelector('[data-more]')) && shown < 100; shown += 1) more.click();
+        return document.querySelector('[data-more]') === null;
+    })()";
+    assert_eq!(page.evaluate(more), true, "the page always has more programs to show");
     page.evaluate(
         "(() => {
             const all = (place, what) => [...place.querySelectorAll(what)];

@@ -22,6 +22,7 @@
 
 mod carriers;
 mod coding;
+mod descriptors;
 mod figures;
 mod headings;
 mod interest;

@@ -1,4 +1,4 @@
-//! Bytes to lines: CRLF, form feeds, EBCDIC, two bytes for each character, records without any line end.
+//! Bytes to lines: CRLF, form feeds, EBCDIC, two bytes for each character, records without any line end or with their lengths.
 //!
 //! ```text
 //! bytes -> first 4K: EBCDIC? records of which length? -> lines, each decoded, with its number
@@ -8,6 +8,7 @@
 //! A last line without line end is handed over as such: its last word may be cut.
 
 use crate::coding::{Form, ascii, form};
+use crate::descriptors::{Descriptors, Part};
 
 /// The longest line that is looked at, in bytes.
 pub(crate) const LONGEST: usize = 32 << 10;
@@ -19,6 +20,9 @@ pub(crate) trait Taker {
 
     /// Where in this text, which begins a line, something may be of interest; lines before it are not handed over.
     fn next(&self, text: &[u8]) -> Option<usize>;
+
+    /// The input breaks off behind this line: what follows it cannot be told apart.
+    fn broken(&mut self, line: u64);
 }
 
 /// Cuts a stream of bytes into lines.
@@ -30,6 +34,8 @@ pub(crate) struct Lines {
     number: u64,
     /// Of two bytes of a character, the first, where a piece ended between them.
     half: Option<u8>,
+    /// The lengths of records, where they stand before them.
+    records: Option<Descriptors>,
 }
 
 /// One line.
@@ -45,7 +51,8 @@ pub(crate) struct Line<'a> {
 
 impl Lines {
     pub(crate) fn new() -> Self {
-        Self { head: Vec::new(), form: None, kept: Vec::new(), dropping: false, number: 0, half: None }
+        let (head, kept) = (Vec::new(), Vec::new());
+        Self { head, form: None, kept, dropping: false, number: 0, half: None, records: None }
     }
 
     /// Takes more bytes, and hands over the lines that they complete.
@@ -55,7 +62,7 @@ impl Lines {
             if self.head.len() < FIRST_LOOK {
                 return;
             }
-            self.look(to);
+            self.look(false, to);
             return;
         }
         self.cut(bytes, to);
@@ -69,7 +76,11 @@ impl Lines {
     /// Hands over what is left.
     pub(crate) fn finish(&mut self, to: &mut dyn Taker) {
         if self.form.is_none() {
-            self.look(to);
+            self.look(true, to);
+        }
+        if self.records.is_some_and(|records| !records.is_between()) {
+            let kept = std::mem::take(&mut self.kept);
+            self.hand_over(&kept, false, to);
         }
         if !self.kept.is_empty() {
             let kept = std::mem::take(&mut self.kept);
@@ -78,9 +89,22 @@ impl Lines {
         }
     }
 
-    fn look(&mut self, to: &mut dyn Taker) {
+    /// `all`: nothing follows.
+    fn look(&mut self, all: bool, to: &mut dyn Taker) {
         let head = std::mem::take(&mut self.head);
-        self.form = Some(form(&head[..head.len().min(FIRST_LOOK)]));
+        let start = &head[..head.len().min(FIRST_LOOK)];
+        self.records = Descriptors::of(start, all);
+        if let Some(mut records) = self.records {
+            let mut data = Vec::new();
+            records.feed(start, &mut |part| {
+                if let Part::Data(some) = part {
+                    data.extend_from_slice(some);
+                }
+            });
+            self.form = Some(Form { ebcdic: form(&data).ebcdic, ..Form::PLAIN });
+            return self.cut(&head, to);
+        }
+        self.form = Some(form(start));
         let marks: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
         let text = marks.iter().find_map(|mark| head.strip_prefix(*mark));
         self.cut(text.unwrap_or(&head), to);
@@ -88,6 +112,19 @@ impl Lines {
 
     fn cut(&mut self, bytes: &[u8], to: &mut dyn Taker) {
         let form = self.form.unwrap_or(Form::PLAIN);
+        if let Some(mut records) = self.records.take() {
+            records.feed(bytes, &mut |part| match part {
+                Part::Data(data) => self.keep(data),
+                Part::End => {
+                    let record = std::mem::take(&mut self.kept);
+                    self.dropping = false;
+                    self.hand_over(&record, true, to);
+                }
+                Part::Broken => to.broken(self.number),
+            });
+            self.records = Some(records);
+            return;
+        }
         match form.wide {
             Some(low_first) => {
                 let narrow = self.narrow(bytes, low_first);
@@ -206,6 +243,10 @@ mod tests {
         fn next(&self, text: &[u8]) -> Option<usize> {
             self.1.map_or(Some(0), |letter| text.iter().position(|byte| *byte == letter))
         }
+
+        fn broken(&mut self, line: u64) {
+            self.0.push((line, "broken".to_owned(), false));
+        }
     }
 
     fn lines(bytes: &[u8], chunk: usize) -> Vec<(u64, String, bool)> {
@@ -256,6 +297,39 @@ mod tests {
             assert_eq!(all.len(), 18);
             assert_eq!(all[17], (18, "      Initial size:     32768".into(), true));
         }
+    }
+
+    #[test]
+    fn records_of_every_usual_length_without_line_ends() {
+        let text = "1   HEAP statistics:\n       Initial size:     32768\n       Increment size:     32768\n".repeat(9);
+        for length in [80, 121, 132, 133] {
+            let records: String = text.lines().map(|line| format!("{line:<length$}")).collect();
+            let all = lines(&to_ebcdic(&records), 100);
+            assert_eq!((all.len(), all[26].1.trim_start()), (27, "Increment size:     32768"), "{length}");
+        }
+    }
+
+    #[test]
+    fn records_with_descriptors_are_lines() {
+        let described = |data: &[u8]| {
+            let length = u16::try_from(data.len() + 4).expect("a record");
+            [&length.to_be_bytes()[..], &[0, 0], data].concat()
+        };
+        let text = "    HEAP statistics:\n\n      Initial size:     32768\n".repeat(60);
+        let records: Vec<Vec<u8>> = text.lines().map(|line| described(&to_ebcdic(line))).collect();
+        let blocks = |blocks: &[Vec<u8>]| blocks.chunks(50).flat_map(|some| described(&some.concat())).collect();
+        let in_blocks: Vec<u8> = blocks(&records);
+        let expect = lines(text.as_bytes(), 4096);
+        for bytes in [records.concat(), in_blocks] {
+            for chunk in [1, 100, 5000] {
+                assert_eq!(lines(&bytes, chunk), expect);
+            }
+            let cut = lines(&bytes[..bytes.len() - 3], 4096);
+            assert_eq!(cut.last(), Some(&(180, "      Initial size:     32".to_owned(), false)));
+            let torn = [&bytes[..], b"\xff\xff\x40\x40", &bytes].concat();
+            assert_eq!(lines(&torn, 64)[180], (180, "broken".to_owned(), false));
+        }
+        assert_eq!(lines(&described(b"one"), 9), [(1, "one".to_owned(), true)]);
     }
 
     #[test]

@@ -159,6 +159,12 @@ impl StorageReport {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
+    /// Whether the date has a time, by which two reports of one program are told apart: a date alone has no more than 8 digits.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        self.date.as_ref().is_some_and(|date| date.bytes().filter(u8::is_ascii_digit).count() >= 10)
+    }
+
     /// False where nothing may be built upon its figures.
     #[must_use]
     pub fn is_sound(&self) -> bool {

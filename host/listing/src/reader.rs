@@ -8,7 +8,7 @@ use crate::interest;
 use crate::job::Job;
 use crate::lines::{Line, Lines, Taker};
 use crate::lists::Lists;
-use crate::model::Item;
+use crate::model::{Evidence, Item, Unread};
 use crate::natural;
 use crate::options::Options;
 use crate::storage::Storage;
@@ -86,6 +86,12 @@ impl Taker for Looking<'_> {
 
     fn next(&self, text: &[u8]) -> Option<usize> {
         if self.state.is_open() { Some(0) } else { interest::first(text) }
+    }
+
+    fn broken(&mut self, line: u64) {
+        let text = "nothing behind it was read".to_owned();
+        let why = "a record of variable length, whose length cannot be".to_owned();
+        (self.out)(Item::Unread(Unread { evidence: Evidence { line: line + 1, text }, why }));
     }
 }
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Invariant: a label belongs to the heading above it, and where that heading is missing to none. A report that begins
-//! before another ended is held back until it is plain that their lines are not mixed.
+//! before another ended is held back until it is plain that their lines are not mixed. A heading that stands again in the
+//! middle, with the same date and time, as on a new page, begins no other report where the sections go on behind it.
 //! Not here: what a heading or a label is (`headings`), which figure is a label's (`figures`), heap pools (`pools`).
 
 use crate::figures::{self, Mark, Widths, doubt, values};
@@ -48,6 +49,10 @@ struct Open {
     last_seen: u64,
     /// A section that is another report's follows: what stands before it is no text that breaks off.
     another_follows: bool,
+    /// Its own heading stood once more, and what follows will tell whether that began a page or another report.
+    again: Option<StorageReport>,
+    /// It goes over pages: a section that stands twice is of another report, whose lines are mixed with these.
+    has_pages: bool,
 }
 
 struct OpenSection {
@@ -68,7 +73,7 @@ impl Storage {
     /// Looks at a line; true if it is part of a report.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if let Some(at) = find(line.text, HEADING.as_bytes()) {
-            self.begin(line, &line.text[at + HEADING.len()..], out);
+            self.heading(report_of(line, &line.text[at + HEADING.len()..]), out);
             return true;
         }
         if has(line.text, END) {
@@ -84,6 +89,12 @@ impl Storage {
             (rest, part) = (behind, true);
         }
         let Some(open) = &mut self.open else { return part };
+        let again = open.again.as_ref().map_or(u64::MAX, |again| again.lines.0);
+        let is_below = line.number > again && line.number - again <= 4;
+        if !part && is_below && has(line.text, "language environment v") {
+            open.seen(line.number);
+            return true;
+        }
         if !part && open.report.release.is_none() && line.number <= open.report.lines.0 + 4 {
             let own = line.text.trim_ascii_start().starts_with(b"underbar V");
             if own || has(line.text, "language environment v") {
@@ -122,7 +133,18 @@ impl Storage {
         self.flush(out);
     }
 
-    fn begin(&mut self, line: Line<'_>, behind: &[u8], out: &mut dyn FnMut(Item)) {
+    /// A heading: of a report, or of a page of the one that is open.
+    fn heading(&mut self, report: StorageReport, out: &mut dyn FnMut(Item)) {
+        match &mut self.open {
+            Some(open) if open.is_headed_by(&report) => {
+                open.seen(report.lines.0);
+                open.again = Some(report);
+            }
+            _ => self.begin(report, out),
+        }
+    }
+
+    fn begin(&mut self, report: StorageReport, out: &mut dyn FnMut(Item)) {
         let unended = self.open.as_ref().is_some_and(|open| open.report.enclave.is_some());
         if unended {
             self.close_report();
@@ -133,19 +155,21 @@ impl Storage {
             self.leave(out);
             self.flush(out);
         }
-        let release = find(behind, b"language environment v");
-        let (named, release) = behind.split_at(release.unwrap_or(behind.len()));
-        let mut words = split(named);
-        let name = words.next().map_or(String::new(), |name| String::from_utf8_lossy(name).into_owned());
-        let date = words.map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-        let report = StorageReport {
-            enclave: Some(name.chars().take(64).collect()),
-            date: (!date.is_empty()).then(|| date.chars().take(64).collect()),
-            release: (!release.is_empty()).then(|| tidy(release)),
-            lines: (line.number, line.number),
-            ..StorageReport::default()
-        };
-        self.open = Some(Open { report, after_unended: unended, last_seen: line.number, ..Open::default() });
+        let last_seen = report.lines.0;
+        self.open = Some(Open { report, after_unended: unended, last_seen, ..Open::default() });
+    }
+
+    /// Behind a heading that stands again comes a section: true if it goes on with the one that is open.
+    fn turns_the_page(&mut self, next: Option<Kind>, out: &mut dyn FnMut(Item)) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let Some(again) = open.again.take() else { return false };
+        let goes_on = next.is_some() && open.section.as_ref().is_some_and(|section| section.kind == next);
+        if !goes_on && next.is_some_and(|kind| open.is_passed(kind)) {
+            self.begin(again, out);
+            return false;
+        }
+        open.has_pages = true;
+        goes_on
     }
 
     fn end(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
@@ -198,7 +222,6 @@ impl Storage {
         {
             section.cut &= !section.kind.is_some_and(|kind| follows(kind, *next));
         }
-        self.close_section();
         let own =
             |open: &Open| open.report.release.as_ref().is_some_and(|words| words.starts_with("underbar"));
         let known = match title {
@@ -208,10 +231,13 @@ impl Storage {
             Title::Known(kind) | Title::Cut(kind) => Some(kind),
             Title::Unknown(_) => None,
         };
-        let repeated = |open: &Open| {
-            known.is_some_and(|kind| open.report.section(kind).is_some() || goes_back(open.highest, kind))
-        };
+        if self.turns_the_page(known, out) {
+            return;
+        }
+        self.close_section();
+        let repeated = |open: &Open| known.is_some_and(|kind| open.is_passed(kind));
         if self.open.as_ref().is_some_and(repeated) {
+            self.open.iter_mut().for_each(|open| open.after_unended |= open.has_pages);
             let after_unended = self.open.as_ref().is_some_and(|open| open.after_unended);
             if after_unended || !self.held.is_empty() {
                 self.mixed(line.number);
@@ -287,7 +313,11 @@ impl Storage {
             self.without_heading(line);
             return true;
         }
-        let Some(section) = self.open.as_mut().and_then(|open| open.section.as_mut()) else { return false };
+        let Some(open) = &mut self.open else { return false };
+        if labels(text).next().is_some() && open.again.take().is_some() {
+            open.has_pages = true;
+        }
+        let Some(section) = &mut open.section else { return false };
         let from = section.marks.len();
         if from > MARKS {
             return false;
@@ -396,6 +426,22 @@ impl Storage {
     }
 }
 
+/// What a heading says: `behind` stands behind its words.
+fn report_of(line: Line<'_>, behind: &[u8]) -> StorageReport {
+    let release = find(behind, b"language environment v");
+    let (named, release) = behind.split_at(release.unwrap_or(behind.len()));
+    let mut words = split(named);
+    let name = words.next().map_or(String::new(), |name| String::from_utf8_lossy(name).into_owned());
+    let date = words.map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+    StorageReport {
+        enclave: Some(name.chars().take(64).collect()),
+        date: (!date.is_empty()).then(|| date.chars().take(64).collect()),
+        release: (!release.is_empty()).then(|| tidy(release)),
+        lines: (line.number, line.number),
+        ..StorageReport::default()
+    }
+}
+
 /// Where the end is missing, the value in the last line may be cut within its digits, be there a line end behind it or not.
 fn last_is_likely(report: &mut StorageReport) {
     let figures = report.sections.iter_mut().flat_map(|section| &mut section.figures);
@@ -423,6 +469,19 @@ impl Open {
             && labels(text)
                 .next()
                 .is_some_and(|(_, _, field)| matches!(field, Field::Initial | Field::Created))
+    }
+
+    /// Whether a heading is this report's own: of the same program, date and time.
+    fn is_headed_by(&self, again: &StorageReport) -> bool {
+        let report = &self.report;
+        again.has_time() && (&report.enclave, &report.date) == (&again.enclave, &again.date)
+    }
+
+    /// Whether a section of this kind was there, or its place in the order is passed.
+    fn is_passed(&self, kind: Kind) -> bool {
+        let is_open = self.section.as_ref().is_some_and(|section| section.kind == Some(kind));
+        // Those of heap pools have two headings.
+        (is_open && kind != Kind::Pools) || self.report.section(kind).is_some() || goes_back(self.highest, kind)
     }
 
     fn seen(&mut self, line: u64) {

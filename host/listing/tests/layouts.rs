@@ -285,3 +285,40 @@ fn other_encodings_change_nothing() {
     }
     assert_eq!(figures(small.as_bytes()).len(), expect.len());
 }
+
+#[test]
+fn a_heading_that_stands_again_begins_a_page_and_not_a_report() {
+    let text = plain();
+    let (head, rest) = text.split_once("\n\n").expect("a heading");
+    let whole = figures(text.as_bytes());
+    let lines: Vec<&str> = rest.lines().collect();
+    // Wherever the page ends, also with the title of the section said again on the next one.
+    for at in 0..lines.len() {
+        let (one, two) = (lines[..at].join("\n"), lines[at..].join("\n"));
+        let paged = format!("{head}\n\n{one}\n1{head}\n\n{two}\n");
+        assert_eq!(figures(paged.as_bytes()), whole, "{paged}");
+        let title = lines[..at].iter().rev().find(|line| line.contains("statistics"));
+        if let Some(title) = title.filter(|_| !lines[at].contains("statistics") && lines[at].starts_with("      ")) {
+            let paged = format!("{head}\n\n{one}\n1{head}\n{title}\n{two}\n");
+            assert_eq!(figures(paged.as_bytes()), whole, "{paged}");
+        }
+    }
+}
+
+#[test]
+fn the_same_heading_over_another_report_joins_nothing() {
+    let text = plain();
+    let (head, rest) = text.split_once("\n\n").expect("a heading");
+    let lines: Vec<&str> = rest.lines().filter(|line| !line.contains("End of")).collect();
+    // Two without an end, in one second: two reports. Their sections in one another: none that is used.
+    let twice = format!("{head}\n\n{0}\n{head}\n\n{0}\nEnd of Storage Report\n", lines.join("\n"));
+    let reports = read(twice.as_bytes()).into_iter().filter(|item| matches!(item, Item::Storage(_)));
+    assert_eq!(reports.count(), 2);
+    let mut mixed = format!("{head}\n\n{head}\n\n");
+    let starts: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains("statistics")).collect();
+    for (at, start) in starts.iter().enumerate() {
+        let section = lines[*start..starts.get(at + 1).copied().unwrap_or(lines.len())].join("\n");
+        mixed += &format!("{section}\n{section}\n");
+    }
+    assert_eq!(figures(mixed.as_bytes()), []);
+}

@@ -18,8 +18,6 @@ const ALIKE: usize = 256;
 /// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
 const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
-/// A date alone has no more digits than 8; with a time it has at least as many as this.
-const LEAST_DIGITS: usize = 10;
 
 /// One run.
 pub struct Run {
@@ -166,8 +164,7 @@ impl Collected {
     /// Where the same report was seen: same enclave, same date and time, same figures. One without a time may be another run.
     fn is_again(&mut self, name: &str, file: usize, report: &StorageReport) -> Option<(usize, u64)> {
         let date = report.date.as_ref()?;
-        let has_time = date.bytes().filter(u8::is_ascii_digit).count() >= LEAST_DIGITS;
-        if !has_time || report.sections.is_empty() || self.seen.len() >= MOST_REPORTS {
+        if !report.has_time() || report.sections.is_empty() || self.seen.len() >= MOST_REPORTS {
             return None;
         }
         let mut hasher = DefaultHasher::new();
