@@ -9,7 +9,7 @@
 //!
 //! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what),
 //! [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
-//! [`statistics`] (intervals), [`heap`] (the rounds), [`table`] (the text and the files), [`accounts`] (what it costs
+//! [`statistics`] (intervals), [`goal`] (held or missed), [`heap`] (the rounds), [`table`] (the text and the files), [`accounts`] (what it costs
 //! to keep accounts), [`lock`] (locks under contention), [`load`] (programs loaded, called and given back).
 //!
 //! Invariant: every allocator runs the same workload with the same seed, and must print the same text.
@@ -18,6 +18,7 @@
 
 pub mod accounts;
 pub mod build;
+pub mod goal;
 pub mod heap;
 pub mod host;
 pub mod load;

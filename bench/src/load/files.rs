@@ -1,6 +1,7 @@
 //! A run for programs: every sample as CSV, and the summary as JSON.
 
 use super::{Run, goals};
+use crate::goal::Goal;
 use crate::table::interval;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -37,10 +38,7 @@ pub fn json(run: &Run) -> String {
             })
         })
         .collect();
-    let goals: Vec<Value> = goals::all(run)
-        .into_iter()
-        .map(|goal| json!({ "wanted": goal.wanted, "held": goal.held, "found": goal.found }))
-        .collect();
+    let goals: Vec<Value> = goals::all(run).iter().map(Goal::json).collect();
     let document = json!({
         "schema": "underbar.bench.load/1",
         "host": run.host.json(),

@@ -1,10 +1,8 @@
-//! Whether the goals were held: each printed as held or missed, with what was found.
-//!
-//! None of them fails a build: a machine that others use too proves nothing by one run.
+//! The goals of loading, judged: each printed as held or missed, with what was found.
 
 use super::Run;
 use super::rows::{MEMBERS, SMALL, Stored};
-use crate::lock::goals::Goal;
+use crate::goal::Goal;
 use std::fmt::Write as _;
 use underbar_loading::{Role, TABLE, Way};
 use underbar_store::library::Organisation;
@@ -49,10 +47,7 @@ pub fn all(run: &Run) -> Vec<Goal> {
 pub fn text(run: &Run) -> String {
     let mut out = String::from("\nGoals\n");
     for goal in all(run) {
-        let _ = writeln!(out, "  {:<7} {}", if goal.held { "held" } else { "MISSED" }, goal.wanted);
-        for line in goal.found {
-            let _ = writeln!(out, "            {line}");
-        }
+        let _ = write!(out, "{goal}");
     }
     out
 }

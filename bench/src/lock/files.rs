@@ -3,6 +3,7 @@
 use super::figure::{CPU, PAIR, TIME, figures};
 use super::table::{against, best, overall, to_best};
 use super::{OPEN, Run, UNCONTENDED, goals};
+use crate::goal::Goal;
 use crate::statistics::median;
 use crate::table::interval;
 use serde_json::{Value, json};
@@ -37,10 +38,7 @@ pub fn json(run: &Run) -> String {
     let means: Vec<Value> = (0..run.locks.len())
         .map(|lock| json!({ "lock": run.locks[lock].name, "cpu": mean(lock, &CPU), "time": mean(lock, &TIME) }))
         .collect();
-    let goals: Vec<Value> = goals::all(run)
-        .into_iter()
-        .map(|goal| json!({ "wanted": goal.wanted, "held": goal.held, "found": goal.found }))
-        .collect();
+    let goals: Vec<Value> = goals::all(run).iter().map(Goal::json).collect();
     let document = json!({
         "schema": "underbar.bench.lock/1",
         "host": run.host.json(),

@@ -1,27 +1,16 @@
-//! Whether the goals were held: each printed as held or missed, with the cells that were lost.
+//! The goals of the simple lock, judged: each printed as held or missed, with the cells that were lost.
 //!
-//! A goal whose cells were not run is not printed. None of them fails a build: a machine that others use too proves
-//! nothing by one run.
+//! A goal whose cells were not run is not printed.
 
 use super::figure::{CPU, FAIRNESS, P999, PAIR, TIME, WORST};
 use super::table::{against, best, interval, overall, to_best};
 use super::{Run, UNCONTENDED};
+use crate::goal::Goal;
 use crate::statistics::median;
 use std::fmt::Write as _;
 
 /// The lock that is judged.
 const OURS: &str = "simple";
-
-/// What became of a goal.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Goal {
-    /// What was wanted.
-    pub wanted: String,
-    /// Whether it is so.
-    pub held: bool,
-    /// What was found; of several cells one line each, the lost ones.
-    pub found: Vec<String>,
-}
 
 /// All goals that the run can judge.
 pub fn all(run: &Run) -> Vec<Goal> {
@@ -49,10 +38,7 @@ pub fn text(run: &Run) -> String {
         let _ = writeln!(out, "\nGoals of {OURS}");
     }
     for goal in goals {
-        let _ = writeln!(out, "  {:<7} {}", if goal.held { "held" } else { "MISSED" }, goal.wanted);
-        for line in goal.found {
-            let _ = writeln!(out, "            {line}");
-        }
+        let _ = write!(out, "{goal}");
     }
     out
 }

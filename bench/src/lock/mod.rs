@@ -14,7 +14,7 @@
 pub(crate) mod busy;
 mod figure;
 mod files;
-pub(crate) mod goals;
+mod goals;
 pub(crate) mod table;
 
 use self::busy::Busy;

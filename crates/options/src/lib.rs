@@ -68,7 +68,7 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `value`, `grammar`, `read`, `apply`, `settings`, `diagnostic`, `report`.
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `settings`, `diagnostic`, `report`.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -84,6 +84,7 @@ mod program;
 mod read;
 mod records;
 mod report;
+mod row;
 mod settings;
 mod shown;
 mod table;

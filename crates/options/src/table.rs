@@ -8,119 +8,16 @@
 //! Shortest abbreviations are IBM's where the manuals give them, and otherwise the shortest start of at
 //! least three letters that no other option shares, which is IBM's own rule for them.
 //!
-//! Not here: how rows are searched and numbered (`entry`), what values are (`value`).
+//! Not here: the words that rows are written in (`row`), how they are searched and numbered (`entry`), what values are
+//! (`value`).
 
-use crate::entry::Effect::{self, AcceptedNoEffect, Honoured, Partly};
+use crate::entry::Effect::{AcceptedNoEffect, Honoured, Partly};
 use crate::entry::{Entry, SubOption};
-use crate::value::Value::{Auto, Bytes, Cell, Number, Unset, Word};
-use crate::value::{FILL_NONE, Kind, M, Value, Word as Keyword};
+use crate::row::*;
+use crate::value::Value::{Auto, Bytes, Cell, Number, Unset};
+use crate::value::{FILL_NONE, Kind, M};
 
-const K: u64 = 1 << 10;
-
-const SIZE: Kind = Kind::Size { unit: 8, least: 0, auto: false, negative: false };
-const SIZE_AUTO: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: false };
-const SIZE_STACK: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: true };
-const SIZE64: Kind = Kind::Size { unit: M, least: 0, auto: false, negative: false };
-/// STACK64(0) and THREADSTACK64(,0) are raised to 1M.
-const SIZE64_STACK: Kind = Kind::Size { unit: M, least: M, auto: false, negative: false };
-const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
-const PERCENT: Kind = Kind::Number { most: 90 };
-
-/// A keyword that must be spelt out.
-const fn word(name: &'static str) -> Keyword {
-    Keyword { name, least: name.len() as u8 }
-}
-
-const OFF_ON: Kind = Kind::Words(&[word("OFF"), word("ON")]);
-const OFF_ON_AUTO: Kind = Kind::Words(&[word("OFF"), word("ON"), word("AUTO")]);
-const OFF_COUNT_SIMPLE: Kind = Kind::Words(&[word("OFF"), word("COUNT"), word("SIMPLE")]);
-const COUNT_SIMPLE_SLEEP: Kind = Kind::Words(&[word("COUNT"), word("SIMPLE"), word("SLEEP")]);
-const OFF_ON_ALIGN: Kind = Kind::Words(&[word("OFF"), word("ON"), word("ALIGN")]);
-const LOCATION: Kind = Kind::Words(&[Keyword { name: "ANYWHERE", least: 3 }, word("BELOW")]);
-const KEEP_FREE: Kind = Kind::Words(&[word("KEEP"), word("FREE")]);
-const KEEP_FREE_AUTO: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("AUTO")]);
-const KEEP_FREE_FILL: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("FILL")]);
-const ZONE: Kind = Kind::Words(&[word("ABEND"), word("QUIET"), word("MSG"), word("TRACE")]);
-const RECORD_FORM: Kind = Kind::Words(&[
-    word("F"),
-    word("FA"),
-    word("FB"),
-    word("FBA"),
-    word("FBS"),
-    word("FBSA"),
-    word("U"),
-    word("UA"),
-    word("V"),
-    word("VA"),
-    word("VB"),
-    word("VBA"),
-]);
-const ENQUEUE: Kind = Kind::Words(&[word("ENQ"), word("NOENQ")]);
-
-// Places in the lists of keywords above.
-const OFF: Value = Word(0);
-const ON: Value = Word(1);
-const ANYWHERE: Value = Word(0);
-const KEEP: Value = Word(0);
-const FREE: Value = Word(1);
-const KEEP_OR_FREE_AUTO: Value = Word(2);
-const OFF_OR_ON_AUTO: Value = Word(2);
-const LOCKS_COUNT: Value = Word(1);
-const ABEND: Value = Word(0);
-const FBA: Value = Word(3);
-const NOENQ: Value = Word(1);
-
-/// A sub-option that is honoured, with both defaults.
-const fn sub(name: &'static str, kind: Kind, here: Value, ibm: Value, meaning: &'static str) -> SubOption {
-    SubOption { name, kind, underbar: here, language_environment: ibm, meaning, effect: Honoured }
-}
-
-/// A sub-option that does nothing here. Why is said by `reason`, or by its option if that does nothing either.
-const fn idle(
-    name: &'static str,
-    kind: Kind,
-    ibm: Value,
-    meaning: &'static str,
-    reason: &'static str,
-) -> SubOption {
-    let effect: Effect = AcceptedNoEffect(reason);
-    SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect }
-}
-
-/// A sub-option of an option that does nothing here.
-const fn of_idle(name: &'static str, kind: Kind, ibm: Value, meaning: &'static str) -> SubOption {
-    SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect: Honoured }
-}
-
-const SWITCH: SubOption = of_idle("switch", Kind::Switch, Unset, "whether it was given without NO");
-const VALUES: SubOption = of_idle("...", Kind::Free, Unset, "kept as written, not examined");
-
-/// An option of Language Environment that does nothing here and whose sub-options are not examined.
-const fn other(name: &'static str, least: u8, meaning: &'static str, reason: &'static str) -> Entry {
-    let explanation =
-        "Accepted, so that a text written for z/OS needs no change, and shown in the options report.";
-    let effect = AcceptedNoEffect(reason);
-    Entry { name, least, alias: "", sub_options: &[VALUES], meaning, explanation, effect }
-}
-
-/// The same, with a form that begins with NO.
-const fn other_with_no(name: &'static str, least: u8, meaning: &'static str, reason: &'static str) -> Entry {
-    Entry { sub_options: &[SWITCH, VALUES], ..other(name, least, meaning, reason) }
-}
-
-/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, behind OFF|ON|ALIGN.
-macro_rules! pools {
-    ($kind:expr, $what:literal, $(($cell:literal, $share:literal)),*) => {
-        &[
-            of_idle("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, "whether small requests come from pools of cells"),
-            $(
-                of_idle("size", Kind::Cell, Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
-                of_idle($what, $kind, Number($share), "how large an extent is"),
-            )*
-        ]
-    };
-}
-
+// Why an option does nothing here, where several have one reason.
 const ONE_HEAP: &str =
     "one heap serves the whole 64-bit address space; set HEAP(init,incr,,KEEP|FREE) instead";
 const NO_LINE: &str = "Linux has no 16M line; storage lies anywhere";

@@ -122,8 +122,9 @@ mod tests {
         }
     }
 
-    fn one_at_a_time<L: Lock>() {
-        let (lock, sum) = (L::new(), AtomicU64::new(0));
+    /// Additions that are lost where two threads are inside at once.
+    pub(super) fn one_at_a_time<L: Lock>(lock: &L) {
+        let sum = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -137,14 +138,18 @@ mod tests {
         assert_eq!(sum.load(Ordering::Relaxed), 6_000);
     }
 
+    fn new_one<L: Lock>() {
+        one_at_a_time(&L::new());
+    }
+
     #[test]
     fn each_lets_one_in_at_a_time() {
-        one_at_a_time::<Naive>();
-        one_at_a_time::<Fifo>();
-        one_at_a_time::<super::Normal>();
-        one_at_a_time::<super::Adaptive>();
-        one_at_a_time::<underbar::SimpleLock<()>>();
-        one_at_a_time::<underbar_lock::SmallLock>();
-        one_at_a_time::<super::OneRmw>();
+        new_one::<Naive>();
+        new_one::<Fifo>();
+        new_one::<super::Normal>();
+        new_one::<super::Adaptive>();
+        new_one::<underbar::SimpleLock<()>>();
+        new_one::<underbar_lock::SmallLock>();
+        new_one::<super::OneRmw>();
     }
 }

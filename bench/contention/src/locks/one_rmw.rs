@@ -80,7 +80,10 @@ impl OneRmw {
 
     #[inline]
     fn give_up(&self) {
-        if self.area == 0 || !sequences::store_if_held(&self.word, self.area) {
+        // SAFETY: the area is what `sequences::area` gave, and not 0. Who gives up holds the lock, so the word stays until
+        // it is given up.
+        let is_stored = self.area != 0 && unsafe { sequences::store_if_held(&self.word, self.area) };
+        if !is_stored {
             self.give_up_by_swap();
         }
     }
@@ -198,11 +201,15 @@ mod sequences {
     /// The first instruction tells the kernel of the sequence, by writing where its description lies (start, length,
     /// where to go on) into the thread's area; from there to the store it restarts. The kernel forgets the description
     /// when it interrupts, so it is written anew each time. A plain store is a releasing one on this processor.
+    ///
+    /// # Safety
+    /// `area` is what [`area`] gave, and not 0; the C library made this thread. Nobody else stores into the word without
+    /// a read-modify-write, and it stays where it is up to the store.
     #[inline(always)]
-    pub fn store_if_held(word: &AtomicU32, area: isize) -> bool {
-        // SAFETY: `area` is the distance of this thread's registered area, whose field at 8 is there to be written by
-        // the thread. The caller holds the lock, so that the word is alive up to the store. Where the sequence goes on
-        // has the signature before it; all registers that it needs are unchanged there.
+    pub unsafe fn store_if_held(word: &AtomicU32, area: isize) -> bool {
+        // SAFETY: by the caller's promise `area` is the distance of this thread's registered area, whose field at 8 is
+        // there to be written by the thread, and the word is there up to the store. Where the sequence goes on has the
+        // signature before it; all registers that it needs are unchanged there.
         unsafe {
             core::arch::asm!(
                 ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -249,7 +256,11 @@ mod sequences {
         0
     }
 
-    pub fn store_if_held(_: &AtomicU32, _: isize) -> bool {
+    /// Never does anything.
+    ///
+    /// # Safety
+    /// None is needed: it is the other one's form.
+    pub unsafe fn store_if_held(_: &AtomicU32, _: isize) -> bool {
         false
     }
 }

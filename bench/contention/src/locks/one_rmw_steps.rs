@@ -47,7 +47,8 @@ fn a_step_inside_begins_again() {
         assert_eq!(libc::sigaction(libc::SIGTRAP, &raw const action, std::ptr::null_mut()), 0);
         libc::raise(libc::SIGTRAP);
     }
-    assert!(sequences::store_if_held(&WORD, area));
+    // SAFETY: the area is this process's, and the word is static.
+    assert!(unsafe { sequences::store_if_held(&WORD, area) });
     assert_eq!((LEFT.get(), SEEN.get()), (0, HELD), "steps left, and the word at the last step");
     assert_eq!(WORD.load(Ordering::Relaxed), FREE);
 }

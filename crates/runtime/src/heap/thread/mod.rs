@@ -14,34 +14,31 @@
 //! remote cells are collected and figures settled.
 //!
 //! Invariant: `handed` cells went into a bin when it was last filled; those no longer in it were got.
-//! Not here: what lies behind a thread's heap (`space`), and who calls (`crate::heap`).
+//! Not here: cells of other threads (`remote`), whose a heap is (`heaps`); what lies behind a thread's heap (`space`), and
+//! who calls (`crate::heap`).
+
+mod heaps;
+mod remote;
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use underbar_ledger::Key;
-use underbar_sys::lock::Lock;
+pub use heaps::{abandon, acquire, hold, is_quiet, release, settle_abandoned};
+pub use remote::send;
 
 use super::cell::Cell;
 use super::extent::{Extent, Place};
 use super::inbox::Inbox;
-use super::map;
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, UNITS};
 use super::space::SPACE;
 use super::tally::Tally;
-use crate::{coverage, ledger};
+use crate::coverage;
+use remote::{OUTBOXES, Outgoing};
 
 /// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
 pub const FILLING: usize = 2;
 /// Bits that are 0 in the address of every heap: an `owner` with one of them set is something else, or tagged.
 pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
-/// Targets for which a thread collects remote frees at a time.
-const OUTBOXES: usize = 8;
-/// A batch is sent when it has this many cells or bytes.
-const BATCH_CELLS: u32 = 64;
-const BATCH_BYTES: i32 = 16 * 1024;
-/// Abandoned heaps that keep their empty extents for the next thread.
-const READY: u32 = 4;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
 /// So many cells that came back are enough to go on with; fewer are joined by new ones.
@@ -59,16 +56,6 @@ struct Pool {
     /// Most cells to carve at the next fill; doubles, so that a small program is not charged for a page of
     /// every size that it asks for once.
     stride: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Outgoing {
-    target: *mut ThreadHeap,
-    head: *mut Cell,
-    tail: *mut Cell,
-    /// Cells and bytes that may still join.
-    room: u32,
-    bytes: i32,
 }
 
 /// The heap of one thread.
@@ -109,8 +96,7 @@ impl ThreadHeap {
             pools: [Pool { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
                 CLASSES],
             tally: Tally::new(),
-            outbox: [Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
-                OUTBOXES],
+            outbox: [Outgoing::NONE; OUTBOXES],
             next: null_mut(),
             next_abandoned: null_mut(),
             ready: false,
@@ -133,19 +119,6 @@ pub fn is_real(heap: *const ThreadHeap) -> bool {
     !core::ptr::eq(heap, &EMPTY) && !core::ptr::eq(heap, &DEPARTED)
 }
 
-struct Heaps {
-    all: *mut ThreadHeap,
-    abandoned: *mut ThreadHeap,
-    /// How many are abandoned.
-    waiting: u32,
-}
-
-// SAFETY: followed under the lock only.
-unsafe impl Send for Heaps {}
-
-/// Order of locks: this before [`SPACE`].
-static HEAPS: Lock<Heaps> = Lock::new(Heaps { all: null_mut(), abandoned: null_mut(), waiting: 0 });
-
 /// Bytes of an extent, by class; smaller where the increment is small. Set once at the start.
 pub static EXTENT_BYTES: AtomicUsize = AtomicUsize::new(64 * 1024);
 /// Whether storage is filled, so that fast paths must not be taken. Set once at the start.
@@ -153,98 +126,6 @@ pub static FILLS: AtomicU32 = AtomicU32::new(0);
 
 fn filling() -> bool {
     FILLS.load(Ordering::Relaxed) != 0
-}
-
-/// A heap for a new thread: one that an ended thread left, or a new one. Null where there is no memory.
-pub fn acquire() -> *mut ThreadHeap {
-    let mut heaps = HEAPS.lock();
-    let mut heap = heaps.abandoned;
-    if heap.is_null() {
-        heap = SPACE.lock().own.get(size_of::<ThreadHeap>()).cast();
-        if heap.is_null() {
-            return null_mut();
-        }
-        // SAFETY: new storage, of the right size and alignment.
-        unsafe {
-            heap.write(ThreadHeap::empty());
-            (*heap).next = heaps.all;
-        }
-        heaps.all = heap;
-    } else {
-        // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
-        unsafe {
-            heaps.abandoned = (*heap).next_abandoned;
-            heaps.waiting -= 1;
-            (*heap).inbox.attend();
-        }
-    }
-    heap
-}
-
-/// Leaves a heap to whoever needs one next.
-///
-/// # Safety
-/// The calling thread owns the heap and will not use it again.
-pub unsafe fn abandon(heap: *mut ThreadHeap) {
-    // SAFETY: ours until the state says otherwise.
-    unsafe {
-        (*heap).flush_all();
-        let mut heaps = HEAPS.lock();
-        let last = (*heap).inbox.leave();
-        (*heap).counted = null_mut();
-        (*heap).put_chain(last);
-        // The heap that waits on top is the next to be taken: its cells and extents stay as they are, as threads that
-        // come and go would get the same again and again. Those below may wait for long.
-        (*heap).ready = heaps.waiting < READY;
-        if !(*heap).ready {
-            (*heap).settle_all();
-            (*heap).release_empty();
-        }
-        (*heap).next_abandoned = heaps.abandoned;
-        heaps.abandoned = heap;
-        heaps.waiting += 1;
-    }
-}
-
-/// Whether no thread, this one included, is in the middle of what the locks guard: a signal handler that ends
-/// the process may have interrupted just that, and must not wait for itself.
-pub fn is_quiet() -> bool {
-    (0..1000).any(|_| {
-        core::hint::spin_loop();
-        HEAPS.try_lock().is_some() && SPACE.try_lock().is_some()
-    })
-}
-
-/// Settles the figures of heaps whose threads have ended.
-pub fn settle_abandoned() {
-    let heaps = HEAPS.lock();
-    let mut heap = heaps.abandoned;
-    while !heap.is_null() {
-        // SAFETY: heaps live for ever; abandoned ones are ours under the lock.
-        unsafe {
-            (*heap).settle_all();
-            heap = (*heap).next_abandoned;
-        }
-    }
-}
-
-/// Before a fork: nobody is in the middle of anything that a lock guards.
-pub fn hold() {
-    HEAPS.hold();
-    SPACE.hold();
-}
-
-/// After a fork, in parent and child. In the child the other threads are gone; what they were doing with their
-/// heaps is not known, so nobody takes those over, and they look attended for ever.
-///
-/// # Safety
-/// This thread called [`hold`].
-pub unsafe fn release() {
-    // SAFETY: the caller's promise.
-    unsafe {
-        SPACE.release();
-        HEAPS.release();
-    }
 }
 
 /// All methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
@@ -454,116 +335,6 @@ impl ThreadHeap {
         }
     }
 
-    /// Takes in what other threads freed.
-    unsafe fn collect(&mut self) {
-        let chain = self.inbox.take();
-        if !chain.is_null() {
-            self.counted = null_mut();
-            // SAFETY: what comes in the inbox is ours.
-            unsafe { self.put_chain(chain) };
-        }
-    }
-
-    /// Takes back cells that other threads freed.
-    unsafe fn put_chain(&mut self, mut cell: *mut Cell) {
-        let mut cells = 0;
-        while !cell.is_null() {
-            // SAFETY: cells in the inbox are free and ours; a cell's page belongs to its extent.
-            unsafe {
-                let next = (*cell).next.get();
-                self.put(map::lookup(cell as usize).cast(), cell);
-                cell = next;
-            }
-            cells += 1;
-        }
-        ledger::add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
-    }
-
-    /// Counts what other threads freed without putting it away: this thread may have been interrupted by a signal
-    /// in the middle of its lists. After [`Self::settle_all`].
-    pub unsafe fn count_inbox(&mut self) {
-        let newest = self.inbox.waiting();
-        let mut cell = newest;
-        let mut cells = 0;
-        while !cell.is_null() && cell != self.counted {
-            // SAFETY: cells in the inbox are free, ours, and stay there until we take them.
-            unsafe {
-                let extent: *mut Extent = map::lookup(cell as usize).cast();
-                (*extent).settled = (*extent).settled.saturating_sub(1);
-                self.tally.bytes -= i64::from((*extent).cell_bytes);
-                cell = (*cell).next.get();
-            }
-            cells += 1;
-        }
-        self.counted = newest;
-        self.counted_cells += cells;
-        self.tally.frees = self.tally.frees.saturating_add(cells as u32);
-        ledger::add(Key::HeapRemoteFrees, cells);
-        self.tally.publish();
-    }
-
-    /// Lays a cell of another thread's extent aside, and sends a batch when there is one.
-    #[inline]
-    pub unsafe fn put_remote(&mut self, target: *mut ThreadHeap, extent: *mut Extent, cell: *mut Cell) {
-        let at = (target as usize / size_of::<ThreadHeap>().next_power_of_two()) % OUTBOXES;
-        let out = &mut self.outbox[at];
-        if out.target != target {
-            // SAFETY: the contract above.
-            return unsafe { self.begin_batch(at, target, extent, cell) };
-        }
-        // SAFETY: the cell is nobody's any more; the outbox is ours.
-        unsafe {
-            (*cell).next.set(out.head);
-            out.head = cell;
-            out.room -= 1;
-            out.bytes -= (*extent).cell_bytes as i32;
-            if out.room == 0 || out.bytes <= 0 {
-                self.flush(at);
-            }
-        }
-    }
-
-    /// The first cell of a batch.
-    #[cold]
-    #[inline(never)]
-    unsafe fn begin_batch(
-        &mut self,
-        at: usize,
-        target: *mut ThreadHeap,
-        extent: *mut Extent,
-        cell: *mut Cell,
-    ) {
-        // SAFETY: the cell is nobody's any more; the outbox is ours.
-        unsafe {
-            self.flush(at);
-            (*cell).next.set(null_mut());
-            let bytes = BATCH_BYTES - (*extent).cell_bytes as i32;
-            self.outbox[at] = Outgoing { target, head: cell, tail: cell, room: BATCH_CELLS - 1, bytes };
-            if bytes <= 0 {
-                self.flush(at);
-            }
-        }
-    }
-
-    unsafe fn flush(&mut self, at: usize) {
-        let out = core::mem::replace(
-            &mut self.outbox[at],
-            Outgoing { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 },
-        );
-        if !out.head.is_null() {
-            // SAFETY: the chain is ours to give; heaps live for ever.
-            unsafe { send(out.target, out.head, out.tail) };
-        }
-    }
-
-    /// Sends everything that waits.
-    pub unsafe fn flush_all(&mut self) {
-        for at in 0..OUTBOXES {
-            // SAFETY: the contract above.
-            unsafe { self.flush(at) };
-        }
-    }
-
     /// Puts ready cells back into their extents and settles every figure, so that the accounts are exact.
     pub unsafe fn settle_all(&mut self) {
         for class in 1..CLASSES {
@@ -610,27 +381,6 @@ impl ThreadHeap {
     }
 }
 
-/// Gives a chain of cells to the heap whose extents they come from.
-///
-/// # Safety
-/// The cells from `head` to `tail` are linked, free, and all of `target`'s extents.
-pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
-    // SAFETY: heaps live for ever; the chain is the caller's.
-    unsafe {
-        if !(*target).inbox.push(head, tail) {
-            // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
-            let _heaps = HEAPS.lock();
-            if (*target).inbox.is_unattended() {
-                let chain = (*target).inbox.take_unattended();
-                (*target).put_chain(chain);
-                if !(*target).ready {
-                    (*target).release_empty();
-                }
-            }
-        }
-    }
-}
-
 /// # Safety
 /// The extent is in no list.
 unsafe fn link(head: &mut *mut Extent, extent: *mut Extent) {
@@ -659,5 +409,4 @@ unsafe fn unlink(head: &mut *mut Extent, extent: *mut Extent) {
 }
 
 #[cfg(test)]
-#[path = "thread_tests.rs"]
 mod tests;

@@ -1,10 +1,13 @@
 //! Tests of threads' heaps through the heap's own functions, with threads that come, go and free each other's
 //! cells. They share the process's heap and take turns.
 
-use super::super::{ONE_AT_A_TIME, calloc, free, malloc, realloc, settle, usable_size};
+use super::heaps::HEAPS;
 use super::*;
+use crate::heap::{ONE_AT_A_TIME, calloc, free, malloc, map, realloc, settle, usable_size};
+use crate::ledger;
 use std::sync::mpsc;
 use std::vec::Vec;
+use underbar_ledger::Key;
 
 /// A pointer on its way to another thread.
 struct Sent(*mut u8);

@@ -6,48 +6,32 @@
 //! ```
 //!
 //! Invariant: what is listed is what one generation holds, whatever writers do meanwhile.
-//! Not here: real mainframe libraries (`underbar-library`); they give the same [`Item`]s and [`Label`]s.
+//! Not here: what is shown of it (`shown`) and how that is made of its entries (`items`); real mainframe libraries
+//! (`underbar-library`), which give the same [`Item`]s and [`Label`]s.
+
+mod doubt;
+mod items;
+mod shown;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use underbar_partitioned::attribute::{Attributes, Classes, FetchOptions, pages};
-use underbar_partitioned::binder::Module;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{CONTROL, Entry, Pds, directory_track_blocks};
 use underbar_partitioned::pdse::turns::{self, Refused};
-use underbar_partitioned::pdse::{Other, Pdse, Superblock, Value, load_counts, table_pages};
-use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::pdse::{Pdse, Superblock, Value, load_counts};
+use underbar_partitioned::read::Fault;
 use underbar_partitioned::symbol::Symbol;
+
+pub use doubt::Doubt;
+use items::{add_aliases, pds_counts, pds_item, pdse_item, text};
+pub use shown::{ClassCounts, Item, Label, Mainframe, Organisation, Shape, Statistics};
 
 use crate::change::{Addition, addition_of_pds, addition_of_pdse};
 use crate::error::{Error, Result};
 use crate::storage::OnDisk;
 use crate::verify::{self, Problem, Verdict};
-
-/// How a library is organised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Organisation {
-    /// Tracks, a directory searched in sequence.
-    Pds,
-    /// Pages, an index.
-    Pdse,
-}
-
-impl Organisation {
-    /// As people write it.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Organisation::Pds => "PDS",
-            Organisation::Pdse => "PDSE",
-        }
-    }
-}
 
 /// An open library.
 #[derive(Debug)]
@@ -62,212 +46,7 @@ enum Inner {
     Pdse(Pdse<OnDisk>),
 }
 
-/// A member or alias, as lists show it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Item {
-    /// Its name.
-    pub name: String,
-    /// The member that it is an alias of.
-    pub alias_of: Option<String>,
-    /// Bytes of the member.
-    pub size: u64,
-    /// Where it begins: TTR of a PDS, a token of a PDSE. Six digits, hexadecimal.
-    pub ttr: String,
-    /// Blocks of text, or pages; None where they were not asked for.
-    pub blocks: Option<u64>,
-    /// Tracks that it touches; None where they were not asked for.
-    pub tracks: Option<u64>,
-    /// Names of its attributes.
-    pub attributes: Vec<&'static str>,
-    /// FETCHOPT; None for members of mainframes.
-    pub fetch: Option<&'static str>,
-    /// Address of the entry point of this name, in the file's own addresses.
-    pub entry_point: Option<u64>,
-    /// The function that it is, where that is kept.
-    pub function: Option<String>,
-    /// Pages by class of text (of a PDSE; a PDS loads all).
-    pub classes: Option<ClassCounts>,
-    /// Bytes of storage that the program takes.
-    pub storage: u64,
-    /// Seconds since 1970; None for an alias, and where it was not asked for.
-    pub modified: Option<u64>,
-    /// Its other names; empty where they were not asked for.
-    pub aliases: Vec<String>,
-    /// What only members of mainframes have.
-    pub mainframe: Option<Box<Mainframe>>,
-}
-
-/// What only members of mainframes have.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Mainframe {
-    /// Addressing mode of a program's entry point: 24, 31, 64, ANY.
-    pub amode: Option<&'static str>,
-    /// Residence mode of a program: 24 or ANY.
-    pub rmode: Option<&'static str>,
-    /// Authorisation code.
-    pub authorisation: Option<u8>,
-    /// System status index, hexadecimal.
-    pub ssi: Option<String>,
-    /// Statistics of ISPF, of a member of text.
-    pub statistics: Option<Statistics>,
-}
-
-/// Statistics that ISPF keeps of a member of text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Statistics {
-    /// Version and modification level: `01.04`.
-    pub version: String,
-    /// Day of creation.
-    pub created: String,
-    /// Last change.
-    pub changed: String,
-    /// Lines.
-    pub lines: u32,
-    /// Lines when it was created.
-    pub first_lines: u32,
-    /// Lines changed since.
-    pub changed_lines: u32,
-    /// Who changed it last.
-    pub user: String,
-}
-
-/// Pages by class of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ClassCounts {
-    /// Read at LOAD.
-    pub initial: u32,
-    /// Read on reference.
-    pub deferred: u32,
-    /// Never by LOAD.
-    pub no_load: u32,
-}
-
-impl From<Classes> for ClassCounts {
-    fn from(classes: Classes) -> ClassCounts {
-        ClassCounts { initial: classes.initial, deferred: classes.deferred, no_load: classes.no_load }
-    }
-}
-
-/// What a library is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Label {
-    /// Name of the data set, where the carrier of a mainframe's library tells it.
-    pub name: Option<String>,
-    /// PDS or PDSE.
-    pub organisation: Organisation,
-    /// RECFM: U of all libraries of ours.
-    pub record_format: String,
-    /// LRECL; means nothing where RECFM is U.
-    pub record_length: u32,
-    /// Of its label.
-    pub block_size: u32,
-    /// Members.
-    pub members: u32,
-    /// Aliases.
-    pub aliases: u32,
-    /// Bytes of the file.
-    pub file_bytes: u64,
-    /// Tracks of a PDS; of a PDSE, twelve pages are one.
-    pub tracks: u32,
-    /// Directory blocks in use, or pages of the index.
-    pub directory_blocks: u32,
-    /// Tracks that they take, or levels of the index.
-    pub directory_depth: u32,
-    /// Directory blocks there are (PDS), where that is known.
-    pub directory_allocated: Option<u32>,
-    /// Pages, and those of them that hold nothing (PDSE).
-    pub pages: Option<u32>,
-    /// See `pages`.
-    pub free_pages: Option<u32>,
-    /// Most pages that it may have (PDSE).
-    pub space_pages: Option<u32>,
-    /// Rises with each change; like the times, None for a mainframe's.
-    pub generation: Option<u64>,
-    /// Seconds since 1970.
-    pub created: Option<u64>,
-    /// Seconds since 1970.
-    pub modified: Option<u64>,
-    /// Extents on the disk where a mainframe's library lay.
-    pub extents: Option<u32>,
-}
-
-/// What a survey wants to know of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Blocks that every copy keeps as they are.
-    pub fixed: Vec<u32>,
-    /// Lengths of its texts.
-    pub texts: Vec<u64>,
-    /// Bytes of relocation entries.
-    pub relocations: u64,
-    /// Bytes of its control records.
-    pub control: u32,
-    /// Channel programs that load it as it lies, without the search, by the article's count.
-    pub programs: u64,
-}
-
-impl Shape {
-    /// For the simulation of a copy.
-    #[must_use]
-    pub fn module(&self) -> Module<'_> {
-        Module {
-            fixed: &self.fixed,
-            texts: &self.texts,
-            relocations: self.relocations,
-            control: self.control,
-        }
-    }
-}
-
-/// A label of a PDSE that is not whole. The other one counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Doubt {
-    /// Its page.
-    pub page: u32,
-    /// How it lies.
-    pub other: Other,
-    /// The generation of the label that counts.
-    pub generation: u64,
-}
-
-impl Doubt {
-    /// What is wrong with the label that does not count; None where it is whole, or was never written.
-    pub fn of<R: ReadAt + ?Sized>(read: &R, superblock: &Superblock) -> Option<Doubt> {
-        let (page, generation) = (Superblock::turn(superblock.generation + 1), superblock.generation);
-        match superblock.other(read) {
-            Other::Whole | Other::NotWritten => None,
-            other => Some(Doubt { page, other, generation }),
-        }
-    }
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Doubt { page, generation, .. } = self;
-        let what = match self.other {
-            Other::CutShort => {
-                "cut short or damaged, as a change that was cut off leaves it, which then has not happened"
-            }
-            Other::OlderDamaged => "damaged; it was the older one, and nothing is lost",
-            _ => "damaged, and may be the newest: the last change may be missing",
-        };
-        write!(to, "its label in page {page} is {what}; what counts is generation {generation}")
-    }
-}
-
 impl Library {
-    /// What is wrong with the label that does not count. Readers fall back to the other one without a word, which after a
-    /// power cut is right; who speaks with people says this, too.
-    #[must_use]
-    pub fn doubt(&self) -> Option<Doubt> {
-        let Inner::Pdse(pdse) = &self.inner else { return None };
-        let doubt = Doubt::of(pdse.reader(), pdse.superblock())?;
-        // A writer may have been at it just now: what stays so is said.
-        (Doubt::of(pdse.reader(), pdse.superblock()) == Some(doubt)
-            && Superblock::newest(pdse.reader()).as_ref() == Ok(pdse.superblock()))
-        .then_some(doubt)
-    }
-
     /// Opens a library for reading.
     ///
     /// # Errors
@@ -353,6 +132,18 @@ impl Library {
                 }
             }
         })
+    }
+
+    /// What is wrong with the label that does not count. Readers fall back to the other one without a word, which after a
+    /// power cut is right; who speaks with people says this, too.
+    #[must_use]
+    pub fn doubt(&self) -> Option<Doubt> {
+        let Inner::Pdse(pdse) = &self.inner else { return None };
+        let doubt = Doubt::of(pdse.reader(), pdse.superblock())?;
+        // A writer may have been at it just now: what stays so is said.
+        (Doubt::of(pdse.reader(), pdse.superblock()) == Some(doubt)
+            && Superblock::newest(pdse.reader()).as_ref() == Ok(pdse.superblock()))
+        .then_some(doubt)
     }
 
     /// Only the names, in their order, each with what it is an alias of.
@@ -551,109 +342,4 @@ impl Library {
         }
         Ok(shapes)
     }
-}
-
-/// What reading all blocks of a member counts, found from its control records alone.
-fn pds_counts(pds: &Pds<OnDisk>, entry: &Entry) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let mut texts = pds.texts(entry);
-    while texts.next_text(&mut counts).map_err(|fault| Error::member(entry.name, fault))?.is_some() {}
-    Ok(counts)
-}
-
-fn pds_item(pds: &Pds<OnDisk>, entry: &Entry, long: bool) -> Result<Item> {
-    let (mut blocks, mut tracks, mut modified, mut function) = (None, None, None, None);
-    if long {
-        let counts = pds_counts(pds, entry)?;
-        // Control records are blocks, too; each text but the first was announced by one that had to be read.
-        blocks = Some(counts.blocks.div_ceil(2));
-        tracks = Some(counts.tracks);
-        if entry.alias.is_none() {
-            let wrong = |fault| Error::member(entry.name, fault);
-            let identification = pds.identification(entry).map_err(wrong)?;
-            modified = Some(identification.modified);
-            function = text(&identification.symbol);
-        }
-    }
-    Ok(Item {
-        name: entry.name.to_string(),
-        alias_of: entry.alias.map(|alias| alias.of.to_string()),
-        size: u64::from(entry.size),
-        ttr: format!("{:04X}{:02X}", entry.first.track, entry.first.record),
-        blocks,
-        tracks,
-        attributes: attribute_names(entry.attributes),
-        fetch: Some(entry.fetch.text()),
-        entry_point: entry.entry_point.map(u64::from),
-        function,
-        classes: None,
-        storage: u64::from(entry.storage),
-        modified,
-        aliases: Vec::new(),
-        mainframe: None,
-    })
-}
-
-fn pdse_item(value: &Value, long: bool) -> Item {
-    match value {
-        Value::Member(member) => {
-            let all = pages(member.size);
-            let counts = load_counts(member, 0..all);
-            Item {
-                name: member.name.to_string(),
-                alias_of: None,
-                size: member.size,
-                ttr: format!("{:06X}", member.token),
-                blocks: long.then_some(counts.blocks + u64::from(table_pages(all))),
-                tracks: long.then_some(counts.tracks),
-                attributes: attribute_names(member.attributes),
-                fetch: Some(member.fetch.text()),
-                entry_point: member.entry_point,
-                function: text(&member.symbol),
-                classes: Some(member.classes().into()),
-                storage: member.storage,
-                modified: Some(member.modified),
-                aliases: Vec::new(),
-                mainframe: None,
-            }
-        }
-        Value::Alias(alias) => Item {
-            name: alias.name.to_string(),
-            alias_of: Some(alias.of.to_string()),
-            size: 0,
-            ttr: String::new(),
-            blocks: None,
-            tracks: None,
-            attributes: Vec::new(),
-            fetch: Some(FetchOptions::Default.text()),
-            entry_point: alias.entry_point,
-            function: text(&alias.symbol),
-            classes: None,
-            storage: 0,
-            modified: None,
-            aliases: Vec::new(),
-            mainframe: None,
-        },
-    }
-}
-
-fn add_aliases(items: &mut [Item]) {
-    let mut aliases: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for item in items.iter() {
-        if let Some(of) = &item.alias_of {
-            aliases.entry(of.clone()).or_default().push(item.name.clone());
-        }
-    }
-    for item in items.iter_mut().filter(|item| item.alias_of.is_none()) {
-        item.aliases = aliases.remove(&item.name).unwrap_or_default();
-    }
-}
-
-fn attribute_names(attributes: Attributes) -> Vec<&'static str> {
-    Attributes::NAMES.iter().filter(|(one, _)| attributes.has(*one)).map(|(_, name)| *name).collect()
-}
-
-fn text(symbol: &Symbol) -> Option<String> {
-    let bytes = symbol.as_bytes();
-    (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
 }

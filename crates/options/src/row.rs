@@ -1,0 +1,132 @@
+//! What rows of the table of options are written with: kinds of values, values, and short forms of the rows themselves.
+//!
+//! Not here: the rows (`table`), what they are made of (`entry`), how values are read (`read`).
+
+use crate::entry::Effect::{self, AcceptedNoEffect, Honoured};
+use crate::entry::{Entry, SubOption};
+use crate::value::Value::{Unset, Word};
+use crate::value::{Kind, M, Value, Word as Keyword};
+
+pub(crate) const K: u64 = 1 << 10;
+
+pub(crate) const SIZE: Kind = Kind::Size { unit: 8, least: 0, auto: false, negative: false };
+pub(crate) const SIZE_AUTO: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: false };
+pub(crate) const SIZE_STACK: Kind = Kind::Size { unit: 8, least: 0, auto: true, negative: true };
+pub(crate) const SIZE64: Kind = Kind::Size { unit: M, least: 0, auto: false, negative: false };
+/// STACK64(0) and THREADSTACK64(,0) are raised to 1M.
+pub(crate) const SIZE64_STACK: Kind = Kind::Size { unit: M, least: M, auto: false, negative: false };
+pub(crate) const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
+pub(crate) const PERCENT: Kind = Kind::Number { most: 90 };
+
+/// A keyword that must be spelt out.
+pub(crate) const fn word(name: &'static str) -> Keyword {
+    Keyword { name, least: name.len() as u8 }
+}
+
+pub(crate) const OFF_ON: Kind = Kind::Words(&[word("OFF"), word("ON")]);
+pub(crate) const OFF_ON_AUTO: Kind = Kind::Words(&[word("OFF"), word("ON"), word("AUTO")]);
+pub(crate) const OFF_COUNT_SIMPLE: Kind = Kind::Words(&[word("OFF"), word("COUNT"), word("SIMPLE")]);
+pub(crate) const COUNT_SIMPLE_SLEEP: Kind = Kind::Words(&[word("COUNT"), word("SIMPLE"), word("SLEEP")]);
+pub(crate) const OFF_ON_ALIGN: Kind = Kind::Words(&[word("OFF"), word("ON"), word("ALIGN")]);
+pub(crate) const LOCATION: Kind = Kind::Words(&[Keyword { name: "ANYWHERE", least: 3 }, word("BELOW")]);
+pub(crate) const KEEP_FREE: Kind = Kind::Words(&[word("KEEP"), word("FREE")]);
+pub(crate) const KEEP_FREE_AUTO: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("AUTO")]);
+pub(crate) const KEEP_FREE_FILL: Kind = Kind::Words(&[word("KEEP"), word("FREE"), word("FILL")]);
+pub(crate) const ZONE: Kind = Kind::Words(&[word("ABEND"), word("QUIET"), word("MSG"), word("TRACE")]);
+pub(crate) const RECORD_FORM: Kind = Kind::Words(&[
+    word("F"),
+    word("FA"),
+    word("FB"),
+    word("FBA"),
+    word("FBS"),
+    word("FBSA"),
+    word("U"),
+    word("UA"),
+    word("V"),
+    word("VA"),
+    word("VB"),
+    word("VBA"),
+]);
+pub(crate) const ENQUEUE: Kind = Kind::Words(&[word("ENQ"), word("NOENQ")]);
+
+// Places in the lists of keywords above.
+pub(crate) const OFF: Value = Word(0);
+pub(crate) const ON: Value = Word(1);
+pub(crate) const ANYWHERE: Value = Word(0);
+pub(crate) const KEEP: Value = Word(0);
+pub(crate) const FREE: Value = Word(1);
+pub(crate) const KEEP_OR_FREE_AUTO: Value = Word(2);
+pub(crate) const OFF_OR_ON_AUTO: Value = Word(2);
+pub(crate) const LOCKS_COUNT: Value = Word(1);
+pub(crate) const ABEND: Value = Word(0);
+pub(crate) const FBA: Value = Word(3);
+pub(crate) const NOENQ: Value = Word(1);
+
+/// A sub-option that is honoured, with both defaults.
+pub(crate) const fn sub(
+    name: &'static str,
+    kind: Kind,
+    here: Value,
+    ibm: Value,
+    meaning: &'static str,
+) -> SubOption {
+    SubOption { name, kind, underbar: here, language_environment: ibm, meaning, effect: Honoured }
+}
+
+/// A sub-option that does nothing here. Why is said by `reason`, or by its option if that does nothing either.
+pub(crate) const fn idle(
+    name: &'static str,
+    kind: Kind,
+    ibm: Value,
+    meaning: &'static str,
+    reason: &'static str,
+) -> SubOption {
+    let effect: Effect = AcceptedNoEffect(reason);
+    SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect }
+}
+
+/// A sub-option of an option that does nothing here.
+pub(crate) const fn of_idle(name: &'static str, kind: Kind, ibm: Value, meaning: &'static str) -> SubOption {
+    SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect: Honoured }
+}
+
+pub(crate) const SWITCH: SubOption =
+    of_idle("switch", Kind::Switch, Unset, "whether it was given without NO");
+pub(crate) const VALUES: SubOption = of_idle("...", Kind::Free, Unset, "kept as written, not examined");
+
+/// An option of Language Environment that does nothing here and whose sub-options are not examined.
+pub(crate) const fn other(
+    name: &'static str,
+    least: u8,
+    meaning: &'static str,
+    reason: &'static str,
+) -> Entry {
+    let explanation =
+        "Accepted, so that a text written for z/OS needs no change, and shown in the options report.";
+    let effect = AcceptedNoEffect(reason);
+    Entry { name, least, alias: "", sub_options: &[VALUES], meaning, explanation, effect }
+}
+
+/// The same, with a form that begins with NO.
+pub(crate) const fn other_with_no(
+    name: &'static str,
+    least: u8,
+    meaning: &'static str,
+    reason: &'static str,
+) -> Entry {
+    Entry { sub_options: &[SWITCH, VALUES], ..other(name, least, meaning, reason) }
+}
+
+/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, behind OFF|ON|ALIGN.
+macro_rules! pools {
+    ($kind:expr, $what:literal, $(($cell:literal, $share:literal)),*) => {
+        &[
+            of_idle("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, "whether small requests come from pools of cells"),
+            $(
+                of_idle("size", Kind::Cell, Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
+                of_idle($what, $kind, Number($share), "how large an extent is"),
+            )*
+        ]
+    };
+}
+pub(crate) use pools;

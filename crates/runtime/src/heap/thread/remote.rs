@@ -1,0 +1,171 @@
+//! Cells that one thread freed and another one owns: out in batches, in through the inbox.
+//!
+//! ```text
+//! free -> outbox[target] -> batch of 64 cells or 16K -> send -> inbox of the owner -> collect, when a bin is empty
+//! ```
+//!
+//! Invariant: a cell is in one place: an outbox, an inbox, or its extent. What waits in an outbox is not yet freed for the
+//! accounts.
+//! Not here: the inbox itself, checked by loom (`inbox`).
+
+use core::ptr::null_mut;
+
+use underbar_ledger::Key;
+
+use super::heaps::HEAPS;
+use super::{Cell, Extent, ThreadHeap};
+use crate::heap::map;
+use crate::ledger;
+
+/// Targets for which a thread collects remote frees at a time.
+pub(super) const OUTBOXES: usize = 8;
+/// A batch is sent when it has this many cells or bytes.
+const BATCH_CELLS: u32 = 64;
+const BATCH_BYTES: i32 = 16 * 1024;
+
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing {
+    target: *mut ThreadHeap,
+    head: *mut Cell,
+    tail: *mut Cell,
+    /// Cells and bytes that may still join.
+    room: u32,
+    bytes: i32,
+}
+
+impl Outgoing {
+    pub(super) const NONE: Self =
+        Self { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
+}
+
+/// As in the parent, all methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
+#[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
+impl ThreadHeap {
+    /// Takes in what other threads freed.
+    pub(super) unsafe fn collect(&mut self) {
+        let chain = self.inbox.take();
+        if !chain.is_null() {
+            self.counted = null_mut();
+            // SAFETY: what comes in the inbox is ours.
+            unsafe { self.put_chain(chain) };
+        }
+    }
+
+    /// Takes back cells that other threads freed.
+    pub(super) unsafe fn put_chain(&mut self, mut cell: *mut Cell) {
+        let mut cells = 0;
+        while !cell.is_null() {
+            // SAFETY: cells in the inbox are free and ours; a cell's page belongs to its extent.
+            unsafe {
+                let next = (*cell).next.get();
+                self.put(map::lookup(cell as usize).cast(), cell);
+                cell = next;
+            }
+            cells += 1;
+        }
+        ledger::add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
+    }
+
+    /// Counts what other threads freed without putting it away: this thread may have been interrupted by a signal
+    /// in the middle of its lists. After [`Self::settle_all`].
+    pub unsafe fn count_inbox(&mut self) {
+        let newest = self.inbox.waiting();
+        let mut cell = newest;
+        let mut cells = 0;
+        while !cell.is_null() && cell != self.counted {
+            // SAFETY: cells in the inbox are free, ours, and stay there until we take them.
+            unsafe {
+                let extent: *mut Extent = map::lookup(cell as usize).cast();
+                (*extent).settled = (*extent).settled.saturating_sub(1);
+                self.tally.bytes -= i64::from((*extent).cell_bytes);
+                cell = (*cell).next.get();
+            }
+            cells += 1;
+        }
+        self.counted = newest;
+        self.counted_cells += cells;
+        self.tally.frees = self.tally.frees.saturating_add(cells as u32);
+        ledger::add(Key::HeapRemoteFrees, cells);
+        self.tally.publish();
+    }
+
+    /// Lays a cell of another thread's extent aside, and sends a batch when there is one.
+    #[inline]
+    pub unsafe fn put_remote(&mut self, target: *mut ThreadHeap, extent: *mut Extent, cell: *mut Cell) {
+        let at = (target as usize / size_of::<ThreadHeap>().next_power_of_two()) % OUTBOXES;
+        let out = &mut self.outbox[at];
+        if out.target != target {
+            // SAFETY: the contract above.
+            return unsafe { self.begin_batch(at, target, extent, cell) };
+        }
+        // SAFETY: the cell is nobody's any more; the outbox is ours.
+        unsafe {
+            (*cell).next.set(out.head);
+            out.head = cell;
+            out.room -= 1;
+            out.bytes -= (*extent).cell_bytes as i32;
+            if out.room == 0 || out.bytes <= 0 {
+                self.flush(at);
+            }
+        }
+    }
+
+    /// The first cell of a batch.
+    #[cold]
+    #[inline(never)]
+    unsafe fn begin_batch(
+        &mut self,
+        at: usize,
+        target: *mut ThreadHeap,
+        extent: *mut Extent,
+        cell: *mut Cell,
+    ) {
+        // SAFETY: the cell is nobody's any more; the outbox is ours.
+        unsafe {
+            self.flush(at);
+            (*cell).next.set(null_mut());
+            let bytes = BATCH_BYTES - (*extent).cell_bytes as i32;
+            self.outbox[at] = Outgoing { target, head: cell, tail: cell, room: BATCH_CELLS - 1, bytes };
+            if bytes <= 0 {
+                self.flush(at);
+            }
+        }
+    }
+
+    unsafe fn flush(&mut self, at: usize) {
+        let out = core::mem::replace(&mut self.outbox[at], Outgoing::NONE);
+        if !out.head.is_null() {
+            // SAFETY: the chain is ours to give; heaps live for ever.
+            unsafe { send(out.target, out.head, out.tail) };
+        }
+    }
+
+    /// Sends everything that waits.
+    pub unsafe fn flush_all(&mut self) {
+        for at in 0..OUTBOXES {
+            // SAFETY: the contract above.
+            unsafe { self.flush(at) };
+        }
+    }
+}
+
+/// Gives a chain of cells to the heap whose extents they come from.
+///
+/// # Safety
+/// The cells from `head` to `tail` are linked, free, and all of `target`'s extents.
+pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
+    // SAFETY: heaps live for ever; the chain is the caller's.
+    unsafe {
+        if !(*target).inbox.push(head, tail) {
+            // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
+            let _heaps = HEAPS.lock();
+            if (*target).inbox.is_unattended() {
+                let chain = (*target).inbox.take_unattended();
+                (*target).put_chain(chain);
+                if !(*target).ready {
+                    (*target).release_empty();
+                }
+            }
+        }
+    }
+}

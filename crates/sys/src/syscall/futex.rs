@@ -1,0 +1,100 @@
+//! Calls by which a thread sleeps until another one wakes it, as long as a word holds what it expects.
+//!
+//! All are private to this process: words in shared files need other means.
+
+use core::sync::atomic::AtomicU32;
+
+use super::{Result, Timespec, number, syscall3, syscall6};
+
+const FUTEX_WAIT_PRIVATE: usize = 128;
+const FUTEX_WAKE_PRIVATE: usize = 1 | 128;
+const FUTEX_WAIT_BITSET_PRIVATE: usize = 9 | 128;
+const FUTEX_WAKE_BITSET_PRIVATE: usize = 10 | 128;
+
+/// Sleeps while `word` holds `expected`, at most `timeout` nanoseconds. May wake for no reason: look again.
+///
+/// [`Errno::EAGAIN`]: the word held something else. [`Errno::ETIMEDOUT`], [`Errno::EINTR`]: as they say.
+/// Private to this process: words in shared files need other means.
+#[inline]
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<u64>) -> Result<()> {
+    futex_sleep(word, FUTEX_WAIT_PRIVATE, expected, timeout.map(Timespec::of).as_ref(), 0)
+}
+
+/// Wakes at most `count` threads that sleep in [`futex_wait`] on `word`; says how many.
+#[inline]
+pub fn futex_wake(word: &AtomicU32, count: u32) -> Result<usize> {
+    // SAFETY: the kernel uses only the word's address.
+    unsafe { syscall3(number::FUTEX, core::ptr::from_ref(word) as usize, FUTEX_WAKE_PRIVATE, count as usize) }
+}
+
+/// Sleeps while `word` holds `expected`, until a time of the monotonic clock, among those who share a bit of `rooms`.
+///
+/// As [`futex_wait`] but for the time, which is a moment, not a length.
+#[inline]
+pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, rooms: u32) -> Result<()> {
+    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline.map(Timespec::of).as_ref(), rooms)
+}
+
+/// As [`futex_wait_until`], with a moment of the wall clock where `is_wall_clock`. The kernel refuses
+/// a time whose nanoseconds are not 0 to 999,999,999 ([`Errno::EINVAL`]).
+#[inline]
+pub fn futex_wait_by(
+    word: &AtomicU32,
+    expected: u32,
+    deadline: Option<&Timespec>,
+    is_wall_clock: bool,
+    rooms: u32,
+) -> Result<()> {
+    const FUTEX_CLOCK_REALTIME: usize = 256;
+    let clock = if is_wall_clock { FUTEX_CLOCK_REALTIME } else { 0 };
+    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | clock, expected, deadline, rooms)
+}
+
+/// Wakes at most `count` of those who sleep on the word at this address in one of `rooms`; says how many. Nothing is
+/// read there: the word may be gone.
+#[inline]
+pub fn futex_wake_at(word: *const AtomicU32, count: u32, rooms: u32) -> Result<usize> {
+    // SAFETY: the kernel uses only the address.
+    unsafe {
+        syscall6(
+            number::FUTEX,
+            word as usize,
+            FUTEX_WAKE_BITSET_PRIVATE,
+            count as usize,
+            0,
+            0,
+            rooms as usize,
+        )
+    }
+}
+
+#[inline]
+fn futex_sleep(
+    word: &AtomicU32,
+    operation: usize,
+    expected: u32,
+    time: Option<&Timespec>,
+    rooms: u32,
+) -> Result<()> {
+    let word = core::ptr::from_ref(word) as usize;
+    let time = time.map_or(core::ptr::null(), core::ptr::from_ref) as usize;
+    // SAFETY: the kernel reads the word, which outlives the call, and the time, which is borrowed.
+    unsafe { syscall6(number::FUTEX, word, operation, expected as usize, time, 0, rooms as usize)? };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscall::Errno;
+    use core::sync::atomic::Ordering;
+
+    #[test]
+    fn futex_sees_a_changed_word_and_a_timeout() {
+        let word = AtomicU32::new(1);
+        assert_eq!(futex_wait(&word, 0, None), Err(Errno::EAGAIN));
+        assert_eq!(futex_wait(&word, 1, Some(1)), Err(Errno::ETIMEDOUT));
+        assert_eq!(futex_wake(&word, 1), Ok(0));
+        assert_eq!(word.load(Ordering::Relaxed), 1);
+    }
+}

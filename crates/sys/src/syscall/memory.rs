@@ -1,0 +1,212 @@
+//! Calls about memory: mappings come, move and go, and the kernel is advised about their pages.
+
+use core::ffi::CStr;
+
+use super::{Result, number, prctl, syscall3, syscall6};
+
+/// Pages may not be touched.
+pub const PROT_NONE: u32 = 0;
+/// Pages may be read.
+pub const PROT_READ: u32 = 1;
+/// Pages may be written.
+pub const PROT_WRITE: u32 = 2;
+
+/// Stores are seen by all who map the same file.
+pub const MAP_SHARED: u32 = 0x01;
+/// Stores are this process's own.
+pub const MAP_PRIVATE: u32 = 0x02;
+/// Exactly at the hint, replacing what is there.
+pub const MAP_FIXED: u32 = 0x10;
+/// No file: zeroed pages.
+pub const MAP_ANONYMOUS: u32 = 0x20;
+/// Do not reserve swap space for it.
+pub const MAP_NORESERVE: u32 = 0x4000;
+/// Make the pages present at once.
+pub const MAP_POPULATE: u32 = 0x8000;
+/// Exactly at the hint, or [`Errno::EEXIST`] where something is already.
+pub const MAP_FIXED_NOREPLACE: u32 = 0x10_0000;
+
+/// Drop the pages now; private anonymous ones read as zero afterwards.
+pub const MADV_DONTNEED: u32 = 4;
+/// The kernel may drop the pages when it needs memory.
+pub const MADV_FREE: u32 = 8;
+/// Use huge pages here.
+pub const MADV_HUGEPAGE: u32 = 14;
+/// Do not use huge pages here.
+pub const MADV_NOHUGEPAGE: u32 = 15;
+/// Leave the pages out of core dumps.
+pub const MADV_DONTDUMP: u32 = 16;
+/// Children see zeroed pages here after fork.
+pub const MADV_WIPEONFORK: u32 = 18;
+/// Make the pages present and writable now.
+pub const MADV_POPULATE_WRITE: u32 = 23;
+/// Children do not have these pages after fork.
+pub const MADV_DONTFORK: u32 = 10;
+
+/// [`mremap`] may choose another address.
+pub const MREMAP_MAYMOVE: u32 = 1;
+
+/// Maps `length` bytes. `fd` is -1 and `offset` 0 for anonymous memory. The result is never null.
+///
+/// # Safety
+/// With [`MAP_FIXED`] nothing that is in use may lie in the range. For files, the caller accepts that
+/// others change the content and that a shortened file answers an access by SIGBUS.
+#[inline]
+pub unsafe fn mmap(
+    hint: *mut u8,
+    length: usize,
+    protection: u32,
+    flags: u32,
+    fd: i32,
+    offset: u64,
+) -> Result<*mut u8> {
+    // SAFETY: the caller's promise; the kernel reads no memory of ours for this call.
+    let address = unsafe {
+        syscall6(
+            number::MMAP,
+            hint as usize,
+            length,
+            protection as usize,
+            flags as usize,
+            fd as isize as usize,
+            offset as usize,
+        )?
+    };
+    Ok(address as *mut u8)
+}
+
+/// Maps `length` bytes of private zeroed memory, readable and writable, wherever the kernel likes.
+#[inline]
+pub fn map_anonymous(length: usize) -> Result<*mut u8> {
+    // SAFETY: without MAP_FIXED a mapping replaces nothing.
+    unsafe { mmap(core::ptr::null_mut(), length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) }
+}
+
+/// Gives the pages of `[address, address + length)` back.
+///
+/// # Safety
+/// Nobody may use the range any more. `address` is a multiple of the page size.
+#[inline]
+pub unsafe fn munmap(address: *mut u8, length: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { syscall3(number::MUNMAP, address as usize, length, 0)? };
+    Ok(())
+}
+
+/// Grows, shrinks or (with [`MREMAP_MAYMOVE`]) moves a mapping; returns where it lies now.
+///
+/// # Safety
+/// The old range must be one whole mapping of the caller; after a move nobody may use the old addresses.
+#[inline]
+pub unsafe fn mremap(address: *mut u8, old: usize, new: usize, flags: u32) -> Result<*mut u8> {
+    // SAFETY: the caller's promise.
+    let moved = unsafe { syscall6(number::MREMAP, address as usize, old, new, flags as usize, 0, 0)? };
+    Ok(moved as *mut u8)
+}
+
+/// Moves or resizes a mapping to a place of the caller's choice.
+///
+/// # Safety
+/// As [`mremap`]; and what is mapped at `to` goes.
+#[inline]
+pub unsafe fn mremap_to(address: *mut u8, old: usize, new: usize, to: *mut u8) -> Result<*mut u8> {
+    const MAYMOVE_AND_FIXED: usize = 3;
+    // SAFETY: the caller's promise.
+    let moved =
+        unsafe { syscall6(number::MREMAP, address as usize, old, new, MAYMOVE_AND_FIXED, to as usize, 0)? };
+    Ok(moved as *mut u8)
+}
+
+/// Changes what may be done with pages.
+///
+/// # Safety
+/// Nobody may rely on a permission that is taken away.
+#[inline]
+pub unsafe fn mprotect(address: *mut u8, length: usize, protection: u32) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { syscall3(number::MPROTECT, address as usize, length, protection as usize)? };
+    Ok(())
+}
+
+/// Tells which pages from `address` on are in memory: one byte for each, whose lowest bit counts. `address` is a
+/// multiple of the page size; [`Errno::ENOMEM`] where not all of the range is mapped.
+#[inline]
+pub fn mincore(address: usize, pages: &mut [u8]) -> Result<()> {
+    // SAFETY: the kernel writes one byte for each page of the length given, and reads no memory of the range.
+    unsafe { syscall3(number::MINCORE, address, pages.len() * 4096, pages.as_mut_ptr() as usize)? };
+    Ok(())
+}
+
+/// Advises the kernel about pages (`MADV_*`).
+///
+/// # Safety
+/// Some advice drops content ([`MADV_DONTNEED`], [`MADV_FREE`]): nobody may rely on it then.
+#[inline]
+pub unsafe fn madvise(address: *mut u8, length: usize, advice: u32) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { syscall3(number::MADVISE, address as usize, length, advice as usize)? };
+    Ok(())
+}
+
+/// Gives a name to private anonymous memory, seen in `/proc/PID/maps` as `[anon:NAME]`; older kernels refuse.
+///
+/// `name` has at most 79 printable characters, without `\`, `` ` ``, `$`, `[` and `]`.
+#[inline]
+pub fn name_mapping(address: *mut u8, length: usize, name: &CStr) -> Result<()> {
+    const PR_SET_VMA: u32 = 0x53_56_4d_41;
+    const PR_SET_VMA_ANON_NAME: usize = 0;
+    // SAFETY: the kernel reads the C string and labels mappings; their content and rights stay.
+    unsafe {
+        prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address as usize, length, name.as_ptr() as usize)?;
+    }
+    Ok(())
+}
+
+/// A piece of memory as the kernel's vectors of pieces have it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Piece {
+    /// Where it begins.
+    pub address: usize,
+    /// Its bytes.
+    pub length: usize,
+}
+
+/// Reads pieces of this process's memory (`process` is its number), some of which may not be there, into `words`, one
+/// word of four bytes for each piece. Says how many came before the first that is not there.
+pub fn read_words(process: i32, pieces: &[Piece], words: &mut [u32]) -> Result<usize> {
+    let to = Piece { address: words.as_mut_ptr() as usize, length: size_of_val(words) };
+    // SAFETY: the kernel writes within `words`, which is exclusively borrowed, and finds out itself what may be read.
+    let bytes = unsafe {
+        syscall6(
+            number::PROCESS_VM_READV,
+            process as usize,
+            &raw const to as usize,
+            1,
+            pieces.as_ptr() as usize,
+            pieces.len(),
+            0,
+        )?
+    };
+    Ok(bytes / 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_comes_moves_and_goes() {
+        let page = map_anonymous(4096).expect("a page");
+        // SAFETY: `page` is 4096 bytes of our own; after the move only `moved` is used.
+        unsafe {
+            page.write(7);
+            name_mapping(page, 4096, c"underbar test").ok();
+            let moved = mremap(page, 4096, 1 << 20, MREMAP_MAYMOVE).expect("room");
+            assert_eq!(moved.read(), 7);
+            madvise(moved, 1 << 20, MADV_DONTNEED).expect("advice");
+            assert_eq!(moved.read(), 0);
+            munmap(moved, 1 << 20).expect("given back");
+        }
+    }
+}

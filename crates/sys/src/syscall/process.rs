@@ -1,0 +1,101 @@
+//! Calls about this process and its threads: who they are, where they may run, settings, chance, signals and the end.
+
+use super::{Result, number, syscall3, syscall6};
+
+/// The process; asked of the kernel each time, so true after fork, vfork and clone.
+#[inline]
+#[must_use]
+pub fn getpid() -> i32 {
+    // SAFETY: no arguments. It never fails.
+    unsafe { syscall3(number::GETPID, 0, 0, 0) }.map_or(0, |pid| pid as i32)
+}
+
+/// The thread, as the kernel numbers it.
+#[inline]
+#[must_use]
+pub fn gettid() -> i32 {
+    // SAFETY: no arguments. It never fails.
+    unsafe { syscall3(number::GETTID, 0, 0, 0) }.map_or(0, |tid| tid as i32)
+}
+
+/// The real user of this process.
+#[inline]
+#[must_use]
+pub fn getuid() -> u32 {
+    // SAFETY: no arguments. It never fails.
+    unsafe { syscall3(number::GETUID, 0, 0, 0) }.map_or(u32::MAX, |uid| uid as u32)
+}
+
+/// The user whose rights this process has.
+#[inline]
+#[must_use]
+pub fn geteuid() -> u32 {
+    // SAFETY: no arguments. It never fails.
+    unsafe { syscall3(number::GETEUID, 0, 0, 0) }.map_or(u32::MAX, |uid| uid as u32)
+}
+
+/// How many processors this thread may run on; 0 where the kernel does not say.
+#[must_use]
+pub fn processors() -> u32 {
+    let mut set = [0_u64; 64];
+    // SAFETY: the kernel writes at most so many bytes, and says how many.
+    let bytes =
+        unsafe { syscall3(number::SCHED_GETAFFINITY, 0, size_of_val(&set), set.as_mut_ptr() as usize) }
+            .unwrap_or(0);
+    set.iter().take(bytes / 8).map(|word| word.count_ones()).sum()
+}
+
+/// Lets another thread run first.
+#[inline]
+pub fn sched_yield() {
+    // SAFETY: no arguments. It never fails on Linux.
+    let _ = unsafe { syscall3(number::SCHED_YIELD, 0, 0, 0) };
+}
+
+/// Settings of this process or thread (`PR_*`).
+///
+/// # Safety
+/// What the arguments mean depends on `operation`; pointers among them must be valid for it.
+#[inline]
+pub unsafe fn prctl(operation: u32, a: usize, b: usize, c: usize, d: usize) -> Result<usize> {
+    // SAFETY: the caller's promise.
+    unsafe { syscall6(number::PRCTL, operation as usize, a, b, c, d, 0) }
+}
+
+/// Fills `buffer` with random bytes without waiting for entropy; says how many came.
+#[inline]
+pub fn getrandom(buffer: &mut [u8]) -> Result<usize> {
+    const GRND_NONBLOCK: usize = 1;
+    // SAFETY: the kernel writes only within `buffer`, which is exclusively borrowed.
+    unsafe { syscall3(number::GETRANDOM, buffer.as_mut_ptr() as usize, buffer.len(), GRND_NONBLOCK) }
+}
+
+/// Sends a signal to a process (or with a negative number, to a group); signal 0 only asks whether it is there.
+#[inline]
+pub fn kill(pid: i32, signal: i32) -> Result<()> {
+    // SAFETY: no memory of this process is involved.
+    unsafe { syscall3(number::KILL, pid as isize as usize, signal as usize, 0)? };
+    Ok(())
+}
+
+/// Ends the whole process now: no destructors, no buffers written.
+#[inline]
+pub fn exit_group(code: i32) -> ! {
+    loop {
+        // SAFETY: it does not come back, so nothing is left that could be used.
+        let _ = unsafe { syscall3(number::EXIT_GROUP, code as usize, 0, 0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_agrees_with_the_standard_library() {
+        assert_eq!(getpid() as u32, std::process::id());
+        assert!(gettid() > 0);
+        let mut bytes = [0; 16];
+        assert_eq!(getrandom(&mut bytes), Ok(16));
+    }
+}

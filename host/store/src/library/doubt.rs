@@ -1,0 +1,44 @@
+//! A PDSE has two labels, written in turns. This is the one that does not count, where it is not whole.
+//!
+//! Not here: when that is said (`Library::doubt`, `verify`, `survey`).
+
+use std::fmt;
+
+use underbar_partitioned::pdse::{Other, Superblock};
+use underbar_partitioned::read::ReadAt;
+
+/// A label of a PDSE that is not whole. The other one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Its page.
+    pub page: u32,
+    /// How it lies.
+    pub other: Other,
+    /// The generation of the label that counts.
+    pub generation: u64,
+}
+
+impl Doubt {
+    /// What is wrong with the label that does not count; None where it is whole, or was never written.
+    pub fn of<R: ReadAt + ?Sized>(read: &R, superblock: &Superblock) -> Option<Doubt> {
+        let (page, generation) = (Superblock::turn(superblock.generation + 1), superblock.generation);
+        match superblock.other(read) {
+            Other::Whole | Other::NotWritten => None,
+            other => Some(Doubt { page, other, generation }),
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Doubt { page, generation, .. } = self;
+        let what = match self.other {
+            Other::CutShort => {
+                "cut short or damaged, as a change that was cut off leaves it, which then has not happened"
+            }
+            Other::OlderDamaged => "damaged; it was the older one, and nothing is lost",
+            _ => "damaged, and may be the newest: the last change may be missing",
+        };
+        write!(to, "its label in page {page} is {what}; what counts is generation {generation}")
+    }
+}
