@@ -323,6 +323,13 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     }
     let out = folder.name("out");
     assert!(run(&["lib", "extract", "--to", &out, &path]).2.contains("label in page 1 is damaged"));
+    let (code, output, error) = run(&["lib", "survey", &path]);
+    assert!(code == 0 && output.starts_with("1 libraries"), "{output}");
+    assert!(error.contains(&format!("{path}: its label in page 1 is damaged")), "{error}");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["lib", "survey", "--json", &path]).1).expect("JSON");
+    assert_eq!(json["doubtful"][0]["library"], path);
+    assert!(json["doubtful"][0]["why"].as_str().is_some_and(|why| why.contains("page 1")), "{json}");
     assert!(bad(2, &["lib", "delete", &path, "A"]).contains("nothing is changed"));
     assert!(bad(2, &["lib", "compress", &path]).contains("nothing is changed"));
     assert!(std::fs::read(&path).expect("read") == damaged);
