@@ -181,7 +181,7 @@ impl Found {
                 self.programs_alone.push(name);
                 continue;
             }
-            if !held.library.programs {
+            if !held.library.label.programs {
                 self.data_libraries.push(name);
                 continue;
             }
