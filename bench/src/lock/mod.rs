@@ -14,7 +14,7 @@
 mod figure;
 mod files;
 mod goals;
-pub(crate) mod table;
+mod table;
 
 use self::figure::Figure;
 use crate::busy::Busy;
