@@ -5,6 +5,8 @@
 //!
 //! Invariant: nothing here looks at a value alone; only at ratios within a round.
 
+use std::fmt;
+
 /// A ratio with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
@@ -14,6 +16,25 @@ pub struct Ratio {
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
+}
+
+impl Ratio {
+    /// What it comes to, where less is better: `gain`, `loss`, or `no difference` where the interval holds 1.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match () {
+            () if self.high < 1.0 => "gain",
+            () if self.low > 1.0 => "loss",
+            () => "no difference",
+        }
+    }
+}
+
+/// `1.030 [1.010, 1.050]`.
+impl fmt::Display for Ratio {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{:.3} [{:.3}, {:.3}]", self.value, self.low, self.high)
+    }
 }
 
 /// Mean and squared standard error of a set of log ratios.

@@ -108,8 +108,7 @@ pub fn text(run: &Run) -> String {
         let _ = write!(out, "  {} {:<16}", letter(place), allocator.name);
         for (figure, comparisons) in FIGURES.iter().zip(&all) {
             let ratio = overall(comparisons, place).ratio();
-            let _ =
-                write!(out, "   {} {:.3} [{:.3}, {:.3}]", figure.heading, ratio.value, ratio.low, ratio.high);
+            let _ = write!(out, "   {} {ratio}", figure.heading);
         }
         out.push('\n');
     }
@@ -160,17 +159,9 @@ fn detail(out: &mut String, run: &Run, all: &[Vec<Comparison>], place: usize, na
         for (figure, comparisons) in FIGURES.iter().zip(all) {
             let comparison = &comparisons[row];
             let ratio = comparison.ratios[place].ratio();
-            let word = match () {
-                () if ratio.high < 1.0 => "gain",
-                () if ratio.low > 1.0 => "loss",
-                () => "no difference",
-            };
+            let word = ratio.word();
             let rival = &run.allocators[comparison.best.0].name;
-            let _ = write!(
-                out,
-                "  {} {:.3} [{:.3}, {:.3}] {word:<13} vs {rival:<16}",
-                figure.heading, ratio.value, ratio.low, ratio.high
-            );
+            let _ = write!(out, "  {} {ratio} {word:<13} vs {rival:<16}", figure.heading);
         }
         let trimmed = out.trim_end().len();
         out.truncate(trimmed);

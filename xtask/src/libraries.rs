@@ -82,7 +82,7 @@ impl Found {
                 self.members.push(format!("# {way}"));
                 for member in &library.members {
                     self.members.push(members_line(library, member));
-                    if library.programs {
+                    if library.label.programs {
                         self.programs.push(program_line(library, member));
                     }
                 }
@@ -144,16 +144,16 @@ fn figures(library: &Library) -> String {
     format!(
         "recfm {:02x} blksize {} lrecl {} | entries {} primaries {} aliases {} | dirblocks {} extents {} cr1 {} \
          trklen {} | data blocks {} live bytes {} | tracks with data {}, last rel track {} | fullest {}",
-        library.record_format.0,
-        library.block_size,
-        library.record_length,
+        library.label.record_format.0,
+        library.label.block_size,
+        library.label.record_length,
         counts.entries,
         counts.primaries,
         counts.aliases,
         library.directory_blocks,
-        library.extents.len(),
-        library.header_length.unwrap_or(0),
-        library.device.track_length,
+        library.label.extents.len(),
+        library.label.header_length.unwrap_or(0),
+        library.label.device.track_length,
         counts.data_blocks,
         counts.live_bytes,
         counts.tracks,
@@ -164,7 +164,7 @@ fn figures(library: &Library) -> String {
 
 /// Cells of the fullest track of a 3390, blocks and ends of members; 0 on other devices.
 fn fullest(library: &Library) -> u32 {
-    if library.device.track_length != TRACK_LENGTH {
+    if library.label.device.track_length != TRACK_LENGTH {
         return 0;
     }
     let mut tracks = std::collections::HashMap::new();

@@ -44,7 +44,7 @@ impl Goal {
     pub fn line(&self) -> String {
         let word = if self.held() { "held" } else { "missed" };
         let figure = match self.interval {
-            Some(ratio) => ratio_text(ratio),
+            Some(ratio) => ratio.to_string(),
             None => format!("{:.3}", self.figure),
         };
         let doubt = if self.is_certain() { "" } else { ", which lies within the interval" };
@@ -162,11 +162,6 @@ pub fn ratio(counted: &Counted, start: &Both<u64>) -> f64 {
 pub fn mean(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = ratios.len() as f64;
     (ratios.map(f64::ln).sum::<f64>() / count).exp()
-}
-
-/// `1.002 [0.998, 1.006]`.
-pub fn ratio_text(ratio: Ratio) -> String {
-    format!("{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)
 }
 
 #[cfg(test)]

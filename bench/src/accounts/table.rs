@@ -3,7 +3,7 @@
 //! Invariant: everything printed is made from [`Run`] alone; every sample of the times is in `accounts.csv`.
 //! Not here: what the figures mean (`summary`).
 
-use super::summary::{Goal, NOTHING, Summary, mean, ratio, ratio_text};
+use super::summary::{Goal, NOTHING, Summary, mean, ratio};
 use super::{Both, Run, WITH, WITHOUT};
 use crate::statistics::median;
 use crate::table::{cpu_ms, interval, values};
@@ -110,22 +110,17 @@ fn times(out: &mut String, run: &Run, summary: &Summary) {
     for (workload, mean) in &summary.times {
         let of = |place| median(&values(&run.times, workload, place, cpu_ms));
         let ratio = mean.ratio();
-        let word = match () {
-            () if ratio.high < 1.0 => "gain",
-            () if ratio.low > 1.0 => "loss",
-            () => "no difference",
-        };
         let _ = writeln!(
             out,
-            "  {workload:<16}{:>10.1}{:>12.1}   {} {word}",
+            "  {workload:<16}{:>10.1}{:>12.1}   {ratio} {}",
             of(WITH),
             of(WITHOUT),
-            ratio_text(ratio)
+            ratio.word()
         );
     }
-    let _ = writeln!(out, "  {:<38}   {}", "geometric mean", ratio_text(summary.mean_time().ratio()));
+    let _ = writeln!(out, "  {:<38}   {}", "geometric mean", summary.mean_time().ratio());
     if let Some((workload, ratio)) = summary.worst_time() {
-        let _ = writeln!(out, "  {:<38}   {}", format!("worst: {workload}"), ratio_text(ratio));
+        let _ = writeln!(out, "  {:<38}   {ratio}", format!("worst: {workload}"));
         let _ = writeln!(
             out,
             "  The worst of {} is picked by chance too; its interval is not widened for that.",

@@ -66,7 +66,7 @@ fn untouched(run: &Run) -> Option<Goal> {
     Some(Goal {
         wanted: "4 MB from a PDSE, untouched: no slower than dlopen".to_owned(),
         held: ratio.low <= 1.0,
-        found: vec![format!("{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)],
+        found: vec![ratio.to_string()],
     })
 }
 
@@ -83,10 +83,7 @@ fn flat(run: &Run, wanted: &str, organisation: Organisation, is_searched: bool) 
         for members in &MEMBERS[1..] {
             let ratio = run.against(row(*members)?, few).ratio();
             held &= ratio.value <= 1.1;
-            found.push(format!(
-                "{}, {members} members: {:.3} [{:.3}, {:.3}] of {}",
-                way.about, ratio.value, ratio.low, ratio.high, MEMBERS[0]
-            ));
+            found.push(format!("{}, {members} members: {ratio} of {}", way.about, MEMBERS[0]));
         }
     }
     Some(Goal { wanted: wanted.to_owned(), held, found })

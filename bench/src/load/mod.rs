@@ -17,8 +17,8 @@ mod rows;
 mod table;
 
 use self::rows::Row;
+use crate::busy::Busy;
 use crate::host::Host;
-use crate::lock::busy::Busy;
 use crate::random::Random;
 use crate::statistics::{LogMean, median, paired};
 use crate::{Error, heap};

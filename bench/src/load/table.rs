@@ -2,7 +2,6 @@
 
 use super::Run;
 use super::rows::{Row, SMALL};
-use crate::lock::table::interval;
 use std::fmt::Write as _;
 use underbar_loading::Role;
 
@@ -25,14 +24,7 @@ pub fn text(run: &Run) -> String {
         }
         let ratio =
             run.base(place).filter(|base| *base != place).map(|base| run.against(place, base).ratio());
-        let ratio = ratio.map_or_else(String::new, |ratio| {
-            let word = match () {
-                () if ratio.high < 1.0 => "gain",
-                () if ratio.low > 1.0 => "loss",
-                () => "no difference",
-            };
-            format!("{} {word}", interval(ratio))
-        });
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio} {}", ratio.word()));
         let line = format!("  {:<42}{:>12.3}  {ratio}", row.way.about, run.median(place));
         let _ = writeln!(out, "{}", line.trim_end());
     }

@@ -11,14 +11,13 @@
 //! and all processes are told the same length of work, found out once.
 //! Not here: the locks and their threads (`contention`).
 
-pub(crate) mod busy;
 mod figure;
 mod files;
 mod goals;
-pub(crate) mod table;
+mod table;
 
-use self::busy::Busy;
 use self::figure::Figure;
+use crate::busy::Busy;
 use crate::host::Host;
 use crate::random::Random;
 use crate::{Error, heap};

@@ -5,7 +5,7 @@
 
 use super::figure::{CPU, Figure, PAIR, TIME, figures};
 use super::{Arm, Cell, OPEN, Run, UNCONTENDED};
-use crate::statistics::{LogMean, Ratio, geometric_mean, median, paired};
+use crate::statistics::{LogMean, geometric_mean, median, paired};
 use std::fmt::Write as _;
 use underbar_contention::contend;
 use underbar_contention::locks::Role;
@@ -68,7 +68,8 @@ pub fn text(run: &Run) -> String {
         "\nGeometric mean over the contended cells, ratio to the best peer of each, 95 % interval"
     );
     for (lock, arm) in run.locks.iter().enumerate() {
-        let of = |figure| overall(run, lock, figure).map_or_else(String::new, |mean| interval(mean.ratio()));
+        let of =
+            |figure| overall(run, lock, figure).map_or_else(String::new, |mean| mean.ratio().to_string());
         let _ = writeln!(out, "  {:<17} CPU {}   time {}", arm.name, of(&CPU), of(&TIME));
     }
     out
@@ -100,7 +101,7 @@ fn grid(out: &mut String, run: &Run, cell: usize) {
             let _ = write!(out, "{:>1$}", shown(figure, value), width(figure));
         }
         if let Some(std) = run.lock("std").filter(|_| is_uncontended) {
-            let _ = write!(out, "   {}", interval(against(run, cell, lock, std, &PAIR).ratio()));
+            let _ = write!(out, "   {}", against(run, cell, lock, std, &PAIR).ratio());
         }
         out.push('\n');
     }
@@ -115,14 +116,10 @@ fn detail(out: &mut String, run: &Run, lock: usize, name: &str) {
         for figure in [&CPU, &TIME] {
             let Some((peer, _)) = best(run, cell, figure) else { continue };
             let ratio = against(run, cell, lock, peer, figure).ratio();
-            let word = match () {
-                () if ratio.high < 1.0 => "gain",
-                () if ratio.low > 1.0 => "loss",
-                () => "no difference",
-            };
+            let word = ratio.word();
             let rival = &run.locks[peer].name;
             let heading = if figure.key == CPU.key { "CPU" } else { "time" };
-            let _ = write!(out, "  {heading} {} {word:<13} vs {rival:<16}", interval(ratio));
+            let _ = write!(out, "  {heading} {ratio} {word:<13} vs {rival:<16}");
         }
         out.truncate(out.trim_end().len());
         out.push('\n');
@@ -138,11 +135,6 @@ fn shown(figure: &Figure, value: f64) -> String {
         "ns/pair" => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     }
-}
-
-/// `1.030 [1.010, 1.050]`.
-pub fn interval(ratio: Ratio) -> String {
-    format!("{:.3} [{:.3}, {:.3}]", ratio.value, ratio.low, ratio.high)
 }
 
 #[cfg(test)]

@@ -68,8 +68,8 @@ pub trait Source: Sync {
     /// The library is damaged, or cannot be read.
     fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error>;
 
-    /// Gives a member's bytes to `work`, for as long as that runs. Where pages may have been mapped and must not be used
-    /// for something else while they are, gives a number other than 0, for [`Source::release`].
+    /// Gives a member's bytes to `work`, for as long as that runs. True where pages of the library may have been mapped: it
+    /// has to be there, and to leave them as they are, as long as the program does.
     ///
     /// # Errors
     /// As `find`; [`Error::NotFound`] where the member has gone.
@@ -79,10 +79,7 @@ pub trait Source: Sync {
         member: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<u64, Error>;
-
-    /// Pages that were mapped are no longer.
-    fn release(&self, hold: u64);
+    ) -> Result<bool, Error>;
 
     /// What the library is now.
     ///
@@ -96,8 +93,10 @@ pub trait Source: Sync {
     /// The path of the library, for names and for the folder of what its programs need.
     fn path(&self) -> &CStr;
 
-    /// The path of a member's own file, where it has one: put into `room`.
-    fn member_path<'a>(&self, name: &[u8], member: &Member, room: &'a mut PathRoom) -> Option<&'a CStr>;
+    /// The path of a member's own file, where it has one: put into `room`. Members of one large file have none.
+    fn member_path<'a>(&self, _name: &[u8], _member: &Member, _room: &'a mut PathRoom) -> Option<&'a CStr> {
+        None
+    }
 }
 
 /// Room for a path.
@@ -239,7 +238,7 @@ impl Source for Files {
         member: &Member,
         _: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<u64, Error> {
+    ) -> Result<bool, Error> {
         let fd = self.open_member(name, member.place == WITH_SUFFIX).map_err(|errno| match errno {
             Errno::ENOENT => Error::NotFound(Text::new(name)),
             errno => Error::Unreadable(errno),
@@ -247,10 +246,8 @@ impl Source for Files {
         let content = FileContent::whole(fd).map_err(Error::Unreadable);
         let done = content.map(|content| work(&content));
         let _ = syscall::close(fd);
-        done.map(|()| 0)
+        done.map(|()| false)
     }
-
-    fn release(&self, _: u64) {}
 
     fn stamp(&self) -> Result<Stamp, Error> {
         stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)

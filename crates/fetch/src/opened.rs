@@ -105,22 +105,6 @@ impl Opened {
     }
 }
 
-impl Opened {
-    /// Pages of it are not mapped any more, and whoever mapped them needs it no longer.
-    ///
-    /// # Safety
-    /// As `leave`.
-    pub unsafe fn give_up(hold: Option<(NonNull<Opened>, u64)>) {
-        if let Some((opened, hold)) = hold {
-            // SAFETY: the caller's promise; a user's library is there.
-            unsafe {
-                opened.as_ref().source().release(hold);
-                Opened::leave(opened);
-            }
-        }
-    }
-}
-
 fn keep(kind: Kind) -> Result<NonNull<Opened>, Error> {
     arena::keep(Opened { kind, users: 1 }).map_err(|errno: Errno| Error::NoStorage(errno))
 }

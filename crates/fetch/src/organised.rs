@@ -162,7 +162,7 @@ impl Source for PdsFile {
         member: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<u64, Error> {
+    ) -> Result<bool, Error> {
         let not_found = || Error::NotFound(Text::new(name));
         let key = Name::new(name).map_err(|_| not_found())?;
         let entry = match self.entry_again(key, member) {
@@ -176,11 +176,9 @@ impl Source for PdsFile {
         with_room(entry.size as usize, |room| {
             self.read(&entry, room, counts).map_err(Error::Library)?;
             work(&MemoryContent(room));
-            Ok(0)
+            Ok(false)
         })
     }
-
-    fn release(&self, _: u64) {}
 
     fn stamp(&self) -> Result<Stamp, Error> {
         stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)
@@ -192,10 +190,6 @@ impl Source for PdsFile {
 
     fn path(&self) -> &CStr {
         self.path.text()
-    }
-
-    fn member_path<'a>(&self, _: &[u8], _: &Member, _: &'a mut PathRoom) -> Option<&'a CStr> {
-        None
     }
 }
 
@@ -422,7 +416,7 @@ impl Source for PdseFile {
         known: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<u64, Error> {
+    ) -> Result<bool, Error> {
         let initial = |pages: u32| u64::from(pages) * PAGE as u64;
         if known.is_checked && known.place != 0 {
             // The same pages as those that were checked: nobody may write them while they are a member's.
@@ -432,7 +426,7 @@ impl Source for PdseFile {
             let offset = u64::from(first) * PAGE as u64;
             let file = FileContent { fd: self.file.0, offset, length: known.length };
             work(&Prefetched { file, initial: initial(pages) });
-            return Ok(1);
+            return Ok(true);
         }
         let (pdse, member) = (self.pdse(), &self.known(name, known)?);
         let mut rest = member.size;
@@ -447,11 +441,9 @@ impl Source for PdseFile {
         let content = PdseContent { pdse: &pdse, member, initial: initial(pages), is_mapped };
         content.check()?;
         work(&content);
-        Ok(u64::from(is_mapped))
+        // The generation is held as long as the library is: so it is enough that the program keeps the library.
+        Ok(is_mapped)
     }
-
-    /// The generation is held as long as the library is: so it is enough that the program keeps the library.
-    fn release(&self, _: u64) {}
 
     fn stamp(&self) -> Result<Stamp, Error> {
         let [device, inode, _, _] =
@@ -466,9 +458,5 @@ impl Source for PdseFile {
 
     fn path(&self) -> &CStr {
         self.path.text()
-    }
-
-    fn member_path<'a>(&self, _: &[u8], _: &Member, _: &'a mut PathRoom) -> Option<&'a CStr> {
-        None
     }
 }

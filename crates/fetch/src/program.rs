@@ -72,8 +72,8 @@ pub struct Program {
     pub entry: usize,
     /// Bytes that it takes in the pool: its mapping, its copy.
     pub bytes: u64,
-    /// The library whose pages it holds, and which; 0: none.
-    pub hold: Option<(NonNull<Opened>, u64)>,
+    /// The library whose pages it holds.
+    pub hold: Option<NonNull<Opened>>,
     /// What loading it again would cost, in relocations.
     pub cost: u64,
     /// Held by the thread that runs its constructors. True where one of these has exited, or could not be run.

@@ -103,15 +103,11 @@ impl Source for Meeting {
         member: &Member,
         counts: &mut Counts,
         work: &mut dyn FnMut(&dyn Content),
-    ) -> Result<u64, Error> {
+    ) -> Result<bool, Error> {
         self.files.fetch(name, member, counts, &mut |content| {
             self.meeting.wait();
             work(content);
         })
-    }
-
-    fn release(&self, hold: u64) {
-        self.files.release(hold);
     }
 
     fn stamp(&self) -> Result<Stamp, Error> {

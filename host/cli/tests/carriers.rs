@@ -159,11 +159,13 @@ fn a_survey_takes_carriers_and_lists() {
     let listed = listed.expect("listed");
     assert_eq!((&listed["listed"], &listed["copied"]), (&true.into(), &serde_json::json!([])));
     assert_eq!(listed["advice"][0]["rule"], "block-size-listed");
+    assert!(json["now"]["tracks"].as_u64() > Some(0), "of the two whose members are known: {json}");
     let text = good(&["lib", "survey", &folder.name("")]);
     assert!(
         text.contains("list.txt: a list of LISTCAT, 2 data sets, of which 1 are libraries of programs"),
         "{text}"
     );
+    assert!(text.contains("\n1 of the PDS libraries are known from lists only"), "{text}");
     assert!(bad_survey(&folder).contains("is no list of them"));
 }
 
@@ -232,9 +234,12 @@ fn a_survey_of_lists_counts_once_and_leaves_blank_what_is_not_told() {
     let row: Vec<&str> =
         output.lines().find(|line| line.starts_with("A.ONE")).expect("a row").split_whitespace().collect();
     assert_eq!(row, ["A.ONE", "PDS", "6144"], "members, directory and tracks are blank");
+    assert!(!output.contains("ALL PDS") && !output.lines().any(|line| line.starts_with("now ")), "{output}");
+    assert!(output.contains("\n2 of the PDS libraries are known from lists only"), "{output}");
     let json: serde_json::Value =
         serde_json::from_str(&run(&["lib", "survey", "--json", &one, &two]).1).expect("JSON");
     let first = &json["libraries"][0];
     assert!(first["members"].is_null() && first["now"]["tracks"].is_null(), "{first}");
     assert_eq!(json["contradictions"].as_array().map(Vec::len), Some(1));
+    assert!(json["now"].is_null() && json["copied"] == serde_json::json!([]), "{json}");
 }

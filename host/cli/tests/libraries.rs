@@ -214,7 +214,44 @@ fn damage_is_exit_status_1_and_named() {
     let (code, output, error) = run(&["lib", "verify", &path]);
     assert_eq!((code, error.as_str()), (1, ""));
     assert!(output.contains("member A: ") && output.ends_with("1 problem\n"), "{output}");
-    assert!(bad(2, &["lib", "extract", "--to", &folder.name("out"), &path]).contains("member A"));
+    let (code, _, error) = run(&["lib", "extract", "--to", &folder.name("out"), &path]);
+    assert!(code == 2 && error.contains("member A"), "{error}");
+}
+
+#[test]
+fn extract_goes_on_behind_a_damaged_member_and_names_it() {
+    for flags in BOTH {
+        let folder = Folder::new("extract-damage");
+        let lengths = [("A", 50_000), ("B", 20), ("C", 60_001), ("D", 30)];
+        let path = library(&folder, "lib", flags, &lengths);
+        let mut bytes = std::fs::read(&path).expect("there");
+        for length in [50_000, 60_001] {
+            let text = [letter(length); 1000];
+            let at = bytes.windows(1000).position(|window| window == text).expect("its bytes");
+            bytes[at] ^= 1;
+        }
+        std::fs::write(&path, &bytes).expect("written");
+        let out = folder.name("out");
+        let (code, output, error) = run(&["lib", "extract", "--json", "--to", &out, &path]);
+        assert_eq!(code, 2, "{error}");
+        assert!(
+            error.contains("member A is damaged: ") && error.contains("member C is damaged: "),
+            "{error}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        let names = |list: &str, key: &str| -> Vec<String> {
+            let list = json[list].as_array().expect("a list").iter();
+            list.map(|one| if key.is_empty() { one } else { &one[key] })
+                .map(|name| name.as_str().expect("a text").rsplit('/').next().unwrap_or_default().to_owned())
+                .collect()
+        };
+        assert_eq!(names("damaged", "name"), ["A", "C"]);
+        assert_eq!(names("files", ""), ["B", "D"], "and no part of what is damaged");
+        assert_eq!(std::fs::read_dir(&out).expect("a folder").count(), 2);
+        assert!(folder.read("out/D") == folder.read("D.data"));
+        let (code, _, error) = run(&["lib", "extract", "--to", &out, &path, "A"]);
+        assert!(code == 2 && error.contains("member A is damaged"), "{error}");
+    }
 }
 
 #[test]
@@ -286,6 +323,13 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     }
     let out = folder.name("out");
     assert!(run(&["lib", "extract", "--to", &out, &path]).2.contains("label in page 1 is damaged"));
+    let (code, output, error) = run(&["lib", "survey", &path]);
+    assert!(code == 0 && output.starts_with("1 libraries"), "{output}");
+    assert!(error.contains(&format!("{path}: its label in page 1 is damaged")), "{error}");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["lib", "survey", "--json", &path]).1).expect("JSON");
+    assert_eq!(json["doubtful"][0]["library"], path);
+    assert!(json["doubtful"][0]["why"].as_str().is_some_and(|why| why.contains("page 1")), "{json}");
     assert!(bad(2, &["lib", "delete", &path, "A"]).contains("nothing is changed"));
     assert!(bad(2, &["lib", "compress", &path]).contains("nothing is changed"));
     assert!(std::fs::read(&path).expect("read") == damaged);

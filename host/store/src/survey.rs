@@ -167,9 +167,11 @@ pub struct Survey {
     pub large_per_mille: u32,
     /// PDS libraries of 8K or less, in tenths of a percent: 70 at the article's site.
     pub small_per_mille: u32,
-    /// All PDS libraries together, those left out that are known from lists only: now, and as copies at each block size.
-    pub now: At,
-    /// See `now`.
+    /// PDS libraries that are known from lists only: they are in no sum of tracks.
+    pub pds_listed: u32,
+    /// All other PDS libraries together, as they are; None where there are none.
+    pub now: Option<At>,
+    /// The same as copies at each block size; empty where there are none.
     pub copied: Vec<At>,
 }
 
@@ -339,8 +341,9 @@ impl Survey {
         let with = |wanted: fn(u32) -> bool| {
             per_mille(sizes.iter().filter(|(size, _)| wanted(**size)).map(|(_, libraries)| libraries).sum())
         };
+        let measured: Vec<&Surveyed> = pds.iter().filter(|library| !library.listed).copied().collect();
         let sum = |block_size, each: &dyn Fn(&Surveyed) -> Option<At>| {
-            pds.iter().filter(|library| !library.listed).filter_map(|library| each(library)).fold(
+            measured.iter().filter_map(|library| each(library)).fold(
                 At { block_size, tracks: 0, channel_programs: 0 },
                 |sum, at| At {
                     block_size,
@@ -349,10 +352,12 @@ impl Survey {
                 },
             )
         };
-        let copied = BLOCK_SIZES.map(|size| {
+        let copied = |&size: &u32| {
             // The first of a library's is its own size.
             sum(size, &|library| library.copied.iter().skip(1).find(|at| at.block_size == size).copied())
-        });
+        };
+        // A sum of none is not a figure.
+        let is_known = !measured.is_empty();
         Survey {
             pds: pds.len() as u32,
             pdse: (libraries.len() - pds.len()) as u32,
@@ -367,8 +372,9 @@ impl Survey {
                 .collect(),
             large_per_mille: with(|size| size >= 32_000),
             small_per_mille: with(|size| size <= 8_192),
-            now: sum(0, &|library| Some(library.now.at())),
-            copied: copied.to_vec(),
+            pds_listed: (pds.len() - measured.len()) as u32,
+            now: is_known.then(|| sum(0, &|library| Some(library.now.at()))),
+            copied: if is_known { BLOCK_SIZES.iter().map(copied).collect() } else { Vec::new() },
             libraries,
         }
     }

@@ -90,11 +90,11 @@ impl Image {
     }
 
     /// Gives everything back: at once, or when no thread has a destructor of the program left. Says whether at once.
-    /// `hold` is what pages of its library it holds.
+    /// `hold` is the library whose pages it holds.
     ///
     /// # Safety
     /// As [`Image::end`], which was called; nobody uses the image any more.
-    pub unsafe fn unload(image: NonNull<Image>, hold: Option<(NonNull<Opened>, u64)>) -> bool {
+    pub unsafe fn unload(image: NonNull<Image>, hold: Option<NonNull<Opened>>) -> bool {
         // SAFETY: under the lock that `pending` changes under.
         let waits = LIFE.with(|_| unsafe {
             (*image.as_ptr()).is_leaving = true;

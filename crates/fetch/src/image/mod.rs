@@ -70,7 +70,7 @@ pub struct Image {
     pending: u32,
     /// `unload` was called, and waits for these; with what it holds of its library.
     is_leaving: bool,
-    hold: Option<(NonNull<Opened>, u64)>,
+    hold: Option<NonNull<Opened>>,
     /// When its constructors ran, counted from 1; 0: they have not, or its destructors have since.
     begun: u64,
     /// What was relocated.

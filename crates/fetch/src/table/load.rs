@@ -237,7 +237,7 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
     let made = make(source, name, &order.member, order.form, order.takes_copy, &mut counts);
     with(|table| {
         table.statistics.counts += counts;
-        let Made { program, reason, hold } = match made {
+        let Made { program, reason, holds_pages } = match made {
             Ok(made) => made,
             Err(error) => {
                 // SAFETY: under the lock; it was shared.
@@ -247,9 +247,10 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
         };
         // SAFETY: under the lock; the program is known to nobody yet.
         unsafe {
-            match hold {
-                0 => Opened::leave(order.opened),
-                hold => (*program.as_ptr()).hold = Some((order.opened, hold)),
+            if holds_pages {
+                (*program.as_ptr()).hold = Some(order.opened);
+            } else {
+                Opened::leave(order.opened);
             }
             let known = table.known_as(order.library, name, order.seen, order.member.token);
             if let Some(other) = known.and_then(|known| NonNull::new((*known.as_ptr()).program))

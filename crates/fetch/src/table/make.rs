@@ -30,8 +30,8 @@ pub(super) struct Made {
     pub(super) program: NonNull<Program>,
     /// Why it was left to the system's loader.
     pub(super) reason: Option<Reason>,
-    /// Which pages of the library it holds; 0: none.
-    pub(super) hold: u64,
+    /// Whether it may hold pages of the library.
+    pub(super) holds_pages: bool,
 }
 
 /// Makes a program with one user. `takes_copy`: its initial state is kept, where that can be.
@@ -54,8 +54,8 @@ pub(super) fn make(
             }
         };
     });
-    let mut hold = match fetched {
-        Ok(hold) => hold,
+    let is_mapped = match fetched {
+        Ok(is_mapped) => is_mapped,
         Err(error) => {
             // What a source has given to `work` is of no use where it says so afterwards.
             if let Ok(kind) = kind {
@@ -64,12 +64,9 @@ pub(super) fn make(
             return Err(error);
         }
     };
-    if !matches!(kind, Ok(Kind::Own(_))) && hold != 0 {
-        // What the system's loader has is a copy.
-        source.release(hold);
-        hold = 0;
-    }
     let kind = kind?;
+    // What the system's loader has is a copy.
+    let holds_pages = is_mapped && matches!(kind, Kind::Own(_));
     let mut program = Program::new(kind, form);
     if let Kind::Own(image) = kind {
         // SAFETY: made just now, and nobody uses it.
@@ -93,11 +90,8 @@ pub(super) fn make(
             unsafe { copy.free() };
         }
         give_back(kind);
-        if hold != 0 {
-            source.release(hold);
-        }
     }
-    Ok(Made { program: kept?, reason, hold })
+    Ok(Made { program: kept?, reason, holds_pages })
 }
 
 /// Gives back what no program is made of.

@@ -167,10 +167,10 @@ impl Table {
 ///
 /// # Safety
 /// The hold is given up once.
-pub(crate) unsafe fn give_up(hold: Option<(NonNull<Opened>, u64)>) {
-    if hold.is_some() {
+pub(crate) unsafe fn give_up(hold: Option<NonNull<Opened>>) {
+    if let Some(library) = hold {
         // SAFETY: under the lock.
-        with(|_| unsafe { Opened::give_up(hold) });
+        with(|_| unsafe { Opened::leave(library) });
     }
 }
 

@@ -8,7 +8,7 @@ use underbar_partitioned::track::{Device, TRACK_IMAGE};
 use underbar_store::library::{Library, Organisation};
 use underbar_store::make::{self, Wanted};
 use underbar_store::storage::OnDisk;
-use underbar_store::survey::{Source, Survey, measure};
+use underbar_store::survey::{At, Source, Survey, measure};
 
 use super::{Parameters, say};
 
@@ -132,8 +132,9 @@ fn survey(parameters: &Parameters) -> Done {
     for share in &survey.block_sizes {
         say(format_args!("libraries_{}={}\n", share.block_size, share.libraries));
     }
-    let (tracks, programs) = (survey.now.tracks, survey.now.channel_programs);
-    say(format_args!("tracks_now={tracks} programs_now={programs}\n"));
+    if let Some(At { tracks, channel_programs, .. }) = survey.now {
+        say(format_args!("tracks_now={tracks} programs_now={channel_programs}\n"));
+    }
     for at in &survey.copied {
         let (size, tracks, programs) = (at.block_size, at.tracks, at.channel_programs);
         say(format_args!("tracks_{size}={tracks} programs_{size}={programs}\n"));

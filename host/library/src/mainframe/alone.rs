@@ -5,7 +5,7 @@
 
 use super::directory::{Name, Ttr};
 use super::entry::Details;
-use super::library::{Block, Device, Library, Member, Organisation, RecordFormat};
+use super::library::{Block, Device, Label, Library, Member, Organisation, RecordFormat};
 use super::source::{Shared, take};
 use super::{module, object};
 
@@ -36,15 +36,17 @@ impl Library {
         }
         let member = bare(name, blocks.len(), length);
         Some(Library {
-            name: None,
-            organisation: if is_object { Organisation::Pdse } else { Organisation::Pds },
-            programs: true,
-            record_format: RecordFormat(0xC0),
-            record_length: 0,
-            block_size: 0,
-            device: Device::default(),
-            extents: Vec::new(),
-            header_length: None,
+            label: Label {
+                name: None,
+                organisation: if is_object { Organisation::Pdse } else { Organisation::Pds },
+                programs: true,
+                record_format: RecordFormat(0xC0),
+                record_length: 0,
+                block_size: 0,
+                device: Device::default(),
+                extents: Vec::new(),
+                header_length: None,
+            },
             directory_blocks: 0,
             members: vec![member],
             blocks,

@@ -6,27 +6,12 @@
 use super::directory::{self, Ttr};
 use super::ebcdic::CodePage;
 use super::entry::{self, Details};
-use super::library::{
-    Block, Device, Extent, Fault, Library, MEMBERS_MOST, Member, Organisation, RecordFormat,
-};
+use super::library::{Block, Fault, Label, Library, MEMBERS_MOST, Member};
 use super::source::Shared;
 use std::collections::{HashMap, HashSet};
 
 /// Faults that are kept of one library.
 const FAULTS_MOST: usize = 100;
-
-/// What a carrier says of the whole library.
-pub(crate) struct Label {
-    pub name: Option<String>,
-    pub organisation: Organisation,
-    pub programs: bool,
-    pub record_format: RecordFormat,
-    pub record_length: u32,
-    pub block_size: u32,
-    pub device: Device,
-    pub extents: Vec<Extent>,
-    pub header_length: Option<u32>,
-}
 
 /// Collects what a carrier brings, in its order, and makes the library of it.
 #[derive(Default)]
@@ -118,15 +103,7 @@ impl Builder {
         }
         self.relate(&mut members);
         Library {
-            name: label.name,
-            organisation: label.organisation,
-            programs: label.programs,
-            record_format: label.record_format,
-            record_length: label.record_length,
-            block_size: label.block_size,
-            device: label.device,
-            extents: label.extents,
-            header_length: label.header_length,
+            label,
             directory_blocks: self.directory_blocks,
             members,
             blocks: self.blocks,

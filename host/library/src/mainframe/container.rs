@@ -188,7 +188,7 @@ impl Walk<'_> {
             Ok(unload) => {
                 item.faults.extend(place.troubles(unload.faults));
                 let mut library = unload.library;
-                library.name = library.name.or(name);
+                library.label.name = library.label.name.or(name);
                 self.library(place, item, library);
             }
             Err(fault) => item.faults.push(place.trouble(fault)),
@@ -199,7 +199,7 @@ impl Walk<'_> {
     fn library(&mut self, place: &Place, item: &mut Item, library: Library) {
         item.faults.extend(place.troubles(library.faults.clone()));
         item.data = None;
-        if !library.programs {
+        if !library.label.programs {
             let mut members: Vec<_> =
                 library.members.iter().filter(|member| !member.alias && member.blocks > 0).collect();
             members.sort_by_key(|member| (member.range.start, member.range.end));
@@ -216,7 +216,7 @@ impl Walk<'_> {
                     break;
                 }
                 opened = member.range.end;
-                let data = Data::bordered(library.records(member), Some(library.record_format), None);
+                let data = Data::bordered(library.records(member), Some(library.label.record_format), None);
                 item.inner.push(self.examine(&place.inner(&member.name), &member.name, data));
             }
         }

@@ -200,9 +200,9 @@ pub enum Fault {
 /// Names that a library may have: a PDSE has at most 522,236, and a PDS cannot have more than fit on 65,535 tracks.
 pub const MEMBERS_MOST: usize = 1_000_000;
 
-/// A library, as far as it could be read.
-#[derive(Clone, Serialize)]
-pub struct Library {
+/// What a carrier says of a library as a whole.
+#[derive(Clone, Debug, Serialize)]
+pub struct Label {
     /// Name of the data set, where the carrier tells it.
     pub name: Option<String>,
     /// Its organisation.
@@ -221,6 +221,14 @@ pub struct Library {
     pub extents: Vec<Extent>,
     /// Bytes of COPYR1, 52 or 56, where it came in an unload.
     pub header_length: Option<u32>,
+}
+
+/// A library, as far as it could be read.
+#[derive(Clone, Serialize)]
+pub struct Library {
+    /// What its carrier says of it.
+    #[serde(flatten)]
+    pub label: Label,
     /// Blocks of its directory that are in use.
     pub directory_blocks: u32,
     /// Every name, in the directory's order.
@@ -245,7 +253,7 @@ pub struct Library {
 impl fmt::Debug for Library {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = self.counts();
-        write!(to, "{:?} {:?}: {counts:?}, {:?}", self.organisation, self.name, self.faults)
+        write!(to, "{:?} {:?}: {counts:?}, {:?}", self.label.organisation, self.label.name, self.faults)
     }
 }
 

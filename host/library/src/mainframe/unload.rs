@@ -12,11 +12,11 @@
 //! Invariant: data is not copied; a block that is returned lies within the records. A cut leaves the members before it.
 //! Not here: the VS blocks around the records (`spanned`), writing (`unload_write`).
 
-use super::assemble::{Builder, Label};
+use super::assemble::Builder;
 use super::bytes::{be16, be32, flag};
 use super::directory::{BLOCK, Ttr};
 use super::ebcdic::CodePage;
-use super::library::{self, Block, Device, Extent, Library, Organisation, RecordFormat};
+use super::library::{self, Block, Device, Extent, Label, Library, Organisation, RecordFormat};
 use super::source::{ReadError, Records, Shared, Stretch, Window, some};
 
 /// What is wrong with an unload; offsets are of the source that its records lie in.

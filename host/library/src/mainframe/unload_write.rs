@@ -114,7 +114,7 @@ impl Outgoing {
     /// # Errors
     /// `Pdse` where it is one.
     pub fn of(library: &Library) -> Result<(Outgoing, Vec<std::ops::Range<usize>>), Fault> {
-        if library.organisation == Organisation::Pdse {
+        if library.label.organisation == Organisation::Pdse {
             return Err(Fault::Pdse);
         }
         let mut places: HashMap<Ttr, usize> = HashMap::new();
@@ -149,9 +149,9 @@ impl Outgoing {
         }
         let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
         let outgoing = Outgoing {
-            record_format: library.record_format,
-            record_length: narrow(library.record_length),
-            block_size: narrow(library.block_size).max(8),
+            record_format: library.label.record_format,
+            record_length: narrow(library.label.record_length),
+            block_size: narrow(library.label.block_size).max(8),
             members,
         };
         Ok((outgoing, ranges))

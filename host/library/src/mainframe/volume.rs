@@ -9,12 +9,12 @@
 //! Invariant: only tracks of a data set's own extents are read for it, and no more than it has in use.
 //! Not here: how tracks are stored (`image`); PDSE, whose pages have no public layout; VSAM.
 
-use super::assemble::{Builder, Label};
+use super::assemble::Builder;
 use super::bytes::{be16, be24, flag, part};
 use super::directory::{BLOCK, Ttr};
 use super::ebcdic::CodePage;
 use super::image::{self, Image, TRACK_SPACE};
-use super::library::{Block, Device, Extent, Library, Organisation, RecordFormat};
+use super::library::{Block, Device, Extent, Label, Library, Organisation, RecordFormat};
 use super::place::TRACKS_MOST;
 use super::source::{Records, Shared, Stretch};
 use super::track::{self, records};

@@ -65,7 +65,7 @@ impl Held {
     #[must_use]
     pub fn name(&self) -> &str {
         let last = self.path.rsplit(STEP).next().unwrap_or(&self.path);
-        self.library.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(last)
+        self.library.label.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(last)
     }
 
     fn is_meant(&self, wanted: &[&str]) -> bool {
@@ -230,14 +230,14 @@ fn what(item: &Item) -> String {
         ),
         What::Terse { method } => format!("packed by AMATERSE, {method}"),
         What::Library(library) => {
-            let kind = match library.organisation {
+            let kind = match library.label.organisation {
                 crate::mainframe::library::Organisation::Pds => "PDS",
                 crate::mainframe::library::Organisation::Pdse => "PDSE",
             };
             let counts = library.counts();
             format!(
                 "a {kind}, RECFM={}, block size {}, {} members, {} aliases",
-                library.record_format, library.block_size, counts.primaries, counts.aliases
+                library.label.record_format, library.label.block_size, counts.primaries, counts.aliases
             )
         }
         What::Module(_) => "a load module".to_owned(),

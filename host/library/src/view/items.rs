@@ -36,13 +36,13 @@ pub struct Blocks {
 pub fn label(library: &Library, file_bytes: u64) -> Label {
     let counts = library.counts();
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let pages = (library.organisation == Organisation::Pdse).then_some(number(library.blocks.len()));
+    let pages = (library.label.organisation == Organisation::Pdse).then_some(number(library.blocks.len()));
     Label {
-        name: library.name.clone(),
-        organisation: library.organisation.into(),
-        record_format: library.record_format.to_string(),
-        record_length: library.record_length,
-        block_size: library.block_size,
+        name: library.label.name.clone(),
+        organisation: library.label.organisation.into(),
+        record_format: library.label.record_format.to_string(),
+        record_length: library.label.record_length,
+        block_size: library.label.block_size,
         members: number(counts.primaries),
         aliases: number(counts.aliases),
         file_bytes,
@@ -56,14 +56,14 @@ pub fn label(library: &Library, file_bytes: u64) -> Label {
         generation: None,
         created: None,
         modified: None,
-        extents: Some(number(library.extents.len())).filter(|extents| *extents > 0),
+        extents: Some(number(library.label.extents.len())).filter(|extents| *extents > 0),
     }
 }
 
 /// Tracks up to the last that is in use, on the device that the library lay on; of a PDSE twelve pages are one.
 #[must_use]
 pub fn tracks(library: &Library) -> u32 {
-    if library.organisation == Organisation::Pdse {
+    if library.label.organisation == Organisation::Pdse {
         return u32::try_from(library.blocks.len()).unwrap_or(u32::MAX).div_ceil(PAGES_ON_A_TRACK);
     }
     let places = library.blocks.iter().map(|block| block.ttr).chain(library.ends.iter().copied());
@@ -95,7 +95,7 @@ pub fn list(library: &Library) -> Vec<Item> {
 
 fn item(library: &Library, member: &Member, owner: Option<&Member>) -> Item {
     let blocks = library.blocks_of(member);
-    let tracks = match library.organisation {
+    let tracks = match library.label.organisation {
         Organisation::Pds => {
             blocks.iter().map(|block| block.ttr.track()).collect::<HashSet<_>>().len() as u64
         }
@@ -163,7 +163,7 @@ pub fn block_sizes<'a>(
 ) -> Result<Vec<Blocks>, ReadError> {
     let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
     for member in members {
-        let modules = library.programs && library.organisation == Organisation::Pds;
+        let modules = library.label.programs && library.label.organisation == Organisation::Pds;
         let texts = if modules { library.outline(member)?.texts } else { Vec::new() };
         if texts.is_empty() {
             library.blocks_of(member).iter().for_each(|block| *lengths.entry(block.length).or_default() += 1);

@@ -29,7 +29,7 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
             continue;
         }
         measured = member.range.end;
-        shapes.push(match library.organisation {
+        shapes.push(match library.label.organisation {
             Organisation::Pds => module(library, member)?,
             Organisation::Pdse => object(member.bytes),
         });
@@ -38,8 +38,8 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
         library.members.iter().filter(|member| member.alias).map(|member| member.name.as_str()).collect();
     Ok(Source {
         name,
-        organisation: library.organisation.into(),
-        block_size: library.block_size,
+        organisation: library.label.organisation.into(),
+        block_size: library.label.block_size,
         tracks: Some(tracks(library)),
         directory_blocks: library.directory_blocks,
         directory_allocated: library.directory_blocks,
@@ -74,7 +74,7 @@ fn object(bytes: u64) -> Shape {
 }
 
 fn tracks(library: &Library) -> u32 {
-    if library.organisation == Organisation::Pdse || library.device.track_length == TRACK_LENGTH {
+    if library.label.organisation == Organisation::Pdse || library.label.device.track_length == TRACK_LENGTH {
         return items::tracks(library);
     }
     let mut placer = Placer::default();

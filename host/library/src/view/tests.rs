@@ -103,7 +103,7 @@ fn a_module_alone_is_a_library_of_one() {
     let carrier = carrier("PROGRAM.bin", blocks.concat());
     let held = carrier.choose(None).expect("one");
     let library = &held.library;
-    assert!(held.alone && library.members[0].name == "PROGRAM" && library.block_size == 0);
+    assert!(held.alone && library.members[0].name == "PROGRAM" && library.label.block_size == 0);
     let read: Vec<Vec<u8>> =
         library.read_member(&library.members[0]).collect::<Result<_, _>>().expect("readable");
     assert_eq!(read, blocks);

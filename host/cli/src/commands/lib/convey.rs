@@ -226,7 +226,7 @@ impl Export {
         if let Some(held) = held {
             whole(&held.library, &[]).map_err(|what| Refused::not_whole(&library, what))?;
         }
-        let own = held.and_then(|held| held.library.name.clone());
+        let own = held.and_then(|held| held.library.label.name.clone());
         let envelope = Envelope {
             from: self.from.clone(),
             to: self.to.clone(),

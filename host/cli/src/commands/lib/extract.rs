@@ -1,6 +1,7 @@
 //! `lib extract`: members written into files.
 //!
 //! Invariant: every file lies in the folder that was named, is new unless `--force` was given, and never written through a link.
+//! A member that is damaged is named, and is no file; those behind it are.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -32,8 +33,8 @@ Examples:
   underbar lib extract --blocks --to out --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
 Each member becomes a file of its name; a file that is there is left alone, unless --force is given. An alias gives its
-member's bytes, under the alias's name. A member whose name cannot be a file's is refused. Bytes of mainframes are not
-translated.
+member's bytes, under the alias's name. A member whose name cannot be a file's is refused. A member that is damaged is named
+and becomes no file; the others do. Bytes of mainframes are not translated.
 
 Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that could not be written.")]
 pub struct Extract {
@@ -73,7 +74,7 @@ struct Extracted {
     library: String,
     files: Vec<String>,
     bytes: u64,
-    /// What is not whole of a mainframe's library: no file was written for it.
+    /// What is not whole: no file was written for it.
     damaged: Vec<Damaged>,
     faults: Vec<Trouble>,
 }
@@ -134,11 +135,16 @@ impl Extract {
         self.folder()?;
         let mut progress = Progress::new("members", Some(names.len() as u64));
         for (done, name) in (1..).zip(&names) {
-            let member = library.member(name).map_err(text)?;
-            // No name has a slash or is a directory's, whatever the library's bytes are.
-            let (path, mut file) = self.create(name.as_str())?;
-            write(&mut file, &path, &member.bytes, extracted)?;
-            extracted.files.push(path.display().to_string());
+            match library.member(name) {
+                Ok(member) => {
+                    // No name has a slash or is a directory's, whatever the library's bytes are.
+                    let (path, mut file) = self.create(name.as_str())?;
+                    write(&mut file, &path, &member.bytes, extracted)?;
+                    extracted.files.push(path.display().to_string());
+                }
+                // The others may be sound.
+                Err(error) => extracted.damaged.push(damage(error).map_err(text)?),
+            }
             progress.done(done);
         }
         Ok(())
@@ -186,6 +192,17 @@ impl Extract {
         };
         let file = open().map_err(|error| Error::system(&path, error).to_string())?;
         Ok((path, file))
+    }
+}
+
+/// Which member of ours is damaged; any other error as it is.
+fn damage(error: Error) -> Result<Damaged, Error> {
+    match error {
+        Error::Member { name, fault } => Ok(Damaged { name: Some(name), what: fault.to_string() }),
+        Error::MemberSum(name) => {
+            Ok(Damaged { name: Some(name), what: "it is not what was put in: its sum differs".to_owned() })
+        }
+        error => Err(error),
     }
 }
 

@@ -46,7 +46,7 @@ impl Close {
         let text = |error| format!("member {}: {error}", member.name);
         let block_sizes = items::block_sizes(library, [member]).map_err(text)?;
         let mut close = Close { block_sizes, ..Close::from(item) };
-        if library.programs && member.blocks > 0 {
+        if library.label.programs && member.blocks > 0 {
             let (program, faults) = library.program(member, page).map_err(text)?;
             close.program = Some(program);
             close.program_faults = faults.iter().map(ToString::to_string).collect();

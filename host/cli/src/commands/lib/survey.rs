@@ -1,6 +1,6 @@
 //! `lib survey`: all libraries below some folders, with the figures of their block sizes, tracks and loads.
 //!
-//! Invariant: a library that is damaged is named and left out; the others are surveyed.
+//! Invariant: a library that is damaged is named and left out; the others are surveyed, one with a doubtful label is named too.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -63,7 +63,9 @@ struct Document {
     lists: Vec<ListRead>,
     data_libraries: Vec<String>,
     programs_alone: Vec<String>,
-    unreadable: Vec<Unreadable>,
+    unreadable: Vec<Wrong>,
+    /// Surveyed, with a label that is not whole.
+    doubtful: Vec<Wrong>,
     contradictions: Vec<String>,
 }
 
@@ -84,18 +86,25 @@ struct Found {
     lists: Vec<ListRead>,
     data_libraries: Vec<String>,
     programs_alone: Vec<String>,
-    unreadable: Vec<Unreadable>,
+    unreadable: Vec<Wrong>,
+    doubtful: Vec<Wrong>,
     /// What lists told, each data set once; and where in it those of a name are.
     data_sets: Vec<lists::Listed>,
     places: HashMap<String, Vec<usize>>,
     contradictions: Vec<String>,
 }
 
-/// A library that could not be surveyed.
+/// A library that could not be surveyed, or may not be what it was.
 #[derive(Serialize)]
-struct Unreadable {
+struct Wrong {
     library: String,
     why: String,
+}
+
+impl Wrong {
+    fn of(library: String, why: &dyn std::fmt::Display) -> Wrong {
+        Wrong { library, why: why.to_string() }
+    }
 }
 
 impl SurveyFlags {
@@ -116,13 +125,20 @@ impl SurveyFlags {
         drop(progress);
         found.measure_listed();
         let survey = Survey::of(found.libraries);
-        let Found { lists, data_libraries, programs_alone, unreadable, contradictions, .. } = found;
+        let Found { lists, data_libraries, programs_alone, unreadable, doubtful, contradictions, .. } = found;
         if self.printing.json {
-            let document =
-                Document { survey, lists, data_libraries, programs_alone, unreadable, contradictions };
+            let document = Document {
+                survey,
+                lists,
+                data_libraries,
+                programs_alone,
+                unreadable,
+                doubtful,
+                contradictions,
+            };
             return self.printing.print(&json(&document), None, 0);
         }
-        for one in &unreadable {
+        for one in unreadable.iter().chain(&doubtful) {
             say(self.printing.color, Kind::Warning, format_args!("{}: {}", one.library, one.why));
         }
         for one in &contradictions {
@@ -143,11 +159,14 @@ impl Found {
     fn read(&mut self, file: &Path, page: CodePage, is_named: bool) {
         let name = file.display().to_string();
         if is_ours(file).unwrap_or(false) {
-            match Library::open(file).and_then(|library| Source::of(&library)) {
-                Ok(source) => self.libraries.push(measure(&source)),
+            return match Library::open(file).and_then(|library| Ok((Source::of(&library)?, library.doubt())))
+            {
+                Ok((source, doubt)) => {
+                    self.libraries.push(measure(&source));
+                    self.doubtful.extend(doubt.map(|doubt| Wrong::of(name, &doubt)));
+                }
                 Err(error) => self.unreadable(name, &error),
-            }
-            return;
+            };
         }
         let carrier = match Carrier::open(file, page) {
             Ok(carrier) => carrier,
@@ -162,7 +181,7 @@ impl Found {
                 self.programs_alone.push(name);
                 continue;
             }
-            if !held.library.programs {
+            if !held.library.label.programs {
                 self.data_libraries.push(name);
                 continue;
             }
@@ -173,12 +192,9 @@ impl Found {
         }
         let is_carrier = carrier.holds.iter().any(|thing| thing.depth > 0) || !carrier.libraries.is_empty();
         if is_carrier {
-            return self.unreadable.extend(
-                carrier
-                    .troubles
-                    .iter()
-                    .map(|trouble| Unreadable { library: name.clone(), why: trouble.to_string() }),
-            );
+            return self
+                .unreadable
+                .extend(carrier.troubles.iter().map(|trouble| Wrong::of(name.clone(), trouble)));
         }
         let list = (carrier.bytes <= LIST_MOST)
             .then(|| fs::read(file).ok().and_then(|bytes| lists::read(&bytes, page)))
@@ -233,7 +249,7 @@ impl Found {
     }
 
     fn unreadable(&mut self, library: String, why: &dyn std::fmt::Display) {
-        self.unreadable.push(Unreadable { library, why: why.to_string() });
+        self.unreadable.push(Wrong::of(library, why));
     }
 }
 
@@ -300,11 +316,20 @@ fn text(survey: &Survey) -> String {
             percent(survey.large_per_mille),
             percent(survey.small_per_mille)
         );
+    }
+    if survey.pds_listed > 0 {
+        let _ = writeln!(
+            text,
+            "{} of the PDS libraries are known from lists only, and in no sum of tracks\n",
+            survey.pds_listed
+        );
+    }
+    if let Some(now) = &survey.now {
         let mut columns = Columns::new(&[("ALL PDS", false), ("TRACKS", true), ("CHANNEL PROGRAMS", true)]);
         let mut row = |name: String, at: &At| {
             columns.row(vec![name, at.tracks.to_string(), at.channel_programs.to_string()]);
         };
-        row("now".to_owned(), &survey.now);
+        row("now".to_owned(), now);
         survey.copied.iter().for_each(|at| row(format!("at {}", at.block_size), at));
         text += &columns.text();
         text.push('\n');

@@ -24,7 +24,7 @@ fn read(bytes: Vec<u8>) -> (u64, bool) {
                     Err(_) => failed = true,
                 }
             }
-            if library.programs {
+            if library.label.programs {
                 failed |= library.program(member, options.page).is_ok_and(|(_, faults)| !faults.is_empty());
             }
         }

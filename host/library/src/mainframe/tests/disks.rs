@@ -203,7 +203,7 @@ fn a_volume_of_many_extents_names_its_disk() {
         ("TESTED", "3390", true, 20, false)
     );
     let libraries = item.libraries();
-    assert!(libraries[0].1.extents.len() > 3, "F3 is needed");
+    assert!(libraries[0].1.label.extents.len() > 3, "F3 is needed");
     assert_eq!(libraries[0].0, "DISK > MY.LIBRARY");
 }
 

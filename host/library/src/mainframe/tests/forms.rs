@@ -141,7 +141,7 @@ fn pages_of_a_pdse_are_found_by_their_token() {
     let found = unload::read(&records(&extended()), PAGE).unwrap();
     assert!(found.is_whole(), "{:?} {:?}", found.faults, found.library.faults);
     let library = found.library;
-    assert_eq!((library.organisation, library.programs), (Organisation::Pdse, true));
+    assert_eq!((library.label.organisation, library.label.programs), (Organisation::Pdse, true));
     let member = library.member("PGM").unwrap();
     assert_eq!((member.blocks, member.bytes), (3, 3 * 4_096));
     assert_eq!(library.read_member(member).last().unwrap().unwrap(), vec![3; 4_096]);
@@ -151,7 +151,7 @@ fn pages_of_a_pdse_are_found_by_their_token() {
     assert!(matches!(Outgoing::of(&library), Err(unload_write::Fault::Pdse)));
     // The same glued: COPYR1 has 56 bytes here.
     let item = container::examine("FILE", Memory::shared(extended().concat()), &Options::default());
-    assert_eq!(item.libraries()[0].1.header_length, Some(56));
+    assert_eq!(item.libraries()[0].1.label.header_length, Some(56));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn open(bytes: Vec<u8>) -> Item {
 /// The library called MY.LIBRARY, or the only one.
 fn library(item: &Item) -> &Library {
     let all = item.libraries();
-    all.iter().find(|(_, library)| library.name.as_deref() == Some("MY.LIBRARY")).unwrap_or(&all[0]).1
+    all.iter().find(|(_, library)| library.label.name.as_deref() == Some("MY.LIBRARY")).unwrap_or(&all[0]).1
 }
 
 /// A listing without places, which differ between carriers, and all data.

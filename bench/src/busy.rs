@@ -1,4 +1,4 @@
-//! How much of the machine others used while the rounds ran: without it nobody can tell a lock's share from theirs.
+//! How much of the machine others used while rounds ran: without it nobody can tell our share from theirs.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
