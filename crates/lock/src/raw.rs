@@ -275,15 +275,24 @@ impl Word {
             return true;
         }
 
-        if !wake(address, &self.sleepers, room) {
-            if RESERVED_IN_VAIN.load(Ordering::Relaxed) {
-                wake(address, &self.sleepers, if room == Room::All { Room::Starver } else { Room::All });
-            }
-            if room == Room::All {
-                turn.calls_nobody(address as usize);
-            }
+        if room == Room::All {
+            self.wake_anybody(address);
+        } else if !wake(address, &self.sleepers, room) && RESERVED_IN_VAIN.load(Ordering::Relaxed) {
+            wake(address, &self.sleepers, Room::All);
         }
         true
+    }
+
+    /// Wakes one of those who wait, none of whom is to be preferred. Does not touch the lock's memory.
+    pub(crate) fn wake_anybody(&self, address: *const AtomicU32) {
+        if wake(address, &self.sleepers, Room::All) {
+            return;
+        }
+        self.turn().calls_nobody(address as usize);
+        // One for whom it was reserved, and is no longer, sleeps in the other room.
+        if RESERVED_IN_VAIN.load(Ordering::Relaxed) {
+            wake(address, &self.sleepers, Room::Starver);
+        }
     }
 
     /// The turns of this lock. Does not touch its memory.

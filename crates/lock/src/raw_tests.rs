@@ -139,6 +139,43 @@ fn a_lock_that_is_reserved_for_nobody_is_had_in_the_end() {
     }
 }
 
+/// One for whom the lock was reserved, until others did not wait for that any longer, sleeps apart from the rest. When a
+/// turn begins it may be the only one who sleeps.
+#[test]
+#[cfg(not(miri))]
+fn who_lost_a_reservation_is_woken_by_the_holder_whose_turn_begins() {
+    let lock = SimpleLock::new();
+    let number = std::sync::atomic::AtomicI32::new(0);
+    lock.lock();
+    let deadline = processor::now() + 30_000_000_000;
+    let is_in_time = thread::scope(|scope| {
+        let starver = scope.spawn(|| {
+            number.store(underbar_sys::syscall::gettid(), Ordering::Relaxed);
+            // SAFETY: if it was got.
+            lock.lock_until(deadline) && unsafe { lock.unlock() } && processor::now() < deadline
+        });
+        // Whoever is woken after a millisecond, in vain, starves.
+        while lock.word.state.load(Ordering::Relaxed) & S == 0 || !sleeps(number.load(Ordering::Relaxed)) {
+            wake(&raw const lock.word.state, &lock.word.sleepers, Room::All);
+        }
+        // As if it had come to sleep after `take_reservation_back`.
+        RESERVED_IN_VAIN.store(true, Ordering::Relaxed);
+        lock.word.state.fetch_and(!S, Ordering::Relaxed);
+        lock.word.call_the_next();
+        // SAFETY: this thread holds it.
+        assert!(unsafe { lock.unlock() });
+        starver.join().expect("no panic")
+    });
+    assert!(is_in_time, "nobody woke it");
+}
+
+/// Whether a thread is asleep in the kernel's futex.
+#[cfg(not(miri))]
+fn sleeps(thread: i32) -> bool {
+    std::fs::read_to_string(std::format!("/proc/self/task/{thread}/syscall"))
+        .is_ok_and(|call| call.starts_with("202 "))
+}
+
 /// The same with turns: whatever those that come see, the lock is taken for one that a thread keeps busy.
 #[test]
 #[cfg_attr(miri, ignore = "its clock is not real")]

@@ -128,6 +128,10 @@ impl Word {
         let (mut is_starver, mut was_woken, mut was_next, mut stood_aside) = (false, false, false, false);
         loop {
             let seen = self.state.load(Ordering::Relaxed);
+            #[cfg(loom)]
+            assert!(!is_starver || seen & S != 0, "what was reserved is reserved still");
+            // It may have been taken back, see `take_reservation_back`.
+            is_starver &= seen & S != 0;
             if seen & L == 0 && (seen & S == 0 || is_starver) {
                 if turn.is_busy() && !was_next && !is_starver {
                     // Its holder may be about to come back; from waking this thread, it comes later.
@@ -144,8 +148,6 @@ impl Word {
                 let new = if is_starver { L | W } else { seen | L | W };
                 #[cfg(seeded_bug = "forgotten_sleeper")]
                 let new = if is_starver { L } else { seen | L };
-                #[cfg(loom)]
-                assert!(!is_starver || seen & S != 0, "what was reserved is reserved still");
                 if self.state.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     break;
                 }
@@ -229,14 +231,12 @@ impl Word {
 
     /// By the holder whose turn begins: wakes who is next. While it holds the lock, as who had the last turn would take it
     /// otherwise; and in place of waking somebody when it gives the lock up.
-    fn call_the_next(&self) {
+    pub(crate) fn call_the_next(&self) {
         let (address, turn) = (&raw const self.state, self.turn());
         // Who marks it after this comes behind the one woken here, or is awake and sees the change.
         self.state.fetch_and(!W, Ordering::Relaxed);
         turn.given_up_by.store(processor::this(), Ordering::Relaxed);
-        if !wake(address, &self.sleepers, Room::All) {
-            turn.calls_nobody(address as usize);
-        }
+        self.wake_anybody(address);
     }
 
     /// Sleeps by the clock while another thread keeps the lock busy; then sees whether it still does.
@@ -276,7 +276,7 @@ impl Word {
         let seen = self.state.fetch_and(!S, Ordering::Relaxed);
         #[cfg(not(seeded_bug = "kept_wake"))]
         if seen & L == 0 {
-            wake(&raw const self.state, &self.sleepers, Room::All);
+            self.wake_anybody(&raw const self.state);
         }
         #[cfg(seeded_bug = "kept_wake")]
         let _ = seen;

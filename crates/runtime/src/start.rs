@@ -63,6 +63,7 @@ pub fn constructor(environment: usize) {
 /// The process ends in good order: settles its figures.
 pub fn destructor() {
     heap::settle();
+    lock::settle();
     coverage::look();
     stack::look();
     sample::ended();

@@ -33,7 +33,7 @@ use underbar_ledger::Key;
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
-use crate::{heap, ledger};
+use crate::{heap, ledger, lock};
 
 /// The variable that says "follow only the program itself": its value is the process that gave the order, so
 /// the program is whose process that is (`run --exec`) or whose parent (`run`).
@@ -123,6 +123,7 @@ unsafe fn with_environment<R>(
     if myself {
         // Another program may take this one's place: what it did so far must be in the ledger.
         heap::settle();
+        lock::settle();
     }
     match judge(myself, target, environment) {
         Ok(()) => then(environment.as_given()),

@@ -16,6 +16,7 @@
 //! | `mutex` | the C library's mutex, by its own protocol |
 //! | `simple` | waiting for its word as simple locks do |
 //! | `record` | what one lock has seen |
+//! | `later` | what a wait came to, until the lock is given up |
 //! | `area` | the file in which the records lie |
 //! | `order` | which locks a thread holds while it waits for another |
 //! | `holder` | what the holder does meanwhile |
@@ -29,6 +30,7 @@
 
 mod area;
 mod holder;
+mod later;
 mod mutex;
 mod observer;
 mod one;
@@ -81,9 +83,16 @@ pub fn at_start() {
     mutex::find_the_real_ones();
 }
 
+/// The process ends, or becomes another program: what its threads waited last is written down.
+pub fn settle() {
+    later::write_all_down();
+}
+
 /// In a forked child, whose thread has another number than its parent had.
 pub fn after_fork_in_child() {
     mutex::forget_thread();
+    later::in_child();
+    record::in_child();
     trial::in_child();
     area::in_child();
 }

@@ -22,7 +22,7 @@ use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
 use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::record::{self, Wait};
-use super::{Mode, mode, simple, trial};
+use super::{Mode, later, mode, simple, trial};
 use crate::next::{Next, weak};
 use crate::thread_word::thread_word;
 use crate::{ledger, start};
@@ -159,12 +159,10 @@ fn wake(word: *const AtomicU32, caller: usize, is_reserved: bool) {
     }
     // Before the wake: who is woken is soon counted as waiting no more.
     let found = record::given_up(word as usize, caller, thread());
-    if is_taken_care_of {
-        return;
-    }
-    if simple::wake_one(word, is_reserved) {
+    if !is_taken_care_of && simple::wake_one(word, is_reserved) {
         record::has_woken(found);
     }
+    later::write_down();
 }
 
 // ---- what the C library tells -------------------------------------------------------------------------------------

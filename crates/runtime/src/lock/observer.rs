@@ -74,7 +74,7 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
         parked: what.parked,
         got: what.got != 0,
     };
-    record::add(found, caller, &sums, what.parked == 0);
+    record::ended(lock, found, caller, &sums, what.parked == 0);
 }
 
 extern "C" fn given_up(lock: usize, caller: usize) {

@@ -5,8 +5,8 @@
 //!           FREE --compare-and-swap--> CLAIMED --address, sort, first site--> READY, for ever
 //! ```
 //!
-//! Sums that only the holder of the lock adds to are loaded and stored; no two hold it at once. What others add to as
-//! well is added to by read-modify-write operations.
+//! Whoever waited adds what its wait came to, as a rule when it no longer holds the lock ([`later`]): by read-modify-write
+//! operations.
 //!
 //! Invariant: for one address there is one record in an area. Nothing waits for more than a moment.
 //! Known limit: what is recorded of a wait that was cut short by the end of its process is where it began.
@@ -20,12 +20,13 @@ use underbar_ledger::locks::{
 use underbar_lock::waiting::now;
 use underbar_sys::syscall::Timespec;
 
-use super::{area, holder, one, order};
+use super::mutex::thread;
+use super::{area, holder, later, one, order};
 use crate::ledger;
 
 /// After that long a wait is worth a look at what the holder does.
-const LONG_NS: u64 = 1_000_000;
-/// So many looks in one wait, each after ten times as long.
+pub(super) const LONG_NS: u64 = 1_000_000;
+/// So many looks in one wait, each after ten times as long; of those who do not watch the lock, the last.
 const LOOKS: u32 = 4;
 /// Records that are looked at for one address.
 const PROBES: usize = 64;
@@ -33,6 +34,18 @@ const PROBES: usize = 64;
 /// When each lock was given up last while others waited, or when the first of those began to wait; by the places of
 /// their records. A forked child begins with its parent's, which are of the past.
 static SINCE: [AtomicU64; LOCKS] = [const { AtomicU64::new(0) }; LOCKS];
+
+/// The thread that looks early what the holder of a lock does, by the places of their records; 0: none does. Taken by who
+/// is to sleep, and given back by it; relaxed: two would look, or none.
+///
+/// Who looks comes out of its sleep and asks for the lock once more, and the holder must wake somebody for that. If all who
+/// sleep did so after a millisecond, a lock that threads wait for all the time would be handed on ten times as often.
+static WATCHER: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
+
+/// In a forked child nobody sleeps.
+pub(super) fn in_child() {
+    WATCHER.iter().for_each(|watcher| watcher.store(0, Ordering::Relaxed));
+}
 
 /// A lock's record, and its place.
 #[derive(Clone, Copy)]
@@ -106,12 +119,15 @@ pub struct Wait {
     parked: u64,
     /// Whether it is ours, not the C library's, which does not say what it does.
     is_ours: bool,
-    /// How often it was seen to be long.
+    /// How often it was seen to be long, or is not to be.
     long: u32,
+    /// Whether this thread is the lock's [`WATCHER`].
+    watches: bool,
 }
 
 impl Wait {
     pub fn begin(lock: usize, sort: Sort, caller: usize) -> Wait {
+        later::write_down();
         let found = waited(lock, sort, caller);
         let began = now();
         if let Some(found) = found {
@@ -128,6 +144,7 @@ impl Wait {
             parked: 0,
             is_ours: false,
             long: 0,
+            watches: false,
         }
     }
 
@@ -142,13 +159,19 @@ impl Wait {
     }
 
     /// It is going to sleep.
-    pub fn parks(&self) {
-        if let Some(found) = self.found {
-            order::look(found, self.caller, false);
+    pub fn parks(&mut self) {
+        let Some(found) = self.found else { return };
+        order::look(found, self.caller, false);
+        let watcher = &WATCHER[found.place];
+        self.watches = watcher.load(Ordering::Relaxed) == 0
+            && watcher.compare_exchange(0, thread(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if !self.watches {
+            self.long = LOOKS - 1;
         }
     }
 
-    /// When the wait is long, and when it is ten times as long, and so on to a second, by the monotonic clock; then never.
+    /// When the wait is long, and when it is ten times as long, and so on to a second, by the monotonic clock; then never. For
+    /// one thread that sleeps for a lock; for the others after a second.
     pub fn is_long_at(&self) -> Option<Timespec> {
         let at = self.began + LONG_NS * 10_u64.pow(self.long);
         let moment =
@@ -181,11 +204,14 @@ impl Wait {
         let ns = now().saturating_sub(self.began);
         if let Some(found) = self.found {
             found.record.waiting.fetch_sub(1, Ordering::Relaxed);
+            if self.watches {
+                WATCHER[found.place].store(0, Ordering::Relaxed);
+            }
         }
         let found = self.found.or_else(|| waited(self.lock, self.sort, self.caller));
         let sums =
             Sums { ns, spin_ns: self.spin_ns, runnable_ns: self.runnable_ns, parked: self.parked, got };
-        add(found, self.caller, &sums, self.is_ours && self.parked == 0);
+        ended(self.lock, found, self.caller, &sums, self.is_ours && self.parked == 0);
     }
 }
 
@@ -204,7 +230,14 @@ pub struct Sums {
     pub got: bool,
 }
 
-/// Adds a wait that is over. Where the lock was got, by its holder.
+/// A wait is over; where the lock was got, its holder says so, and others may wait for it already.
+pub fn ended(lock: usize, found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
+    if !(sums.got && found.is_some() && later::keep(lock, caller, sums, spun)) {
+        add(found, caller, sums, spun);
+    }
+}
+
+/// Adds a wait that is over.
 pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
     if sums.parked != 0 {
         ledger::add(Key::LockParked, sums.parked);
@@ -228,32 +261,29 @@ pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
     }
     let Some(found) = found else { return };
     let record = found.record;
+    grow(&record.parked, sums.parked);
+    grow(&record.spin_ns, sums.spin_ns);
     if !sums.got {
-        record.parked.fetch_add(sums.parked, Ordering::Relaxed);
-        record.spin_ns.fetch_add(sums.spin_ns, Ordering::Relaxed);
         return;
     }
     grow(&record.contended, 1);
     grow(&record.wait_ns, sums.ns);
-    grow(&record.parked, sums.parked);
-    grow(&record.spin_ns, sums.spin_ns);
     grow(&record.runnable_ns, sums.runnable_ns);
     grow(&record.spun, u64::from(spun));
     if record.wait_max_ns.load(Ordering::Relaxed) < sums.ns {
-        record.wait_max_ns.store(sums.ns, Ordering::Relaxed);
+        record.wait_max_ns.fetch_max(sums.ns, Ordering::Relaxed);
     }
     let interval = (sums.ns.max(1).ilog2() as usize).min(INTERVALS - 1);
-    let count = &record.histogram[interval];
-    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    record.histogram[interval].fetch_add(1, Ordering::Relaxed);
     if at_site(found.area, &record.waiters, caller, sums.ns) {
         one::look(found.area, record);
     }
 }
 
-/// Adds to a sum that only the lock's holder adds to.
+/// Adds to a sum, if there is something to add.
 fn grow(sum: &AtomicU64, amount: u64) {
     if amount != 0 {
-        sum.store(sum.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+        sum.fetch_add(amount, Ordering::Relaxed);
     }
 }
 
@@ -283,6 +313,7 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) 
 
 /// A thread begins to wait for a simple lock in its sleep.
 pub fn sleeps(lock: usize, sort: Sort, caller: usize) -> bool {
+    later::write_down();
     let Some(found) = waited(lock, sort, caller) else { return false };
     one_more_waits(found, now());
     order::look(found, caller, false);
