@@ -43,8 +43,7 @@ impl Descriptors {
         let first = length(head)?;
         // Text has no zeros: where a second descriptor follows at once, the first is that of a block.
         let blocks = head.get(DESCRIPTOR..).and_then(length).is_some_and(|one| one + DESCRIPTOR <= first);
-        let fresh =
-            Self { blocks, read: [0; DESCRIPTOR], have: 0, block: 0, record: 0, broken: false };
+        let fresh = Self { blocks, read: [0; DESCRIPTOR], have: 0, block: 0, record: 0, broken: false };
         let (mut walk, mut records, mut broken) = (fresh, 0, false);
         walk.feed(head, &mut |part| match part {
             Part::End => records += 1,

@@ -1,4 +1,4 @@
-//! Step timings, and what shows the region: job control, messages.
+//! Step timings, and what shows the region: job control. Messages at the end of steps are in `messages`.
 //!
 //! ```text
 //! STEPNAME PROCSTEP PGMNAME  CC  USED  CPU TIME  ELAPSED TIME  EXCP      names from the heading, in its order
@@ -10,21 +10,20 @@
 
 use crate::carriers;
 use crate::lines::Line;
+use crate::messages::Messages;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
 use crate::words::{evidence, find, has, split};
 
 /// So many lines without a row end a table of timings.
 const QUIET: u64 = 12;
-/// So many lines belong to one message.
-const MESSAGE: u64 = 6;
 
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Job {
     /// The line of the last row of a table of timings, and its columns.
     table: Option<(u64, Columns)>,
-    message: Option<u64>,
+    messages: Messages,
     program: Option<String>,
 }
 
@@ -41,7 +40,7 @@ enum Columns {
 
 impl Job {
     pub(crate) fn is_open(&self) -> bool {
-        self.table.is_some() || self.message.is_some()
+        self.table.is_some() || self.messages.is_open()
     }
 
     /// Looks at a line; true if it has something of this kind.
@@ -74,29 +73,8 @@ impl Job {
                 return true;
             }
         }
-        if has(line.text, "ief032i") || has(line.text, "ief033i") {
-            self.message = Some(line.number);
+        if self.messages.line(line, out) {
             return true;
-        }
-        if let Some(first) = self.message {
-            if line.number > first + MESSAGE {
-                self.message = None;
-            } else if let Some(at) = find(line.text, b"ext:") {
-                let used = split(&line.text[at + 4..])
-                    .next()
-                    .and_then(|word| size(&String::from_utf8_lossy(word), u64::MAX));
-                if let Some(used) = used.filter(|used| line.whole && *used < 1 << 41) {
-                    let evidence = evidence(line.number, line.text);
-                    out(Item::Region(Region {
-                        program: None,
-                        region: None,
-                        memlimit: None,
-                        used_above: Some(used),
-                        evidence,
-                    }));
-                }
-                return true;
-            }
         }
         if let Some(statement) = statement(line.text) {
             self.statement(line, statement, out);

@@ -29,6 +29,7 @@ mod interest;
 mod job;
 mod lines;
 mod lists;
+mod messages;
 pub mod model;
 pub mod natural;
 mod number;

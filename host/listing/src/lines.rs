@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn records_of_every_usual_length_without_line_ends() {
-        let text = "1   HEAP statistics:\n       Initial size:     32768\n       Increment size:     32768\n".repeat(9);
+        let text = "1   HEAP statistics:\n       Initial size:     32768\n       Increment size:     32768\n"
+            .repeat(9);
         for length in [80, 121, 132, 133] {
             let records: String = text.lines().map(|line| format!("{line:<length$}")).collect();
             let all = lines(&to_ebcdic(&records), 100);
@@ -317,7 +318,8 @@ mod tests {
         };
         let text = "    HEAP statistics:\n\n      Initial size:     32768\n".repeat(60);
         let records: Vec<Vec<u8>> = text.lines().map(|line| described(&to_ebcdic(line))).collect();
-        let blocks = |blocks: &[Vec<u8>]| blocks.chunks(50).flat_map(|some| described(&some.concat())).collect();
+        let blocks =
+            |blocks: &[Vec<u8>]| blocks.chunks(50).flat_map(|some| described(&some.concat())).collect();
         let in_blocks: Vec<u8> = blocks(&records);
         let expect = lines(text.as_bytes(), 4096);
         for bytes in [records.concat(), in_blocks] {

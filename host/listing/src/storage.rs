@@ -481,7 +481,9 @@ impl Open {
     fn is_passed(&self, kind: Kind) -> bool {
         let is_open = self.section.as_ref().is_some_and(|section| section.kind == Some(kind));
         // Those of heap pools have two headings.
-        (is_open && kind != Kind::Pools) || self.report.section(kind).is_some() || goes_back(self.highest, kind)
+        (is_open && kind != Kind::Pools)
+            || self.report.section(kind).is_some()
+            || goes_back(self.highest, kind)
     }
 
     fn seen(&mut self, line: u64) {

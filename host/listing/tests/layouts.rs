@@ -298,7 +298,9 @@ fn a_heading_that_stands_again_begins_a_page_and_not_a_report() {
         let paged = format!("{head}\n\n{one}\n1{head}\n\n{two}\n");
         assert_eq!(figures(paged.as_bytes()), whole, "{paged}");
         let title = lines[..at].iter().rev().find(|line| line.contains("statistics"));
-        if let Some(title) = title.filter(|_| !lines[at].contains("statistics") && lines[at].starts_with("      ")) {
+        if let Some(title) =
+            title.filter(|_| !lines[at].contains("statistics") && lines[at].starts_with("      "))
+        {
             let paged = format!("{head}\n\n{one}\n1{head}\n{title}\n{two}\n");
             assert_eq!(figures(paged.as_bytes()), whole, "{paged}");
         }
