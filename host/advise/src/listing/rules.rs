@@ -3,6 +3,7 @@
 //! To add a rule, add an entry: its id, its words, its function, and a test beneath that function.
 //! Not here: the functions, each in a file of its own below.
 
+mod contradiction;
 mod fill;
 mod heap;
 mod keep;
@@ -67,8 +68,9 @@ pub static LE_RULES: [LeRule; 8] = [
         id: "le-sound",
         title: "Whether the report can be used",
         source: "Own: no advice rather than a wrong one",
-        condition: "Lines of two reports stand in one another, or lines are cut at the right.",
-        formula: "No advice from that report.",
+        condition: "Lines of two reports stand in one another, or lines are cut at the right; or an options report or text of the \
+                    same listing sets a size that the storage report shows otherwise.",
+        formula: "No advice from that report, or upon that option.",
         stop: "Nothing of this kind was found.",
         risk: "None: nothing is set.",
         apply: sound::apply,
@@ -85,7 +87,8 @@ pub static LE_RULES: [LeRule; 8] = [
                   above 128M an eighth of it, as initial size and as increment, which makes about 8 segments. Increment: \
                   a quarter of the initial size. In ten runs or more, what was needed long ago counts less: each later run \
                   forgets a sixteenth of what it did not need. Where the largest of ten runs or more is twice the usual \
-                  (nine in ten), or the region is less than twice the initial size, only the increment is raised. ANYHEAP \
+                  (nine in ten), or the region is less than twice the initial size or leaves less than an increment beside \
+                  the peak, only the increment is raised, to half of what is left at most. ANYHEAP \
                   grows with the stacks of threads, whose first segments lie in it (BELOWHEAP where they are BELOW).",
         stop: "The initial size holds all, or 8 segments or fewer hold more than 16M: no change.",
         risk: "A peak of the runs seen need not be the largest. The initial size is taken at once, by each enclave: under \
