@@ -18,6 +18,9 @@ use crate::words::{evidence, find, has, split};
 /// So many lines without a row end a table of timings.
 const QUIET: u64 = 12;
 
+/// So many columns of a statement count.
+const COLUMNS: usize = 71;
+
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Job {
@@ -174,12 +177,20 @@ impl Job {
         if let Some(at) = find(statement, b"parm=") {
             let value = &statement[at + 5..];
             let value = value.strip_prefix(b"(").unwrap_or(value);
-            let value = match value.strip_prefix(b"'") {
-                Some(quoted) => quoted.iter().position(|&byte| byte == b'\'').map(|end| &quoted[..end]),
-                None => None,
-            };
-            if let Some(value) = value {
-                carriers::parm(line, value, out);
+            if let Some(quoted) = value.strip_prefix(b"'") {
+                let from = statement.len() - quoted.len();
+                match quoted.iter().position(|&byte| byte == b'\'') {
+                    Some(end) if from + end < COLUMNS => carriers::parm(line, &quoted[..end], out),
+                    end if crate::options::option_at(quoted).is_some() => {
+                        let why = match end {
+                            Some(_) => "PARM goes beyond column 71, where job control ends: not read",
+                            None => "PARM goes on in another statement, or is cut: not read",
+                        };
+                        let evidence = evidence(line.number, line.text);
+                        out(Item::Unread(Unread { evidence, why: why.to_owned() }));
+                    }
+                    _ => {}
+                }
             }
         }
     }
@@ -249,6 +260,31 @@ mod tests {
         let table = "STEPNAME PROCSTEP PGMNAME CC USED CPU TIME ELAPSED TIME EXCP\n\
                      07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n";
         assert_eq!(crate::read(table.as_bytes()), []);
+    }
+
+    #[test]
+    fn parm_ends_at_column_71() {
+        let why = |text: &str| {
+            let items = crate::read(text.as_bytes());
+            items.into_iter().find_map(|item| match item {
+                Item::Unread(unread) => Some(unread.why),
+                Item::Text(text) => Some(text.rows.iter().map(|row| row.values.clone()).collect()),
+                _ => None,
+            })
+        };
+        let fill = " ".repeat(15);
+        assert_eq!(why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K)'\n").as_deref(), Some("32K,32K"));
+        // What a job log puts before the statement does not count.
+        assert_eq!(
+            why(&format!("        2 //GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K)'\n"))
+                .as_deref(),
+            Some("128K,128K32K")
+        );
+        let beyond = why(&format!("//GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K,32K)'\n"));
+        assert!(beyond.is_some_and(|why| why.contains("beyond column 71")));
+        let on = why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),STACK\n//             (128K)'\n");
+        assert!(on.is_some_and(|why| why.contains("another statement")));
+        assert_eq!(why("//GO EXEC PGM=PAY,PARM='SOMETHING\n//             ELSE'\n"), None);
     }
 
     #[test]
