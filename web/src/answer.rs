@@ -101,7 +101,7 @@ const MOST_IN_FORCE: usize = 100;
 pub(crate) fn what_if(session: &Session, options: &str) -> String {
     let one = |one: &Tried| match one {
         Tried::Heap(heap) => serde_json::json!(heap),
-        Tried::Lists(_) => serde_json::json!({ "text": one.to_string() }),
+        Tried::Lists(_) | Tried::Not(_) => serde_json::json!({ "text": one.to_string() }),
     };
     let answer = match simulate(&session.collected, options) {
         Ok(all) => serde_json::to_string(&all.iter().map(one).collect::<Vec<_>>()),

@@ -216,7 +216,7 @@ impl LeCase<'_> {
     }
 
     /// Whether a sub-option is known to be this word.
-    fn is_set(&self, option: &str, at: usize, word: &str) -> bool {
+    pub(super) fn is_set(&self, option: &str, at: usize, word: &str) -> bool {
         self.option(option)
             .and_then(|(_, row)| row.sub_options().get(at).map(|value| value.eq_ignore_ascii_case(word)))
             .unwrap_or(false)
@@ -239,7 +239,7 @@ impl LeCase<'_> {
     }
 
     /// The region's limit for what grows above 16M: a line to show, and words for the risk.
-    fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
+    pub(super) fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
         match self.collected.region_of(&self.program.name) {
             Some((file, region)) => {
                 let line = self.line(file, &region.evidence);
