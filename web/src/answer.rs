@@ -174,7 +174,7 @@ fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
     // What is no option of Language Environment has no carrier of its options either, and is the same in all.
-    let has_carrier = Form::Ceeopts.text(settings) != Form::CeeRunopts.text(settings);
+    let has_carrier = !settings.iter().any(underbar_advise::listing::natural::is_parameter);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
         let Some(keep) = make.text(settings) else { continue };

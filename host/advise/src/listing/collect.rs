@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
+use serde::Serialize;
+use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
+use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -105,6 +107,12 @@ impl Collected {
                 for doubt in found.doubts() {
                     self.say(file, doubt.line, doubt.words.clone());
                 }
+                if let Natural::Buffers(report) = &found
+                    && report.date.as_deref().is_some_and(has_time)
+                    && self.is_twice(file, report.lines.0, report, "report of buffers")
+                {
+                    return;
+                }
                 self.beyond += u64::from(!self.natural.take(file, found));
             }
             Item::Unread(Unread { evidence, why }) => {
@@ -184,6 +192,31 @@ impl Collected {
         }
     }
 
+    /// Whether something with the same figures was found before, and says so.
+    fn is_twice(&mut self, file: usize, line: u64, figures: &impl Serialize, what: &str) -> bool {
+        // Figures, texts and lists of them have a JSON form, always.
+        let mut plain = serde_json::to_value(figures).unwrap_or_default();
+        without_places(&mut plain);
+        let mut hasher = DefaultHasher::new();
+        (what, plain.to_string()).hash(&mut hasher);
+        if self.seen.len() >= MOST_REPORTS {
+            return false;
+        }
+        match self.seen.entry(hasher.finish()) {
+            Entry::Occupied(known) => {
+                let (first, at) = *known.get();
+                let first = self.files.get(first).map_or("", String::as_str);
+                let words = format!("the same {what} as at {first}:{at}: it counts once");
+                self.say(file, line, words);
+                true
+            }
+            Entry::Vacant(new) => {
+                new.insert((file, line));
+                false
+            }
+        }
+    }
+
     /// Whether a job that is in the log again and again asks for the same.
     fn is_known(&self, region: &Region) -> bool {
         self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
@@ -195,6 +228,11 @@ impl Collected {
     fn ztpf(&mut self, file: usize, found: Found) {
         for doubt in found.doubts() {
             self.say(file, doubt.line, doubt.words.clone());
+        }
+        if let Found::Profile(profile) = &found
+            && self.is_twice(file, profile.title.line, &profile.samples, "profile")
+        {
+            return;
         }
         if let Some((known, line)) = super::ztpf::same(&self.ztpf, &found) {
             let place = self.files.get(known).cloned().unwrap_or_default();
@@ -277,6 +315,20 @@ impl Collected {
     }
 }
 
+/// Leaves of a report what it says, without where that stands.
+fn without_places(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for place in ["line", "lines", "text", "doubts"] {
+                fields.remove(place);
+            }
+            fields.values_mut().for_each(without_places);
+        }
+        serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
+        _ => {}
+    }
+}
+
 /// What a region leaves above the line; all there is counts as the most.
 fn above(region: &Region) -> u64 {
     super::sizes::above_the_line(region).unwrap_or(u64::MAX)
@@ -333,6 +385,21 @@ mod tests {
         );
         let dateless = collected(&(report("12/04/26", 4000) + &report("12/04/26", 4000)));
         assert_eq!(dateless.programs[0].runs.len(), 2, "it may be another run of that day");
+    }
+
+    #[test]
+    fn what_is_given_twice_counts_once() {
+        let listings = concat!(env!("CARGO_MANIFEST_DIR"), "/../listing/tests/listings/");
+        for (name, what) in [("natural-bus.txt", "report of buffers"), ("ztpf-profile.txt", "profile")] {
+            let text = std::fs::read_to_string(format!("{listings}{name}")).expect("a listing");
+            let (once, mut twice) = (collected(&text), collected(&text));
+            twice.file("job2");
+            underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| twice.take(item));
+            assert_eq!(twice.natural.reports.len(), once.natural.reports.len(), "{name}");
+            assert_eq!(twice.ztpf.len(), once.ztpf.len(), "{name}");
+            let words = format!("the same {what} as at job:");
+            assert!(twice.unread.iter().any(|(_, _, why)| why.contains(&words)), "{:?}", twice.unread);
+        }
     }
 
     #[test]
