@@ -34,7 +34,40 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|rule| rule.id).chain(listing).chain(keys()).chain(locks)
 }
 
-/// Explains a rule by its id, or a figure by its key.
+/// Values that are set by rules of other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.
+const VALUES: [(&str, &str); 18] = [
+    ("havsz*", "tpf-avl-size"),
+    ("havl*", "tpf-avl-count"),
+    ("avl*", "tpf-avl-size"),
+    ("peh", "tpf-preallocated"),
+    ("pwcsize", "natural-cache-size"),
+    ("pcwsize", "natural-cache-size"),
+    ("thsize", "natural-thread-size"),
+    ("mt", "natural-time-limit"),
+    ("sort", "natural-sort"),
+    ("wrksize", "natural-sort"),
+    ("mainpr", "natural-main-printer"),
+    ("wpsize", "natural-work-pools"),
+    ("multi-fetch", "natural-multi-fetch"),
+    ("mfset", "natural-multi-fetch"),
+    ("prefetch", "natural-prefetch"),
+    ("prefsbl", "natural-prefetch"),
+    ("preftbl", "natural-prefetch"),
+    ("ziip", "natural-components"),
+];
+
+/// What sets a value of this name, with a number or with n behind it, as HAVSZ1 and HAVSZn.
+fn setter(name: &str) -> Option<&'static str> {
+    let name = name.trim_end_matches('=').to_ascii_lowercase();
+    let stem = name.strip_suffix('n').unwrap_or_else(|| name.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let found = VALUES.iter().find(|(value, _)| match value.strip_suffix('*') {
+        Some(value) => value == stem || value == name,
+        None => *value == name,
+    });
+    found.map(|(_, rule)| *rule)
+}
+
+/// Explains a rule by its id, a figure by its key, or a value by the rule that sets it.
 ///
 /// # Errors
 /// Names the nearest thing if there is nothing of that name.
@@ -65,7 +98,13 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
             check.id, check.title, check.condition, check.formula, check.source
         ));
     }
-    manual::explain(name).ok_or_else(|| Unknown {
+    if let Some(text) = manual::explain(name) {
+        return Ok(text);
+    }
+    if let Some(rule) = setter(name) {
+        return Ok(format!("{}: a value of this rule:\n\n{}", name.to_ascii_uppercase(), explain(rule)?));
+    }
+    Err(Unknown {
         name: name.chars().take(80).collect(),
         nearest: nearest(name, names()).unwrap_or("heap-size"),
     })
@@ -141,6 +180,17 @@ mod tests {
         for name in names() {
             assert!(explain(name).is_ok_and(|text| text.starts_with(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn values_lead_to_the_rules_that_set_them() {
+        for (value, rule) in VALUES {
+            let name = value.replace('*', "1");
+            let text = explain(&name).unwrap_or_else(|unknown| panic!("{unknown}"));
+            assert!(text.starts_with(&name.to_ascii_uppercase()) && text.contains(rule), "{text}");
+        }
+        assert!(explain("HAVSZn").is_ok_and(|text| text.contains("tpf-avl-size")));
+        assert!(explain("havszx").is_err() && explain("peh1").is_err());
     }
 
     #[test]

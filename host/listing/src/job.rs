@@ -135,6 +135,8 @@ impl Job {
         };
         match read() {
             Some(step) => out(Item::Step(step)),
+            // Whose times are its own.
+            None if words.iter().take(4).any(|word| is_message(word)) => return false,
             None => {
                 let why = "a row of step timings that is damaged or cut: not read".to_owned();
                 out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
@@ -240,6 +242,17 @@ fn without_log(words: &[String]) -> &[String] {
     }
 }
 
+/// `IEF404I`, `$HASP395`: the name of a message.
+fn is_message(word: &str) -> bool {
+    let word = word.trim_start_matches(['-', '+', '$', '*']);
+    let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let digits = word.bytes().skip(letters).take_while(u8::is_ascii_digit).count();
+    let rest = &word.as_bytes()[letters + digits..];
+    (3..=4).contains(&letters)
+        && (3..=5).contains(&digits)
+        && matches!(rest, [] | [b'A' | b'D' | b'E' | b'I' | b'W'])
+}
+
 fn is_like_time(word: &str) -> bool {
     word.len() >= 7 && word.starts_with(|c: char| c.is_ascii_digit()) && word.matches([':', '.']).count() >= 2
 }
@@ -258,7 +271,9 @@ mod tests {
         let [Item::Unread(one)] = &items[..] else { panic!("{items:?}") };
         assert!(one.evidence.line == 1 && one.why.contains("differ from site to site"), "{one:?}");
         let table = "STEPNAME PROCSTEP PGMNAME CC USED CPU TIME ELAPSED TIME EXCP\n\
-                     07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n";
+                     07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n \
+                     07.31.10 JOB    7  IEF404I PAYJOB - ENDED - TIME=07.31.10\n\
+                     07.31.10 $HASP395 PAYJOB  ENDED - RC=0000 TIME=07.31.10\n";
         assert_eq!(crate::read(table.as_bytes()), []);
     }
 

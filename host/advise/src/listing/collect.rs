@@ -20,6 +20,8 @@ const ALIKE: usize = 256;
 /// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
 const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
+/// What is said of so many lines of a file is said once in words.
+const MANY_ALIKE: usize = 6;
 
 /// One run.
 pub struct Run {
@@ -122,11 +124,45 @@ impl Collected {
         }
     }
 
+    /// What was not read, and every doubt, by file and line, each with its place; what is said of many lines of a file once,
+    /// with how many they are and the first of them.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<(String, String)> {
+        let mut all: Vec<_> = self.unread.iter().collect();
+        all.sort_by_key(|(file, line, _)| (*file, *line));
+        let mut lines: HashMap<(usize, &str), Vec<u64>> = HashMap::new();
+        for (file, line, why) in &all {
+            lines.entry((*file, why)).or_default().push(*line);
+        }
+        let name = |file: &usize| self.files.get(*file).map_or("", String::as_str);
+        let said =
+            all.iter().filter_map(|(file, line, why)| match lines.get(&(*file, why.as_str()))?.as_slice() {
+                many if many.len() < MANY_ALIKE => Some((format!("{}:{line}", name(file)), why.clone())),
+                many if many[0] == *line => {
+                    // Once, at the first of them.
+                    let first: Vec<String> = many.iter().take(5).map(ToString::to_string).collect();
+                    let words = format!("{why} ({} times, in lines {}, ...)", many.len(), first.join(", "));
+                    Some((format!("{}:{line}", name(file)), words))
+                }
+                _ => None,
+            });
+        let mut said: Vec<_> = said.collect();
+        said.dedup();
+        said
+    }
+
     /// Whom advice may be for: programs, then sessions of Natural.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let sessions = self.natural.sessions().into_iter().map(|session| session.name);
         self.programs.iter().map(|program| program.name.clone()).chain(sessions).collect()
+    }
+
+    /// Whether there is anything of Language Environment, or of the jobs in which it runs.
+    #[must_use]
+    pub fn is_of_language_environment(&self) -> bool {
+        let is_empty = self.programs.is_empty() && self.options.is_empty() && self.flaws.is_empty();
+        !(is_empty && self.regions.is_empty() && self.steps.is_empty())
     }
 
     /// Whether there are lists of data sets, which another command reads.
@@ -400,6 +436,21 @@ mod tests {
             let words = format!("the same {what} as at job:");
             assert!(twice.unread.iter().any(|(_, _, why)| why.contains(&words)), "{:?}", twice.unread);
         }
+    }
+
+    #[test]
+    fn the_same_doubt_about_many_lines_is_said_once() {
+        let mut collected = Collected::default();
+        collected.file("job");
+        for line in [9, 3, 4, 5, 6, 7] {
+            collected.say(0, line, "bad".to_owned());
+        }
+        collected.say(0, 4, "other".to_owned());
+        collected.file("job2");
+        collected.say(1, 1, "bad".to_owned());
+        let of = |place: &str, words: &str| (place.to_owned(), words.to_owned());
+        let many = "bad (6 times, in lines 3, 4, 5, 6, 7, ...)";
+        assert_eq!(collected.doubts(), [of("job:3", many), of("job:4", "other"), of("job2:1", "bad")]);
     }
 
     #[test]

@@ -162,12 +162,31 @@ impl Advise {
         collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
     }
 
-    /// The option text of the one program that a listing is about, into a file.
+    /// Programs and sessions that have something to set, and nothing of it in the form that was asked for.
+    fn without_text(&self, collected: &Collected, all: &[Advice]) -> Vec<String> {
+        let lacks = |name: &String| {
+            let settings = settings(all, name);
+            !settings.is_empty() && Form::from(self.form).text(&settings).is_none()
+        };
+        collected.names().into_iter().filter(lacks).collect()
+    }
+
+    fn form_name(&self) -> String {
+        self.form.to_possible_value().map_or(String::new(), |form| form.get_name().to_owned())
+    }
+
+    /// The option text of the one program that a listing is about, or the values of the one system, into a file.
     fn write_options(&self, path: &Path, collected: &Collected) -> Result<(), String> {
-        let mut texts = self.options(collected, &advise_listing(collected)).into_iter();
+        let all = advise_listing(collected);
+        let options = self.options(collected, &all).into_iter().map(|(_, text)| text);
+        let values = ztpf::names(&all).into_iter().filter_map(|name| ztpf::values_of(&all, name));
+        let mut texts = options.chain(values);
         match (texts.next(), texts.next()) {
-            (Some((_, text)), None) => {
+            (Some(text), None) => {
                 fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            (None, _) if !self.without_text(collected, &all).is_empty() => {
+                Err(format!("-o: nothing of what is to be set has the form {}", self.form_name()))
             }
             (None, _) => Err("-o: there is nothing to set".to_owned()),
             _ => Err("-o writes the options of one program; the listing is about several".to_owned()),
@@ -205,6 +224,7 @@ impl Advise {
                 "schema": "underbar.listing-advice/1",
                 "advice": all,
                 "options": options,
+                "not_in_this_form": self.without_text(collected, &all),
                 "sizes": sizes,
                 "what_if": what_if,
                 "lint": lints,
@@ -223,6 +243,14 @@ impl Advise {
         for (name, line) in &options {
             let _ = write!(text, "For {name}:\n{line}");
         }
+        let without = self.without_text(collected, &all);
+        for name in &without {
+            let _ = writeln!(
+                text,
+                "For {name}: nothing of what is to be set has the form {}; --as values names it.",
+                self.form_name()
+            );
+        }
         if !collected.ztpf.is_empty() {
             text += &ztpf::values_text(&all).unwrap_or_default();
             text.push_str(ztpf::afterwards(&all));
@@ -230,6 +258,10 @@ impl Advise {
         let other = !collected.natural.is_empty() || collected.has_lists();
         match (options.is_empty(), collected.programs.is_empty()) {
             (true, true) if !collected.ztpf.is_empty() => {}
+            (true, _) if !without.is_empty() => {}
+            (true, true) if !collected.is_of_language_environment() && !other => {
+                text.push_str("Nothing was read that an advice could rest on.\n");
+            }
             (true, true) if !other => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
             (true, _) => text.push_str("Nothing to set.\n"),
             (false, true) => {}
@@ -291,11 +323,8 @@ impl Advise {
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");
         }
-        let mut unread: Vec<_> = collected.unread.iter().collect();
-        unread.sort_by_key(|(file, line, _)| (*file, *line));
-        for (file, line, why) in unread {
-            let _ =
-                writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
+        for (place, why) in collected.doubts() {
+            let _ = writeln!(text, "  {place}: {why}");
         }
         if collected.beyond > 0 {
             let _ = writeln!(text, "Left out, since there are so many: {} more.", collected.beyond);
