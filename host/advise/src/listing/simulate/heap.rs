@@ -213,12 +213,12 @@ fn limits(case: &LeCase<'_>, initial: u64, bytes: u64) -> Option<String> {
     let place = line.map_or(String::new(), |line| format!(" ({}:{})", line.file, line.line));
     match limit {
         Some(limit) if initial > limit => Some(format!(
-            "The region leaves {} above the line{place}: an initial size of {} cannot be had, and the program ends.",
+            "The region leaves {} above the line{place}: an initial size of {} cannot be had, unless IEFUSI sets another limit.",
             written(limit),
             written(initial)
         )),
         Some(limit) if bytes > limit => Some(format!(
-            "The region leaves {} above the line{place}: {bytes} bytes cannot be had.",
+            "The region leaves {} above the line{place}: {bytes} bytes cannot be had, unless IEFUSI sets another limit.",
             written(limit)
         )),
         Some(_) => None,
