@@ -22,6 +22,7 @@ mod libraries;
 mod lint;
 pub mod natural;
 mod page;
+mod rule;
 mod rules;
 pub mod simulate;
 mod sizes;
@@ -37,6 +38,7 @@ pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use natural::NATURAL_RULES;
 pub use page::page;
+pub use rule::ListingRule;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
 pub use ztpf::TPF_RULES;
@@ -109,19 +111,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     let word = if doubts == 1 { "doubt" } else { "doubts" };
                     confidence += &format!("; {doubts} {word} about the listing");
                 }
-                all.push(Advice {
-                    rule: rule.id,
-                    program: program.name.clone(),
-                    kind: found.kind,
-                    now: found.now,
-                    option: found.option,
-                    values: Vec::new(),
-                    evidence: found.evidence,
-                    reason: found.reason,
-                    effect: found.effect,
-                    risk: if found.risk.is_empty() { rule.risk.to_owned() } else { found.risk },
-                    confidence,
-                });
+                all.push(found.advice(rule, &program.name, confidence));
             }
         }
     }

@@ -17,31 +17,15 @@ mod tests;
 
 use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow};
 
-use super::Line;
 use super::collect::{Collected, Program, Run};
 use super::history::History;
+use super::rule::ListingRule;
 use super::sizes::{LINE, above_the_line, written};
+use super::{Advice, Line};
 use crate::suggestion::{Kind, Setting};
 
-/// One rule.
-pub struct LeRule {
-    /// Its name for `explain` and in advice.
-    pub id: &'static str,
-    /// What it is about.
-    pub title: &'static str,
-    /// Where the rule comes from.
-    pub source: &'static str,
-    /// When it fires, in words.
-    pub condition: &'static str,
-    /// What it suggests, in words.
-    pub formula: &'static str,
-    /// When it says "no change", in words.
-    pub stop: &'static str,
-    /// What following it could cost.
-    pub risk: &'static str,
-    /// Applies it.
-    pub apply: fn(&LeCase<'_>) -> Vec<Found>,
-}
+/// One rule for programs of Language Environment, or for sessions of Natural.
+pub type LeRule = ListingRule<fn(&LeCase<'_>) -> Vec<Found>>;
 
 /// What a rule looks at.
 pub struct LeCase<'a> {
@@ -276,6 +260,25 @@ impl LeCase<'_> {
                 (None, line, words)
             }
             None => (None, None, String::new()),
+        }
+    }
+}
+
+impl Found {
+    /// As advice of a rule for a program or session.
+    pub(super) fn advice(self, rule: &LeRule, program: &str, confidence: String) -> Advice {
+        Advice {
+            rule: rule.id,
+            program: program.to_owned(),
+            kind: self.kind,
+            now: self.now,
+            option: self.option,
+            values: Vec::new(),
+            evidence: self.evidence,
+            reason: self.reason,
+            effect: self.effect,
+            risk: if self.risk.is_empty() { rule.risk.to_owned() } else { self.risk },
+            confidence,
         }
     }
 }
