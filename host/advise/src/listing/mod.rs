@@ -12,6 +12,7 @@
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
+mod answer;
 mod areas;
 mod cells;
 mod collect;
@@ -28,6 +29,7 @@ pub mod simulate;
 mod sizes;
 pub mod ztpf;
 
+pub use answer::{Beside, OfProgram, json, not_in_form, options};
 pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{
