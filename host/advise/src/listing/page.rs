@@ -81,8 +81,11 @@ fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Fo
         return;
     }
     let _ = writeln!(text, "<section>\n<h2>{}</h2>", escaped(name));
-    if let Some(options) = form.text(&settings(advice, name)) {
+    let settings = settings(advice, name);
+    if let Some(options) = form.text(&settings) {
         let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
+    } else if !settings.is_empty() {
+        text.push_str("<p>Nothing of what is to be set has the form that was asked for.</p>\n");
     }
     if let Some(values) = ztpf::values_of(advice, name) {
         let _ = writeln!(

@@ -136,6 +136,7 @@ fn values_that_an_option_cannot_have() {
     check("HEAP(2048M,32K)", &["2048M of HEAP cannot be had"]);
     check("HEAP(1G,32K)", &["write 1024M"]);
     check("HEAP(32K,AUTO)", &["AUTO is no size of HEAP"]);
+    check("HEAP64(1G,1G)", &["write 1024M"]);
     check("HEAP64(1G,1M,KEEP,4G)", &["write 1024M", "4G of HEAP64 cannot be had"]);
     check("HEAPPOOLS(ON,8,10,36,10)", &["36 is no size of a cell"]);
     check("HEAPPOOLS(ON,256,10,32,10)", &["cells of 32 stand behind those of 256"]);

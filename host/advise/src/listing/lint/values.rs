@@ -71,7 +71,9 @@ fn sizes(row: &OptionRow) -> impl Iterator<Item = String> {
         (!matches!(unit, 'K' | 'M'))
             .then(|| format!("{value} of {}: sizes are n, nK or nM; write {}.", row.name, written(bytes)))
     });
-    found.collect::<Vec<_>>().into_iter()
+    let mut found: Vec<String> = found.collect();
+    found.dedup();
+    found.into_iter()
 }
 
 fn cells(row: &OptionRow) -> impl Iterator<Item = String> {
