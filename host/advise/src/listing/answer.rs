@@ -11,7 +11,7 @@ use serde::Serialize;
 use underbar_listing::{OptionRow, StepTiming};
 
 use super::simulate::Tried;
-use super::{Advice, Area, Collected, Form, Lint, areas, settings};
+use super::{Advice, Area, Collected, Form, Lint, areas, settings_by_program};
 
 /// What stands beside the advice.
 #[derive(Serialize)]
@@ -100,8 +100,9 @@ impl<'a> Beside<'a> {
 /// The option text of each program and session that has something to set in this form.
 #[must_use]
 pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfProgram> {
+    let settings = settings_by_program(advice);
     let of = |program: String| {
-        let options = form.text(&settings(advice, &program))?;
+        let options = form.text(settings.get(program.as_str())?)?;
         Some(OfProgram { program, options })
     };
     collected.names().into_iter().filter_map(of).collect()
@@ -110,10 +111,8 @@ pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfPr
 /// Programs and sessions that have something to set, and nothing of it in this form.
 #[must_use]
 pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<String> {
-    let lacks = |name: &String| {
-        let settings = settings(advice, name);
-        !settings.is_empty() && form.text(&settings).is_none()
-    };
+    let settings = settings_by_program(advice);
+    let lacks = |name: &String| settings.get(name.as_str()).is_some_and(|all| form.text(all).is_none());
     collected.names().into_iter().filter(lacks).collect()
 }
 

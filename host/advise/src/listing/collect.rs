@@ -66,6 +66,10 @@ pub struct Collected {
     pub beyond: u64,
     /// Where in `programs` a name is.
     places: HashMap<String, usize>,
+    /// Where in `options` those of an enclave are that it had last.
+    own: HashMap<String, HashMap<String, usize>>,
+    /// Where those are that are no enclave's; None where places differ.
+    plain: HashMap<String, Option<usize>>,
     /// Reports that are kept.
     kept: usize,
     /// The file and line of each report, by what it says.
@@ -292,6 +296,17 @@ impl Collected {
             return;
         }
         if self.options.len() < MOST_OTHER {
+            let at = self.options.len();
+            match &enclave {
+                Some(enclave) => {
+                    self.own.entry(enclave.clone()).or_default().insert(row.name.clone(), at);
+                }
+                None => {
+                    let first = self.plain.entry(row.name.clone()).or_insert(Some(at));
+                    let values = |at: usize| self.options.get(at).map(|(_, _, known)| &known.values);
+                    *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
+                }
+            }
             self.options.push((file, enclave, row));
         } else {
             self.beyond += 1;
@@ -326,15 +341,10 @@ impl Collected {
     /// place where it is set at all. None where two places differ.
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
-        let all = || self.options.iter().filter(move |(_, _, row)| row.name == name);
-        let own = all().rfind(|(_, enclave, _)| enclave.as_deref() == Some(program));
-        if let Some((file, _, row)) = own {
-            return Some((*file, row));
-        }
-        let (file, _, row) = all().find(|(_, enclave, _)| enclave.is_none())?;
-        let same =
-            all().filter(|(_, enclave, _)| enclave.is_none()).all(|(_, _, other)| other.values == row.values);
-        same.then_some((*file, row))
+        let own = self.own.get(program).and_then(|options| options.get(name));
+        let at = own.or_else(|| self.plain.get(name)?.as_ref())?;
+        let (file, _, row) = self.options.get(*at)?;
+        Some((*file, row))
     }
 
     /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree.

@@ -45,6 +45,8 @@ pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
 pub use ztpf::TPF_RULES;
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::suggestion::{Kind, Setting};
@@ -129,10 +131,21 @@ const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each t
 /// The options of one program as settings, one for each option.
 #[must_use]
 pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
+    settings_of(advice.iter().filter(|advice| advice.program == program))
+}
+
+/// The same for all programs at once, since there may be thousands.
+fn settings_by_program(advice: &[Advice]) -> HashMap<&str, Vec<Setting>> {
+    let mut by_program: HashMap<&str, Vec<&Advice>> = HashMap::new();
+    for one in advice.iter().filter(|one| one.option.is_some()) {
+        by_program.entry(&one.program).or_default().push(one);
+    }
+    by_program.into_iter().map(|(program, advice)| (program, settings_of(advice.into_iter()))).collect()
+}
+
+fn settings_of<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
-    for setting in
-        advice.iter().filter(|advice| advice.program == program).filter_map(|advice| advice.option.as_ref())
-    {
+    for setting in advice.filter_map(|advice| advice.option.as_ref()) {
         match settings.iter_mut().find(|known| known.option == setting.option) {
             Some(known) => known.merge(setting),
             None => settings.push(setting.clone()),
