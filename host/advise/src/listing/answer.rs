@@ -10,8 +10,9 @@
 use serde::Serialize;
 use underbar_listing::{OptionRow, StepTiming};
 
+use super::areas::areas_by;
 use super::simulate::Tried;
-use super::{Advice, Area, Collected, Form, Lint, areas, settings_by_program};
+use super::{Advice, Area, Collected, Form, Lint, settings_by_program};
 
 /// What stands beside the advice.
 #[derive(Serialize)]
@@ -125,7 +126,11 @@ pub fn json(
     what_if: &[Tried],
     form: Form,
 ) -> String {
-    let sizes = |program: String| Sizes { areas: areas(collected, advice, &program), program };
+    let settings = settings_by_program(advice);
+    let sizes = |program: String| {
+        let set = settings.get(program.as_str()).map_or(&[][..], Vec::as_slice);
+        Sizes { areas: areas_by(collected, set, &program), program }
+    };
     let answer = Answer {
         schema: "underbar.listing-advice/1",
         advice,

@@ -128,6 +128,11 @@ impl Collected {
         }
     }
 
+    /// The program of that name.
+    pub(super) fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.get(*self.places.get(name)?)
+    }
+
     /// What was not read, and every doubt, by file and line, each with its place; what is said of many lines of a file once,
     /// with how many they are and the first of them.
     #[must_use]
