@@ -256,6 +256,7 @@ function outcomes(all) {
   const texts = all.filter((one) => one.text).map((one) => element("pre", {}, one.text));
   const heaps = all.filter((one) => one.outcomes);
   if (heaps.length === 0) return element("div", { id: "outcomes" }, ...texts);
+  const notes = heaps.flatMap((one) => one.notes.map((words) => note(`${one.program}: ${words}`)));
   const head = ["Program", "Values", "Segments", "Bytes", "Of these, waste"].map((words, at) => element("th", { scope: "col", class: at > 1 ? "number" : null }, words));
   const rows = heaps.flatMap((one) => one.outcomes.map((outcome, at) => element("tr", {},
     element("td", {}, at === 0 ? one.program : ""),
@@ -264,7 +265,8 @@ function outcomes(all) {
       at === 0 && one.measured !== null ? ` (measured: ${grouped(one.measured)})` : ""),
     element("td", { class: "number" }, size(outcome.bytes)),
     element("td", { class: "number" }, size(outcome.waste)))));
-  return element("table", { id: "outcomes" }, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+  const table = element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+  return element("div", { id: "outcomes" }, table, ...notes, ...texts);
 }
 
 function lints(answer) {

@@ -19,9 +19,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Advice, Area, Form, Lint, advise_listing, areas, lint, settings, simulate};
+use underbar_advise::listing::{Advice, Area, Beside, Form, advise_listing, areas, lint, settings, simulate};
 use underbar_advise::{Setting, explain};
-use underbar_listing::{OptionRow, StepTiming};
 
 use crate::session::{FileRead, Session, Understood};
 
@@ -44,11 +43,8 @@ struct Answer<'a> {
     understood: &'a [Understood],
     understood_beyond: u64,
     programs: Vec<OfProgram<'a>>,
-    lint: &'a [Lint],
-    in_force: Vec<InForce<'a>>,
-    steps: Vec<Step<'a>>,
-    not_read: Vec<NotRead<'a>>,
-    left_out: u64,
+    #[serde(flatten)]
+    beside: Beside<'a>,
     rules: BTreeMap<&'static str, String>,
 }
 
@@ -72,27 +68,6 @@ struct Text {
     once: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Step<'a> {
-    file: &'a str,
-    #[serde(flatten)]
-    step: &'a StepTiming,
-}
-
-#[derive(Serialize)]
-struct InForce<'a> {
-    file: &'a str,
-    program: Option<&'a str>,
-    option: &'a OptionRow,
-}
-
-#[derive(Serialize)]
-struct NotRead<'a> {
-    file: &'a str,
-    line: u64,
-    why: &'a str,
-}
-
 /// So many options in force are shown.
 const MOST_IN_FORCE: usize = 100;
 
@@ -101,7 +76,7 @@ const MOST_IN_FORCE: usize = 100;
 pub(crate) fn what_if(session: &Session, options: &str) -> String {
     let one = |one: &Tried| match one {
         Tried::Heap(heap) => serde_json::json!(heap),
-        Tried::Lists(_) => serde_json::json!({ "text": one.to_string() }),
+        Tried::Lists(_) | Tried::Not(_) => serde_json::json!({ "text": one.to_string() }),
     };
     let answer = match simulate(&session.collected, options) {
         Ok(all) => serde_json::to_string(&all.iter().map(one).collect::<Vec<_>>()),
@@ -115,7 +90,6 @@ pub(crate) fn what_if(session: &Session, options: &str) -> String {
 pub(crate) fn text(session: &Session) -> String {
     let collected = &session.collected;
     let all = advise_listing(collected);
-    let file = |number: usize| collected.files.get(number).map_or("", String::as_str);
     let known = collected.names();
     let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
     for advice in &all {
@@ -138,8 +112,6 @@ pub(crate) fn text(session: &Session) -> String {
     });
     let lint = lint(collected);
     let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
-    let mut unread: Vec<_> = collected.unread.iter().collect();
-    unread.sort_by_key(|(number, line, _)| (*number, *line));
     let answer = Answer {
         schema: "underbar.page/1",
         version: env!("CARGO_PKG_VERSION"),
@@ -147,22 +119,7 @@ pub(crate) fn text(session: &Session) -> String {
         understood: &session.understood,
         understood_beyond: session.understood_beyond,
         programs: programs.collect(),
-        lint: &lint,
-        in_force: collected
-            .in_force()
-            .take(MOST_IN_FORCE)
-            .map(|(number, program, option)| InForce {
-                file: file(*number),
-                program: program.as_deref(),
-                option,
-            })
-            .collect(),
-        steps: collected.steps.iter().map(|(number, step)| Step { file: file(*number), step }).collect(),
-        not_read: unread
-            .into_iter()
-            .map(|(number, line, why)| NotRead { file: file(*number), line: *line, why })
-            .collect(),
-        left_out: collected.beyond,
+        beside: Beside::of(collected, &lint, MOST_IN_FORCE),
         rules: spoke.filter_map(|rule| Some((rule, explain(rule).ok()?))).collect(),
     };
     // Numbers, texts and lists of them have a JSON form, always.
@@ -174,7 +131,7 @@ fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
     // What is no option of Language Environment has no carrier of its options either, and is the same in all.
-    let has_carrier = Form::Ceeopts.text(settings) != Form::CeeRunopts.text(settings);
+    let has_carrier = !settings.iter().any(underbar_advise::listing::natural::is_parameter);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
         let Some(keep) = make.text(settings) else { continue };

@@ -5,7 +5,7 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
+use crate::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, ListingRule, NATURAL_RULES, TPF_RULES};
 use crate::rules::RULES;
 
 /// Nothing has that name.
@@ -28,13 +28,47 @@ impl std::error::Error for Unknown {}
 /// All names that can be explained here: rules, then figures.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
-    let rules = LE_RULES.iter().chain(&NATURAL_RULES).chain(&LIBRARY_RULES).map(|rule| rule.id);
+    let rules = LE_RULES.iter().chain(&NATURAL_RULES).map(|rule| rule.id);
+    let rules = rules.chain(LIBRARY_RULES.iter().map(|rule| rule.id));
     let rules = rules.chain(TPF_RULES.iter().map(|rule| rule.id));
     let listing = rules.chain(LE_LINTS.iter().map(|check| check.id));
     RULES.iter().map(|rule| rule.id).chain(listing).chain(keys()).chain(locks)
 }
 
-/// Explains a rule by its id, or a figure by its key.
+/// Values that are set by rules of other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.
+const VALUES: [(&str, &str); 18] = [
+    ("havsz*", "tpf-avl-size"),
+    ("havl*", "tpf-avl-count"),
+    ("avl*", "tpf-avl-size"),
+    ("peh", "tpf-preallocated"),
+    ("pwcsize", "natural-cache-size"),
+    ("pcwsize", "natural-cache-size"),
+    ("thsize", "natural-thread-size"),
+    ("mt", "natural-time-limit"),
+    ("sort", "natural-sort"),
+    ("wrksize", "natural-sort"),
+    ("mainpr", "natural-main-printer"),
+    ("wpsize", "natural-work-pools"),
+    ("multi-fetch", "natural-multi-fetch"),
+    ("mfset", "natural-multi-fetch"),
+    ("prefetch", "natural-prefetch"),
+    ("prefsbl", "natural-prefetch"),
+    ("preftbl", "natural-prefetch"),
+    ("ziip", "natural-components"),
+];
+
+/// What sets a value of this name, with a number or with n behind it, as HAVSZ1 and HAVSZn.
+fn setter(name: &str) -> Option<&'static str> {
+    let name = name.trim_end_matches('=').to_ascii_lowercase();
+    let stem = name.strip_suffix('n').unwrap_or_else(|| name.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let found = VALUES.iter().find(|(value, _)| match value.strip_suffix('*') {
+        Some(value) => value == stem || value == name,
+        None => *value == name,
+    });
+    found.map(|(_, rule)| *rule)
+}
+
+/// Explains a rule by its id, a figure by its key, or a value by the rule that sets it.
 ///
 /// # Errors
 /// Names the nearest thing if there is nothing of that name.
@@ -45,19 +79,8 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
             rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
         ));
     }
-    if let Some(rule) =
-        LE_RULES.iter().chain(&NATURAL_RULES).chain(&LIBRARY_RULES).find(|rule| rule.id == name)
-    {
-        return Ok(format!(
-            "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
-            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-        ));
-    }
-    if let Some(rule) = TPF_RULES.iter().find(|rule| rule.id == name) {
-        return Ok(format!(
-            "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
-            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-        ));
+    if let Some(words) = of_listings(name) {
+        return Ok(words);
     }
     if let Some(check) = LE_LINTS.iter().find(|check| check.id == name) {
         return Ok(format!(
@@ -65,10 +88,29 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
             check.id, check.title, check.condition, check.formula, check.source
         ));
     }
-    manual::explain(name).ok_or_else(|| Unknown {
+    if let Some(text) = manual::explain(name) {
+        return Ok(text);
+    }
+    if let Some(rule) = setter(name) {
+        return Ok(format!("{}: a value of this rule:\n\n{}", name.to_ascii_uppercase(), explain(rule)?));
+    }
+    Err(Unknown {
         name: name.chars().take(80).collect(),
         nearest: nearest(name, names()).unwrap_or("heap-size"),
     })
+}
+
+/// The words of a rule for listings or libraries.
+fn of_listings(name: &str) -> Option<String> {
+    fn of<F: 'static>(
+        mut rules: impl Iterator<Item = &'static ListingRule<F>>,
+        name: &str,
+    ) -> Option<String> {
+        rules.find(|rule| rule.id == name).map(ListingRule::explained)
+    }
+    of(LE_RULES.iter().chain(&NATURAL_RULES), name)
+        .or_else(|| of(TPF_RULES.iter(), name))
+        .or_else(|| of(LIBRARY_RULES.iter(), name))
 }
 
 /// `docs/suggestions.md`.
@@ -86,42 +128,28 @@ pub fn manual_page() -> String {
             rule.id, rule.title, rule.area, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
         ));
     }
-    for (title, words, rules) in [
-        (
-            "Advice from listings of Language Environment",
-            "Each rule by which `underbar advise` arrives at an advice from a listing. Figures that are only likely, and\n\
-             reports whose lines are mixed or cut, set nothing.",
-            &LE_RULES[..],
-        ),
-        (
-            "Advice from listings of Natural and Adabas",
-            "The same for reports of buffers, parameters, tables of switches and clauses in programs.",
-            &NATURAL_RULES,
-        ),
-        (
-            "Load libraries",
-            "Rules of `underbar lib survey`, which reads libraries and lists of them.",
-            &LIBRARY_RULES,
-        ),
-    ] {
-        text.push_str(&format!("\n# {title}\n\n{words}\n"));
-        for rule in rules {
-            text.push_str(&format!(
-                "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
-                rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-            ));
-        }
-    }
-    text.push_str(
-        "\n# Advice from listings of z/TPF\n\n\
-         What comes out are values by their names, never a command: the syntax of ZCTKA is in no public source.\n",
+    let le = section(
+        "Advice from listings of Language Environment",
+        "Each rule by which `underbar advise` arrives at an advice from a listing. Figures that are only likely, and\n\
+         reports whose lines are mixed or cut, set nothing.",
+        &LE_RULES,
     );
-    for rule in &TPF_RULES {
-        text.push_str(&format!(
-            "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
-            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-        ));
-    }
+    let natural = section(
+        "Advice from listings of Natural and Adabas",
+        "The same for reports of buffers, parameters, tables of switches and clauses in programs.",
+        &NATURAL_RULES,
+    );
+    let libraries = section(
+        "Load libraries",
+        "Rules of `underbar lib survey`, which reads libraries and lists of them.",
+        &LIBRARY_RULES,
+    );
+    let ztpf = section(
+        "Advice from listings of z/TPF",
+        "What comes out are values by their names, never a command: the syntax of ZCTKA is in no public source.",
+        &TPF_RULES,
+    );
+    text += &[le, natural, libraries, ztpf].concat();
     text.push_str("\n# Checks of option texts in listings\n\nThey set nothing; each names its lines.\n");
     for check in &LE_LINTS {
         text.push_str(&format!(
@@ -130,6 +158,11 @@ pub fn manual_page() -> String {
         ));
     }
     text
+}
+
+fn section<F>(title: &str, words: &str, rules: &[ListingRule<F>]) -> String {
+    let rules: String = rules.iter().map(ListingRule::in_manual).collect();
+    format!("\n# {title}\n\n{words}\n{rules}")
 }
 
 #[cfg(test)]
@@ -141,6 +174,17 @@ mod tests {
         for name in names() {
             assert!(explain(name).is_ok_and(|text| text.starts_with(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn values_lead_to_the_rules_that_set_them() {
+        for (value, rule) in VALUES {
+            let name = value.replace('*', "1");
+            let text = explain(&name).unwrap_or_else(|unknown| panic!("{unknown}"));
+            assert!(text.starts_with(&name.to_ascii_uppercase()) && text.contains(rule), "{text}");
+        }
+        assert!(explain("HAVSZn").is_ok_and(|text| text.contains("tpf-avl-size")));
+        assert!(explain("havszx").is_err() && explain("peh1").is_err());
     }
 
     #[test]

@@ -95,3 +95,80 @@ fn listings_of_other_systems_are_compared_too() {
     assert!(good(&["diff", &natural, &natural]).contains("No figure changed."));
     assert!(bad(2, &["diff", &natural, &new]).contains("nothing else that is compared"));
 }
+
+#[test]
+fn what_has_nothing_of_a_form_says_so() {
+    let folder = Folder::new("listing-forms");
+    let job = folder.file("job", report(128, 32768));
+    let text = good(&["advise", "--as", "natparm", &job]);
+    assert!(text.contains("For PAY1: nothing of what is to be set has the form natparm"), "{text}");
+    assert!(!text.contains("Nothing to set.") && !text.contains("For PAY1:\n"), "{text}");
+    let (code, _, error) = run(&["advise", "--as", "natparm", "-o", &folder.name("none"), &job]);
+    assert!(code == 2 && error.contains("has the form natparm"), "{code} {error}");
+    assert!(good(&["advise", "--json", "--as", "natparm", &job]).contains("\"not_in_this_form\":[\"PAY1\"]"));
+}
+
+#[test]
+fn what_cannot_be_tried_says_so() {
+    let folder = Folder::new("listing-untried");
+    let job = folder.file("job", report(128, 32768));
+    for (values, why) in [
+        ("HEAPPOOLS(ON,16,10)", "PAY1: it cannot be said: its report has no requests by ranges of sizes"),
+        ("AVL", "there is no request size report of z/TPF"),
+    ] {
+        let text = good(&["advise", "--simulate", values, &job]);
+        assert!(text.contains(why), "{text}");
+    }
+    assert!(bad(2, &["advise", "--simulate", "HEAP(3G)", &job]).contains("below the bar"));
+    let above = good(&["advise", "--simulate", "HEAP(64M)", &job]);
+    assert!(above.contains("region unknown"), "{above}");
+}
+
+#[test]
+fn reports_of_other_systems_have_ends_and_files_of_their_own() {
+    let folder = Folder::new("listing-ztpf");
+    let unread = "TPF 64-BIT PREALLOCATED ECB HEAP STORAGE USAGE REPORT    SYSTEM  WIDE\n";
+    let text = good(&["advise", &folder.file("unread", unread)]);
+    assert!(
+        text.starts_with("Nothing was read that an advice could rest on.") && !text.contains("RPTSTG"),
+        "{text}"
+    );
+    let requests = folder.file("requests", include_str!("../../listing/tests/listings/ztpf-requests.txt"));
+    good(&["advise", "-o", &folder.name("values"), &requests]);
+    let values = folder.read("values");
+    assert!(values.lines().all(|line| line.starts_with("HAVSZ") || line.starts_with("PEH")), "{values}");
+    assert!(!values.is_empty());
+    for (name, rule) in [("HAVSZ1", "tpf-avl-size"), ("THSIZE", "natural-thread-size")] {
+        assert!(good(&["explain", name]).contains(rule), "{name}");
+    }
+}
+
+/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
+#[test]
+fn records_of_variable_length_are_read() {
+    let folder = Folder::new("listing-records");
+    let ebcdic = |byte: u8| match byte {
+        b'A'..=b'I' => byte - b'A' + 0xc1,
+        b'J'..=b'R' => byte - b'J' + 0xd1,
+        b'S'..=b'Z' => byte - b'S' + 0xe2,
+        b'a'..=b'i' => byte - b'a' + 0x81,
+        b'j'..=b'r' => byte - b'j' + 0x91,
+        b's'..=b'z' => byte - b's' + 0xa2,
+        b'0'..=b'9' => byte - b'0' + 0xf0,
+        b':' => 0x7a,
+        b'.' => 0x4b,
+        b'/' => 0x61,
+        b'(' => 0x4d,
+        b')' => 0x5d,
+        b'-' => 0x60,
+        _ => 0x40,
+    };
+    let record = |line: &str| {
+        let length = u16::try_from(line.len() + 4).expect("a record");
+        let data = line.bytes().map(ebcdic);
+        length.to_be_bytes().into_iter().chain([0, 0]).chain(data).collect::<Vec<u8>>()
+    };
+    let records: Vec<u8> = report(128, 32768).lines().flat_map(record).collect();
+    let text = good(&["advise", &folder.file("records", records)]);
+    assert!(text.contains("HEAP(32K,32K) -> HEAP(4608K,1152K)"), "{text}");
+}

@@ -23,6 +23,9 @@ use crate::words::{evidence, find, has, tidy};
 const LINES: usize = 400;
 const BYTES: usize = 32 << 10;
 const GROUPS: [&str; 5] = ["ceedopt(", "ceecopt(", "celqdopt(", "ceeropt(", "celqropt("];
+/// Names that stand among run-time options in C's `#pragma runopts` and in old texts, and are none that says anything here.
+const OTHERS: [&str; 9] =
+    ["ARGPARSE", "EXECOPS", "LIBRARY", "NONIPTSTACK", "PLIST", "REDIR", "RTLS", "TARGET", "VERSION"];
 /// So much of a line is kept to be shown.
 const WIDE: usize = 400;
 /// Stands between a message and the line that it is about.
@@ -261,6 +264,11 @@ pub(crate) fn parm(line: Line<'_>, value: &[u8], out: &mut dyn FnMut(Item)) {
     }
 }
 
+fn is_of_others(name: &[u8]) -> bool {
+    let plain = name.get(..2).filter(|no| no.eq_ignore_ascii_case(b"no")).map_or(name, |_| &name[2..]);
+    OTHERS.iter().any(|other| [name, plain].iter().any(|name| name.eq_ignore_ascii_case(other.as_bytes())))
+}
+
 impl Open {
     fn new(carrier: Carrier, line: Line<'_>) -> Self {
         let first = evidence(line.number, line.text);
@@ -384,6 +392,11 @@ impl Open {
         };
         let mut doubts = std::mem::take(&mut self.doubts);
         check(&text, &mut |diagnostic| {
+            let name = text.get(diagnostic.span.start..diagnostic.span.end).unwrap_or_default();
+            let unknown = matches!(diagnostic.problem, Problem::UnknownOption { .. });
+            if unknown && is_of_others(name) {
+                return;
+            }
             if diagnostic.severity() == Severity::Warning && doubts.len() < 50 {
                 let place = starts.iter().rev().find(|start| start.0 <= diagnostic.span.start);
                 let (piece, from) = place

@@ -51,6 +51,7 @@ const STARTS: &[&[u8]] = &[
     b"parm=",
     b"ief032i",
     b"ief033i",
+    b"ief374i",
     b"smf30",
     // z/TPF.
     b"tpf ",

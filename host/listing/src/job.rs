@@ -1,4 +1,4 @@
-//! Step timings, and what shows the region: job control, messages.
+//! Step timings, and what shows the region: job control. Messages at the end of steps are in `messages`.
 //!
 //! ```text
 //! STEPNAME PROCSTEP PGMNAME  CC  USED  CPU TIME  ELAPSED TIME  EXCP      names from the heading, in its order
@@ -10,21 +10,23 @@
 
 use crate::carriers;
 use crate::lines::Line;
+use crate::messages::Messages;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
 use crate::words::{evidence, find, has, split};
 
 /// So many lines without a row end a table of timings.
 const QUIET: u64 = 12;
-/// So many lines belong to one message.
-const MESSAGE: u64 = 6;
+
+/// So many columns of a statement count.
+const COLUMNS: usize = 71;
 
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Job {
     /// The line of the last row of a table of timings, and its columns.
     table: Option<(u64, Columns)>,
-    message: Option<u64>,
+    messages: Messages,
     program: Option<String>,
 }
 
@@ -41,7 +43,7 @@ enum Columns {
 
 impl Job {
     pub(crate) fn is_open(&self) -> bool {
-        self.table.is_some() || self.message.is_some()
+        self.table.is_some() || self.messages.is_open()
     }
 
     /// Looks at a line; true if it has something of this kind.
@@ -74,29 +76,8 @@ impl Job {
                 return true;
             }
         }
-        if has(line.text, "ief032i") || has(line.text, "ief033i") {
-            self.message = Some(line.number);
+        if self.messages.line(line, out) {
             return true;
-        }
-        if let Some(first) = self.message {
-            if line.number > first + MESSAGE {
-                self.message = None;
-            } else if let Some(at) = find(line.text, b"ext:") {
-                let used = split(&line.text[at + 4..])
-                    .next()
-                    .and_then(|word| size(&String::from_utf8_lossy(word), u64::MAX));
-                if let Some(used) = used.filter(|used| line.whole && *used < 1 << 41) {
-                    let evidence = evidence(line.number, line.text);
-                    out(Item::Region(Region {
-                        program: None,
-                        region: None,
-                        memlimit: None,
-                        used_above: Some(used),
-                        evidence,
-                    }));
-                }
-                return true;
-            }
         }
         if let Some(statement) = statement(line.text) {
             self.statement(line, statement, out);
@@ -154,6 +135,8 @@ impl Job {
         };
         match read() {
             Some(step) => out(Item::Step(step)),
+            // Whose times are its own.
+            None if words.iter().take(4).any(|word| is_message(word)) => return false,
             None => {
                 let why = "a row of step timings that is damaged or cut: not read".to_owned();
                 out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
@@ -196,12 +179,20 @@ impl Job {
         if let Some(at) = find(statement, b"parm=") {
             let value = &statement[at + 5..];
             let value = value.strip_prefix(b"(").unwrap_or(value);
-            let value = match value.strip_prefix(b"'") {
-                Some(quoted) => quoted.iter().position(|&byte| byte == b'\'').map(|end| &quoted[..end]),
-                None => None,
-            };
-            if let Some(value) = value {
-                carriers::parm(line, value, out);
+            if let Some(quoted) = value.strip_prefix(b"'") {
+                let from = statement.len() - quoted.len();
+                match quoted.iter().position(|&byte| byte == b'\'') {
+                    Some(end) if from + end < COLUMNS => carriers::parm(line, &quoted[..end], out),
+                    end if crate::options::option_at(quoted).is_some() => {
+                        let why = match end {
+                            Some(_) => "PARM goes beyond column 71, where job control ends: not read",
+                            None => "PARM goes on in another statement, or is cut: not read",
+                        };
+                        let evidence = evidence(line.number, line.text);
+                        out(Item::Unread(Unread { evidence, why: why.to_owned() }));
+                    }
+                    _ => {}
+                }
             }
         }
     }
@@ -251,6 +242,17 @@ fn without_log(words: &[String]) -> &[String] {
     }
 }
 
+/// `IEF404I`, `$HASP395`: the name of a message.
+fn is_message(word: &str) -> bool {
+    let word = word.trim_start_matches(['-', '+', '$', '*']);
+    let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let digits = word.bytes().skip(letters).take_while(u8::is_ascii_digit).count();
+    let rest = &word.as_bytes()[letters + digits..];
+    (3..=4).contains(&letters)
+        && (3..=5).contains(&digits)
+        && matches!(rest, [] | [b'A' | b'D' | b'E' | b'I' | b'W'])
+}
+
 fn is_like_time(word: &str) -> bool {
     word.len() >= 7 && word.starts_with(|c: char| c.is_ascii_digit()) && word.matches([':', '.']).count() >= 2
 }
@@ -269,8 +271,35 @@ mod tests {
         let [Item::Unread(one)] = &items[..] else { panic!("{items:?}") };
         assert!(one.evidence.line == 1 && one.why.contains("differ from site to site"), "{one:?}");
         let table = "STEPNAME PROCSTEP PGMNAME CC USED CPU TIME ELAPSED TIME EXCP\n\
-                     07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n";
+                     07.31.10 JOB04711  IEF404I PAYJOB - ENDED - TIME=07.31.10\n \
+                     07.31.10 JOB    7  IEF404I PAYJOB - ENDED - TIME=07.31.10\n\
+                     07.31.10 $HASP395 PAYJOB  ENDED - RC=0000 TIME=07.31.10\n";
         assert_eq!(crate::read(table.as_bytes()), []);
+    }
+
+    #[test]
+    fn parm_ends_at_column_71() {
+        let why = |text: &str| {
+            let items = crate::read(text.as_bytes());
+            items.into_iter().find_map(|item| match item {
+                Item::Unread(unread) => Some(unread.why),
+                Item::Text(text) => Some(text.rows.iter().map(|row| row.values.clone()).collect()),
+                _ => None,
+            })
+        };
+        let fill = " ".repeat(15);
+        assert_eq!(why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K)'\n").as_deref(), Some("32K,32K"));
+        // What a job log puts before the statement does not count.
+        assert_eq!(
+            why(&format!("        2 //GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K)'\n"))
+                .as_deref(),
+            Some("128K,128K32K")
+        );
+        let beyond = why(&format!("//GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K,32K)'\n"));
+        assert!(beyond.is_some_and(|why| why.contains("beyond column 71")));
+        let on = why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),STACK\n//             (128K)'\n");
+        assert!(on.is_some_and(|why| why.contains("another statement")));
+        assert_eq!(why("//GO EXEC PGM=PAY,PARM='SOMETHING\n//             ELSE'\n"), None);
     }
 
     #[test]

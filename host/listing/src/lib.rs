@@ -29,6 +29,7 @@ mod interest;
 mod job;
 mod lines;
 mod lists;
+mod messages;
 pub mod model;
 pub mod natural;
 mod number;
@@ -48,7 +49,7 @@ pub mod ztpf;
 pub use lists::LISTS;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
-    Section, StepTiming, StorageReport, Unread,
+    Section, StepTiming, StorageReport, Unread, has_time,
 };
 pub use reader::{Reader, read};
 pub use sections::{Field, Kind};

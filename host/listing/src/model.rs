@@ -159,10 +159,10 @@ impl StorageReport {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// Whether the date has a time, by which two reports of one program are told apart: a date alone has no more than 8 digits.
+    /// Whether the date has a time, by which two reports of one program are told apart.
     #[must_use]
     pub fn has_time(&self) -> bool {
-        self.date.as_ref().is_some_and(|date| date.bytes().filter(u8::is_ascii_digit).count() >= 10)
+        self.date.as_deref().is_some_and(has_time)
     }
 
     /// False where nothing may be built upon its figures.
@@ -176,6 +176,12 @@ impl StorageReport {
     pub fn is_64bit(&self) -> bool {
         self.sections.iter().any(|section| section.kind.is_64bit_only())
     }
+}
+
+/// Whether a date, as printed, has a time beside it: alone it has no more than 8 digits.
+#[must_use]
+pub fn has_time(date: &str) -> bool {
+    date.bytes().filter(u8::is_ascii_digit).count() >= 10
 }
 
 /// One row of an options report.

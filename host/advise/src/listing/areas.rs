@@ -28,12 +28,13 @@ pub struct Area {
 /// The areas of a program or session, in the order of the report.
 #[must_use]
 pub fn areas(collected: &Collected, advice: &[Advice], name: &str) -> Vec<Area> {
-    let set = settings(advice, name);
-    let programs = collected.programs.iter().filter(|program| program.name == name);
-    programs
-        .flat_map(|program| of_program(program, &set))
-        .chain(natural::areas(collected, name, &set))
-        .collect()
+    areas_by(collected, &settings(advice, name), name)
+}
+
+/// The same by what is to be set.
+pub(super) fn areas_by(collected: &Collected, set: &[Setting], name: &str) -> Vec<Area> {
+    let areas = collected.program(name).map_or_else(Vec::new, |program| of_program(program, set));
+    areas.into_iter().chain(natural::areas(collected, name, set)).collect()
 }
 
 fn of_program(program: &Program, settings: &[Setting]) -> Vec<Area> {

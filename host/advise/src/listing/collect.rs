@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
+use serde::Serialize;
+use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread};
+use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -18,6 +20,8 @@ const ALIKE: usize = 256;
 /// Of one report no more ranges of sizes are kept, and no more doubts, once the first reports are kept whole.
 const MOST_RANGES: usize = 64;
 const MOST_OTHER: usize = 2_000;
+/// What is said of so many lines of a file is said once in words.
+const MANY_ALIKE: usize = 6;
 
 /// One run.
 pub struct Run {
@@ -62,6 +66,10 @@ pub struct Collected {
     pub beyond: u64,
     /// Where in `programs` a name is.
     places: HashMap<String, usize>,
+    /// Where in `options` those of an enclave are that it had last.
+    own: HashMap<String, HashMap<String, usize>>,
+    /// Where those are that are no enclave's; None where places differ.
+    plain: HashMap<String, Option<usize>>,
     /// Reports that are kept.
     kept: usize,
     /// The file and line of each report, by what it says.
@@ -105,6 +113,12 @@ impl Collected {
                 for doubt in found.doubts() {
                     self.say(file, doubt.line, doubt.words.clone());
                 }
+                if let Natural::Buffers(report) = &found
+                    && report.date.as_deref().is_some_and(has_time)
+                    && self.is_twice(file, report.lines.0, report, "report of buffers")
+                {
+                    return;
+                }
                 self.beyond += u64::from(!self.natural.take(file, found));
             }
             Item::Unread(Unread { evidence, why }) => {
@@ -114,11 +128,50 @@ impl Collected {
         }
     }
 
+    /// The program of that name.
+    pub(super) fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.get(*self.places.get(name)?)
+    }
+
+    /// What was not read, and every doubt, by file and line, each with its place; what is said of many lines of a file once,
+    /// with how many they are and the first of them.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<(String, String)> {
+        let mut all: Vec<_> = self.unread.iter().collect();
+        all.sort_by_key(|(file, line, _)| (*file, *line));
+        let mut lines: HashMap<(usize, &str), Vec<u64>> = HashMap::new();
+        for (file, line, why) in &all {
+            lines.entry((*file, why)).or_default().push(*line);
+        }
+        let name = |file: &usize| self.files.get(*file).map_or("", String::as_str);
+        let said =
+            all.iter().filter_map(|(file, line, why)| match lines.get(&(*file, why.as_str()))?.as_slice() {
+                many if many.len() < MANY_ALIKE => Some((format!("{}:{line}", name(file)), why.clone())),
+                many if many[0] == *line => {
+                    // Once, at the first of them.
+                    let first: Vec<String> = many.iter().take(5).map(ToString::to_string).collect();
+                    let words = format!("{why} ({} times, in lines {}, ...)", many.len(), first.join(", "));
+                    Some((format!("{}:{line}", name(file)), words))
+                }
+                _ => None,
+            });
+        let mut said: Vec<_> = said.collect();
+        said.dedup();
+        said
+    }
+
     /// Whom advice may be for: programs, then sessions of Natural.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let sessions = self.natural.sessions().into_iter().map(|session| session.name);
         self.programs.iter().map(|program| program.name.clone()).chain(sessions).collect()
+    }
+
+    /// Whether there is anything of Language Environment, or of the jobs in which it runs.
+    #[must_use]
+    pub fn is_of_language_environment(&self) -> bool {
+        let is_empty = self.programs.is_empty() && self.options.is_empty() && self.flaws.is_empty();
+        !(is_empty && self.regions.is_empty() && self.steps.is_empty())
     }
 
     /// Whether there are lists of data sets, which another command reads.
@@ -184,6 +237,31 @@ impl Collected {
         }
     }
 
+    /// Whether something with the same figures was found before, and says so.
+    fn is_twice(&mut self, file: usize, line: u64, figures: &impl Serialize, what: &str) -> bool {
+        // Figures, texts and lists of them have a JSON form, always.
+        let mut plain = serde_json::to_value(figures).unwrap_or_default();
+        without_places(&mut plain);
+        let mut hasher = DefaultHasher::new();
+        (what, plain.to_string()).hash(&mut hasher);
+        if self.seen.len() >= MOST_REPORTS {
+            return false;
+        }
+        match self.seen.entry(hasher.finish()) {
+            Entry::Occupied(known) => {
+                let (first, at) = *known.get();
+                let first = self.files.get(first).map_or("", String::as_str);
+                let words = format!("the same {what} as at {first}:{at}: it counts once");
+                self.say(file, line, words);
+                true
+            }
+            Entry::Vacant(new) => {
+                new.insert((file, line));
+                false
+            }
+        }
+    }
+
     /// Whether a job that is in the log again and again asks for the same.
     fn is_known(&self, region: &Region) -> bool {
         self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
@@ -195,6 +273,11 @@ impl Collected {
     fn ztpf(&mut self, file: usize, found: Found) {
         for doubt in found.doubts() {
             self.say(file, doubt.line, doubt.words.clone());
+        }
+        if let Found::Profile(profile) = &found
+            && self.is_twice(file, profile.title.line, &profile.samples, "profile")
+        {
+            return;
         }
         if let Some((known, line)) = super::ztpf::same(&self.ztpf, &found) {
             let place = self.files.get(known).cloned().unwrap_or_default();
@@ -218,6 +301,17 @@ impl Collected {
             return;
         }
         if self.options.len() < MOST_OTHER {
+            let at = self.options.len();
+            match &enclave {
+                Some(enclave) => {
+                    self.own.entry(enclave.clone()).or_default().insert(row.name.clone(), at);
+                }
+                None => {
+                    let first = self.plain.entry(row.name.clone()).or_insert(Some(at));
+                    let values = |at: usize| self.options.get(at).map(|(_, _, known)| &known.values);
+                    *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
+                }
+            }
             self.options.push((file, enclave, row));
         } else {
             self.beyond += 1;
@@ -252,15 +346,10 @@ impl Collected {
     /// place where it is set at all. None where two places differ.
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
-        let all = || self.options.iter().filter(move |(_, _, row)| row.name == name);
-        let own = all().rfind(|(_, enclave, _)| enclave.as_deref() == Some(program));
-        if let Some((file, _, row)) = own {
-            return Some((*file, row));
-        }
-        let (file, _, row) = all().find(|(_, enclave, _)| enclave.is_none())?;
-        let same =
-            all().filter(|(_, enclave, _)| enclave.is_none()).all(|(_, _, other)| other.values == row.values);
-        same.then_some((*file, row))
+        let own = self.own.get(program).and_then(|options| options.get(name));
+        let at = own.or_else(|| self.plain.get(name)?.as_ref())?;
+        let (file, _, row) = self.options.get(*at)?;
+        Some((*file, row))
     }
 
     /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree.
@@ -274,6 +363,20 @@ impl Collected {
             all.all(|(_, region)| above(region) == above(&first.1)).then_some(first)
         })?;
         Some((*file, region))
+    }
+}
+
+/// Leaves of a report what it says, without where that stands.
+fn without_places(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for place in ["line", "lines", "text", "doubts"] {
+                fields.remove(place);
+            }
+            fields.values_mut().for_each(without_places);
+        }
+        serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
+        _ => {}
     }
 }
 
@@ -333,6 +436,36 @@ mod tests {
         );
         let dateless = collected(&(report("12/04/26", 4000) + &report("12/04/26", 4000)));
         assert_eq!(dateless.programs[0].runs.len(), 2, "it may be another run of that day");
+    }
+
+    #[test]
+    fn what_is_given_twice_counts_once() {
+        let listings = concat!(env!("CARGO_MANIFEST_DIR"), "/../listing/tests/listings/");
+        for (name, what) in [("natural-bus.txt", "report of buffers"), ("ztpf-profile.txt", "profile")] {
+            let text = std::fs::read_to_string(format!("{listings}{name}")).expect("a listing");
+            let (once, mut twice) = (collected(&text), collected(&text));
+            twice.file("job2");
+            underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| twice.take(item));
+            assert_eq!(twice.natural.reports.len(), once.natural.reports.len(), "{name}");
+            assert_eq!(twice.ztpf.len(), once.ztpf.len(), "{name}");
+            let words = format!("the same {what} as at job:");
+            assert!(twice.unread.iter().any(|(_, _, why)| why.contains(&words)), "{:?}", twice.unread);
+        }
+    }
+
+    #[test]
+    fn the_same_doubt_about_many_lines_is_said_once() {
+        let mut collected = Collected::default();
+        collected.file("job");
+        for line in [9, 3, 4, 5, 6, 7] {
+            collected.say(0, line, "bad".to_owned());
+        }
+        collected.say(0, 4, "other".to_owned());
+        collected.file("job2");
+        collected.say(1, 1, "bad".to_owned());
+        let of = |place: &str, words: &str| (place.to_owned(), words.to_owned());
+        let many = "bad (6 times, in lines 3, 4, 5, 6, 7, ...)";
+        assert_eq!(collected.doubts(), [of("job:3", many), of("job:4", "other"), of("job2:1", "bad")]);
     }
 
     #[test]

@@ -31,11 +31,15 @@ const PARM_ROOM: usize = 100;
 const COLUMNS: usize = 71;
 
 impl Form {
-    /// The text, with a line feed behind each line; None where there is nothing to set.
+    /// The text, with a line feed behind each line; None where there is nothing to set, or nothing of it has this form.
     #[must_use]
     pub fn text(self, settings: &[Setting]) -> Option<String> {
         if settings.iter().any(super::natural::is_parameter) {
-            return super::natural::text(settings, self);
+            let is_carrier_of_others = matches!(self, Self::Ceeuopt | Self::CeeRunopts | Self::Underbar);
+            return if is_carrier_of_others { None } else { super::natural::text(settings, self) };
+        }
+        if self == Self::Natparm {
+            return None;
         }
         let honoured = |setting: &&Setting| {
             let entry = OPTIONS.iter().find(|entry| entry.name == setting.option);
@@ -133,6 +137,12 @@ mod tests {
         Some(text.to_owned())
     }
 
+    fn check_none(settings: &[Setting], forms: &[Form]) {
+        for form in forms {
+            assert_eq!(form.text(settings), None, "{form:?}");
+        }
+    }
+
     #[test]
     fn every_form() {
         let settings = [
@@ -162,6 +172,10 @@ CEEUOPT  RMODE ANY
             "HEAP.init=104M\nHEAP.incr=104M\nHEAP.keep_or_free_or_auto=KEEP\nANYHEAP.init=256K\n",
         );
         assert_eq!(Form::Ceeopts.text(&[]), None);
+        assert_eq!(Form::Natparm.text(&settings), None);
+        let parameter = [Setting { option: "MT=", sub_options: vec![some("0")] }];
+        check_none(&parameter, &[Form::Ceeuopt, Form::CeeRunopts, Form::Underbar]);
+        check_none(&[Setting::new("ANYHEAP", [some("256K")])], &[Form::Underbar, Form::Natparm]);
     }
 
     #[test]

@@ -4,19 +4,18 @@
 //! answered with that command. Here they stand so that they are explained as all others are.
 //! Invariant: their ids are those that the survey names.
 
-use super::rules::{Found, LeCase, LeRule};
+use super::rule::ListingRule;
 
 const SOURCE: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
                       1,646,000 EXCPs and 243 s at 6,144, 504,000 and 145 s at 23,440, 426,000 and 133 s at 32,760, 100,000 and 4 s \
                       in a PDSE; a module of one block always the same";
 
-fn surveyed(_: &LeCase<'_>) -> Vec<Found> {
-    Vec::new()
-}
+/// One rule about load libraries, applied by the survey.
+pub type LibraryRule = ListingRule<()>;
 
 /// Rules about load libraries.
-pub static LIBRARY_RULES: [LeRule; 6] = [
-    LeRule {
+pub static LIBRARY_RULES: [LibraryRule; 6] = [
+    LibraryRule {
         id: "block-size-listed",
         title: "Small blocks, seen in a list",
         source: SOURCE,
@@ -24,9 +23,9 @@ pub static LIBRARY_RULES: [LeRule; 6] = [
         formula: "Copy it at a block size of 32760; survey the library itself for the tracks and channel programs that it saves.",
         stop: "A larger block size, or a PDSE: nothing is said.",
         risk: "None for programs: the binder fills tracks with shorter blocks, so space does not grow.",
-        apply: surveyed,
+        apply: (),
     },
-    LeRule {
+    LibraryRule {
         id: "block-size",
         title: "Block size of a PDS",
         source: SOURCE,
@@ -34,9 +33,9 @@ pub static LIBRARY_RULES: [LeRule; 6] = [
         formula: "32760. SYS1.LINKLIB took 2,895 tracks at 6,144, 2,640 at 23,440 and 2,620 at 32,760.",
         stop: "Nothing is saved, as with members of one block: nothing is said.",
         risk: "A library must be copied (IEBCOPY COPYMOD, or the binder) for its members to have the new block size.",
-        apply: surveyed,
+        apply: (),
     },
-    LeRule {
+    LibraryRule {
         id: "compress",
         title: "Gaps of a PDS",
         source: "Own: what a copy at the same block size takes less",
@@ -44,9 +43,9 @@ pub static LIBRARY_RULES: [LeRule; 6] = [
         formula: "Compress it.",
         stop: "Fewer gaps: nothing is said.",
         risk: "Nobody may have the library open to write, and a compress that fails may lose members: copy it first.",
-        apply: surveyed,
+        apply: (),
     },
-    LeRule {
+    LibraryRule {
         id: "many-members",
         title: "Directory of a PDS",
         source: "LongEx, as above: with 4,200 members instead of 2 loads of a small module took 9 s instead of 3, in a PDSE 2 s \
@@ -55,9 +54,9 @@ pub static LIBRARY_RULES: [LeRule; 6] = [
         formula: "Make it a PDSE, or part it: a PDS directory is searched in sequence. LLA spares the search as well.",
         stop: "The directory fits on a track: nothing is said.",
         risk: "A PDSE cannot be read before its address space is up: not for what is needed at IPL.",
-        apply: surveyed,
+        apply: (),
     },
-    LeRule {
+    LibraryRule {
         id: "above-4k",
         title: "Block size of a PDSE",
         source: "LongEx, as above: pages of a PDSE are 4K, whatever its block size",
@@ -65,9 +64,9 @@ pub static LIBRARY_RULES: [LeRule; 6] = [
         formula: "4096 or more; 32760 is usual. Nothing else depends on it.",
         stop: "4,096 or more: nothing is said.",
         risk: "None: nothing but the label changes.",
-        apply: surveyed,
+        apply: (),
     },
-    LeRule {
+    LibraryRule {
         id: "free-pages",
         title: "Pages of a PDSE that hold nothing",
         source: "Own: pages that are free, of all",
@@ -75,6 +74,6 @@ pub static LIBRARY_RULES: [LeRule; 6] = [
         formula: "Copy it to a smaller one, unless it will grow again.",
         stop: "Fewer are free: nothing is said.",
         risk: "A library that grows again asks for extents again.",
-        apply: surveyed,
+        apply: (),
     },
 ];

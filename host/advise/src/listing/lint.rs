@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod tests;
+mod values;
 
 use serde::Serialize;
 use underbar_listing::OptionRow;
@@ -42,16 +43,26 @@ pub struct Lint {
 }
 
 /// All checks of option texts.
-pub static LE_LINTS: [LeLint; 7] = [
+pub static LE_LINTS: [LeLint; 8] = [
     LeLint {
         id: "le-opt-text",
         title: "Option texts that cannot be read as they stand",
         source: "CEE3611I, CEE3614I; a letter O typed for 0 and a missing sub-option fell back without a word \
                  (zowe/community#1852)",
-        condition: "A name that is no option, a letter among digits, a sub-option at another's place, a parenthesis that is \
-                    not closed, or a misspelt _CEE_RUNOPTS.",
+        condition: "A name that is no option, a letter among digits (in options reports, too), a sub-option at another's \
+                    place, a parenthesis that is not closed, or a misspelt _CEE_RUNOPTS.",
         formula: "Write it as the message says; until then the value of the level below is in force.",
         apply: text,
+    },
+    LeLint {
+        id: "le-opt-values",
+        title: "Values that an option cannot have",
+        source: "Language Environment: sizes are n, nK or nM; cells of heap pools are multiples of 8; 2G below the bar, 16M \
+                 below the line",
+        condition: "A size as large as all there is where it lies, one in G or AUTO, a cell of HEAPPOOLS that is no multiple of \
+                    8, or one that is not larger than the one before it.",
+        formula: "Write a size that can be had, in K or M; write cells in growing order.",
+        apply: values::values,
     },
     LeLint {
         id: "le-opt-together",
@@ -151,7 +162,7 @@ fn text(collected: &Collected) -> Vec<Lint> {
             words: words.to_owned(),
         }
     });
-    flaws.collect()
+    flaws.chain(values::misread(collected)).collect()
 }
 
 /// A file, an enclave, and their options.

@@ -12,6 +12,7 @@
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
+mod answer;
 mod areas;
 mod cells;
 mod collect;
@@ -22,11 +23,13 @@ mod libraries;
 mod lint;
 pub mod natural;
 mod page;
+mod rule;
 mod rules;
 pub mod simulate;
 mod sizes;
 pub mod ztpf;
 
+pub use answer::{Beside, OfProgram, json, not_in_form, options};
 pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{
@@ -37,9 +40,12 @@ pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use natural::NATURAL_RULES;
 pub use page::page;
+pub use rule::ListingRule;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
 pub use ztpf::TPF_RULES;
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -109,19 +115,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     let word = if doubts == 1 { "doubt" } else { "doubts" };
                     confidence += &format!("; {doubts} {word} about the listing");
                 }
-                all.push(Advice {
-                    rule: rule.id,
-                    program: program.name.clone(),
-                    kind: found.kind,
-                    now: found.now,
-                    option: found.option,
-                    values: Vec::new(),
-                    evidence: found.evidence,
-                    reason: found.reason,
-                    effect: found.effect,
-                    risk: if found.risk.is_empty() { rule.risk.to_owned() } else { found.risk },
-                    confidence,
-                });
+                all.push(found.advice(rule, &program.name, confidence));
             }
         }
     }
@@ -137,10 +131,21 @@ const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each t
 /// The options of one program as settings, one for each option.
 #[must_use]
 pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
+    settings_of(advice.iter().filter(|advice| advice.program == program))
+}
+
+/// The same for all programs at once, since there may be thousands.
+fn settings_by_program(advice: &[Advice]) -> HashMap<&str, Vec<Setting>> {
+    let mut by_program: HashMap<&str, Vec<&Advice>> = HashMap::new();
+    for one in advice.iter().filter(|one| one.option.is_some()) {
+        by_program.entry(&one.program).or_default().push(one);
+    }
+    by_program.into_iter().map(|(program, advice)| (program, settings_of(advice.into_iter()))).collect()
+}
+
+fn settings_of<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
-    for setting in
-        advice.iter().filter(|advice| advice.program == program).filter_map(|advice| advice.option.as_ref())
-    {
+    for setting in advice.filter_map(|advice| advice.option.as_ref()) {
         match settings.iter_mut().find(|known| known.option == setting.option) {
             Some(known) => known.merge(setting),
             None => settings.push(setting.clone()),

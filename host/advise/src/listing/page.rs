@@ -54,11 +54,10 @@ pub fn page(
     let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
     list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
     list(&mut text, "About option texts", lints.iter().map(|lint| quoted(lint.to_string())));
-    let unread = collected.unread.iter().map(|(file, line, why)| {
-        let file = collected.files.get(*file).map_or("", String::as_str);
-        format!("<code>{}:{line}</code> {}", escaped(file), escaped(why))
-    });
-    list(&mut text, "Not certain, or not read", unread);
+    let doubts = collected.doubts();
+    let doubts =
+        doubts.iter().map(|(place, why)| format!("<code>{}</code> {}", escaped(place), escaped(why)));
+    list(&mut text, "Not certain, or not read", doubts);
     if collected.beyond > 0 {
         let _ = writeln!(text, "<p>Left out, since there are so many: {} more.</p>", collected.beyond);
     }
@@ -82,8 +81,11 @@ fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Fo
         return;
     }
     let _ = writeln!(text, "<section>\n<h2>{}</h2>", escaped(name));
-    if let Some(options) = form.text(&settings(advice, name)) {
+    let settings = settings(advice, name);
+    if let Some(options) = form.text(&settings) {
         let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
+    } else if !settings.is_empty() {
+        text.push_str("<p>Nothing of what is to be set has the form that was asked for.</p>\n");
     }
     if let Some(values) = ztpf::values_of(advice, name) {
         let _ = writeln!(

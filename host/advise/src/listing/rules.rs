@@ -3,6 +3,7 @@
 //! To add a rule, add an entry: its id, its words, its function, and a test beneath that function.
 //! Not here: the functions, each in a file of its own below.
 
+mod contradiction;
 mod fill;
 mod heap;
 mod keep;
@@ -16,31 +17,15 @@ mod tests;
 
 use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow};
 
-use super::Line;
 use super::collect::{Collected, Program, Run};
 use super::history::History;
+use super::rule::ListingRule;
 use super::sizes::{LINE, above_the_line, written};
+use super::{Advice, Line};
 use crate::suggestion::{Kind, Setting};
 
-/// One rule.
-pub struct LeRule {
-    /// Its name for `explain` and in advice.
-    pub id: &'static str,
-    /// What it is about.
-    pub title: &'static str,
-    /// Where the rule comes from.
-    pub source: &'static str,
-    /// When it fires, in words.
-    pub condition: &'static str,
-    /// What it suggests, in words.
-    pub formula: &'static str,
-    /// When it says "no change", in words.
-    pub stop: &'static str,
-    /// What following it could cost.
-    pub risk: &'static str,
-    /// Applies it.
-    pub apply: fn(&LeCase<'_>) -> Vec<Found>,
-}
+/// One rule for programs of Language Environment, or for sessions of Natural.
+pub type LeRule = ListingRule<fn(&LeCase<'_>) -> Vec<Found>>;
 
 /// What a rule looks at.
 pub struct LeCase<'a> {
@@ -67,8 +52,9 @@ pub static LE_RULES: [LeRule; 8] = [
         id: "le-sound",
         title: "Whether the report can be used",
         source: "Own: no advice rather than a wrong one",
-        condition: "Lines of two reports stand in one another, or lines are cut at the right.",
-        formula: "No advice from that report.",
+        condition: "Lines of two reports stand in one another, or lines are cut at the right; or an options report or text of the \
+                    same listing sets a size that the storage report shows otherwise.",
+        formula: "No advice from that report, or upon that option.",
         stop: "Nothing of this kind was found.",
         risk: "None: nothing is set.",
         apply: sound::apply,
@@ -85,7 +71,8 @@ pub static LE_RULES: [LeRule; 8] = [
                   above 128M an eighth of it, as initial size and as increment, which makes about 8 segments. Increment: \
                   a quarter of the initial size. In ten runs or more, what was needed long ago counts less: each later run \
                   forgets a sixteenth of what it did not need. Where the largest of ten runs or more is twice the usual \
-                  (nine in ten), or the region is less than twice the initial size, only the increment is raised. ANYHEAP \
+                  (nine in ten), or the region is less than twice the initial size or leaves less than an increment beside \
+                  the peak, only the increment is raised, to half of what is left at most. ANYHEAP \
                   grows with the stacks of threads, whose first segments lie in it (BELOWHEAP where they are BELOW).",
         stop: "The initial size holds all, or 8 segments or fewer hold more than 16M: no change.",
         risk: "A peak of the runs seen need not be the largest. The initial size is taken at once, by each enclave: under \
@@ -213,7 +200,7 @@ impl LeCase<'_> {
     }
 
     /// Whether a sub-option is known to be this word.
-    fn is_set(&self, option: &str, at: usize, word: &str) -> bool {
+    pub(super) fn is_set(&self, option: &str, at: usize, word: &str) -> bool {
         self.option(option)
             .and_then(|(_, row)| row.sub_options().get(at).map(|value| value.eq_ignore_ascii_case(word)))
             .unwrap_or(false)
@@ -236,7 +223,7 @@ impl LeCase<'_> {
     }
 
     /// The region's limit for what grows above 16M: a line to show, and words for the risk.
-    fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
+    pub(super) fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
         match self.collected.region_of(&self.program.name) {
             Some((file, region)) => {
                 let line = self.line(file, &region.evidence);
@@ -273,6 +260,25 @@ impl LeCase<'_> {
                 (None, line, words)
             }
             None => (None, None, String::new()),
+        }
+    }
+}
+
+impl Found {
+    /// As advice of a rule for a program or session.
+    pub(super) fn advice(self, rule: &LeRule, program: &str, confidence: String) -> Advice {
+        Advice {
+            rule: rule.id,
+            program: program.to_owned(),
+            kind: self.kind,
+            now: self.now,
+            option: self.option,
+            values: Vec::new(),
+            evidence: self.evidence,
+            reason: self.reason,
+            effect: self.effect,
+            risk: if self.risk.is_empty() { rule.risk.to_owned() } else { self.risk },
+            confidence,
         }
     }
 }

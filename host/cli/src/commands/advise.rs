@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{
-    Advice, Collected, Form, advise_listing, areas, lint, natural, page, settings, simulate, ztpf,
+    Collected, Form, advise_listing, json, lint, natural, not_in_form, options, page, simulate, ztpf,
 };
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
@@ -156,18 +156,23 @@ impl Advise {
         failed.unwrap_or(printed)
     }
 
-    /// The text to set for each program and session that has something to set.
-    fn options(&self, collected: &Collected, all: &[Advice]) -> Vec<(String, String)> {
-        let text = |name: &String| Form::from(self.form).text(&settings(all, name));
-        collected.names().into_iter().filter_map(|name| text(&name).map(|text| (name, text))).collect()
+    fn form_name(&self) -> String {
+        self.form.to_possible_value().map_or(String::new(), |form| form.get_name().to_owned())
     }
 
-    /// The option text of the one program that a listing is about, into a file.
+    /// The option text of the one program that a listing is about, or the values of the one system, into a file.
     fn write_options(&self, path: &Path, collected: &Collected) -> Result<(), String> {
-        let mut texts = self.options(collected, &advise_listing(collected)).into_iter();
+        let all = advise_listing(collected);
+        let form = self.form.into();
+        let options = options(collected, &all, form).into_iter().map(|one| one.options);
+        let values = ztpf::names(&all).into_iter().filter_map(|name| ztpf::values_of(&all, name));
+        let mut texts = options.chain(values);
         match (texts.next(), texts.next()) {
-            (Some((_, text)), None) => {
+            (Some(text), None) => {
                 fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            (None, _) if !not_in_form(collected, &all, form).is_empty() => {
+                Err(format!("-o: nothing of what is to be set has the form {}", self.form_name()))
             }
             (None, _) => Err("-o: there is nothing to set".to_owned()),
             _ => Err("-o writes the options of one program; the listing is about several".to_owned()),
@@ -176,52 +181,30 @@ impl Advise {
 
     fn of_listings(&self, collected: &Collected, what_if: &[Tried]) -> String {
         let all = advise_listing(collected);
-        let options = self.options(collected, &all);
+        let form = self.form.into();
         let lints = lint(collected);
         if self.html {
-            return page(collected, &all, &lints, what_if, self.form.into());
+            return page(collected, &all, &lints, what_if, form);
         }
         if self.printing.json {
-            let options: Vec<_> = options
-                .iter()
-                .map(|(name, text)| serde_json::json!({"program": name, "options": text}))
-                .collect();
-            let unread: Vec<_> = collected
-                .unread
-                .iter()
-                .map(|(file, line, why)| serde_json::json!({"file": collected.files.get(*file), "line": line, "why": why}))
-                .collect();
-            let in_force: Vec<_> = collected
-                .in_force()
-                .map(|(file, enclave, row)| serde_json::json!({"file": collected.files.get(*file), "program": enclave, "option": row}))
-                .collect();
-            let sizes: Vec<_> = collected
-                .names()
-                .iter()
-                .map(|name| serde_json::json!({"program": name, "areas": areas(collected, &all, name)}))
-                .collect();
-            let steps: Vec<_> = collected.steps.iter().map(|(_, step)| step).collect();
-            let answer = serde_json::json!({
-                "schema": "underbar.listing-advice/1",
-                "advice": all,
-                "options": options,
-                "sizes": sizes,
-                "what_if": what_if,
-                "lint": lints,
-                "in_force": in_force,
-                "steps": steps,
-                "not_read": unread,
-                "left_out": collected.beyond,
-            });
-            return format!("{answer}\n");
+            return json(collected, &all, &lints, what_if, form);
         }
+        let options = options(collected, &all, form);
         let mut text = String::new();
         // Writing to a string cannot fail.
         for advice in &all {
             let _ = writeln!(text, "{advice}");
         }
-        for (name, line) in &options {
-            let _ = write!(text, "For {name}:\n{line}");
+        for one in &options {
+            let _ = write!(text, "For {}:\n{}", one.program, one.options);
+        }
+        let without = not_in_form(collected, &all, form);
+        for name in &without {
+            let _ = writeln!(
+                text,
+                "For {name}: nothing of what is to be set has the form {}; --as values names it.",
+                self.form_name()
+            );
         }
         if !collected.ztpf.is_empty() {
             text += &ztpf::values_text(&all).unwrap_or_default();
@@ -230,6 +213,10 @@ impl Advise {
         let other = !collected.natural.is_empty() || collected.has_lists();
         match (options.is_empty(), collected.programs.is_empty()) {
             (true, true) if !collected.ztpf.is_empty() => {}
+            (true, _) if !without.is_empty() => {}
+            (true, true) if !collected.is_of_language_environment() && !other => {
+                text.push_str("Nothing was read that an advice could rest on.\n");
+            }
             (true, true) if !other => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
             (true, _) => text.push_str("Nothing to set.\n"),
             (false, true) => {}
@@ -291,11 +278,8 @@ impl Advise {
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");
         }
-        let mut unread: Vec<_> = collected.unread.iter().collect();
-        unread.sort_by_key(|(file, line, _)| (*file, *line));
-        for (file, line, why) in unread {
-            let _ =
-                writeln!(text, "  {}:{line}: {why}", collected.files.get(*file).map_or("", String::as_str));
+        for (place, why) in collected.doubts() {
+            let _ = writeln!(text, "  {place}: {why}");
         }
         if collected.beyond > 0 {
             let _ = writeln!(text, "Left out, since there are so many: {} more.", collected.beyond);

@@ -122,8 +122,9 @@ fn topics() -> String {
     text.push_str(
         "\nRules for listings of Natural, and for load libraries: underbar explain natural-thread-size\n",
     );
-    for rule in NATURAL_RULES.iter().chain(&LIBRARY_RULES) {
-        let _ = writeln!(text, "  {:<20} {}", rule.id, rule.title);
+    let natural = NATURAL_RULES.iter().map(|rule| (rule.id, rule.title));
+    for (id, title) in natural.chain(LIBRARY_RULES.iter().map(|rule| (rule.id, rule.title))) {
+        let _ = writeln!(text, "  {id:<20} {title}");
     }
     text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
     for check in &LE_LINTS {

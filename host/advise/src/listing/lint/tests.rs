@@ -124,3 +124,38 @@ fn checks_have_unique_ids_and_full_words() {
         assert!([check.condition, check.formula].iter().all(|words| words.ends_with('.')), "{}", check.id);
     }
 }
+
+#[test]
+fn values_that_an_option_cannot_have() {
+    let text = |options: &str| format!("//CEEOPTS DD *\n{options}\n/*\n");
+    let check = |options: &str, expect: &[&str]| {
+        let expect: Vec<_> = expect.iter().map(|words| ("le-opt-values", *words)).collect();
+        self::check(&text(options), &expect);
+    };
+    check("HEAP(3G,32K)", &["3G of HEAP cannot be had: below the bar"]);
+    check("HEAP(2048M,32K)", &["2048M of HEAP cannot be had"]);
+    check("HEAP(1G,32K)", &["write 1024M"]);
+    check("HEAP(32K,AUTO)", &["AUTO is no size of HEAP"]);
+    check("HEAP64(1G,1G)", &["write 1024M"]);
+    check("HEAP64(1G,1M,KEEP,4G)", &["write 1024M", "4G of HEAP64 cannot be had"]);
+    check("HEAPPOOLS(ON,8,10,36,10)", &["36 is no size of a cell"]);
+    check("HEAPPOOLS(ON,256,10,32,10)", &["cells of 32 stand behind those of 256"]);
+    check("HEAPPOOLS(ON,(8,2),10,32,10,0,10),HEAP(32K,32K)", &[]);
+    check("STACK(-4K,128K),HEAP64(1M,1M,KEEP,32768,32K)", &[]);
+    // What nobody of Language Environment obeys, and is no misspelt option either.
+    check("HEAP(32K,32K),NOEXECOPS,NONIPTSTACK(4K,4K,BELOW,KEEP),PLIST(OS)", &[]);
+    self::check(&text("HEAP(32K,32K),NONIPTSTAK(4K)"), &[("le-opt-text", "NONIPTSTAK")]);
+}
+
+#[test]
+fn letters_among_digits_in_options_reports_are_named() {
+    let report = |value: &str| {
+        format!(
+            "Options Report for Enclave PAY 11/20/26\n\nLAST WHERE SET                 OPTION\n{}\nInvocation command               \
+             HEAP({value},32768,ANYWHERE,KEEP,8192,4096)\n",
+            "-".repeat(79)
+        )
+    };
+    check(&report("419430O"), &[("le-opt-text", "419430O of HEAP: a letter stands")]);
+    check(&report("4194304"), &[]);
+}

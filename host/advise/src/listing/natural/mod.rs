@@ -43,19 +43,8 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
         let case = LeCase { collected, program: &program };
         for rule in &NATURAL_RULES {
             for found in (rule.apply)(&case) {
-                all.push(Advice {
-                    rule: rule.id,
-                    program: session.name.clone(),
-                    kind: found.kind,
-                    now: found.now,
-                    option: found.option,
-                    values: Vec::new(),
-                    evidence: found.evidence,
-                    reason: found.reason,
-                    effect: found.effect,
-                    risk: if found.risk.is_empty() { rule.risk.to_owned() } else { found.risk },
-                    confidence: confidence(rule.id, collected, &session),
-                });
+                let confidence = confidence(rule.id, collected, &session);
+                all.push(found.advice(rule, &session.name, confidence));
             }
         }
     }

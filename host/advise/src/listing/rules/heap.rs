@@ -13,7 +13,7 @@ use underbar_listing::{Field, Figure, Kind as Part};
 use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, history::History};
 use super::stack::moved;
-use super::{Found, LeCase, found, now, rule, setting};
+use super::{Found, LeCase, contradiction, found, now, rule, setting};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -73,6 +73,9 @@ struct Heap<'a> {
 
 /// The advice for one heap; None where it is not in the listing or not used.
 pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
+    if contradiction::concerns(case, part) {
+        return None;
+    }
     let (total_file, total) = case.largest(part, Field::Total)?;
     let (initial_file, initial) = case.last(part, Field::Initial)?;
     let increment = case.last(part, Field::Increment).map(|(_, figure)| figure.value);
@@ -161,6 +164,19 @@ impl Heap<'_> {
             return self.say(Kind::NoAdvice, reason);
         };
         let used = self.history.words();
+        let most = self.history.largest;
+        let (limit, region, _) = self.region(most);
+        if let (Some(limit), Some(region)) = (limit.filter(|limit| *limit < most), region) {
+            let reason = format!(
+                "{used}, more than the {} that {}: this ran in another one (IEFUSI sets limits, too), or a figure is \
+                 damaged.",
+                written(limit),
+                if self.part == Part::User64 { "MEMLIMIT allows" } else { "the region leaves" }
+            );
+            let mut none = self.say(Kind::NoAdvice, reason);
+            none.evidence.push(region);
+            return none;
+        }
         if self.is_wasteful(count) || (count <= FEW && !self.fits_below_the_line()) {
             return self.few(count);
         }
@@ -252,11 +268,22 @@ impl Heap<'_> {
             true => whole,
             false => rounded(peak.saturating_add(peak / 8) / 4, self.unit),
         };
-        let larger = self.increment.unwrap_or(0).max(quarter);
+        let mut larger = self.increment.unwrap_or(0).max(quarter);
         let (limit, _, _) = self.region(whole.max(larger));
-        let small_region = limit.is_some_and(|limit| limit / 2 < whole);
-        if small_region && limit.is_some_and(|limit| limit / 8 < larger) {
-            return Err("but the region leaves no room for larger ones.");
+        let limit = limit.filter(|limit| limit / 2 < whole || limit.saturating_sub(peak) < larger);
+        let small_region = limit.is_some();
+        let mut words = String::new();
+        if let Some(limit) = limit {
+            // The last increment may be nearly empty, and has to fit beside all that is used.
+            let room = (limit / 8).min(limit.saturating_sub(peak) / 2);
+            larger = larger.min(room - room % self.unit.max(64 * K));
+            if larger <= self.increment.unwrap_or(0) {
+                return Err("but the region leaves no room for larger ones.");
+            }
+            words = format!(
+                "The region leaves too little for an initial size of {}, so that only the increment grows. ",
+                written(whole)
+            );
         }
         if self.is_below() && whole > M {
             return Err("below the line there is too little room to take more at once.");
@@ -277,7 +304,7 @@ impl Heap<'_> {
             Some(_) if larger.is_multiple_of(4 * K) => larger - 16,
             _ => larger,
         };
-        Ok((first.filter(|first| *first > self.initial), larger, String::new()))
+        Ok((first.filter(|first| *first > self.initial), larger, words))
     }
 
     /// Whether it lies below the 16M line.

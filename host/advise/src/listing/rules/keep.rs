@@ -2,7 +2,7 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::{Found, LeCase, found, rule};
+use super::{Found, LeCase, contradiction, found, rule};
 use crate::suggestion::{Kind, Setting};
 
 /// Fewer freed segments are no pattern.
@@ -31,6 +31,9 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
         Some((run.file, section, section.get(Field::Allocated)?, section.get(Field::Freed)?))
     });
     let (file, section, allocated, freed) = runs.max_by_key(|(_, _, _, freed)| freed.value)?;
+    if contradiction::concerns(case, part) {
+        return None;
+    }
     if freed.value < LEAST || freed.value.saturating_mul(10) < allocated.value.saturating_mul(9) {
         return None;
     }

@@ -10,7 +10,7 @@ use super::super::Line;
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
 use super::super::sizes::{size, written};
-use super::{Found, LeCase, found, heap};
+use super::{Found, LeCase, contradiction, found, heap};
 use crate::suggestion::{Kind, Setting};
 
 /// An extent more, and the pool is too small.
@@ -44,6 +44,9 @@ pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
 }
 
 fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+    if contradiction::concerns(case, Part::Heap) {
+        return None;
+    }
     let pools = &run.report.pools;
     let initial = run.report.section(Part::Heap)?.get(Field::Initial)?;
     let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents > EXTENTS).collect();

@@ -1,8 +1,8 @@
-//! Whether a report can be used at all.
+//! Whether a report can be used at all, and whether options agree with it.
 
 use underbar_listing::Evidence;
 
-use super::{Found, LeCase, found};
+use super::{Found, LeCase, contradiction, found};
 use crate::suggestion::Kind;
 
 pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
@@ -11,5 +11,5 @@ pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
         let line = case.line(run.file, &Evidence { line: doubt.line, text: doubt.words.clone() });
         Some(found(Kind::NoAdvice, "not used".to_owned(), vec![line], format!("{}.", doubt.words)))
     });
-    bad.take(20).collect()
+    bad.take(20).chain(contradiction::all(case)).collect()
 }

@@ -11,7 +11,7 @@ use underbar_listing::{Field, Kind as Part};
 
 use super::super::Line;
 use super::super::sizes::{rounded, written};
-use super::{Found, LeCase, found, now, rule, setting};
+use super::{Found, LeCase, contradiction, found, now, rule, setting};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -46,7 +46,7 @@ struct Stack {
 fn stack(case: &LeCase<'_>, part: Part) -> Option<Stack> {
     let (file, largest) = case.largest(part, Field::AnyThread)?;
     let (initial_file, initial) = case.last(part, Field::Initial)?;
-    if largest.value == 0 || !governs(case, part) {
+    if largest.value == 0 || !governs(case, part) || contradiction::concerns(case, part) {
         return None;
     }
     let mut evidence = vec![case.line(file, &largest.evidence), case.line(initial_file, &initial.evidence)];

@@ -51,10 +51,45 @@ fn small_heaps_hold_everything_at_once_and_need_no_region() {
 #[test]
 fn a_small_region_raises_the_increment_only_or_nothing() {
     let many = heap("PAY", 32768, 32768, 30 << 20, [9_000, 9, 970, 0]);
-    let all = check(&format!("//GO EXEC PGM=PAY,REGION=64M\n{many}"), None);
+    // An eighth of the region, and half of what is left beside the peak.
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=64M\n{many}"), Some("HEAP(,8M)"));
+    assert!(all[0].risk.contains("only the increment grows"), "{:?}", all[0]);
+    let large = heap("PAY", 32768, 8 << 20, 60 << 20, [9_000, 9, 9, 0]);
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=64M\n{large}"), None);
     assert!(all[0].reason.contains("no room"), "{:?}", all[0]);
     let all = check(&format!("//GO EXEC PGM=PAY,REGION=128M\n{many}"), Some("HEAP(34M,8704K)"));
     assert!(all[0].risk.starts_with("The region leaves 128M"), "{}", all[0].risk);
+}
+
+#[test]
+fn more_than_the_region_leaves_is_said_and_sets_nothing() {
+    let many = heap("PAY", 32768, 32768, 90 << 20, [9_000, 9, 2_900, 0]);
+    let all = check(&format!("//GO EXEC PGM=PAY,REGION=64M\n{many}"), None);
+    assert!(all[0].reason.contains("more than the 64M that the region leaves"), "{:?}", all[0]);
+    assert_eq!(all[0].evidence.last().map(|line| line.line), Some(1));
+}
+
+#[test]
+fn options_that_the_report_shows_otherwise_set_nothing() {
+    let many = heap("PAY", 32768, 32768, 900_000, [9_000, 9, 40, 0]);
+    let options = |values: &str| {
+        format!(
+            "Options Report for Enclave PAY 11/20/26\nLanguage Environment V03 R01.00\n\n\
+             LAST WHERE SET                 OPTION\n{}\nInvocation command               HEAP({values})\n\n",
+            "-".repeat(79)
+        )
+    };
+    check(&(options("32768,32768,ANYWHERE,KEEP,8192,4096") + &many), Some("HEAP(992K,248K)"));
+    // Rounded up to a page, as Language Environment does.
+    check(&(options("32000,32768,ANYWHERE,KEEP,8192,4096") + &many), Some("HEAP(992K,248K)"));
+    for values in ["4194304,32768,ANYWHERE,KEEP,8192,4096", "32768,4096,ANYWHERE,KEEP,8192,4096"] {
+        let all = check(&(options(values) + &many), None);
+        let [one] = &all[..] else { panic!("{all:#?}") };
+        assert!(one.rule == "le-sound" && one.reason.contains("Nothing is advised upon HEAP"), "{one:#?}");
+        assert_eq!(one.evidence.len(), 2, "{one:#?}");
+    }
+    check(&format!("//CEEOPTS DD *\nHEAP(64K,32K)\n/*\n{many}"), None);
+    check(&format!("//CEEOPTS DD *\nHEAP(32K,32K)\n/*\n{many}"), Some("HEAP(992K,248K)"));
 }
 
 #[test]
@@ -251,7 +286,9 @@ fn memlimit_is_looked_at_for_the_heap_above_the_bar() {
     let all = check(&format!("//GO EXEC PGM=main,MEMLIMIT=2G\n{text}"), Some("HEAP64(108M,108M)"));
     assert!(all[0].risk.starts_with("MEMLIMIT is 2048M"), "{}", all[0].risk);
     let all = check(&format!("//GO EXEC PGM=main,MEMLIMIT=100M\n{text}"), None);
-    assert!(all[0].reason.contains("no room"), "{all:?}");
+    assert!(all[0].reason.contains("more than the 100M that MEMLIMIT allows"), "{all:?}");
+    let all = check(&format!("//GO EXEC PGM=main,MEMLIMIT=900M\n{text}"), Some("HEAP64(,20M)"));
+    assert!(all[0].risk.contains("only the increment grows"), "{}", all[0].risk);
 }
 
 #[test]

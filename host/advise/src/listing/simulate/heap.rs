@@ -17,13 +17,17 @@ use serde::Serialize;
 use underbar_listing::{Field, Item, Kind as Part, OptionRow};
 
 use super::super::cells::{Range, waste};
-use super::super::collect::{Collected, Run};
+use super::super::collect::Collected;
+use super::super::rules::LeCase;
 use super::super::sizes::{size, written};
+use super::{NotTried, Tried};
 
 /// No more requests are drawn.
 const MOST_REQUESTS: usize = 4_000_000;
 /// An element is its bytes, up to the next 8, and as much before them.
 const HEADER: u64 = 8;
+/// Addresses below the bar.
+const BAR: u64 = 2 << 30;
 
 /// What would become of one heap, or of the pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,19 +53,21 @@ pub struct WhatIf {
     pub measured: Option<u64>,
     /// Now, then proposed.
     pub outcomes: Vec<Outcome>,
+    /// What is to be known about it.
+    pub notes: Vec<String>,
 }
 
-/// Replays every program's requests against the HEAP or HEAPPOOLS of an option text.
+/// Replays the last sound run of each program; where that cannot be done, says why.
 ///
 /// # Errors
 /// Says what is wrong with the text.
-pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<WhatIf>, String> {
+pub(super) fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, String> {
     let rows = options(text)?;
     let programs = collected.programs.iter();
     Ok(programs
-        .filter_map(|program| {
-            let run = program.runs.iter().rfind(|run| run.report.is_sound())?;
-            one(&program.name, run, &rows).filter(|what| !what.outcomes.is_empty())
+        .map(|program| match one(&LeCase { collected, program }, &rows) {
+            Ok(what) => Tried::Heap(what),
+            Err(why) => Tried::Not(NotTried { subject: program.name.clone(), why }),
         })
         .collect())
 }
@@ -85,7 +91,19 @@ fn options(text: &str) -> Result<Vec<OptionRow>, String> {
         }
         rows.extend(text.rows);
     }
-    rows.retain(|row| matches!(row.name.as_str(), "HEAP" | "HEAPPOOLS"));
+    if let Some(other) = rows.iter().find(|row| !matches!(row.name.as_str(), "HEAP" | "HEAPPOOLS")) {
+        return Err(format!(
+            "{} cannot be tried: only HEAP and HEAPPOOLS can, HEAP(64M,16M) for instance",
+            other.name
+        ));
+    }
+    for row in rows.iter().filter(|row| row.name == "HEAP") {
+        if let Some(value) =
+            row.sub_options().iter().take(2).find(|value| size(value).is_some_and(|bytes| bytes >= BAR))
+        {
+            return Err(format!("{value} of HEAP cannot be had: below the bar there are 2G"));
+        }
+    }
     for row in rows.iter().filter(|row| row.name == "HEAPPOOLS") {
         let values = row.sub_options();
         let sizes = values.iter().skip(1).step_by(2).filter_map(|value| size(value));
@@ -99,25 +117,31 @@ fn options(text: &str) -> Result<Vec<OptionRow>, String> {
     Ok(rows)
 }
 
-fn one(program: &str, run: &Run, rows: &[OptionRow]) -> Option<WhatIf> {
-    let heap = run.report.section(Part::Heap)?;
-    let figure = |field: Field| heap.get(field).map(|figure| figure.value);
-    let ranges: Vec<Range> = run
-        .report
-        .ranges
-        .iter()
-        .filter(|(_, to, figure)| !figure.likely && *to > 0)
-        .map(|(_, to, figure)| Range { to: *to, count: figure.value })
-        .collect();
+/// What becomes of one program; or why that cannot be said.
+fn one(case: &LeCase<'_>, rows: &[OptionRow]) -> Result<WhatIf, String> {
+    let run = case.sound().last().ok_or("no report of it can be used")?;
+    let heap = run.report.section(Part::Heap).ok_or_else(|| match run.report.is_64bit() {
+        true => "its report is of a 64-bit program, whose HEAP64 cannot be replayed",
+        false => "its report has no section HEAP that can be read",
+    })?;
+    let figure = |field: Field| {
+        let value = heap.get(field).map(|figure| figure.value);
+        value.ok_or_else(|| format!("{} of HEAP is not read, or not certain", field.label()))
+    };
+    let of_run = run.report.ranges.iter().filter(|(_, to, figure)| !figure.likely && *to > 0);
+    let ranges: Vec<Range> = of_run.map(|(_, to, figure)| Range { to: *to, count: figure.value }).collect();
     let (initial, increment, used) =
-        (figure(Field::Initial)?, figure(Field::Increment)?, figure(Field::Total).filter(|used| *used > 0)?);
-    let mean = (used / figure(Field::Gets).filter(|gets| *gets > 0).unwrap_or(1)).max(1);
+        (figure(Field::Initial)?, figure(Field::Increment)?, figure(Field::Total)?);
+    if used == 0 {
+        return Err("its heap was not used".to_owned());
+    }
+    let mean = (used / figure(Field::Gets).ok().filter(|gets| *gets > 0).unwrap_or(1)).max(1);
     let total: u64 = ranges.iter().map(|range| range.count).sum();
     let requests = match total {
         0 => format!("drawn by chance around their mean of {mean} bytes, until {used} bytes are used"),
         _ => format!("drawn from {} ranges of sizes, until {used} bytes are used", ranges.len()),
     };
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut notes) = (Vec::new(), Vec::new());
     for row in rows {
         let values = row.sub_options();
         let value = |at: usize| values.get(at).and_then(|value| size(value));
@@ -127,13 +151,29 @@ fn one(program: &str, run: &Run, rows: &[OptionRow]) -> Option<WhatIf> {
             for (initial, increment) in [(initial, increment), proposed] {
                 outcomes.push(replay(&all, initial, increment));
             }
+            notes.extend(limits(case, proposed.0, outcomes.last().map_or(0, |outcome| outcome.bytes)));
+            if !run.report.pools.is_empty() || is_pooled(case) {
+                notes.push(
+                    "HEAPPOOLS is on: what pools serve reaches the heap as extents, which the replay does not know."
+                        .to_owned(),
+                );
+            }
         } else {
+            if total == 0 {
+                return Err(
+                    "its report has no requests by ranges of sizes, by which pools could be tried".to_owned()
+                );
+            }
             let now: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
             let proposed: Vec<u64> =
                 (0..12).filter_map(|at| value(1 + 2 * at)).take_while(|cell| *cell > 0).collect();
-            for cells in [now, proposed] {
-                let Some((waste, bytes)) = waste(&ranges, &cells) else { continue };
+            for (which, cells) in [("now", now), ("then", proposed)] {
+                if cells.is_empty() && which == "then" {
+                    return Err("HEAPPOOLS without sizes of cells: there is nothing to try".to_owned());
+                }
+                let (waste, bytes) = waste(&ranges, &cells).unwrap_or((0, 0));
                 let option = cells.iter().map(u64::to_string).collect::<Vec<_>>().join(",,");
+                notes.extend(beyond(&ranges, &cells).map(|words| format!("{which}: {words}")));
                 outcomes.push(Outcome {
                     option: format!("HEAPPOOLS(,{option})"),
                     segments: None,
@@ -143,8 +183,47 @@ fn one(program: &str, run: &Run, rows: &[OptionRow]) -> Option<WhatIf> {
             }
         }
     }
-    let measured = figure(Field::Allocated);
-    Some(WhatIf { program: program.to_owned(), requests, measured, outcomes })
+    let measured = figure(Field::Allocated).ok();
+    Ok(WhatIf { program: case.program.name.clone(), requests, measured, outcomes, notes })
+}
+
+/// Requests that no cell holds.
+fn beyond(ranges: &[Range], cells: &[u64]) -> Option<String> {
+    let largest = cells.iter().max().copied().unwrap_or(0);
+    let sum = |ranges: &mut dyn Iterator<Item = &Range>| {
+        ranges.fold(0_u64, |sum, range| sum.saturating_add(range.count))
+    };
+    let (over, all) = (sum(&mut ranges.iter().filter(|range| range.to > largest)), sum(&mut ranges.iter()));
+    (over > 0).then(|| {
+        format!("{over} of {all} requests are larger than every cell and go past the pools to the heap.")
+    })
+}
+
+fn is_pooled(case: &LeCase<'_>) -> bool {
+    case.is_set("HEAPPOOLS", 0, "ON") || case.is_set("HEAPPOOLS", 0, "ALIGN")
+}
+
+/// What the region or the 16M line has against these bytes.
+fn limits(case: &LeCase<'_>, initial: u64, bytes: u64) -> Option<String> {
+    if case.is_set("HEAP", 2, "BELOW") {
+        let words = "HEAP lies BELOW here: the 16M below the line are for all that runs there.";
+        return Some(words.to_owned());
+    }
+    let (limit, line, words) = case.region(bytes);
+    let place = line.map_or(String::new(), |line| format!(" ({}:{})", line.file, line.line));
+    match limit {
+        Some(limit) if initial > limit => Some(format!(
+            "The region leaves {} above the line{place}: an initial size of {} cannot be had, unless IEFUSI sets another limit.",
+            written(limit),
+            written(initial)
+        )),
+        Some(limit) if bytes > limit => Some(format!(
+            "The region leaves {} above the line{place}: {bytes} bytes cannot be had, unless IEFUSI sets another limit.",
+            written(limit)
+        )),
+        Some(_) => None,
+        None => (!words.is_empty()).then(|| words.trim_end().to_owned()),
+    }
 }
 
 /// Sizes of elements, by chance but always the same, until their sum is what was used.
@@ -219,6 +298,9 @@ impl fmt::Display for WhatIf {
         if let Some(measured) = self.measured {
             writeln!(f, "  the report shows {measured} segments")?;
         }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
         writeln!(f, "  An estimate: the listing does not say in which order storage was got and freed.")
     }
 }
@@ -233,7 +315,12 @@ mod tests {
         for item in underbar_listing::read(text.as_bytes()) {
             collected.take(item);
         }
-        simulate(&collected, options)
+        let all = simulate(&collected, options)?.into_iter();
+        all.map(|one| match one {
+            Tried::Heap(what) => Ok(what),
+            other => Err(other.to_string()),
+        })
+        .collect()
     }
 
     /// The talk's program: 50,000 requests of 1 to 32K, of which it measured 27,949 segments of 32K and 8 of 100M.
@@ -262,13 +349,40 @@ mod tests {
     }
 
     #[test]
+    fn regions_pools_and_requests_past_them_are_said() {
+        let text = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 32768\n      Increment size: 32768\n      \
+                    Total heap storage used (sugg. initial size): 30000\n    HEAPPOOLS Statistics:\n      Successful Get Heap \
+                    requests: 9-16 100\n      Successful Get Heap requests: 993-1000 7\n    HEAPPOOLS Summary:\n  128 136 10 24 1 20 5\n\
+                    End of Storage Report\n";
+        let notes =
+            |text: &str, options: &str| what_if(text, options).expect("an option")[0].notes.join("\n");
+        let said = notes(text, "HEAPPOOLS(ON,16,1)");
+        assert_eq!(said.matches("7 of 107 requests are larger than every cell").count(), 2, "{said}");
+        assert!(notes(text, "HEAPPOOLS(ON,16,1,1000,1)").lines().count() == 1);
+        assert!(notes(text, "HEAP(1M,1M)").contains("HEAPPOOLS is on"));
+        assert!(notes(text, "HEAP(64M,1M)").contains("region unknown"));
+        let small = format!("//GO EXEC PGM=main,REGION=48M\n{text}");
+        assert!(notes(&small, "HEAP(64M,1M)").contains("an initial size of 64M cannot be had"));
+        assert!(!notes(&small, "HEAP(40M,1M)").contains("region"));
+    }
+
+    #[test]
     fn only_what_can_be_replayed_is() {
         assert!(what_if("", "STACK(4K)").is_err_and(|error| error.contains("HEAP")));
         assert!(what_if("", "HEAP(1OM)").is_err());
         assert!(what_if("", "HEAPPOOLS(ON,30,10)").is_err_and(|error| error.contains("multiple of 8")));
         let bare = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 32768\n      Increment size: \
                     32768\n      Total heap storage used (sugg. initial size): 30000\nEnd of Storage Report\n";
-        assert_eq!(what_if(bare, "HEAPPOOLS(ON,16,10)"), Ok(Vec::new()));
+        assert!(what_if(bare, "HEAPPOOLS(ON,16,10)").is_err_and(|why| why.contains("no requests by ranges")));
+        assert!(what_if("", "HEAP(3G)").is_err_and(|error| error.contains("below the bar")));
+        assert!(
+            what_if("", "HEAP(3M),STACK(4K)").is_err_and(|error| error.contains("STACK cannot be tried"))
+        );
+        let above = "Storage Report for Enclave main x\n\n    64bit User HEAP statistics:\n      Initial size: 1M\nEnd of Storage Report\n";
+        assert!(
+            what_if(above, "HEAP(3M)")
+                .is_err_and(|why| why.contains("main: it cannot be said: its report is of a 64-bit"))
+        );
         assert_eq!(what_if("", "HEAP(10M)"), Ok(Vec::new()));
     }
 }

@@ -81,6 +81,17 @@ pub enum Tried {
     Heap(WhatIf),
     /// Sizes of z/TPF's available lists.
     Lists(Simulation),
+    /// Nothing: the values do not apply.
+    Not(NotTried),
+}
+
+/// Why nothing can be tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotTried {
+    /// A program, or what is missing in all that was read.
+    pub subject: String,
+    /// Why.
+    pub why: String,
 }
 
 /// Serves what the listings show again: under the HEAP or HEAPPOOLS of an option text, under sizes of available lists
@@ -89,10 +100,17 @@ pub enum Tried {
 /// # Errors
 /// Says what is wrong with the text.
 pub fn simulate(collected: &Collected, text: &str) -> Result<Vec<Tried>, String> {
-    match avl::sizes(text) {
-        Some(sizes) => Ok(avl::simulate(collected, &sizes?).into_iter().map(Tried::Lists).collect()),
-        None => Ok(heap::simulate(collected, text)?.into_iter().map(Tried::Heap).collect()),
+    let (all, what) = match avl::sizes(text) {
+        Some(sizes) => {
+            let all: Vec<_> = avl::simulate(collected, &sizes?).into_iter().map(Tried::Lists).collect();
+            (all, "there is no request size report of z/TPF that can be used")
+        }
+        None => (heap::simulate(collected, text)?, "there is no storage report"),
+    };
+    if all.is_empty() {
+        return Ok(vec![Tried::Not(NotTried { subject: text.trim().to_owned(), why: what.to_owned() })]);
     }
+    Ok(all)
 }
 
 impl std::fmt::Display for Tried {
@@ -100,6 +118,7 @@ impl std::fmt::Display for Tried {
         match self {
             Self::Heap(one) => one.fmt(f),
             Self::Lists(one) => one.fmt(f),
+            Self::Not(one) => writeln!(f, "What if, for {}: it cannot be said: {}.", one.subject, one.why),
         }
     }
 }

@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use underbar_listing::ztpf::model::{Found, Frequencies};
 
+use super::rule::ListingRule;
 use super::simulate::grouped;
 use super::{Advice, Collected, Line};
 use crate::suggestion::Kind;
@@ -63,27 +64,11 @@ pub(crate) fn shown(values: &[Value]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// One rule.
-pub struct TpfRule {
-    /// Its name for `explain` and in advice.
-    pub id: &'static str,
-    /// What it is about.
-    pub title: &'static str,
-    /// Where the rule comes from.
-    pub source: &'static str,
-    /// When it fires, in words.
-    pub condition: &'static str,
-    /// What it suggests, in words.
-    pub formula: &'static str,
-    /// When it says "no change", in words.
-    pub stop: &'static str,
-    /// What following it could cost.
-    pub risk: &'static str,
-    apply: fn(&Collected) -> Vec<Said>,
-}
+/// One rule for listings of z/TPF.
+pub type TpfRule = ListingRule<fn(&Collected) -> Vec<Said>>;
 
 /// What a rule said.
-pub(crate) struct Said {
+pub struct Said {
     pub(crate) program: String,
     pub(crate) kind: Kind,
     pub(crate) now: String,

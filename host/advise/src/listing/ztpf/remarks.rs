@@ -96,7 +96,7 @@ pub(super) fn fine(collected: &Collected) -> Vec<Said> {
     let one = |population: &super::population::Population<'_>| {
         let first = population.classes.first()?;
         let finer = all.iter().any(|other| other.set == population.set && !other.coarse);
-        if !too_coarse(population) || finer {
+        if !too_coarse(population) || finer || first.count == 0 {
             return None;
         }
         let (file, report) = population.reports.last()?;
@@ -126,7 +126,9 @@ pub(super) fn sets(collected: &Collected) -> Vec<Said> {
         let sizes: Vec<String> = lists
             .sizes
             .iter()
-            .map(|(list, size)| format!("AVL{list} {}{}", size.value, if size.likely { "?" } else { "" }))
+            .map(|(list, size)| {
+                format!("AVL{list} {}{}", size.value, if size.likely { " (may be cut)" } else { "" })
+            })
             .collect();
         said.now = if sizes.is_empty() { "sizes not known".to_owned() } else { sizes.join(", ") };
         said.reason = match &lists.set {

@@ -1,0 +1,145 @@
+//! Advice and what belongs to it as JSON: for the command, and what the web page has in common with it.
+//!
+//! ```text
+//! advice[]  options[]: program, options    not_in_this_form[]    sizes[]    what_if[]       the command's
+//! lint[]    in_force[]    steps[]    not_read[]: file, line, why    left_out                 both have them
+//! ```
+//!
+//! Invariant: what both have is made here, once, so that they cannot differ.
+
+use serde::Serialize;
+use underbar_listing::{OptionRow, StepTiming};
+
+use super::areas::areas_by;
+use super::simulate::Tried;
+use super::{Advice, Area, Collected, Form, Lint, settings_by_program};
+
+/// What stands beside the advice.
+#[derive(Serialize)]
+pub struct Beside<'a> {
+    lint: &'a [Lint],
+    in_force: Vec<InForce<'a>>,
+    steps: Vec<Step<'a>>,
+    not_read: Vec<NotRead<'a>>,
+    left_out: u64,
+}
+
+#[derive(Serialize)]
+struct InForce<'a> {
+    file: &'a str,
+    program: Option<&'a str>,
+    option: &'a OptionRow,
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    step: &'a StepTiming,
+}
+
+#[derive(Serialize)]
+struct NotRead<'a> {
+    file: &'a str,
+    line: u64,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    advice: &'a [Advice],
+    options: Vec<OfProgram>,
+    not_in_this_form: Vec<String>,
+    sizes: Vec<Sizes>,
+    what_if: &'a [Tried],
+    #[serde(flatten)]
+    beside: Beside<'a>,
+}
+
+/// What one program is to set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OfProgram {
+    /// The program or session.
+    pub program: String,
+    /// Its options in one form.
+    pub options: String,
+}
+
+#[derive(Serialize)]
+struct Sizes {
+    program: String,
+    areas: Vec<Area>,
+}
+
+impl<'a> Beside<'a> {
+    /// All of it, with no more options in force than this many.
+    #[must_use]
+    pub fn of(collected: &'a Collected, lint: &'a [Lint], most_in_force: usize) -> Self {
+        let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
+        let mut unread: Vec<_> = collected.unread.iter().collect();
+        unread.sort_by_key(|(file, line, _)| (*file, *line));
+        let in_force = collected.in_force().take(most_in_force);
+        let in_force = in_force.map(|(file, program, option)| InForce {
+            file: name(*file),
+            program: program.as_deref(),
+            option,
+        });
+        let not_read = unread.into_iter();
+        Self {
+            lint,
+            in_force: in_force.collect(),
+            steps: collected.steps.iter().map(|(file, step)| Step { file: name(*file), step }).collect(),
+            not_read: not_read
+                .map(|(file, line, why)| NotRead { file: name(*file), line: *line, why })
+                .collect(),
+            left_out: collected.beyond,
+        }
+    }
+}
+
+/// The option text of each program and session that has something to set in this form.
+#[must_use]
+pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfProgram> {
+    let settings = settings_by_program(advice);
+    let of = |program: String| {
+        let options = form.text(settings.get(program.as_str())?)?;
+        Some(OfProgram { program, options })
+    };
+    collected.names().into_iter().filter_map(of).collect()
+}
+
+/// Programs and sessions that have something to set, and nothing of it in this form.
+#[must_use]
+pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<String> {
+    let settings = settings_by_program(advice);
+    let lacks = |name: &String| settings.get(name.as_str()).is_some_and(|all| form.text(all).is_none());
+    collected.names().into_iter().filter(lacks).collect()
+}
+
+/// The command's answer, on one line.
+#[must_use]
+pub fn json(
+    collected: &Collected,
+    advice: &[Advice],
+    lint: &[Lint],
+    what_if: &[Tried],
+    form: Form,
+) -> String {
+    let settings = settings_by_program(advice);
+    let sizes = |program: String| {
+        let set = settings.get(program.as_str()).map_or(&[][..], Vec::as_slice);
+        Sizes { areas: areas_by(collected, set, &program), program }
+    };
+    let answer = Answer {
+        schema: "underbar.listing-advice/1",
+        advice,
+        options: options(collected, advice, form),
+        not_in_this_form: not_in_form(collected, advice, form),
+        sizes: collected.names().into_iter().map(sizes).collect(),
+        what_if,
+        beside: Beside::of(collected, lint, usize::MAX),
+    };
+    // Numbers, texts and lists of them have a JSON form, always.
+    serde_json::to_string(&answer).unwrap_or_default() + "\n"
+}

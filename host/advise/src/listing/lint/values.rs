@@ -1,0 +1,98 @@
+//! Values that an option cannot have: sizes that do not fit where they lie, units, cells, letters among digits.
+//!
+//! Invariant: which sub-options are sizes, and how large they can be, is in the table of sections of a storage report.
+//! Not here: what the check of options itself complains about (`underbar_options::check`).
+
+use underbar_listing::OptionRow;
+use underbar_listing::sections::SECTIONS;
+
+use super::super::Line;
+use super::super::collect::Collected;
+use super::super::sizes::{size, written};
+use super::{Lint, line};
+
+const MOST: usize = 100;
+
+/// Sizes and units, in texts.
+pub(super) fn values(collected: &Collected) -> Vec<Lint> {
+    let texts = collected.options.iter().filter(|(_, _, row)| row.source.is_empty());
+    let found = texts.flat_map(|(file, _, row)| {
+        let evidence = line(collected, *file, row);
+        let say = move |words| lint("le-opt-values", evidence.clone(), words);
+        sizes(row).chain(cells(row)).map(say)
+    });
+    found.take(MOST).collect()
+}
+
+/// Letters among digits in options reports, whose values nobody typed: text recognition has misread them.
+pub(super) fn misread(collected: &Collected) -> Vec<Lint> {
+    let reports = collected.options.iter().filter(|(_, _, row)| !row.source.is_empty());
+    let found = reports.filter_map(|(file, _, row)| {
+        let value = row.sub_options().into_iter().map(str::trim).find(|value| is_misread(value))?;
+        let words =
+            format!("{value} of {}: a letter stands where a digit belongs; the value is not used.", row.name);
+        Some(lint("le-opt-text", line(collected, *file, row), words))
+    });
+    found.take(MOST).collect()
+}
+
+fn lint(rule: &'static str, evidence: Line, words: String) -> Lint {
+    Lint { rule, evidence: vec![evidence], words }
+}
+
+fn is_misread(value: &str) -> bool {
+    let digits = value.strip_suffix(['K', 'M', 'k', 'm']).unwrap_or(value);
+    let is_like = |c: char| matches!(c, 'O' | 'o' | 'I' | 'l');
+    digits.contains(|c: char| c.is_ascii_digit())
+        && digits.contains(is_like)
+        && digits.chars().all(|c| c.is_ascii_digit() || is_like(c))
+}
+
+fn sizes(row: &OptionRow) -> impl Iterator<Item = String> {
+    let sections = SECTIONS.iter().filter(|section| section.option.0 == row.name);
+    let places = sections.flat_map(|section| [0, 1].map(|next| (section.kind, section.option.1 + next)));
+    let values = row.sub_options();
+    let found = places.filter_map(move |(kind, at)| {
+        let value = values.get(at)?.trim();
+        if value.eq_ignore_ascii_case("AUTO") {
+            return Some(format!("AUTO is no size of {}: Language Environment takes n, nK or nM.", row.name));
+        }
+        let bytes = size(value)?;
+        let most = kind.most_bytes();
+        if bytes >= most {
+            let place = match most {
+                0x100_0000 => "there are 16M below the line",
+                0x8000_0000 => "below the bar there are 2G",
+                _ => "no address space is as large",
+            };
+            return Some(format!("{value} of {} cannot be had: {place}.", row.name));
+        }
+        let unit = value.chars().last().filter(char::is_ascii_alphabetic)?.to_ascii_uppercase();
+        (!matches!(unit, 'K' | 'M'))
+            .then(|| format!("{value} of {}: sizes are n, nK or nM; write {}.", row.name, written(bytes)))
+    });
+    let mut found: Vec<String> = found.collect();
+    found.dedup();
+    found.into_iter()
+}
+
+fn cells(row: &OptionRow) -> impl Iterator<Item = String> {
+    let mut found = Vec::new();
+    if matches!(row.name.as_str(), "HEAPPOOLS" | "HEAPPOOLS64") {
+        let values = row.sub_options();
+        let cell = |value: &&str| {
+            let inner = value.trim().trim_start_matches('(').split(',').next().unwrap_or_default();
+            size(inner).filter(|bytes| *bytes > 0)
+        };
+        let cells: Vec<u64> = values.iter().skip(1).step_by(2).take(12).filter_map(cell).collect();
+        for cell in cells.iter().filter(|cell| !cell.is_multiple_of(8)) {
+            found.push(format!("{cell} is no size of a cell of {}: it must be a multiple of 8.", row.name));
+        }
+        if let Some(two) = cells.windows(2).find(|two| two[0] >= two[1]) {
+            let words = "cells of {1} stand behind those of {0}: sizes grow in all published values; check what was meant.";
+            let words = words.replace("{1}", &two[1].to_string()).replace("{0}", &two[0].to_string());
+            found.push(format!("{}: {words}", row.name));
+        }
+    }
+    found.into_iter()
+}

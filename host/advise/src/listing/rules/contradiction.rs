@@ -1,0 +1,60 @@
+//! Options in sight against the sizes that the storage report shows.
+//!
+//! ```text
+//! options report or text:  HEAP(32768,...)      storage report:  Initial size: 4194304      one of them is of another run
+//! ```
+//!
+//! Invariant: where they differ, nothing is advised upon the option, and both lines are named. Language Environment rounds
+//! sizes up, to no more than a page.
+//! Not here: texts that an options report refutes (`lint`).
+
+use underbar_listing::sections::SECTIONS;
+use underbar_listing::{Field, Kind as Part};
+
+use super::super::sizes::size;
+use super::{Found, LeCase, found};
+use crate::suggestion::Kind;
+
+const PAGE: u64 = 4096;
+
+/// What is said of every option that is shown otherwise.
+pub(super) fn all<'a>(case: &'a LeCase<'a>) -> impl Iterator<Item = Found> + 'a {
+    SECTIONS.iter().filter_map(|row| of(case, row.kind))
+}
+
+/// Whether sizes of this section's option are shown otherwise, in this section or in another one of the same option.
+pub(super) fn concerns(case: &LeCase<'_>, part: Part) -> bool {
+    let option = part.row().map_or("", |row| row.option.0);
+    // Most listings have no options in sight.
+    case.option(option).is_some()
+        && SECTIONS.iter().filter(|row| row.option.0 == option).any(|row| of(case, row.kind).is_some())
+}
+
+/// What is said of the option of this section, where its sizes are shown otherwise.
+fn of(case: &LeCase<'_>, part: Part) -> Option<Found> {
+    let (option, place) = part.row()?.option;
+    let (option_file, row) = case.option(option).filter(|(_, row)| !row.negative)?;
+    // Under THREADSTACK(OFF) the report shows sizes that nobody set.
+    if option == "THREADSTACK" && !case.is_set(option, 0, "ON") {
+        return None;
+    }
+    let values = row.sub_options();
+    let differs = |(field, at): (Field, usize)| {
+        let (file, figure) = case.last(part, field).filter(|(file, _)| *file == option_file)?;
+        let said = values.get(at).and_then(|value| size(value)).filter(|said| *said > 0)?;
+        // Under CICS 16 bytes of the last page are left out.
+        let is_same = figure.value.saturating_add(16) >= said && figure.value < said.saturating_add(PAGE);
+        (!is_same).then_some((file, figure, said))
+    };
+    let (file, figure, said) =
+        [(Field::Initial, place), (Field::Increment, place + 1)].into_iter().find_map(differs)?;
+    let place = if row.source.is_empty() { "an option text" } else { "the options report" };
+    let reason = format!(
+        "{}: {place} says {said}, the storage report shows {}: one of them is of another run or damaged, or the text is not in \
+         force. Nothing is advised upon {option}.",
+        part.title(),
+        figure.value
+    );
+    let evidence = vec![case.line(option_file, &row.evidence), case.line(file, &figure.evidence)];
+    Some(found(Kind::NoAdvice, format!("{option}({})", row.values), evidence, reason))
+}
