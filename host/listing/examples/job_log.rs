@@ -1,6 +1,6 @@
 //! How fast a job log is read: `cargo run --release -p underbar-listing --example job_log [MB [REPORTS]]`.
 //!
-//! Makes a log of 1,000 MB with 10,000 storage reports, piece by piece, and reads it; the time is that of the reader alone, on
+//! Makes a log of 1,000 MB with 10,000 storage reports, each of another program, piece by piece, and reads it; the time is that of the reader alone, on
 //! one core. With `--write` the log goes to standard output instead, for the command itself.
 
 use std::fmt::Write as _;
@@ -114,15 +114,14 @@ fn report(text: &mut String, number: u64) {
     ];
     let _ = write!(
         text,
-        "1Storage Report for Enclave PAY{:04} 11/20/26 9:14:07 AM\n Language Environment V03 R01.00\n\n",
-        number % 2000
+        "1Storage Report for Enclave PAY{number:05} 11/20/26 9:14:07 AM\n Language Environment V03 R01.00\n\n"
     );
     for title in ["STACK", "THREADSTACK", "LIBSTACK", "HEAP", "HEAP24", "ANYHEAP", "BELOWHEAP"] {
         let labels = if title.ends_with("STACK") { stack } else { heap };
         let _ = writeln!(text, "     {title} statistics:");
         for (at, label) in labels.iter().enumerate() {
             // As the layout has it: values end 58 columns behind the start of their labels.
-            let value = [32_768, 32_768, 4_000_000 + number, 4_000_000 + number, 5_000, 90, 0][at];
+            let value = [32_768, 32_768, 4_000_000 + 8 * number, 5_000, 4_990, 90, 0][at];
             let value =
                 if title.ends_with("STACK") { [32_768, 32_768, 9_000, 9_000, 1, 0][at] } else { value };
             let room = 58 - label.len() - 1;
