@@ -142,12 +142,16 @@ pub unsafe extern "C" fn underbar_symbol(program: u64, name: *const c_char) -> *
     }
 }
 
-/// underbar_call.
+/// underbar_call. What the program throws passes through.
 ///
 /// # Safety
 /// The entry takes one pointer, gives a number, and does with the parameter what it may.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn underbar_call(program: u64, parameter: *mut c_void, result: *mut c_long) -> c_int {
+pub unsafe extern "C-unwind" fn underbar_call(
+    program: u64,
+    parameter: *mut c_void,
+    result: *mut c_long,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
         told(link::call(Loaded::from_number(program), parameter).map(|value| {

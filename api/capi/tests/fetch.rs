@@ -41,3 +41,24 @@ fn a_c_program_loads_links_and_gives_back() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "all held\n", "{}", output.status);
     assert!(output.status.success());
 }
+
+#[test]
+fn what_a_called_program_throws_is_its_callers_to_catch() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("throws");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    compile(
+        &["-shared", "-fPIC"],
+        &[&own.join("tests/thrower.cc"), Path::new("-lstdc++")],
+        &folder.join("THROWER.so"),
+    );
+    let include = format!("-I{}", own.join("include").display());
+    let program = folder.join("program");
+    let static_library = library();
+    let catcher = own.join("tests/catcher.cc");
+    let mut sources = vec![catcher.as_path(), &static_library];
+    sources.extend(["-lstdc++", "-lgcc_s", "-lpthread", "-ldl", "-lm"].map(Path::new));
+    compile(&["-rdynamic", &include], &sources, &program);
+    let output = Command::new(program).arg(&folder).output().expect("run");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "caught\n", "{output:?}");
+}

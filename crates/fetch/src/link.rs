@@ -35,8 +35,8 @@ use crate::vector::Vector;
 
 /// What a program's `main` is.
 type Main = unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
-/// What an entry point that is CALLed is.
-pub type Entry = unsafe extern "C" fn(*mut c_void) -> isize;
+/// What an entry point that is CALLed is. It may throw.
+pub type Entry = unsafe extern "C-unwind" fn(*mut c_void) -> isize;
 
 /// A LINK that is under way.
 #[repr(C)]

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::ffi::c_void;
 use std::process::Command;
 use std::sync::Barrier;
 
@@ -159,6 +160,44 @@ fn destructors_of_threads_run_in_a_program_that_was_deleted() {
         assert_eq!(since(&before, |all| all.delayed), 1);
         assert!(!is_mapped());
     }
+}
+
+/// Threads of C's own have nothing left for their end before the program does so; Rust's have.
+#[test]
+fn destructors_of_threads_run_in_a_thread_that_had_none_before() {
+    unsafe extern "C" {
+        fn pthread_create(
+            thread: *mut usize,
+            attributes: *const c_void,
+            work: extern "C" fn(*mut c_void) -> *mut c_void,
+            with: *mut c_void,
+        ) -> i32;
+        fn pthread_join(thread: usize, result: *mut *mut c_void) -> i32;
+    }
+    /// The function, and the number that it is told of.
+    struct Task(usize, i64);
+    extern "C" fn work(task: *mut c_void) -> *mut c_void {
+        // SAFETY: the task, which is this thread's until it has ended; the function takes a word and gives one.
+        unsafe {
+            let task = task.cast::<Task>();
+            let function = std::mem::transmute::<usize, extern "C" fn(usize) -> usize>((*task).0);
+            function((&raw mut (*task).1) as usize) as *mut c_void
+        }
+    }
+    let _alone = alone();
+    let place = folder("bare");
+    member(&place, "locals.cc", &[]);
+    let library = Opened::folder(&place, true);
+    let loaded = library.load("locals", Form::Fresh).expect("loaded");
+    let mut task = Task(table::symbol(loaded, c"locals").expect("whole").expect("there"), 0);
+    let (mut thread, mut first) = (0, std::ptr::null_mut());
+    // SAFETY: a function and a task that stay until the thread has ended.
+    unsafe {
+        assert_eq!(pthread_create(&raw mut thread, std::ptr::null(), work, (&raw mut task).cast()), 0);
+        assert_eq!(pthread_join(thread, &raw mut first), 0);
+    }
+    assert_eq!((first as usize, task.1), (3, 4), "its value, and what its destructor added");
+    delete(loaded);
 }
 
 #[test]

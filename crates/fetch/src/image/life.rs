@@ -268,10 +268,11 @@ pub unsafe extern "C" fn leave_for_thread(
     let Ok(waiting) = arena::keep(Waiting { ending, argument, image }) else { return -1 };
     // SAFETY: the program runs, so its image stays; counted under the lock.
     LIFE.with(|_| unsafe { (*image.as_ptr()).pending += 1 });
-    // SAFETY: our own function, with what it expects; the program's own name would mean nothing to the system's loader.
-    let result = unsafe {
-        system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), core::ptr::null_mut())
-    };
+    // The program's own address would mean nothing to the system's loader, and with none the C library reads through a
+    // null pointer where this is the thread's first: so it is told of the file in which our function lies.
+    let ours = thread_ends as *const () as *mut c_void;
+    // SAFETY: our own function, with what it expects.
+    let result = unsafe { system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), ours) };
     if result != 0 {
         // SAFETY: counted above, and not called.
         LIFE.with(|_| unsafe { (*image.as_ptr()).pending -= 1 });
