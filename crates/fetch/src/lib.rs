@@ -32,6 +32,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod addresses;
 mod again;
 mod arena;
 pub mod content;

@@ -3,10 +3,10 @@
 //! Invariant: a program of the system's loader never gets these.
 
 use crate::image::{self, Replaced};
-use crate::{link, threads, visible};
+use crate::{addresses, link, threads, visible};
 
 /// How many.
-const COUNT: usize = 8;
+const COUNT: usize = 10;
 
 /// Names and functions.
 #[must_use]
@@ -21,5 +21,7 @@ pub fn table() -> [Replaced; COUNT] {
         row(b"_exit", link::exit_now as *const ()),
         row(b"_Exit", link::exit_now as *const ()),
         row(b"dl_iterate_phdr", visible::iterate as *const ()),
+        row(b"dladdr", addresses::of_address as *const ()),
+        row(b"dlsym", addresses::of_name as *const ()),
     ]
 }

@@ -51,10 +51,21 @@ pub struct ProgramHeader {
 /// Whom `dl_iterate_phdr` calls for each program; not 0 ends it.
 pub type Visitor = unsafe extern "C" fn(*mut ProgramInfo, usize, *mut c_void) -> c_int;
 
+/// What `dladdr` tells: the file that an address lies in and where that begins, the symbol and where it begins.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct AddressInfo {
+    pub file: *const c_char,
+    pub base: *const c_void,
+    pub name: *const c_char,
+    pub address: *const c_void,
+}
+
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlclose(handle: *mut c_void) -> c_int;
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub(crate) fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub(crate) fn dladdr(address: *const c_void, info: *mut AddressInfo) -> c_int;
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
     fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
@@ -84,8 +95,8 @@ unsafe extern "C" {
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOW: c_int = 2;
 const RTLD_NOLOAD: c_int = 4;
-const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
-const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
+pub(crate) const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
+pub(crate) const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
 
 /// A library that the system's loader has opened for us.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

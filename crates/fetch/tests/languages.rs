@@ -201,6 +201,18 @@ fn destructors_of_threads_run_in_a_thread_that_had_none_before() {
 }
 
 #[test]
+fn a_program_is_told_of_addresses_and_names() {
+    let _alone = alone();
+    let place = folder("asker");
+    member(&place, "asker.c", &[]);
+    let library = Opened::folder(&place, true);
+    let loaded = library.load("asker", Form::Fresh).expect("loaded");
+    assert_eq!(table::is_of_system(loaded), Ok(false));
+    assert_eq!(format!("{:b}", ask(loaded, c"asker", 0)), "11111111");
+    delete(loaded);
+}
+
+#[test]
 fn a_program_sees_itself_and_so_does_who_asks_us() {
     let _alone = alone();
     let place = folder("seen");

@@ -26,12 +26,12 @@ pub use life::{leave_for_exit, leave_for_thread};
 pub use map::{Content, Mapping};
 pub use relocate::Done;
 
-use core::ffi::CStr;
+use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
 
 use relocate::Descriptors;
 
-use crate::elf::{Damage, Dynamic, Layout, LoadedBytes, PAGE, Tables};
+use crate::elf::{Damage, Dynamic, Layout, LoadedBytes, PAGE, Symbol, Tables};
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::system::Handle;
@@ -224,6 +224,32 @@ impl Image {
             }
         }
         Ok(())
+    }
+
+    /// Its name, a C string, as `dl_iterate_phdr` tells it, and its first address.
+    #[must_use]
+    pub fn seen_as(&self) -> (*const c_char, usize) {
+        (self.entry.name, self.entry.range.0)
+    }
+
+    /// The symbol that an address lies in: its name, a C string, and where it begins. Of several, the last to begin.
+    #[must_use]
+    pub fn symbol_at(&self, address: usize) -> Option<(*const c_char, usize)> {
+        let place = address.wrapping_sub(self.bias()) as u64;
+        // SAFETY: mapped as long as the image.
+        let memory = unsafe { LoadedBytes::new(self.bias(), &self.layout) };
+        let tables = Tables::read(&self.dynamic, &memory).ok()?;
+        let holds = |symbol: &Symbol| {
+            symbol.is_defined()
+                && !(symbol.is_of_threads() || symbol.is_absolute())
+                && place >= symbol.value
+                && (place == symbol.value || place - symbol.value < symbol.size)
+        };
+        let symbols = (1..tables.count()).filter_map(|number| Some((number, tables.symbol(number)?)));
+        let (number, symbol) =
+            symbols.filter(|(_, symbol)| holds(symbol)).max_by_key(|(_, symbol)| symbol.value)?;
+        let (name, _) = tables.name(number, &symbol).ok()?;
+        Some((name.address(0).cast(), self.bias().wrapping_add(symbol.value as usize)))
     }
 
     /// The image that an address lies in.
