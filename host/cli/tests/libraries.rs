@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, bad, good, run};
+use common::{Folder, bad, good, run, said};
 
 /// A library with some members of data: NAME of length.
 fn library(folder: &Folder, name: &str, flags: &[&str], members: &[(&str, usize)]) -> String {
@@ -162,6 +162,53 @@ fn a_folder_comes_in_whole_or_not_at_all() {
     let error = bad(2, &["lib", "add", "--replace", &path, &from]);
     assert!(error.contains("broken.so: no 64-bit program"), "{error}");
     assert_eq!(good(&["lib", "ls", &path]), "a\nb\n");
+}
+
+#[test]
+fn what_is_no_plain_file_is_named_and_not_waited_for() {
+    let folder = Folder::new("plain");
+    let path = library(&folder, "lib", &[], &[("A", 1)]);
+    let (pipe, place) = (folder.name("pipe"), folder.path().to_str().expect("text").to_owned());
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+    assert!(made.success());
+    // With a limit, so that this ends where the command would not.
+    let limited = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("timeout");
+        command.arg("60").arg(env!("CARGO_BIN_EXE_underbar")).arg("lib").args(arguments);
+        said(&command.output().expect("it runs"))
+    };
+    for what in [pipe.as_str(), "/dev/zero", &place] {
+        for arguments in [
+            &["ls", what][..],
+            &["info", what],
+            &["verify", what],
+            &["add", what, &path],
+            &["delete", what, "A"],
+            &["import", what, &path],
+            &["export", "-o", "/nowhere/x", what],
+            &["copy", what, &path],
+        ] {
+            let (code, _, error) = limited(arguments);
+            let said = format!("underbar: error: {what}: is no plain file\n");
+            assert_eq!((code, error), (2, said), "{arguments:?}");
+        }
+    }
+    for what in [pipe.as_str(), "/dev/zero"] {
+        let (code, _, error) = limited(&["add", "--name", "B", &path, what]);
+        assert_eq!((code, error.contains("is no plain file")), (2, true), "{error}");
+        assert!(limited(&["survey", what]).2.contains("is no plain file"));
+    }
+    std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+    assert!(bad(2, &["lib", "add", &path, &folder.name("empty")]).contains("no shared object"));
+
+    // What comes through an open pipe is taken.
+    let data = folder.file("data", "through a pipe");
+    let command =
+        format!("cat {data} | {} lib add --name PIPED {path} /dev/stdin", env!("CARGO_BIN_EXE_underbar"));
+    let added = std::process::Command::new("sh").args(["-c", &command]).output().expect("it runs");
+    assert_eq!(said(&added).0, 0, "{added:?}");
+    good(&["lib", "extract", "--to", &folder.name("out"), &path, "PIPED"]);
+    assert_eq!(folder.read("out/PIPED"), "through a pipe");
 }
 
 #[test]

@@ -74,6 +74,9 @@ pub enum Error {
     /// A file is there where a new one was to be made.
     #[error("{} is there already", .0.display())]
     FileExists(PathBuf),
+    /// A folder, a device, a pipe: what has no bytes that could be read at any place.
+    #[error("{}: is no plain file", .0.display())]
+    NotPlain(PathBuf),
     /// The system refused.
     #[error("{}: {error}", what.display())]
     System {

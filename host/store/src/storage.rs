@@ -77,20 +77,19 @@ impl OnDisk {
     /// Opens a library for reading.
     ///
     /// # Errors
-    /// The system's.
+    /// [`Error::NotPlain`]; the system's.
     pub fn open(path: &Path) -> Result<OnDisk> {
-        let file = File::open(path).map_err(|error| Error::system(path, error))?;
+        let file = open_plain(path, OpenOptions::new().read(true))?;
         Ok(OnDisk { file, path: path.to_owned() })
     }
 
     /// Opens a library for changing, as the only one who does.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another process changes it and `wait` is false; the system's.
+    /// [`Error::Busy`] if another process changes it and `wait` is false; [`Error::NotPlain`]; the system's.
     pub fn open_for_change(path: &Path, wait: bool) -> Result<OnDisk> {
-        let system = |error| Error::system(path, error);
         loop {
-            let file = OpenOptions::new().read(true).write(true).open(path).map_err(system)?;
+            let file = open_plain(path, OpenOptions::new().read(true).write(true))?;
             hold_writer(&file, path, wait)?;
             // Who waited may hold a file that another has replaced by now; then the new one is the library.
             if is_still_there(&file, path)? {
@@ -118,6 +117,15 @@ impl OnDisk {
     pub fn length(&self) -> Result<u64> {
         Ok(self.file.metadata().map_err(|error| Error::system(&self.path, error))?.len())
     }
+}
+
+/// Opens a file. What is none is told before it is opened: to open a pipe is to wait for who writes into it.
+fn open_plain(path: &Path, options: &OpenOptions) -> Result<File> {
+    let system = |error| Error::system(path, error);
+    if !fs::metadata(path).map_err(system)?.is_file() {
+        return Err(Error::NotPlain(path.to_owned()));
+    }
+    options.open(path).map_err(system)
 }
 
 fn is_still_there(file: &File, path: &Path) -> Result<bool> {

@@ -55,8 +55,11 @@ impl Choice {
     }
 }
 
-/// Has it the first bytes of a library of ours?
+/// Has it the first bytes of a library of ours? What is no plain file is not opened: a pipe would wait for who writes into it.
 pub fn is_ours(path: &Path) -> std::io::Result<bool> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
     let mut first = Vec::new();
     File::open(path)?.take(PDS_BEGINS.len() as u64).read_to_end(&mut first)?;
     Ok([PDS_BEGINS, PDSE_BEGINS].iter().any(|begins| first == begins))
