@@ -26,7 +26,7 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     let folder = Folder::new("sent");
     let (ours, file) = sent(&folder, "a", "MY.LOAD", &[("BIG", 20_000), ("SMALL", 100)]);
     good(&["lib", "alias", &ours, "BIG", "ALSO"]);
-    assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("exists"));
+    assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("is there already"));
     good(&["lib", "export", "--force", "-o", &file, "--name", "MY.LOAD", &ours]);
     assert_eq!(good(&["lib", "ls", &file]), "ALSO\nBIG\nSMALL\n");
     let list = good(&["lib", "ls", "-l", &file]);
@@ -50,7 +50,8 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     let out = folder.name("out");
     good(&["lib", "extract", "--to", &out, &file]);
     assert!(folder.read("out/BIG") == folder.read("BIG.data") && folder.read("out/SMALL").len() == 100);
-    assert!(bad(2, &["lib", "extract", "--to", &out, &file, "BIG"]).contains("exists"));
+    let (code, _, error) = run(&["lib", "extract", "--to", &out, &file, "BIG"]);
+    assert!(code == 2 && error.contains("BIG is there already"), "{error}");
     good(&["lib", "extract", "--to", &out, &file, "ALSO"]);
     assert_eq!(folder.read("out/ALSO"), folder.read("BIG.data"));
     assert!(

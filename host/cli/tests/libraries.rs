@@ -47,7 +47,10 @@ fn a_life_of_a_library() {
         good(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C", "ALSO"]);
         let expected = folder.read("B.data");
         assert!(folder.read("out/C.x") == expected && folder.read("out/ALSO.x") == expected);
-        assert!(bad(2, &["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C"]).contains("exists"));
+        let (code, output, error) = run(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C"]);
+        assert_eq!((code, output), (2, format!("{path}: 0 files, 0 bytes\n")));
+        let left = "C.x is there already, and left alone; --force replaces it\n";
+        assert_eq!(error, format!("underbar: error: {out}/{left}"));
         good(&["lib", "extract", "--force", "--to", &out, "--suffix", ".x", &path, "C"]);
         good(&["lib", "delete", &path, "C"]);
         assert_eq!(good(&["lib", "ls", &path]), "A\n");
@@ -299,6 +302,97 @@ fn extract_goes_on_behind_a_damaged_member_and_names_it() {
         let (code, _, error) = run(&["lib", "extract", "--to", &out, &path, "A"]);
         assert!(code == 2 && error.contains("member A is damaged"), "{error}");
     }
+}
+
+#[test]
+fn extract_goes_on_behind_a_file_that_is_there_and_names_it() {
+    let folder = Folder::new("there");
+    let path = library(&folder, "lib", &[], &[("A", 10), ("B", 20), ("C", 30), ("D", 40)]);
+    let out = folder.name("out");
+    std::fs::create_dir_all(folder.path().join("out/C")).expect("a folder of a member's name");
+    folder.file("out/A", "mine");
+    for force in [&[][..], &["--force"]] {
+        let (code, output, error) =
+            run(&[&["lib", "extract", "--json", "--to", &out, &path], force].concat());
+        assert_eq!(code, 2);
+        let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        let left = json["left"].as_array().expect("a list");
+        let lines: Vec<String> = error.lines().map(str::to_owned).collect();
+        let named: Vec<String> =
+            left.iter().map(|one| format!("underbar: error: {}", one.as_str().expect("text"))).collect();
+        assert_eq!(lines, named);
+        assert_eq!(json["untried"], 0);
+        if force.is_empty() {
+            assert!(named.len() == 2 && named[0].contains("out/A is there already"), "{named:?}");
+            assert_eq!((folder.read("out/A").as_str(), folder.read("out/D").len()), ("mine", 40));
+            assert_eq!(json["bytes"], 60);
+        } else {
+            assert!(named.len() == 1 && named[0].contains("out/C: "), "{named:?}");
+            assert_eq!(folder.read("out/A"), folder.read("A.data"));
+        }
+    }
+    let names = std::fs::read_dir(&out).expect("a folder").count();
+    assert_eq!(names, 4, "and nothing that was begun");
+}
+
+#[test]
+fn a_library_is_never_replaced_by_what_is_read_of_it() {
+    let folder = Folder::new("own");
+    let path = library(&folder, "A", &[], &[("A", 10), ("B", 20)]);
+    let before = std::fs::read(&path).expect("there");
+    let link = folder.name("link");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    let hard = folder.name("hard");
+    std::fs::hard_link(&path, &hard).expect("a link");
+    for (from, to) in [(&path, &path), (&link, &path), (&link, &link), (&path, &hard)] {
+        let error = bad(2, &["lib", "export", "--force", "-o", to, from]);
+        assert!(error.contains("this is the library itself"), "{error}");
+    }
+    let place = folder.path().to_str().expect("text");
+    let (code, output, error) = run(&["lib", "extract", "--force", "--to", place, &path]);
+    assert_eq!((code, output), (2, format!("{path}: 1 files, 20 bytes\n")));
+    assert!(error.contains("/A: this is the library itself, and left alone\n"), "{error}");
+    assert!(std::fs::read(&path).expect("there") == before && folder.read("B").len() == 20);
+    // A link that only leads to it is replaced, and not what it leads to.
+    good(&["lib", "export", "--force", "-o", &link, &path]);
+    assert!(std::fs::read(&path).expect("there") == before);
+    let error = bad(2, &["lib", "export", "-o", &link, &path]);
+    assert!(error.ends_with("link is there already, and left alone; --force replaces it\n"), "{error}");
+}
+
+#[test]
+fn who_is_killed_while_writing_leaves_no_torn_file() {
+    let folder = Folder::new("torn");
+    let path = library(&folder, "lib", &[], &[("A", 10), ("BIG", 90_000)]);
+    let (out, sent) = (folder.name("out"), folder.name("sent.xmi"));
+    folder.file("sent.xmi", "the one before");
+    for arguments in [&["extract", "--to", &out, &path][..], &["export", "--force", "-o", &sent, &path]] {
+        // The kernel kills who writes a file beyond this limit, of at most 16 KiB.
+        let killed = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -c 0; ulimit -f 16; exec \"$@\"",
+                "sh",
+                env!("CARGO_BIN_EXE_underbar"),
+                "lib",
+            ])
+            .args(arguments)
+            .output()
+            .expect("it runs");
+        assert!(!killed.status.success(), "{killed:?}");
+    }
+    assert!(folder.path().join("out/A").exists() && !folder.path().join("out/BIG").exists());
+    assert_eq!(folder.read("sent.xmi"), "the one before");
+    // What was begun goes with the next try.
+    std::fs::remove_file(folder.path().join("out/A")).expect("removed");
+    good(&["lib", "extract", "--to", &out, &path]);
+    good(&["lib", "export", "--force", "-o", &sent, &path]);
+    assert_eq!(good(&["lib", "ls", &sent]), "A\nBIG\n");
+    let begun = |place: &std::path::Path| {
+        let entries = std::fs::read_dir(place).expect("a folder").flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".new")).count()
+    };
+    assert_eq!((begun(folder.path()), begun(&folder.path().join("out"))), (0, 0));
 }
 
 #[test]

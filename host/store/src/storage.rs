@@ -237,6 +237,34 @@ impl InDirectory {
         Ok(InDirectory { path: path.to_owned(), temporary: path.with_file_name(hidden) })
     }
 
+    /// Gives the new file its name, without waiting for the disk.
+    ///
+    /// # Errors
+    /// A file of that name that is not to be replaced; the system's. Then the new file is still beside it.
+    pub fn name(&self, replace: bool) -> Result<()> {
+        let system = |error| Error::system(&self.path, error);
+        if replace {
+            return fs::rename(&self.temporary, &self.path).map_err(system);
+        }
+        // A link, unlike a rename, does not take the name from a file that has it.
+        match fs::hard_link(&self.temporary, &self.path) {
+            Ok(()) => fs::remove_file(&self.temporary).map_err(system),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::FileExists(self.path.clone()))
+            }
+            // A file system without links.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) =>
+            {
+                match fs::symlink_metadata(&self.path) {
+                    Ok(_) => Err(Error::FileExists(self.path.clone())),
+                    Err(_) => fs::rename(&self.temporary, &self.path).map_err(system),
+                }
+            }
+            Err(error) => Err(system(error)),
+        }
+    }
+
     /// Forgets what was begun: takes the new file away.
     pub fn abandon(&self) {
         // What cannot be taken away now is by the next maker.
@@ -292,18 +320,8 @@ impl Place for InDirectory {
                 // The new file is as readable as the one before it.
                 file.file.set_permissions(before.permissions()).map_err(system)?;
             }
-            fs::rename(&self.temporary, &self.path).map_err(system)?;
-        } else {
-            // A link, unlike a rename, does not take the name from a file that has it.
-            match fs::hard_link(&self.temporary, &self.path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    self.abandon();
-                    return Err(Error::FileExists(self.path.clone()));
-                }
-                Err(error) => return Err(system(error)),
-                Ok(()) => fs::remove_file(&self.temporary).map_err(system)?,
-            }
         }
+        self.name(replace)?;
         let directory = match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
