@@ -31,6 +31,11 @@ fn a_life_of_a_library() {
             good(&["lib", "alias", &path, "B", "ALSO"]),
             format!("{path}: added 1; it has 2 members and 1 aliases\n")
         );
+        let listed = good(&["lib", "ls", "--json", &path]);
+        let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+        let b = &listed["members"].as_array().expect("a list")[2];
+        assert_eq!((&b["name"], &b["aliases"]), (&"B".into(), &serde_json::json!(["ALSO"])));
+        assert_eq!((b.get("blocks"), b.get("tracks")), (None, None), "not asked for, so not told");
         good(&["lib", "rename", &path, "B", "C"]);
         let list = good(&["lib", "ls", "-l", &path]);
         let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -461,6 +466,11 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     for flags in [&["ls"][..], &["ls", "--json"], &["info"], &["info", "--json"]] {
         let (code, _, error) = run(&[&["lib"], flags, &[&path]].concat());
         assert!(code == 0 && error.contains("label in page 1 is damaged"), "{error}");
+    }
+    for flags in [&["ls"][..], &["info"], &["extract", "--to", &folder.name("json")]] {
+        let (_, output, _) = run(&[&["lib"], flags, &["--json", &path]].concat());
+        let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        assert!(json["faults"][0].as_str().is_some_and(|text| text.contains("page 1 is damaged")), "{json}");
     }
     let out = folder.name("out");
     assert!(run(&["lib", "extract", "--to", &out, &path]).2.contains("label in page 1 is damaged"));

@@ -117,7 +117,15 @@ impl Any {
         }
     }
 
-    /// Of one of ours: says which label is not whole. No JSON has a place for it, so it is said beside it, too.
+    /// What is wrong with what carries it, or with the label of one of ours that does not count, as JSON names it.
+    pub fn faults(&self) -> Vec<String> {
+        match self {
+            Any::Ours(library) => library.doubt().iter().map(ToString::to_string).collect(),
+            Any::Theirs(carrier) => carrier.troubles.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Of one of ours: says which label is not whole, beside JSON, too: the last change may be missing.
     pub fn warn_of_doubt(&self, color: Color) {
         if let Any::Ours(library) = self {
             warn_of_doubt(library, color);

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::fault::Trouble;
 use underbar_library::mainframe::xmit::Envelope;
 use underbar_library::view::extract::{Damaged, NotWhole, whole};
 use underbar_library::view::{export, import};
@@ -112,7 +111,7 @@ struct Refused {
     message: String,
     library: String,
     damaged: Vec<Damaged>,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl From<String> for Refused {
@@ -123,7 +122,7 @@ impl From<String> for Refused {
 
 impl Refused {
     fn not_whole(any: &Any, what: NotWhole) -> Refused {
-        Refused { faults: any.troubles().to_vec(), damaged: what.0.clone(), ..what.to_string().into() }
+        Refused { faults: any.faults(), damaged: what.0.clone(), ..what.to_string().into() }
     }
 
     /// Says it; what is damaged as JSON, too, all of it.
@@ -194,7 +193,7 @@ struct Exported {
     file: String,
     data_set: String,
     bytes: u64,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Export {
@@ -253,7 +252,7 @@ impl Export {
             file: self.output.display().to_string(),
             data_set: envelope.data_set,
             bytes: fs::metadata(&self.output).map_err(system)?.len(),
-            faults: library.troubles().to_vec(),
+            faults: library.faults(),
         })
     }
 }

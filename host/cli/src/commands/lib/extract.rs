@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::fault::Trouble;
 use underbar_library::mainframe::library::{Library as Theirs, Member};
 use underbar_library::view::choose::Carrier;
 use underbar_library::view::extract::{Damaged, damaged, is_file_name, members};
@@ -81,7 +80,7 @@ struct Extracted {
     left: Vec<String>,
     /// Members that were not tried, because writing any file failed.
     untried: u64,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Extract {
@@ -131,7 +130,7 @@ impl Extract {
             damaged: Vec::new(),
             left: Vec::new(),
             untried: 0,
-            faults: library.troubles().to_vec(),
+            faults: library.faults(),
         };
         match &library {
             Any::Ours(library) if !self.blocks => self.ours(library, &mut extracted)?,

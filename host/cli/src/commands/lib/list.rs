@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::fault::Trouble;
 use underbar_library::view::choose::{Carrier, Thing};
 use underbar_library::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
@@ -57,7 +56,7 @@ struct Listing {
     library: String,
     label: Label,
     members: Vec<Item>,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Ls {
@@ -75,7 +74,7 @@ impl Ls {
             library.warn_of_doubt(self.printing.color);
             let Listed { label, members } = library.list(&self.choice, self.long, None)?;
             let name = self.library.display().to_string();
-            let faults = library.troubles().to_vec();
+            let faults = library.faults();
             return Ok(json(&Listing { library: name, label, members, faults }));
         }
         library.warn(self.printing.color);
@@ -250,7 +249,7 @@ struct Said {
     block_sizes: Option<Vec<Blocks>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     holds: Vec<Thing>,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Info {
@@ -270,7 +269,7 @@ impl Info {
             members: Vec::new(),
             block_sizes: None,
             holds: Vec::new(),
-            faults: library.troubles().to_vec(),
+            faults: library.faults(),
         };
         if self.printing.json {
             library.warn_of_doubt(self.printing.color);
