@@ -174,7 +174,7 @@ fn a_survey_takes_carriers_and_lists() {
 fn bad_survey(folder: &Folder) -> String {
     let file = folder.file("nothing", "at all");
     let (code, _, error) = run(&["lib", "survey", &file]);
-    assert_eq!(code, 0);
+    assert_eq!(code, 2);
     error
 }
 

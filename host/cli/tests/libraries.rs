@@ -416,7 +416,10 @@ fn a_survey_says_what_would_be_better() {
     .expect("written");
     let place = folder.name("");
     let (code, text, error) = run(&["lib", "survey", &place]);
-    assert_eq!(code, 0);
+    assert_eq!(code, 2, "something could not be read");
+    let small = folder.name("small.pds");
+    let twice = good(&["lib", "survey", &small, &small, &folder.name("./small.pds")]);
+    assert!(twice.starts_with("1 libraries: "), "{twice}");
     assert!(error.contains("the library is cut"), "{error}");
     assert!(text.starts_with("3 libraries: 2 PDS, 1 PDSE\n"), "{text}");
     assert!(

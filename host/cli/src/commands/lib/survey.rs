@@ -2,9 +2,10 @@
 //!
 //! Invariant: a library that is damaged is named and left out; the others are surveyed, one with a doubtful label is named too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ use super::any::is_ours;
 use super::list::json;
 use super::progress::Progress;
 use super::text::Columns;
-use crate::printing::Printing;
+use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 
 /// The flags of `lib survey`.
@@ -41,7 +42,7 @@ Tracks are those of a 3390. What another block size would take is computed by th
 short blocks, not observed. Channel programs are those that load each member once, by the article's count: one for the
 search of the directory, one for each block of text, one for each control record that has to be read.
 
-Exit status: 0 surveyed, 2 wrong usage, or what could not be read.")]
+Exit status: 0 surveyed, 2 wrong usage, or something that could not be read, which is named: the rest is surveyed.")]
 pub struct SurveyFlags {
     #[command(flatten)]
     printing: Printing,
@@ -117,12 +118,17 @@ impl SurveyFlags {
             }
         }
         files.sort();
+        // One file counts once, by whatever names it was given.
+        let mut seen = HashSet::new();
+        files.retain(|file| fs::metadata(file).map_or(true, |of| seen.insert((of.dev(), of.ino()))));
         let mut progress = Progress::new("files", Some(files.len() as u64));
         for (done, file) in (1..).zip(&files) {
             found.read(file, self.codepage, self.places.contains(file));
             progress.done(done);
         }
         drop(progress);
+        // What is wrong with a line of a list that was read is only said.
+        let code = if found.unreadable.is_empty() { 0 } else { NO_ANSWER };
         found.measure_listed();
         let survey = Survey::of(found.libraries);
         let Found { lists, data_libraries, programs_alone, unreadable, doubtful, contradictions, .. } = found;
@@ -136,7 +142,7 @@ impl SurveyFlags {
                 doubtful,
                 contradictions,
             };
-            return self.printing.print(&json(&document), None, 0);
+            return self.printing.print(&json(&document), None, code);
         }
         for one in unreadable.iter().chain(&doubtful) {
             say(self.printing.color, Kind::Warning, format_args!("{}: {}", one.library, one.why));
@@ -147,7 +153,7 @@ impl SurveyFlags {
         let mut text = text(&survey);
         text += &left_out_text(data_libraries.len(), programs_alone.len());
         text += &lists_text(&lists);
-        self.printing.print(&text, None, 0)
+        self.printing.print(&text, None, code)
     }
 }
 
@@ -209,6 +215,9 @@ impl Found {
     }
 
     fn list(&mut self, name: String, list: &lists::List) {
+        if let Some(ended) = &list.ended {
+            self.unreadable(name.clone(), ended);
+        }
         let sources: Vec<Source> = list.data_sets.iter().filter_map(lists::Listed::source).collect();
         for one in &list.data_sets {
             self.listed(one);
