@@ -113,6 +113,29 @@ fn one_of_several_libraries_is_named() {
 }
 
 #[test]
+fn members_without_data_of_a_program_are_not_taken_for_load_modules() {
+    let folder = Folder::new("no-modules");
+    let (ours, file) = (folder.name("a.pds"), folder.name("a.xmi"));
+    good(&["lib", "create", "--organisation", "pds", &ours]);
+    // Blocks that begin as control records of text do, and ask for another one.
+    let bytes: Vec<u8> = [1u8, 0, 0, 0, 0, 0, 0, 8, 6, 0, 0, 0, 0, 0, 0x7F, 0xF8].repeat(12_000);
+    let data = folder.file("data", &bytes);
+    for member in ["A", "B", "C"] {
+        good(&["lib", "add", "--name", member, &ours, &data]);
+    }
+    good(&["lib", "export", "-o", &file, &ours]);
+    let info = good(&["lib", "info", &file, "A"]);
+    assert!(!info.contains("CESD") && !info.contains("wrong"), "{info}");
+    assert!(info.contains("  block lengths    5 x 32760, 1 x 28200\n"), "{info}");
+    let survey = json(&["lib", "survey", "--json", &file]);
+    let survey = &survey["libraries"][0];
+    assert_eq!(survey["advice"], serde_json::json!([]), "nothing was ever deleted from it");
+    for at in survey["copied"].as_array().expect("a list") {
+        assert_eq!(at["tracks"], survey["now"]["tracks"], "a copy keeps the blocks of what is no module");
+    }
+}
+
+#[test]
 fn names_that_no_mainframe_has_are_refused_and_leave_no_file() {
     let folder = Folder::new("refused");
     let ours = folder.name("a.pdse");
