@@ -63,7 +63,7 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     good(&["lib", "create", &mine]);
     assert_eq!(
         good(&["lib", "import", &file, &mine]),
-        format!("{mine}: imported 2; it has 2 members and 1 aliases\n")
+        format!("{mine}: imported 2; it has 2 members and 1 alias\n")
     );
     assert!(bad(2, &["lib", "import", &file, &mine, "BIG"]).contains("there is a member BIG already"));
     good(&["lib", "import", "--replace", &file, &mine, "BIG"]);
@@ -104,7 +104,7 @@ fn one_of_several_libraries_is_named() {
     assert!(bad(2, &["lib", "ls", "--dsn", "NO.LOAD", &tape]).contains("it holds no library NO.LOAD"));
     assert_eq!(good(&["lib", "ls", "--dsn", "2", &tape]), "A\n");
     let info = good(&["lib", "info", &tape]);
-    assert!(info.contains("2. IN.LOAD: a PDS, RECFM=U, block size 6144, 1 members, 0 aliases\n"), "{info}");
+    assert!(info.contains("2. IN.LOAD: a PDS, RECFM=U, block size 6144, 1 member, 0 aliases\n"), "{info}");
     assert_eq!(json(&["lib", "info", "--json", &tape])["holds"].as_array().map(Vec::len), Some(5));
     assert!(good(&["lib", "info", "--dsn", "1", &tape]).contains("IN.LOAD: PDS, RECFM=U"));
     let (_, json, _) = run(&["lib", "survey", "--json", &tape]);
@@ -185,10 +185,7 @@ fn a_survey_takes_carriers_and_lists() {
     assert_eq!(listed["advice"][0]["rule"], "block-size-listed");
     assert!(json["now"]["tracks"].as_u64() > Some(0), "of the two whose members are known: {json}");
     let text = good(&["lib", "survey", &folder.name("")]);
-    assert!(
-        text.contains("list.txt: a list of LISTCAT, 2 data sets, of which 1 are libraries of programs"),
-        "{text}"
-    );
+    assert!(text.contains("list.txt: a list of LISTCAT, 2 data sets, libraries of programs: 1"), "{text}");
     assert!(text.contains("\n1 of the PDS libraries are known from lists only"), "{text}");
     assert!(bad_survey(&folder).contains("is no list of them"));
 }

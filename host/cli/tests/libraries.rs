@@ -29,7 +29,7 @@ fn a_life_of_a_library() {
         assert_eq!(good(&["lib", "ls", &path]), "A\nB\n");
         assert_eq!(
             good(&["lib", "alias", &path, "B", "ALSO"]),
-            format!("{path}: added 1; it has 2 members and 1 aliases\n")
+            format!("{path}: added 1; it has 2 members and 1 alias\n")
         );
         let listed = good(&["lib", "ls", "--json", &path]);
         let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
@@ -46,7 +46,7 @@ fn a_life_of_a_library() {
         );
         assert!(lines[2].contains(&"C") && lines[3].contains(&"ALSO"), "{list}");
         assert!(
-            good(&["lib", "verify", &path]).ends_with("2 members, 1 aliases, 100010 bytes read, all sound\n")
+            good(&["lib", "verify", &path]).ends_with("2 members, 1 alias, 100010 bytes read, all sound\n")
         );
         let out = folder.name("out");
         good(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C", "ALSO"]);
@@ -60,9 +60,7 @@ fn a_life_of_a_library() {
         good(&["lib", "delete", &path, "C"]);
         assert_eq!(good(&["lib", "ls", &path]), "A\n");
         good(&["lib", "compress", &path]);
-        assert!(
-            good(&["lib", "verify", &path]).ends_with("1 members, 0 aliases, 10 bytes read, all sound\n")
-        );
+        assert!(good(&["lib", "verify", &path]).ends_with("1 member, 0 aliases, 10 bytes read, all sound\n"));
         assert!(good(&["lib", "info", &path]).contains("  members          1, aliases 0\n"));
         assert!(good(&["lib", "info", &path, "A"]).starts_with("A\n  size             10 bytes"));
     }
@@ -225,7 +223,9 @@ fn wrong_use_names_who_is_at_fault() {
     let path = library(&folder, "lib", &[], &[("A", 1)]);
     let file = folder.file("file", "x");
     for (arguments, says) in [
-        (&["create", &path][..], "is there already"),
+        (&["create", &path][..], format!("error: {path} is there already\n").as_str()),
+        (&["create", "--organisation", "pds", "--space", "50", "x"], "--space is of a PDSE"),
+        (&["create", "--organisation", "pdse", "--directory", "5", "x"], "--directory is of a PDS"),
         (&["ls", &file], "this is no program library"),
         (&["ls", "/nowhere/lib"], "No such file"),
         (&["delete", &path, "B"], "there is no member B"),
@@ -355,7 +355,7 @@ fn a_library_is_never_replaced_by_what_is_read_of_it() {
     }
     let place = folder.path().to_str().expect("text");
     let (code, output, error) = run(&["lib", "extract", "--force", "--to", place, &path]);
-    assert_eq!((code, output), (2, format!("{path}: 1 files, 20 bytes\n")));
+    assert_eq!((code, output), (2, format!("{path}: 1 file, 20 bytes\n")));
     assert!(error.contains("/A: this is the library itself, and left alone\n"), "{error}");
     assert!(std::fs::read(&path).expect("there") == before && folder.read("B").len() == 20);
     // A link that only leads to it is replaced, and not what it leads to.
@@ -419,7 +419,7 @@ fn a_survey_says_what_would_be_better() {
     assert_eq!(code, 2, "something could not be read");
     let small = folder.name("small.pds");
     let twice = good(&["lib", "survey", &small, &small, &folder.name("./small.pds")]);
-    assert!(twice.starts_with("1 libraries: "), "{twice}");
+    assert!(twice.starts_with("1 library: "), "{twice}");
     assert!(error.contains("the library is cut"), "{error}");
     assert!(text.starts_with("3 libraries: 2 PDS, 1 PDSE\n"), "{text}");
     assert!(
@@ -478,7 +478,7 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
     let out = folder.name("out");
     assert!(run(&["lib", "extract", "--to", &out, &path]).2.contains("label in page 1 is damaged"));
     let (code, output, error) = run(&["lib", "survey", &path]);
-    assert!(code == 0 && output.starts_with("1 libraries"), "{output}");
+    assert!(code == 0 && output.starts_with("1 library"), "{output}");
     assert!(error.contains(&format!("{path}: its label in page 1 is damaged")), "{error}");
     let json: serde_json::Value =
         serde_json::from_str(&run(&["lib", "survey", "--json", &path]).1).expect("JSON");

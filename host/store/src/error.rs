@@ -61,7 +61,7 @@ pub enum Error {
     #[error("the library is full: {0}")]
     Full(&'static str),
     /// The file system has no room.
-    #[error("the file system has no room left; the library is as it was")]
+    #[error("the file system has no room left")]
     DeviceFull,
     /// A label is damaged that may be newer than the one that counts.
     #[error(

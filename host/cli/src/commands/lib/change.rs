@@ -19,7 +19,7 @@ use underbar_store::{Error, Result};
 use super::any::warn_of_doubt;
 use super::list::json;
 use super::progress::Progress;
-use super::text::about;
+use super::text::{about, many};
 use super::{fetch_options, name, now};
 use crate::printing::Printing;
 
@@ -76,6 +76,7 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
                 }
                 Error::Exists(_) => "; add and copy replace members with --replace",
                 Error::Busy => "; --wait waits for it",
+                Error::DeviceFull if library.exists() => "; the library is as it was",
                 _ => "",
             };
             printing.fail(about(library, format_args!("{error}{help}")))
@@ -85,7 +86,7 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
                 json(&Done { library: path.to_string(), changes: edits, members, aliases })
             } else {
                 let done = done.replace("{n}", &edits.to_string());
-                format!("{path}: {done}; it has {members} members and {aliases} aliases\n")
+                format!("{path}: {done}; it has {} and {}\n", many(members, "member"), many(aliases, "alias"))
             };
             printing.print(&text, None, 0)
         }

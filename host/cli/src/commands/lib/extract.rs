@@ -19,7 +19,7 @@ use super::any::{Any, Choice, our_name};
 use super::list::json;
 use super::output::{Output, Refused, Way};
 use super::progress::Progress;
-use super::text::about;
+use super::text::{about, many};
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 
@@ -93,7 +93,11 @@ impl Extract {
                 let text = if self.printing.json {
                     json(&extracted)
                 } else {
-                    format!("{path}: {} files, {} bytes\n", extracted.files.len(), extracted.bytes)
+                    format!(
+                        "{path}: {}, {} bytes\n",
+                        many(extracted.files.len() as u64, "file"),
+                        extracted.bytes
+                    )
                 };
                 self.say(extracted.damaged.iter().map(|damaged| about(&self.library, damaged)));
                 self.say(extracted.left.iter().cloned());

@@ -14,7 +14,7 @@ use underbar_store::verify::Verdict;
 use super::any::{Any, Choice, Listed, is_theirs};
 use super::program::{self, Close};
 use super::progress::Progress;
-use super::text::{Columns, about, time};
+use super::text::{Columns, about, many, time};
 use crate::printing::Printing;
 
 /// The flags of `lib ls`.
@@ -377,16 +377,20 @@ fn label_text(name: &str, label: &Label) -> String {
         (_, Some(allocated), _) => {
             writeln!(
                 text,
-                "  directory        {used} of {allocated} blocks, {depth} tracks, searched in sequence"
+                "  directory        {used} of {}, {}, searched in sequence",
+                many(allocated, "block"),
+                many(depth, "track")
             )
         }
-        (Organisation::Pdse, _, 1..) => writeln!(text, "  directory        {used} pages, {depth} levels"),
-        _ => writeln!(text, "  directory        {used} blocks in use"),
+        (Organisation::Pdse, _, 1..) => {
+            writeln!(text, "  directory        {}, {}", many(used, "page"), many(depth, "level"))
+        }
+        _ => writeln!(text, "  directory        {} in use", many(used, "block")),
     };
     match label.organisation {
         Organisation::Pds => {
             let extents = match label.extents {
-                Some(extents) => format!(" in use, {extents} extents"),
+                Some(extents) => format!(" in use, {}", many(extents, "extent")),
                 None => String::new(),
             };
             let _ = writeln!(text, "  tracks           {}{extents}", label.tracks);
@@ -414,15 +418,14 @@ fn item_text(item: &Item) -> String {
     if let Some(of) = &item.alias_of {
         let _ = write!(text, ": alias of {of}");
     }
-    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let storage = if item.storage > 0 { format!(", {} in storage", item.storage) } else { String::new() };
     let _ = writeln!(text, "\n  size             {} bytes{storage}", item.size);
     let _ = writeln!(
         text,
-        "  place            TTR {}, {} blocks, {} tracks",
+        "  place            TTR {}, {}, {}",
         item.ttr,
-        number(item.blocks),
-        number(item.tracks)
+        many(item.blocks.unwrap_or(0), "block"),
+        many(item.tracks.unwrap_or(0), "track")
     );
     if item.mainframe.is_none() || !item.attributes.is_empty() {
         let _ = writeln!(text, "  attributes       {}", item.attributes.join(" "));
@@ -497,14 +500,13 @@ fn verdict_text(name: &str, verdict: &Verdict) -> String {
     }
     let _ = writeln!(
         text,
-        "{name}: {} members, {} aliases, {} bytes read, {}",
-        verdict.members,
-        verdict.aliases,
+        "{name}: {}, {}, {} bytes read, {}",
+        many(verdict.members, "member"),
+        many(verdict.aliases, "alias"),
         verdict.bytes,
         match verdict.problems.len() {
             0 => "all sound".to_owned(),
-            1 => "1 problem".to_owned(),
-            many => format!("{many} problems"),
+            problems => many(problems as u64, "problem"),
         }
     );
     text

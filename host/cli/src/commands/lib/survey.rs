@@ -21,7 +21,7 @@ use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 use super::any::is_ours;
 use super::list::json;
 use super::progress::Progress;
-use super::text::Columns;
+use super::text::{Columns, many};
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 
@@ -264,11 +264,10 @@ impl Found {
 
 fn left_out_text(data_libraries: usize, programs_alone: usize) -> String {
     let mut text = String::new();
-    for (number, what) in
-        [(data_libraries, "libraries of data"), (programs_alone, "programs that are alone in a file")]
-    {
+    for (number, what) in [(data_libraries, "library of data"), (programs_alone, "program")] {
         if number > 0 {
-            let _ = writeln!(text, "\nLeft out: {number} {what}");
+            let alone = if what == "program" { " alone in a file" } else { "" };
+            let _ = writeln!(text, "\nLeft out: {}{alone}", many(number as u64, what));
         }
     }
     text
@@ -279,8 +278,12 @@ fn lists_text(lists: &[ListRead]) -> String {
     for list in lists {
         let _ = writeln!(
             text,
-            "\n{}: a list of {}, {} data sets, of which {} are libraries of programs; of {} only the name is known",
-            list.list, list.kind, list.data_sets, list.program_libraries, list.names_only
+            "\n{}: a list of {}, {}, libraries of programs: {}, only the name is known: {}",
+            list.list,
+            list.kind,
+            many(list.data_sets as u64, "data set"),
+            list.program_libraries,
+            list.names_only
         );
     }
     text
@@ -307,8 +310,13 @@ fn find(place: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn text(survey: &Survey) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ =
-        writeln!(text, "{} libraries: {} PDS, {} PDSE\n", survey.libraries.len(), survey.pds, survey.pdse);
+    let _ = writeln!(
+        text,
+        "{}: {} PDS, {} PDSE\n",
+        many(survey.libraries.len() as u64, "library"),
+        survey.pds,
+        survey.pdse
+    );
     if survey.pds > 0 {
         let mut columns = Columns::new(&[("BLOCK SIZE", true), ("PDS LIBRARIES", true), ("SHARE", true)]);
         for share in &survey.block_sizes {
