@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, bad, good, run};
+use common::{Folder, bad, good, run, said};
 
 /// A library with some members of data: NAME of length.
 fn library(folder: &Folder, name: &str, flags: &[&str], members: &[(&str, usize)]) -> String {
@@ -29,8 +29,13 @@ fn a_life_of_a_library() {
         assert_eq!(good(&["lib", "ls", &path]), "A\nB\n");
         assert_eq!(
             good(&["lib", "alias", &path, "B", "ALSO"]),
-            format!("{path}: added 1; it has 2 members and 1 aliases\n")
+            format!("{path}: added 1; it has 2 members and 1 alias\n")
         );
+        let listed = good(&["lib", "ls", "--json", &path]);
+        let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+        let b = &listed["members"].as_array().expect("a list")[2];
+        assert_eq!((&b["name"], &b["aliases"]), (&"B".into(), &serde_json::json!(["ALSO"])));
+        assert_eq!((b.get("blocks"), b.get("tracks")), (None, None), "not asked for, so not told");
         good(&["lib", "rename", &path, "B", "C"]);
         let list = good(&["lib", "ls", "-l", &path]);
         let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -41,20 +46,21 @@ fn a_life_of_a_library() {
         );
         assert!(lines[2].contains(&"C") && lines[3].contains(&"ALSO"), "{list}");
         assert!(
-            good(&["lib", "verify", &path]).ends_with("2 members, 1 aliases, 100010 bytes read, all sound\n")
+            good(&["lib", "verify", &path]).ends_with("2 members, 1 alias, 100010 bytes read, all sound\n")
         );
         let out = folder.name("out");
         good(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C", "ALSO"]);
         let expected = folder.read("B.data");
         assert!(folder.read("out/C.x") == expected && folder.read("out/ALSO.x") == expected);
-        assert!(bad(2, &["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C"]).contains("exists"));
+        let (code, output, error) = run(&["lib", "extract", "--to", &out, "--suffix", ".x", &path, "C"]);
+        assert_eq!((code, output), (2, format!("{path}: 0 files, 0 bytes\n")));
+        let left = "C.x is there already, and left alone; --force replaces it\n";
+        assert_eq!(error, format!("underbar: error: {out}/{left}"));
         good(&["lib", "extract", "--force", "--to", &out, "--suffix", ".x", &path, "C"]);
         good(&["lib", "delete", &path, "C"]);
         assert_eq!(good(&["lib", "ls", &path]), "A\n");
         good(&["lib", "compress", &path]);
-        assert!(
-            good(&["lib", "verify", &path]).ends_with("1 members, 0 aliases, 10 bytes read, all sound\n")
-        );
+        assert!(good(&["lib", "verify", &path]).ends_with("1 member, 0 aliases, 10 bytes read, all sound\n"));
         assert!(good(&["lib", "info", &path]).contains("  members          1, aliases 0\n"));
         assert!(good(&["lib", "info", &path, "A"]).starts_with("A\n  size             10 bytes"));
     }
@@ -165,12 +171,61 @@ fn a_folder_comes_in_whole_or_not_at_all() {
 }
 
 #[test]
+fn what_is_no_plain_file_is_named_and_not_waited_for() {
+    let folder = Folder::new("plain");
+    let path = library(&folder, "lib", &[], &[("A", 1)]);
+    let (pipe, place) = (folder.name("pipe"), folder.path().to_str().expect("text").to_owned());
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+    assert!(made.success());
+    // With a limit, so that this ends where the command would not.
+    let limited = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("timeout");
+        command.arg("60").arg(env!("CARGO_BIN_EXE_underbar")).arg("lib").args(arguments);
+        said(&command.output().expect("it runs"))
+    };
+    for what in [pipe.as_str(), "/dev/zero", &place] {
+        for arguments in [
+            &["ls", what][..],
+            &["info", what],
+            &["verify", what],
+            &["add", what, &path],
+            &["delete", what, "A"],
+            &["import", what, &path],
+            &["export", "-o", "/nowhere/x", what],
+            &["copy", what, &path],
+        ] {
+            let (code, _, error) = limited(arguments);
+            let said = format!("underbar: error: {what}: is no plain file\n");
+            assert_eq!((code, error), (2, said), "{arguments:?}");
+        }
+    }
+    for what in [pipe.as_str(), "/dev/zero"] {
+        let (code, _, error) = limited(&["add", "--name", "B", &path, what]);
+        assert_eq!((code, error.contains("is no plain file")), (2, true), "{error}");
+        assert!(limited(&["survey", what]).2.contains("is no plain file"));
+    }
+    std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+    assert!(bad(2, &["lib", "add", &path, &folder.name("empty")]).contains("no shared object"));
+
+    // What comes through an open pipe is taken.
+    let data = folder.file("data", "through a pipe");
+    let command =
+        format!("cat {data} | {} lib add --name PIPED {path} /dev/stdin", env!("CARGO_BIN_EXE_underbar"));
+    let added = std::process::Command::new("sh").args(["-c", &command]).output().expect("it runs");
+    assert_eq!(said(&added).0, 0, "{added:?}");
+    good(&["lib", "extract", "--to", &folder.name("out"), &path, "PIPED"]);
+    assert_eq!(folder.read("out/PIPED"), "through a pipe");
+}
+
+#[test]
 fn wrong_use_names_who_is_at_fault() {
     let folder = Folder::new("wrong");
     let path = library(&folder, "lib", &[], &[("A", 1)]);
     let file = folder.file("file", "x");
     for (arguments, says) in [
-        (&["create", &path][..], "is there already"),
+        (&["create", &path][..], format!("error: {path} is there already\n").as_str()),
+        (&["create", "--organisation", "pds", "--space", "50", "x"], "--space is of a PDSE"),
+        (&["create", "--organisation", "pdse", "--directory", "5", "x"], "--directory is of a PDS"),
         (&["ls", &file], "this is no program library"),
         (&["ls", "/nowhere/lib"], "No such file"),
         (&["delete", &path, "B"], "there is no member B"),
@@ -255,6 +310,97 @@ fn extract_goes_on_behind_a_damaged_member_and_names_it() {
 }
 
 #[test]
+fn extract_goes_on_behind_a_file_that_is_there_and_names_it() {
+    let folder = Folder::new("there");
+    let path = library(&folder, "lib", &[], &[("A", 10), ("B", 20), ("C", 30), ("D", 40)]);
+    let out = folder.name("out");
+    std::fs::create_dir_all(folder.path().join("out/C")).expect("a folder of a member's name");
+    folder.file("out/A", "mine");
+    for force in [&[][..], &["--force"]] {
+        let (code, output, error) =
+            run(&[&["lib", "extract", "--json", "--to", &out, &path], force].concat());
+        assert_eq!(code, 2);
+        let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        let left = json["left"].as_array().expect("a list");
+        let lines: Vec<String> = error.lines().map(str::to_owned).collect();
+        let named: Vec<String> =
+            left.iter().map(|one| format!("underbar: error: {}", one.as_str().expect("text"))).collect();
+        assert_eq!(lines, named);
+        assert_eq!(json["untried"], 0);
+        if force.is_empty() {
+            assert!(named.len() == 2 && named[0].contains("out/A is there already"), "{named:?}");
+            assert_eq!((folder.read("out/A").as_str(), folder.read("out/D").len()), ("mine", 40));
+            assert_eq!(json["bytes"], 60);
+        } else {
+            assert!(named.len() == 1 && named[0].contains("out/C: "), "{named:?}");
+            assert_eq!(folder.read("out/A"), folder.read("A.data"));
+        }
+    }
+    let names = std::fs::read_dir(&out).expect("a folder").count();
+    assert_eq!(names, 4, "and nothing that was begun");
+}
+
+#[test]
+fn a_library_is_never_replaced_by_what_is_read_of_it() {
+    let folder = Folder::new("own");
+    let path = library(&folder, "A", &[], &[("A", 10), ("B", 20)]);
+    let before = std::fs::read(&path).expect("there");
+    let link = folder.name("link");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    let hard = folder.name("hard");
+    std::fs::hard_link(&path, &hard).expect("a link");
+    for (from, to) in [(&path, &path), (&link, &path), (&link, &link), (&path, &hard)] {
+        let error = bad(2, &["lib", "export", "--force", "-o", to, from]);
+        assert!(error.contains("this is the library itself"), "{error}");
+    }
+    let place = folder.path().to_str().expect("text");
+    let (code, output, error) = run(&["lib", "extract", "--force", "--to", place, &path]);
+    assert_eq!((code, output), (2, format!("{path}: 1 file, 20 bytes\n")));
+    assert!(error.contains("/A: this is the library itself, and left alone\n"), "{error}");
+    assert!(std::fs::read(&path).expect("there") == before && folder.read("B").len() == 20);
+    // A link that only leads to it is replaced, and not what it leads to.
+    good(&["lib", "export", "--force", "-o", &link, &path]);
+    assert!(std::fs::read(&path).expect("there") == before);
+    let error = bad(2, &["lib", "export", "-o", &link, &path]);
+    assert!(error.ends_with("link is there already, and left alone; --force replaces it\n"), "{error}");
+}
+
+#[test]
+fn who_is_killed_while_writing_leaves_no_torn_file() {
+    let folder = Folder::new("torn");
+    let path = library(&folder, "lib", &[], &[("A", 10), ("BIG", 90_000)]);
+    let (out, sent) = (folder.name("out"), folder.name("sent.xmi"));
+    folder.file("sent.xmi", "the one before");
+    for arguments in [&["extract", "--to", &out, &path][..], &["export", "--force", "-o", &sent, &path]] {
+        // The kernel kills who writes a file beyond this limit, of at most 16 KiB.
+        let killed = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -c 0; ulimit -f 16; exec \"$@\"",
+                "sh",
+                env!("CARGO_BIN_EXE_underbar"),
+                "lib",
+            ])
+            .args(arguments)
+            .output()
+            .expect("it runs");
+        assert!(!killed.status.success(), "{killed:?}");
+    }
+    assert!(folder.path().join("out/A").exists() && !folder.path().join("out/BIG").exists());
+    assert_eq!(folder.read("sent.xmi"), "the one before");
+    // What was begun goes with the next try.
+    std::fs::remove_file(folder.path().join("out/A")).expect("removed");
+    good(&["lib", "extract", "--to", &out, &path]);
+    good(&["lib", "export", "--force", "-o", &sent, &path]);
+    assert_eq!(good(&["lib", "ls", &sent]), "A\nBIG\n");
+    let begun = |place: &std::path::Path| {
+        let entries = std::fs::read_dir(place).expect("a folder").flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".new")).count()
+    };
+    assert_eq!((begun(folder.path()), begun(&folder.path().join("out"))), (0, 0));
+}
+
+#[test]
 fn a_survey_says_what_would_be_better() {
     let folder = Folder::new("survey");
     let many: Vec<(String, usize)> =
@@ -270,7 +416,10 @@ fn a_survey_says_what_would_be_better() {
     .expect("written");
     let place = folder.name("");
     let (code, text, error) = run(&["lib", "survey", &place]);
-    assert_eq!(code, 0);
+    assert_eq!(code, 2, "something could not be read");
+    let small = folder.name("small.pds");
+    let twice = good(&["lib", "survey", &small, &small, &folder.name("./small.pds")]);
+    assert!(twice.starts_with("1 library: "), "{twice}");
     assert!(error.contains("the library is cut"), "{error}");
     assert!(text.starts_with("3 libraries: 2 PDS, 1 PDSE\n"), "{text}");
     assert!(
@@ -321,10 +470,15 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
         let (code, _, error) = run(&[&["lib"], flags, &[&path]].concat());
         assert!(code == 0 && error.contains("label in page 1 is damaged"), "{error}");
     }
+    for flags in [&["ls"][..], &["info"], &["extract", "--to", &folder.name("json")]] {
+        let (_, output, _) = run(&[&["lib"], flags, &["--json", &path]].concat());
+        let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        assert!(json["faults"][0].as_str().is_some_and(|text| text.contains("page 1 is damaged")), "{json}");
+    }
     let out = folder.name("out");
     assert!(run(&["lib", "extract", "--to", &out, &path]).2.contains("label in page 1 is damaged"));
     let (code, output, error) = run(&["lib", "survey", &path]);
-    assert!(code == 0 && output.starts_with("1 libraries"), "{output}");
+    assert!(code == 0 && output.starts_with("1 library"), "{output}");
     assert!(error.contains(&format!("{path}: its label in page 1 is damaged")), "{error}");
     let json: serde_json::Value =
         serde_json::from_str(&run(&["lib", "survey", "--json", &path]).1).expect("JSON");

@@ -61,7 +61,7 @@ pub enum Error {
     #[error("the library is full: {0}")]
     Full(&'static str),
     /// The file system has no room.
-    #[error("the file system has no room left; the library is as it was")]
+    #[error("the file system has no room left")]
     DeviceFull,
     /// A label is damaged that may be newer than the one that counts.
     #[error(
@@ -74,6 +74,9 @@ pub enum Error {
     /// A file is there where a new one was to be made.
     #[error("{} is there already", .0.display())]
     FileExists(PathBuf),
+    /// A folder, a device, a pipe: what has no bytes that could be read at any place.
+    #[error("{}: is no plain file", .0.display())]
+    NotPlain(PathBuf),
     /// The system refused.
     #[error("{}: {error}", what.display())]
     System {

@@ -77,20 +77,19 @@ impl OnDisk {
     /// Opens a library for reading.
     ///
     /// # Errors
-    /// The system's.
+    /// [`Error::NotPlain`]; the system's.
     pub fn open(path: &Path) -> Result<OnDisk> {
-        let file = File::open(path).map_err(|error| Error::system(path, error))?;
+        let file = open_plain(path, OpenOptions::new().read(true))?;
         Ok(OnDisk { file, path: path.to_owned() })
     }
 
     /// Opens a library for changing, as the only one who does.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another process changes it and `wait` is false; the system's.
+    /// [`Error::Busy`] if another process changes it and `wait` is false; [`Error::NotPlain`]; the system's.
     pub fn open_for_change(path: &Path, wait: bool) -> Result<OnDisk> {
-        let system = |error| Error::system(path, error);
         loop {
-            let file = OpenOptions::new().read(true).write(true).open(path).map_err(system)?;
+            let file = open_plain(path, OpenOptions::new().read(true).write(true))?;
             hold_writer(&file, path, wait)?;
             // Who waited may hold a file that another has replaced by now; then the new one is the library.
             if is_still_there(&file, path)? {
@@ -118,6 +117,15 @@ impl OnDisk {
     pub fn length(&self) -> Result<u64> {
         Ok(self.file.metadata().map_err(|error| Error::system(&self.path, error))?.len())
     }
+}
+
+/// Opens a file. What is none is told before it is opened: to open a pipe is to wait for who writes into it.
+fn open_plain(path: &Path, options: &OpenOptions) -> Result<File> {
+    let system = |error| Error::system(path, error);
+    if !fs::metadata(path).map_err(system)?.is_file() {
+        return Err(Error::NotPlain(path.to_owned()));
+    }
+    options.open(path).map_err(system)
 }
 
 fn is_still_there(file: &File, path: &Path) -> Result<bool> {
@@ -229,6 +237,34 @@ impl InDirectory {
         Ok(InDirectory { path: path.to_owned(), temporary: path.with_file_name(hidden) })
     }
 
+    /// Gives the new file its name, without waiting for the disk.
+    ///
+    /// # Errors
+    /// A file of that name that is not to be replaced; the system's. Then the new file is still beside it.
+    pub fn name(&self, replace: bool) -> Result<()> {
+        let system = |error| Error::system(&self.path, error);
+        if replace {
+            return fs::rename(&self.temporary, &self.path).map_err(system);
+        }
+        // A link, unlike a rename, does not take the name from a file that has it.
+        match fs::hard_link(&self.temporary, &self.path) {
+            Ok(()) => fs::remove_file(&self.temporary).map_err(system),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::FileExists(self.path.clone()))
+            }
+            // A file system without links.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) =>
+            {
+                match fs::symlink_metadata(&self.path) {
+                    Ok(_) => Err(Error::FileExists(self.path.clone())),
+                    Err(_) => fs::rename(&self.temporary, &self.path).map_err(system),
+                }
+            }
+            Err(error) => Err(system(error)),
+        }
+    }
+
     /// Forgets what was begun: takes the new file away.
     pub fn abandon(&self) {
         // What cannot be taken away now is by the next maker.
@@ -284,18 +320,8 @@ impl Place for InDirectory {
                 // The new file is as readable as the one before it.
                 file.file.set_permissions(before.permissions()).map_err(system)?;
             }
-            fs::rename(&self.temporary, &self.path).map_err(system)?;
-        } else {
-            // A link, unlike a rename, does not take the name from a file that has it.
-            match fs::hard_link(&self.temporary, &self.path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    self.abandon();
-                    return Err(Error::FileExists(self.path.clone()));
-                }
-                Err(error) => return Err(system(error)),
-                Ok(()) => fs::remove_file(&self.temporary).map_err(system)?,
-            }
         }
+        self.name(replace)?;
         let directory = match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

@@ -7,7 +7,10 @@
 //! ```
 //!
 //! The layout is the public one of Access Method Services; fields behind these are not read.
-//! Invariant: a record that is used lies within the file; the first that does not ends the reading.
+//! A transfer may put a descriptor of its own before each record, or before each block: four bytes of the same shape, which are
+//! passed where a record follows them.
+//!
+//! Invariant: a record that is used lies within the file; the first that does not ends the reading, and is named.
 
 use super::Listed;
 use crate::mainframe::ebcdic::CodePage;
@@ -24,17 +27,50 @@ const HEADER: usize = 24;
 /// A track of a 3390 holds so many bytes.
 const TRACK: u64 = 56_664;
 
-/// The data sets of these records; None where the first record is none.
+/// The data sets of these records, and what ended the reading before the end of the file; None where the first record is none.
 #[must_use]
-pub fn read(bytes: &[u8], page: CodePage) -> Option<Vec<Listed>> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    while let Some(record) = record(bytes.get(at..)?, page) {
-        at += record.len();
+pub fn read(bytes: &[u8], page: CodePage) -> Option<(Vec<Listed>, Option<String>)> {
+    let (mut found, mut at, mut number) = (Vec::new(), 0, 1u64);
+    while let Some((passed, record)) = next(&bytes[at..], page) {
+        at += passed + record.len();
+        number += 1;
         if kind(record, page) == "D " {
             found.extend(data_set(record, page));
         }
     }
-    (at > 0).then_some(found)
+    let rest = &bytes[at..];
+    let ended = (!rest.is_empty()).then(|| {
+        let why = match rest.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) {
+            Some(length) if length < HEADER => {
+                format!("says that it has {length} bytes, and none has so few")
+            }
+            Some(length) if length <= rest.len() => "is of no type that is known".to_owned(),
+            _ => format!("is cut: {} bytes of it are there", rest.len()),
+        };
+        format!("record {number}, at byte {at}, {why}; it and what follows are not read")
+    });
+    (at > 0).then_some((found, ended))
+}
+
+/// Descriptors that stand before a record at most: that of a block, and that of the record.
+const DESCRIPTORS: usize = 2;
+
+/// The next record, and the bytes of descriptors before it. Each descriptor has what it describes within its length.
+fn next(bytes: &[u8], page: CodePage) -> Option<(usize, &[u8])> {
+    let mut least = usize::MAX;
+    for passed in (0..=DESCRIPTORS).map(|count| 4 * count) {
+        let here = bytes.get(passed..)?;
+        if let Some(record) = record(here, page) {
+            return (record.len() < least).then_some((passed, record));
+        }
+        let length = usize::from(u16::from_be_bytes(*here.first_chunk()?));
+        if here.get(2..4)? != [0, 0] || length >= least {
+            return None;
+        }
+        // What it describes begins behind its four bytes.
+        least = length.checked_sub(3)?;
+    }
+    None
 }
 
 fn kind(record: &[u8], page: CodePage) -> String {
@@ -101,7 +137,8 @@ mod tests {
             made("D ", "A.TEXT", false, 0x4000, 0x90, 27_920),
         ]
         .concat();
-        let found = read(&bytes, CodePage::US).expect("a list");
+        let (found, ended) = read(&bytes, CodePage::US).expect("a list");
+        assert_eq!(ended, None);
         assert_eq!(
             found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
             ["A.LOAD", "A.LOAD2", "A.TEXT"]
@@ -120,10 +157,47 @@ mod tests {
         assert_eq!((found[1].organisation, found[2].organisation), (Some(Organisation::Pdse), None));
         assert_eq!(found[2].record_format.as_deref(), Some("FB"));
         for end in 0..bytes.len() {
-            let some = read(&bytes[..end], CodePage::US).unwrap_or_default();
+            let (some, ended) = read(&bytes[..end], CodePage::US).unwrap_or_default();
             assert!(found.starts_with(&some), "{end}");
+            assert_eq!(ended.is_some(), end > 200 && end % 200 != 0, "{end}: {ended:?}");
         }
         assert_eq!(read(b"plain text that is long enough for a header", CodePage::US), None);
         assert_eq!(read(&[0; 100], CodePage::US), None);
+    }
+
+    #[test]
+    fn the_record_that_ends_the_reading_is_named() {
+        let record = |name: &str| made("D ", name, false, 0x0200, 0xC0, 6_144);
+        let mut bytes = [record("A.LOAD"), record("B.LOAD"), record("C.LOAD")].concat();
+        bytes[201] = 0;
+        let (found, ended) = read(&bytes, CodePage::US).expect("a list");
+        assert_eq!(found.len(), 1);
+        assert!(ended.is_some_and(|why| why.starts_with("record 2, at byte 200, says that it has 0 bytes")));
+        bytes[201] = 200;
+        bytes[404] = 0;
+        let (_, ended) = read(&bytes, CodePage::US).expect("a list");
+        assert!(ended.is_some_and(|why| why.starts_with("record 3, at byte 400, is of no type")));
+        let (_, ended) = read(&bytes[..399], CodePage::US).expect("a list");
+        assert!(ended.is_some_and(|why| why.starts_with("record 2, at byte 200, is cut: 199 bytes")));
+    }
+
+    #[test]
+    fn descriptors_of_records_and_blocks_are_passed() {
+        let record = |name: &str| made("D ", name, false, 0x0200, 0xC0, 6_144);
+        let described = |bytes: Vec<u8>| {
+            let length = (bytes.len() + 4) as u16;
+            [&length.to_be_bytes()[..], &[0, 0], &bytes].concat()
+        };
+        let records = ["A.LOAD", "B.LOAD", "C.LOAD"].map(record);
+        let each = records.clone().map(described).concat();
+        for bytes in [
+            each.clone(),
+            described(records.concat()),
+            [described(records[..2].concat()), described(records[2].clone())].concat(),
+            described(each),
+        ] {
+            let (found, ended) = read(&bytes, CodePage::US).expect("a list");
+            assert_eq!((found.len(), ended), (3, None));
+        }
     }
 }

@@ -77,7 +77,9 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
             if headings.len() >= LINES_MOST {
                 headings.clear();
             }
-            is_list |= labels.iter().any(|label| label.0 == Field::BlockSize);
+            // The first view has names and volumes only.
+            let is_first_view = line.contains("Message") && line.trim_end().ends_with("Volume");
+            is_list |= is_first_view || labels.iter().any(|label| label.0 == Field::BlockSize);
             if !headings.contains(&labels) {
                 headings.push(labels);
             }
@@ -242,6 +244,19 @@ Command - Enter \"/\" to select action                  Message           Volume
                 entry("SYS1.PARMLIB", Some(Organisation::Pds), "FB", 27_920, Some(15)),
             ]
         );
+    }
+
+    #[test]
+    fn the_first_view_has_names_and_volumes() {
+        let heading = "Command - Enter \"/\" to select action                  Message           Volume";
+        let text = format!(
+            "{heading}\n{}\n    SYS1.LINKLIB                        MVSRES\n    A.LOAD      VOL001\n",
+            "-".repeat(79)
+        );
+        let found = read(&text).expect("a list");
+        let told: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.volume.as_deref())).collect();
+        assert_eq!(told, [("SYS1.LINKLIB", Some("MVSRES")), ("A.LOAD", Some("VOL001"))]);
+        assert!(found.iter().all(Listed::is_name_only));
     }
 
     #[test]

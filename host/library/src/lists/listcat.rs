@@ -17,7 +17,7 @@ use super::{Listed, is_data_set_name, organisation};
 pub fn read(text: &str) -> Option<Vec<Listed>> {
     let mut found: Vec<Listed> = Vec::new();
     let (mut labels, mut volumes, mut last, mut is_list) = (Vec::new(), false, "", false);
-    for line in text.lines().map(str::trim) {
+    for line in text.lines().map(|line| without_control(line).trim()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let ["NONVSAM", dashes, name] = *words
             && dashes.bytes().all(|one| one == b'-')
@@ -46,6 +46,12 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
         }
     }
     is_list.then_some(found)
+}
+
+/// Without the ASA character of carriage control that a print data set keeps in its first column, where an entry begins.
+fn without_control(line: &str) -> &str {
+    let rest = line.strip_prefix(['0', '1', '-', '+']).filter(|rest| rest.starts_with("NONVSAM "));
+    rest.unwrap_or(line)
 }
 
 fn take(entry: &mut Listed, label: &str, word: &str) {
@@ -84,6 +90,17 @@ mod tests {
         );
         assert_eq!(found[0].volume.as_deref(), Some("MVSRES"));
         assert!(found.iter().all(Listed::is_name_only));
+    }
+
+    #[test]
+    fn characters_of_carriage_control_are_passed() {
+        for control in ["", " ", "0", "1", "-", "+"] {
+            let text = format!(
+                "1IDCAMS  SYSTEM SERVICES\n{control}NONVSAM ------- A.LOAD\n      VOLUMES\n        VOLSER------------VOL001     DEVTYPE------X'3010200F'\n"
+            );
+            let found = read(&text).expect(control);
+            assert_eq!((found[0].name.as_str(), found[0].volume.as_deref()), ("A.LOAD", Some("VOL001")));
+        }
     }
 
     #[test]

@@ -41,14 +41,16 @@ pub struct List {
     pub kind: &'static str,
     /// Its data sets.
     pub data_sets: Vec<Listed>,
+    /// What ended the reading before the end of the list.
+    pub ended: Option<String>,
 }
 
 /// Reads a list; None where the bytes are none that is known.
 #[must_use]
 pub fn read(bytes: &[u8], page: CodePage) -> Option<List> {
-    let list = |kind| move |data_sets: Vec<Listed>| List { kind, data_sets };
-    if let Some(found) = dcollect::read(bytes, page) {
-        return Some(found).map(list("DCOLLECT"));
+    let list = |kind| move |data_sets: Vec<Listed>| List { kind, data_sets, ended: None };
+    if let Some((data_sets, ended)) = dcollect::read(bytes, page) {
+        return Some(List { kind: "DCOLLECT", data_sets, ended });
     }
     let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(MOST))?);
     listcat::read(&text).map(list("LISTCAT")).or_else(|| ispf::read(&text).map(list("ISPF 3.4")))

@@ -8,6 +8,7 @@
 //! Not here: what is in the records (`module`).
 
 use super::bytes::{be16, be24, flag};
+use super::entry::Details;
 use super::library::{Library, Member};
 use super::module::{Kind, kind};
 use super::source::ReadError;
@@ -28,12 +29,23 @@ pub struct Outline {
 }
 
 impl Library {
+    /// Whether a member of a PDS is a load module: so its entry in the directory says, by its user data. Nothing is guessed
+    /// of the bytes, but of a module that is alone in its file, without a directory.
+    #[must_use]
+    pub fn is_module(&self, member: &Member) -> bool {
+        matches!(member.details, Details::Program(_)) || self.directory_blocks == 0
+    }
+
     /// The outline of a member that is a load module. Of anything else all blocks are fixed.
     ///
     /// # Errors
     /// Where its blocks cannot be read.
     pub fn outline(&self, member: &Member) -> Result<Outline, ReadError> {
         let mut outline = Outline::default();
+        if !self.is_module(member) {
+            outline.fixed = self.blocks_of(member).iter().map(|block| block.length).collect();
+            return Ok(outline);
+        }
         let (mut awaited, mut follows): (Option<u32>, Option<u32>) = (None, None);
         for block in self.blocks_of(member) {
             if let Some(origin) = awaited.take() {

@@ -139,11 +139,12 @@ impl OpenFile {
     pub fn open(path: &Path) -> Result<Shared, ReadError> {
         let failed =
             |error: std::io::Error| ReadError::File { path: path.to_owned(), message: error.to_string() };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
+        // Before it is opened: to open a pipe is to wait for who writes into it.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(ReadError::File { path: path.to_owned(), message: "is no plain file".to_owned() });
         }
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
         Ok(Arc::new(OpenFile {
             file,
             path: path.to_owned(),

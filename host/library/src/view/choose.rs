@@ -236,8 +236,13 @@ fn what(item: &Item) -> String {
             };
             let counts = library.counts();
             format!(
-                "a {kind}, RECFM={}, block size {}, {} members, {} aliases",
-                library.label.record_format, library.label.block_size, counts.primaries, counts.aliases
+                "a {kind}, RECFM={}, block size {}, {} member{}, {} alias{}",
+                library.label.record_format,
+                library.label.block_size,
+                counts.primaries,
+                if counts.primaries == 1 { "" } else { "s" },
+                counts.aliases,
+                if counts.aliases == 1 { "" } else { "es" }
             )
         }
         What::Module(_) => "a load module".to_owned(),

@@ -207,9 +207,7 @@ impl Library {
                 }
             }
         }
-        if long {
-            add_aliases(&mut items);
-        }
+        add_aliases(&mut items);
         Ok(items)
     }
 

@@ -82,8 +82,10 @@ pub struct Item {
     /// Where it begins: TTR of a PDS, a token of a PDSE. Six digits, hexadecimal.
     pub ttr: String,
     /// Blocks of text, or pages; None where they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
     /// Tracks that it touches; None where they were not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tracks: Option<u64>,
     /// Names of its attributes.
     pub attributes: Vec<&'static str>,
@@ -92,14 +94,16 @@ pub struct Item {
     /// Address of the entry point of this name, in the file's own addresses.
     pub entry_point: Option<u64>,
     /// The function that it is, where that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Pages by class of text (of a PDSE; a PDS loads all).
     pub classes: Option<ClassCounts>,
     /// Bytes of storage that the program takes.
     pub storage: u64,
     /// Seconds since 1970; None for an alias, and where it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<u64>,
-    /// Its other names; empty where they were not asked for.
+    /// Its other names.
     pub aliases: Vec<String>,
     /// What only members of mainframes have.
     pub mainframe: Option<Box<Mainframe>>,

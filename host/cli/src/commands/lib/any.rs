@@ -55,8 +55,11 @@ impl Choice {
     }
 }
 
-/// Has it the first bytes of a library of ours?
+/// Has it the first bytes of a library of ours? What is no plain file is not opened: a pipe would wait for who writes into it.
 pub fn is_ours(path: &Path) -> std::io::Result<bool> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
     let mut first = Vec::new();
     File::open(path)?.take(PDS_BEGINS.len() as u64).read_to_end(&mut first)?;
     Ok([PDS_BEGINS, PDSE_BEGINS].iter().any(|begins| first == begins))
@@ -114,7 +117,15 @@ impl Any {
         }
     }
 
-    /// Of one of ours: says which label is not whole. No JSON has a place for it, so it is said beside it, too.
+    /// What is wrong with what carries it, or with the label of one of ours that does not count, as JSON names it.
+    pub fn faults(&self) -> Vec<String> {
+        match self {
+            Any::Ours(library) => library.doubt().iter().map(ToString::to_string).collect(),
+            Any::Theirs(carrier) => carrier.troubles.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Of one of ours: says which label is not whole, beside JSON, too: the last change may be missing.
     pub fn warn_of_doubt(&self, color: Color) {
         if let Any::Ours(library) = self {
             warn_of_doubt(library, color);

@@ -1,6 +1,7 @@
 //! `lib add`, `lib delete`, `lib rename`, `lib alias`: changes of a library, each of them whole or not at all.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use underbar_store::{Error, Result};
 use super::any::warn_of_doubt;
 use super::list::json;
 use super::progress::Progress;
-use super::text::about;
+use super::text::{about, many};
 use super::{fetch_options, name, now};
 use crate::printing::Printing;
 
@@ -69,8 +70,13 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
     match changed {
         Err(error) => {
             let help = match &error {
+                // These name their file, which need not be the library.
+                Error::System { .. } | Error::NotPlain(_) | Error::FileExists(_) | Error::Unsure { .. } => {
+                    return printing.fail(error);
+                }
                 Error::Exists(_) => "; add and copy replace members with --replace",
                 Error::Busy => "; --wait waits for it",
+                Error::DeviceFull if library.exists() => "; the library is as it was",
                 _ => "",
             };
             printing.fail(about(library, format_args!("{error}{help}")))
@@ -80,7 +86,7 @@ pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: 
                 json(&Done { library: path.to_string(), changes: edits, members, aliases })
             } else {
                 let done = done.replace("{n}", &edits.to_string());
-                format!("{path}: {done}; it has {members} members and {aliases} aliases\n")
+                format!("{path}: {done}; it has {} and {}\n", many(members, "member"), many(aliases, "alias"))
             };
             printing.print(&text, None, 0)
         }
@@ -185,7 +191,13 @@ impl Add {
             found.sort();
             files.append(&mut found);
         }
-        Ok(files)
+        match self.files.first() {
+            Some(folder) if files.is_empty() => Err(Error::Program {
+                what: folder.display().to_string(),
+                why: "there is no shared object in it; other files are to be named",
+            }),
+            _ => Ok(files),
+        }
     }
 
     fn member_name(&self, file: &Path, organisation: Organisation) -> Result<Name> {
@@ -196,7 +208,7 @@ impl Add {
         let system = |error| Error::system(file, error);
         let name = self.member_name(file, organisation)?;
         let modified = fs::metadata(file).map_err(system)?.mtime();
-        let bytes = fs::read(file).map_err(system)?;
+        let bytes = bytes_of(file)?;
         let modified = u64::try_from(modified).unwrap_or(0);
         let addition = Addition::new(name, bytes, self.entry.as_deref().map(str::as_bytes), modified)
             .map_err(|error| match error {
@@ -205,6 +217,28 @@ impl Add {
             })?;
         Ok(Edit::Add(Box::new(Addition { fetch: self.fetchopt, replace: self.replace, ..addition })))
     }
+}
+
+/// Bytes that a member has at most, where they come out of a pipe or a device, which may have no end.
+const STREAM_MOST: u64 = 1 << 30;
+
+/// The bytes of a file; of what is none only where the caller gave it open, as `/dev/stdin` is.
+fn bytes_of(file: &Path) -> Result<Vec<u8>> {
+    let system = |error| Error::system(file, error);
+    if fs::metadata(file).map_err(system)?.is_file() {
+        return fs::read(file).map_err(system);
+    }
+    const OPEN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
+    if !OPEN.iter().any(|open| file.starts_with(open)) {
+        return Err(Error::NotPlain(file.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(file).map_err(system)?.take(STREAM_MOST + 1).read_to_end(&mut bytes).map_err(system)?;
+    if bytes.len() as u64 > STREAM_MOST {
+        let why = "it has more than 1 GiB, and no end that is known; only a plain file may be larger";
+        return Err(Error::Program { what: file.display().to_string(), why });
+    }
+    Ok(bytes)
 }
 
 /// NAME or NAME=FUNCTION.

@@ -2,14 +2,13 @@
 //!
 //! Invariant: an import changes the library whole or not at all; an export that fails leaves no file.
 
-use std::fs::{self, OpenOptions};
-use std::io::{BufWriter, Write as _};
+use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::fault::Trouble;
 use underbar_library::mainframe::xmit::Envelope;
 use underbar_library::view::extract::{Damaged, NotWhole, whole};
 use underbar_library::view::{export, import};
@@ -20,6 +19,7 @@ use super::any::{Any, Choice};
 use super::change::say;
 use super::list::json;
 use super::now;
+use super::output::{self, Way};
 use super::progress::Progress;
 use super::text::{about, time};
 use crate::printing::{NO_ANSWER, Printing};
@@ -111,7 +111,7 @@ struct Refused {
     message: String,
     library: String,
     damaged: Vec<Damaged>,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl From<String> for Refused {
@@ -122,7 +122,7 @@ impl From<String> for Refused {
 
 impl Refused {
     fn not_whole(any: &Any, what: NotWhole) -> Refused {
-        Refused { faults: any.troubles().to_vec(), damaged: what.0.clone(), ..what.to_string().into() }
+        Refused { faults: any.faults(), damaged: what.0.clone(), ..what.to_string().into() }
     }
 
     /// Says it; what is damaged as JSON, too, all of it.
@@ -193,7 +193,7 @@ struct Exported {
     file: String,
     data_set: String,
     bytes: u64,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Export {
@@ -234,35 +234,25 @@ impl Export {
             data_set: self.name.clone().or(own).unwrap_or_else(|| "UNDERBAR.LOAD".to_owned()),
             page: self.choice.codepage,
         };
-        let system = |error| Error::system(&self.output, error).to_string();
-        if self.force && self.output.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
-            // Not through a link, and not over the library that is being read: the old file stays until it is closed.
-            fs::remove_file(&self.output).map_err(system)?;
-        }
-        let file = OpenOptions::new().write(true).create_new(true).open(&self.output).map_err(system)?;
-        let mut to = BufWriter::new(file);
+        let system = |error: std::io::Error| format!("{}: {error}", self.output.display());
+        let way = Way::new(self.force, &self.library);
+        let file = way.begin(self.output.clone()).map_err(output::Refused::text)?;
+        let mut to = file.writer();
         let written = match (&library, held) {
             (Any::Ours(library), _) => export::ours(&mut to, &envelope, library),
             (_, Some(held)) => export::theirs(&mut to, &envelope, &held.library),
             (Any::Theirs(_), None) => Ok(()),
         };
         let written = written.map_err(|fault| fault.to_string()).and_then(|()| to.flush().map_err(system));
-        if let Err(error) = written {
-            drop(to);
-            remove(&self.output);
-            return Err(error.into());
-        }
+        drop(to);
+        written?;
+        file.sync().and_then(|()| file.finish()).map_err(output::Refused::text)?;
         Ok(Exported {
             library: self.library.display().to_string(),
             file: self.output.display().to_string(),
             data_set: envelope.data_set,
             bytes: fs::metadata(&self.output).map_err(system)?.len(),
-            faults: library.troubles().to_vec(),
+            faults: library.faults(),
         })
     }
-}
-
-/// Takes away what was begun; that it cannot be taken away changes nothing of why.
-fn remove(path: &Path) {
-    let _ = fs::remove_file(path);
 }

@@ -41,22 +41,37 @@ pub struct Create {
     #[arg(long, value_name = "BYTES", value_parser = block_size(), default_value_t = LARGEST_BLOCK_SIZE)]
     block_size: u32,
 
-    /// Directory blocks of a PDS; seven members fill one
-    #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000), default_value_t = 50)]
-    directory: u32,
+    /// Directory blocks of a PDS; seven members fill one [default: 50]
+    #[arg(long, value_name = "BLOCKS", value_parser = clap::value_parser!(u32).range(1..=400_000))]
+    directory: Option<u32>,
 
     /// Most space of a PDSE, in pages of 4 KiB [default: no limit]
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(8..))]
     space: Option<u32>,
 }
 
+/// Directory blocks of a PDS where nothing is said.
+const DIRECTORY_BLOCKS: u32 = 50;
+
 impl Create {
     /// Makes it.
     pub fn run(self) -> ExitCode {
+        let ignored = match self.organisation {
+            Organisation::Pds if self.space.is_some() => {
+                Some("--space is of a PDSE, and this is to be a PDS")
+            }
+            Organisation::Pdse if self.directory.is_some() => {
+                Some("--directory is of a PDS, and this is to be a PDSE")
+            }
+            _ => None,
+        };
+        if let Some(ignored) = ignored {
+            return self.printing.fail(ignored);
+        }
         let wanted = Wanted {
             organisation: self.organisation.into(),
             block_size: self.block_size,
-            directory_blocks: Some(self.directory),
+            directory_blocks: Some(self.directory.unwrap_or(DIRECTORY_BLOCKS)),
             space_pages: self.space.unwrap_or(0),
             now: now(),
         };

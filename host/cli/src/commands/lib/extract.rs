@@ -1,16 +1,15 @@
 //! `lib extract`: members written into files.
 //!
-//! Invariant: every file lies in the folder that was named, is new unless `--force` was given, and never written through a link.
-//! A member that is damaged is named, and is no file; those behind it are.
+//! Invariant: every file lies in the folder that was named, is whole, new unless `--force` was given, and never written
+//! through a link. A member that is damaged, or whose file is there, is named, and left out; those behind it are not.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::fault::Trouble;
+use underbar_library::mainframe::library::{Library as Theirs, Member};
 use underbar_library::view::choose::Carrier;
 use underbar_library::view::extract::{Damaged, damaged, is_file_name, members};
 use underbar_store::Error;
@@ -18,8 +17,9 @@ use underbar_store::library::Library;
 
 use super::any::{Any, Choice, our_name};
 use super::list::json;
+use super::output::{Output, Refused, Way};
 use super::progress::Progress;
-use super::text::about;
+use super::text::{about, many};
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 
@@ -32,11 +32,11 @@ Examples:
   underbar lib extract --to out backup.xmi
   underbar lib extract --blocks --to out --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
-Each member becomes a file of its name; a file that is there is left alone, unless --force is given. An alias gives its
+Each member becomes a file of its name; a file that is there is left alone and named, unless --force is given. An alias gives its
 member's bytes, under the alias's name. A member whose name cannot be a file's is refused. A member that is damaged is named
 and becomes no file; the others do. Bytes of mainframes are not translated.
 
-Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that could not be written.")]
+Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that was left alone or could not be written.")]
 pub struct Extract {
     #[command(flatten)]
     printing: Printing,
@@ -76,7 +76,11 @@ struct Extracted {
     bytes: u64,
     /// What is not whole: no file was written for it.
     damaged: Vec<Damaged>,
-    faults: Vec<Trouble>,
+    /// What could not be written, or was left alone, and why; the file's name is in it.
+    left: Vec<String>,
+    /// Members that were not tried, because writing any file failed.
+    untried: u64,
+    faults: Vec<String>,
 }
 
 impl Extract {
@@ -89,17 +93,31 @@ impl Extract {
                 let text = if self.printing.json {
                     json(&extracted)
                 } else {
-                    format!("{path}: {} files, {} bytes\n", extracted.files.len(), extracted.bytes)
+                    format!(
+                        "{path}: {}, {} bytes\n",
+                        many(extracted.files.len() as u64, "file"),
+                        extracted.bytes
+                    )
                 };
-                const SAID_MOST: usize = 20;
-                for damaged in extracted.damaged.iter().take(SAID_MOST) {
-                    say(self.printing.color, Kind::Error, about(&self.library, damaged));
+                self.say(extracted.damaged.iter().map(|damaged| about(&self.library, damaged)));
+                self.say(extracted.left.iter().cloned());
+                if extracted.untried > 0 {
+                    let text = format_args!("members that were not tried: {}", extracted.untried);
+                    say(self.printing.color, Kind::Error, about(&self.library, text));
                 }
-                if let Some(more @ 1..) = extracted.damaged.len().checked_sub(SAID_MOST) {
-                    say(self.printing.color, Kind::Error, format_args!("and {more} more; --json names all"));
-                }
-                self.printing.print(&text, None, if extracted.damaged.is_empty() { 0 } else { NO_ANSWER })
+                let is_whole = extracted.damaged.is_empty() && extracted.left.is_empty();
+                self.printing.print(&text, None, if is_whole { 0 } else { NO_ANSWER })
             }
+        }
+    }
+
+    /// Says what went wrong, the first of it one by one.
+    fn say(&self, wrong: impl ExactSizeIterator<Item = String>) {
+        const SAID_MOST: usize = 20;
+        let count = wrong.len();
+        wrong.take(SAID_MOST).for_each(|one| say(self.printing.color, Kind::Error, one));
+        if let Some(more @ 1..) = count.checked_sub(SAID_MOST) {
+            say(self.printing.color, Kind::Error, format_args!("and {more} more; --json names all"));
         }
     }
 
@@ -114,7 +132,9 @@ impl Extract {
             files: Vec::new(),
             bytes: 0,
             damaged: Vec::new(),
-            faults: library.troubles().to_vec(),
+            left: Vec::new(),
+            untried: 0,
+            faults: library.faults(),
         };
         match &library {
             Any::Ours(library) if !self.blocks => self.ours(library, &mut extracted)?,
@@ -132,15 +152,20 @@ impl Extract {
         } else {
             self.names.iter().map(|name| our_name(name)).collect::<Result<Vec<_>, _>>()?
         };
-        self.folder()?;
-        let mut progress = Progress::new("members", Some(names.len() as u64));
+        let way = self.way()?;
+        let (mut progress, count) = (Progress::new("members", Some(names.len() as u64)), names.len() as u64);
         for (done, name) in (1..).zip(&names) {
             match library.member(name) {
                 Ok(member) => {
                     // No name has a slash or is a directory's, whatever the library's bytes are.
-                    let (path, mut file) = self.create(name.as_str())?;
-                    write(&mut file, &path, &member.bytes, extracted)?;
-                    extracted.files.push(path.display().to_string());
+                    let written = way.begin(self.path(name.as_str())).and_then(|file| {
+                        file.write(&member.bytes)?;
+                        file.finish()
+                    });
+                    if !extracted.take(written, member.bytes.len() as u64) {
+                        extracted.untried = count - done;
+                        break;
+                    }
                 }
                 // The others may be sound.
                 Err(error) => extracted.damaged.push(damage(error).map_err(text)?),
@@ -154,44 +179,80 @@ impl Extract {
         let library = &self.choice.choose(carrier)?.library;
         let members = members(library, &self.names).map_err(|refused| refused.to_string())?;
         extracted.damaged = damaged(library, &self.names);
-        self.folder()?;
-        let mut progress = Progress::new("members", Some(members.len() as u64));
+        let way = self.way()?;
+        let (mut progress, count) =
+            (Progress::new("members", Some(members.len() as u64)), members.len() as u64);
         for (done, member) in (1..).zip(members) {
-            if member.damage.is_some() {
-                continue;
+            if member.damage.is_none() && !self.member(&way, library, member, extracted)? {
+                extracted.untried = count - done;
+                break;
             }
-            let mut whole = if self.blocks { None } else { Some(self.create(&member.name)?) };
-            for (number, block) in (1..).zip(library.read_member(member)) {
-                let block = block.map_err(|error| format!("member {}: {error}", member.name))?;
-                if let Some((path, file)) = &mut whole {
-                    write(file, path, &block, extracted)?;
-                } else {
-                    let (path, mut file) = self.create(&format!("{}.{number:05}", member.name))?;
-                    write(&mut file, &path, &block, extracted)?;
-                    extracted.files.push(path.display().to_string());
-                }
-            }
-            extracted.files.extend(whole.map(|(path, _)| path.display().to_string()));
             progress.done(done);
         }
         Ok(())
     }
 
-    fn folder(&self) -> Result<(), String> {
-        fs::create_dir_all(&self.to).map_err(|error| Error::system(&self.to, error).to_string())
+    /// Writes a mainframe's member; false where no file can be written.
+    fn member(
+        &self,
+        way: &Way,
+        library: &Theirs,
+        member: &Member,
+        extracted: &mut Extracted,
+    ) -> Result<bool, String> {
+        let unread = |error| format!("member {}: {error}", member.name);
+        if self.blocks {
+            for (number, block) in (1..).zip(library.read_member(member)) {
+                let block = block.map_err(unread)?;
+                let written =
+                    way.begin(self.path(&format!("{}.{number:05}", member.name))).and_then(|file| {
+                        file.write(&block)?;
+                        file.finish()
+                    });
+                if !extracted.take(written, block.len() as u64) {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        let (mut file, mut bytes) = (way.begin(self.path(&member.name)), 0);
+        for block in library.read_member(member) {
+            let block = block.map_err(unread)?;
+            bytes += block.len() as u64;
+            file = file.and_then(|file| file.write(&block).map(|()| file));
+            if file.is_err() {
+                break;
+            }
+        }
+        Ok(extracted.take(file.and_then(Output::finish), bytes))
     }
 
-    /// A new file in the folder, never through a link that somebody put there.
-    fn create(&self, name: &str) -> Result<(PathBuf, File), String> {
-        let path = self.to.join(format!("{name}{}", self.suffix));
-        let open = || {
-            if self.force && path.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
-                fs::remove_file(&path)?;
+    /// How files are written; the folder is made.
+    fn way(&self) -> Result<Way, String> {
+        fs::create_dir_all(&self.to).map_err(|error| format!("{}: {error}", self.to.display()))?;
+        Ok(Way::new(self.force, &self.library))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.to.join(format!("{name}{}", self.suffix))
+    }
+}
+
+impl Extracted {
+    /// Notes a file of so many bytes, or why there is none. False where no other could be written, either.
+    fn take(&mut self, written: Result<PathBuf, Refused>, bytes: u64) -> bool {
+        match written {
+            Ok(path) => {
+                self.files.push(path.display().to_string());
+                self.bytes += bytes;
+                true
             }
-            OpenOptions::new().write(true).create_new(true).open(&path)
-        };
-        let file = open().map_err(|error| Error::system(&path, error).to_string())?;
-        Ok((path, file))
+            Err(refused) => {
+                let goes_on = matches!(refused, Refused::This(_));
+                self.left.push(refused.text());
+                goes_on
+            }
+        }
     }
 }
 
@@ -204,10 +265,4 @@ fn damage(error: Error) -> Result<Damaged, Error> {
         }
         error => Err(error),
     }
-}
-
-fn write(file: &mut File, path: &Path, bytes: &[u8], extracted: &mut Extracted) -> Result<(), String> {
-    file.write_all(bytes).map_err(|error| Error::system(path, error).to_string())?;
-    extracted.bytes += bytes.len() as u64;
-    Ok(())
 }

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::fault::Trouble;
 use underbar_library::view::choose::{Carrier, Thing};
 use underbar_library::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
@@ -15,7 +14,7 @@ use underbar_store::verify::Verdict;
 use super::any::{Any, Choice, Listed, is_theirs};
 use super::program::{self, Close};
 use super::progress::Progress;
-use super::text::{Columns, about, time};
+use super::text::{Columns, about, many, time};
 use crate::printing::Printing;
 
 /// The flags of `lib ls`.
@@ -57,7 +56,7 @@ struct Listing {
     library: String,
     label: Label,
     members: Vec<Item>,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Ls {
@@ -75,7 +74,7 @@ impl Ls {
             library.warn_of_doubt(self.printing.color);
             let Listed { label, members } = library.list(&self.choice, self.long, None)?;
             let name = self.library.display().to_string();
-            let faults = library.troubles().to_vec();
+            let faults = library.faults();
             return Ok(json(&Listing { library: name, label, members, faults }));
         }
         library.warn(self.printing.color);
@@ -250,7 +249,7 @@ struct Said {
     block_sizes: Option<Vec<Blocks>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     holds: Vec<Thing>,
-    faults: Vec<Trouble>,
+    faults: Vec<String>,
 }
 
 impl Info {
@@ -270,7 +269,7 @@ impl Info {
             members: Vec::new(),
             block_sizes: None,
             holds: Vec::new(),
-            faults: library.troubles().to_vec(),
+            faults: library.faults(),
         };
         if self.printing.json {
             library.warn_of_doubt(self.printing.color);
@@ -378,16 +377,20 @@ fn label_text(name: &str, label: &Label) -> String {
         (_, Some(allocated), _) => {
             writeln!(
                 text,
-                "  directory        {used} of {allocated} blocks, {depth} tracks, searched in sequence"
+                "  directory        {used} of {}, {}, searched in sequence",
+                many(allocated, "block"),
+                many(depth, "track")
             )
         }
-        (Organisation::Pdse, _, 1..) => writeln!(text, "  directory        {used} pages, {depth} levels"),
-        _ => writeln!(text, "  directory        {used} blocks in use"),
+        (Organisation::Pdse, _, 1..) => {
+            writeln!(text, "  directory        {}, {}", many(used, "page"), many(depth, "level"))
+        }
+        _ => writeln!(text, "  directory        {} in use", many(used, "block")),
     };
     match label.organisation {
         Organisation::Pds => {
             let extents = match label.extents {
-                Some(extents) => format!(" in use, {extents} extents"),
+                Some(extents) => format!(" in use, {}", many(extents, "extent")),
                 None => String::new(),
             };
             let _ = writeln!(text, "  tracks           {}{extents}", label.tracks);
@@ -415,15 +418,14 @@ fn item_text(item: &Item) -> String {
     if let Some(of) = &item.alias_of {
         let _ = write!(text, ": alias of {of}");
     }
-    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let storage = if item.storage > 0 { format!(", {} in storage", item.storage) } else { String::new() };
     let _ = writeln!(text, "\n  size             {} bytes{storage}", item.size);
     let _ = writeln!(
         text,
-        "  place            TTR {}, {} blocks, {} tracks",
+        "  place            TTR {}, {}, {}",
         item.ttr,
-        number(item.blocks),
-        number(item.tracks)
+        many(item.blocks.unwrap_or(0), "block"),
+        many(item.tracks.unwrap_or(0), "track")
     );
     if item.mainframe.is_none() || !item.attributes.is_empty() {
         let _ = writeln!(text, "  attributes       {}", item.attributes.join(" "));
@@ -498,14 +500,13 @@ fn verdict_text(name: &str, verdict: &Verdict) -> String {
     }
     let _ = writeln!(
         text,
-        "{name}: {} members, {} aliases, {} bytes read, {}",
-        verdict.members,
-        verdict.aliases,
+        "{name}: {}, {}, {} bytes read, {}",
+        many(verdict.members, "member"),
+        many(verdict.aliases, "alias"),
         verdict.bytes,
         match verdict.problems.len() {
             0 => "all sound".to_owned(),
-            1 => "1 problem".to_owned(),
-            many => format!("{many} problems"),
+            problems => many(problems as u64, "problem"),
         }
     );
     text

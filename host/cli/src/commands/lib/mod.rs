@@ -15,6 +15,7 @@ mod convey;
 mod copy;
 mod extract;
 mod list;
+mod output;
 mod program;
 mod progress;
 mod survey;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::library::{Library, Member};
+use underbar_library::mainframe::library::{Library, Member, Organisation};
 use underbar_library::mainframe::module::{Maker, Summary};
 use underbar_library::mainframe::object::Object;
 use underbar_library::mainframe::program::Program;
@@ -46,7 +46,8 @@ impl Close {
         let text = |error| format!("member {}: {error}", member.name);
         let block_sizes = items::block_sizes(library, [member]).map_err(text)?;
         let mut close = Close { block_sizes, ..Close::from(item) };
-        if library.label.programs && member.blocks > 0 {
+        let is_program = library.label.organisation == Organisation::Pdse || library.is_module(member);
+        if library.label.programs && is_program && member.blocks > 0 {
             let (program, faults) = library.program(member, page).map_err(text)?;
             close.program = Some(program);
             close.program_faults = faults.iter().map(ToString::to_string).collect();

@@ -2,9 +2,10 @@
 //!
 //! Invariant: a library that is damaged is named and left out; the others are surveyed, one with a doubtful label is named too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,8 +21,8 @@ use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 use super::any::is_ours;
 use super::list::json;
 use super::progress::Progress;
-use super::text::Columns;
-use crate::printing::Printing;
+use super::text::{Columns, many};
+use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 
 /// The flags of `lib survey`.
@@ -41,7 +42,7 @@ Tracks are those of a 3390. What another block size would take is computed by th
 short blocks, not observed. Channel programs are those that load each member once, by the article's count: one for the
 search of the directory, one for each block of text, one for each control record that has to be read.
 
-Exit status: 0 surveyed, 2 wrong usage, or what could not be read.")]
+Exit status: 0 surveyed, 2 wrong usage, or something that could not be read, which is named: the rest is surveyed.")]
 pub struct SurveyFlags {
     #[command(flatten)]
     printing: Printing,
@@ -117,12 +118,17 @@ impl SurveyFlags {
             }
         }
         files.sort();
+        // One file counts once, by whatever names it was given.
+        let mut seen = HashSet::new();
+        files.retain(|file| fs::metadata(file).map_or(true, |of| seen.insert((of.dev(), of.ino()))));
         let mut progress = Progress::new("files", Some(files.len() as u64));
         for (done, file) in (1..).zip(&files) {
             found.read(file, self.codepage, self.places.contains(file));
             progress.done(done);
         }
         drop(progress);
+        // What is wrong with a line of a list that was read is only said.
+        let code = if found.unreadable.is_empty() { 0 } else { NO_ANSWER };
         found.measure_listed();
         let survey = Survey::of(found.libraries);
         let Found { lists, data_libraries, programs_alone, unreadable, doubtful, contradictions, .. } = found;
@@ -136,7 +142,7 @@ impl SurveyFlags {
                 doubtful,
                 contradictions,
             };
-            return self.printing.print(&json(&document), None, 0);
+            return self.printing.print(&json(&document), None, code);
         }
         for one in unreadable.iter().chain(&doubtful) {
             say(self.printing.color, Kind::Warning, format_args!("{}: {}", one.library, one.why));
@@ -147,7 +153,7 @@ impl SurveyFlags {
         let mut text = text(&survey);
         text += &left_out_text(data_libraries.len(), programs_alone.len());
         text += &lists_text(&lists);
-        self.printing.print(&text, None, 0)
+        self.printing.print(&text, None, code)
     }
 }
 
@@ -209,6 +215,9 @@ impl Found {
     }
 
     fn list(&mut self, name: String, list: &lists::List) {
+        if let Some(ended) = &list.ended {
+            self.unreadable(name.clone(), ended);
+        }
         let sources: Vec<Source> = list.data_sets.iter().filter_map(lists::Listed::source).collect();
         for one in &list.data_sets {
             self.listed(one);
@@ -255,11 +264,10 @@ impl Found {
 
 fn left_out_text(data_libraries: usize, programs_alone: usize) -> String {
     let mut text = String::new();
-    for (number, what) in
-        [(data_libraries, "libraries of data"), (programs_alone, "programs that are alone in a file")]
-    {
+    for (number, what) in [(data_libraries, "library of data"), (programs_alone, "program")] {
         if number > 0 {
-            let _ = writeln!(text, "\nLeft out: {number} {what}");
+            let alone = if what == "program" { " alone in a file" } else { "" };
+            let _ = writeln!(text, "\nLeft out: {}{alone}", many(number as u64, what));
         }
     }
     text
@@ -270,8 +278,12 @@ fn lists_text(lists: &[ListRead]) -> String {
     for list in lists {
         let _ = writeln!(
             text,
-            "\n{}: a list of {}, {} data sets, of which {} are libraries of programs; of {} only the name is known",
-            list.list, list.kind, list.data_sets, list.program_libraries, list.names_only
+            "\n{}: a list of {}, {}, libraries of programs: {}, only the name is known: {}",
+            list.list,
+            list.kind,
+            many(list.data_sets as u64, "data set"),
+            list.program_libraries,
+            list.names_only
         );
     }
     text
@@ -298,8 +310,13 @@ fn find(place: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn text(survey: &Survey) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ =
-        writeln!(text, "{} libraries: {} PDS, {} PDSE\n", survey.libraries.len(), survey.pds, survey.pdse);
+    let _ = writeln!(
+        text,
+        "{}: {} PDS, {} PDSE\n",
+        many(survey.libraries.len() as u64, "library"),
+        survey.pds,
+        survey.pdse
+    );
     if survey.pds > 0 {
         let mut columns = Columns::new(&[("BLOCK SIZE", true), ("PDS LIBRARIES", true), ("SHARE", true)]);
         for share in &survey.block_sizes {

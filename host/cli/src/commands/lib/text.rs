@@ -63,6 +63,19 @@ pub fn time(seconds: u64) -> String {
     format!("{year:04}/{month:02}/{day:02} {:02}:{:02}", second / 3600, second / 60 % 60)
 }
 
+/// So many, with the word for one or for several: `1 member`, `2 libraries`.
+pub fn many(number: impl Into<u64>, one: &str) -> String {
+    let number = number.into();
+    match one {
+        _ if number == 1 => format!("1 {one}"),
+        "alias" => format!("{number} aliases"),
+        _ => match one.strip_prefix("library") {
+            Some(rest) => format!("{number} libraries{rest}"),
+            None => format!("{number} {one}s"),
+        },
+    }
+}
+
 /// A message with the file that it is about before it, once: the system's messages name it themselves.
 pub fn about(path: &Path, message: impl Display) -> String {
     let (path, message) = (path.display().to_string(), message.to_string());
@@ -84,6 +97,16 @@ mod tests {
         ] {
             assert_eq!(time(seconds), text);
         }
+    }
+
+    #[test]
+    fn one_or_several() {
+        assert_eq!(many(1u32, "alias") + &many(0u32, "alias"), "1 alias0 aliases");
+        assert_eq!(
+            many(1u32, "library of data") + &many(2u32, "library of data"),
+            "1 library of data2 libraries of data"
+        );
+        assert_eq!(many(1u32, "page") + &many(3u32, "page"), "1 page3 pages");
     }
 
     #[test]

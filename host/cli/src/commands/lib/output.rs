@@ -1,0 +1,151 @@
+//! A file that a command writes: beside its place, under a name of its own, and in its place only when it is whole.
+//!
+//! ```text
+//! begin ── .NAME.new, held ── write ... write ── finish ── NAME
+//!                                    └── (dropped, or killed) ── nothing under NAME, or what was there
+//! ```
+//!
+//! Invariant: no file is written through a link, and the library that is read is never replaced.
+//! Not here: making libraries whole, which wait for the disk, too (`underbar_store::make`).
+
+use std::fs;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use underbar_store::Error;
+use underbar_store::storage::{InDirectory, OnDisk, Place as _};
+
+/// A file that is being written.
+pub struct Output<'a> {
+    path: PathBuf,
+    place: InDirectory,
+    file: OnDisk,
+    way: &'a Way,
+    is_done: bool,
+}
+
+/// How files are written.
+pub struct Way {
+    /// Files that are there are replaced.
+    force: bool,
+    /// Device and number of the file that is read, and of the link that leads to it.
+    read: Vec<(u64, u64)>,
+}
+
+/// Why a file was not written.
+#[derive(Debug)]
+pub enum Refused {
+    /// Of this file; another one may be written.
+    This(String),
+    /// Of any: no room, no right.
+    Any(String),
+}
+
+impl Refused {
+    /// What to say.
+    pub fn text(self) -> String {
+        match self {
+            Refused::This(text) | Refused::Any(text) => text,
+        }
+    }
+
+    fn of(path: &Path, error: Error) -> Refused {
+        let path_text = path.display();
+        match error {
+            Error::FileExists(_) => Refused::exists(path),
+            Error::Busy => Refused::This(format!("{path_text}: another process is writing it")),
+            Error::System { error, .. } => Refused::system(path, &error),
+            other => Refused::Any(format!("{path_text}: {other}")),
+        }
+    }
+
+    fn exists(path: &Path) -> Refused {
+        Refused::This(format!("{} is there already, and left alone; --force replaces it", path.display()))
+    }
+
+    fn system(path: &Path, error: &std::io::Error) -> Refused {
+        let text = format!("{}: {error}", path.display());
+        if error.kind() == std::io::ErrorKind::IsADirectory {
+            Refused::This(text)
+        } else {
+            Refused::Any(text)
+        }
+    }
+}
+
+impl Way {
+    /// With files of the library at this path, which is not to be replaced.
+    pub fn new(force: bool, library: &Path) -> Way {
+        let read = [fs::metadata(library), fs::symlink_metadata(library)];
+        Way { force, read: read.into_iter().flatten().map(|of| (of.dev(), of.ino())).collect() }
+    }
+
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// A file that is there and not to be replaced; the library itself; what the system refuses.
+    pub fn begin(&self, path: PathBuf) -> Result<Output<'_>, Refused> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".new") {
+            let text =
+                format!("{}: names of this kind are those of files that are being written", path.display());
+            return Err(Refused::This(text));
+        }
+        if let Ok(there) = path.symlink_metadata() {
+            if self.read.contains(&(there.dev(), there.ino())) {
+                let text = format!("{}: this is the library itself, and left alone", path.display());
+                return Err(Refused::This(text));
+            }
+            if !self.force {
+                return Err(Refused::exists(&path));
+            }
+        }
+        let refused = |error| Refused::of(&path, error);
+        let mut place = InDirectory::new(&path).map_err(refused)?;
+        let file = place.temporary().map_err(refused)?;
+        Ok(Output { path, place, file, way: self, is_done: false })
+    }
+}
+
+impl Output<'_> {
+    /// What is written goes through this.
+    pub fn writer(&self) -> impl std::io::Write + '_ {
+        BufWriter::new(self.file.file())
+    }
+
+    /// Writes bytes behind those that were written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Refused> {
+        self.file.file().write_all(bytes).map_err(|error| Refused::system(&self.path, &error))
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self) -> Result<(), Refused> {
+        self.file.file().sync_all().map_err(|error| Refused::system(&self.path, &error))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// A file of that name that has come meanwhile; the system's.
+    pub fn finish(mut self) -> Result<PathBuf, Refused> {
+        let named = self.place.name(self.way.force);
+        named.map_err(|error| Refused::of(&self.path, error))?;
+        self.is_done = true;
+        Ok(std::mem::take(&mut self.path))
+    }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.place.abandon();
+        }
+    }
+}
