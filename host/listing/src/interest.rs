@@ -61,6 +61,7 @@ const STARTS: &[&[u8]] = &[
     b"ssu ",
     b"ssu\t",
     b"collection_id",
+    b"integer_metrics",
     b"peh=",
     b"havl",
     b"havsz",

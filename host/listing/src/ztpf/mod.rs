@@ -76,6 +76,8 @@ enum Trigger {
     SystemHeap,
     Unknown(&'static str),
     Metrics,
+    /// Name-value pairs in a form that no source shows.
+    OtherPairs,
     Profile,
     Values,
     /// Columns of a table of frequencies.
@@ -95,6 +97,8 @@ pub(crate) struct Ztpf {
     summary: Option<u64>,
     /// The title of a report of another kind.
     other: Option<u64>,
+    /// Pairs of another form were named.
+    pairs: bool,
 }
 
 impl Ztpf {
@@ -178,6 +182,12 @@ impl Ztpf {
             Trigger::Metrics => {
                 self.close(out);
                 self.open = Some(Open::Metrics(metrics::Open::new(line)));
+            }
+            Trigger::OtherPairs if matches!(self.open, Some(Open::Metrics(_))) => return false,
+            Trigger::OtherPairs => {
+                if !std::mem::replace(&mut self.pairs, true) {
+                    not_read("name-value pairs without headers: layout not known, not read", line, out);
+                }
             }
             // The headers stand on each page.
             Trigger::Profile if matches!(self.open, Some(Open::Profile(_))) => return false,
@@ -270,8 +280,17 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         let found = match &[four[0], four[1], four[2], four[3]].map(|byte| byte.to_ascii_lowercase()) {
             b"tpf " | b"tpf\t" => report(text),
             b"clas" => (has(rest, "upper") && has(rest, "freq")).then_some(Trigger::Columns),
-            b"coll" => (find(rest, b"collection_id") == Some(0) && has(rest, "integer_metrics"))
-                .then_some(Trigger::Metrics),
+            b"coll" => (find(rest, b"collection_id") == Some(0)
+                && has(rest, "integer_metrics")
+                && !rest.contains(&b'{'))
+            .then_some(Trigger::Metrics),
+            b"inte" if find(rest, b"integer_metrics") == Some(0) => {
+                if metrics::is_headers(text) {
+                    Some(Trigger::Metrics)
+                } else {
+                    (rest.contains(&b'{') && rest.contains(&b'"')).then_some(Trigger::OtherPairs)
+                }
+            }
             b"ssu " | b"ssu\t" => {
                 let label = stands(&squeezed(rest), b"SSUPROGDISPINSTCOUNT", 1);
                 label.is_some_and(|(start, _)| start <= 1).then_some(Trigger::Profile)
@@ -348,6 +367,7 @@ mod tests {
             Some(Trigger::SystemHeap) => "system heap",
             Some(Trigger::Unknown(command)) => command,
             Some(Trigger::Metrics) => "metrics",
+            Some(Trigger::OtherPairs) => "other pairs",
             Some(Trigger::Profile) => "profile",
             Some(Trigger::Values) => "values",
             Some(Trigger::Columns) => "columns",
@@ -381,6 +401,9 @@ mod tests {
         check("STAT0014I", "nothing");
         check("ssu\tprog disp\tinst\tcount", "profile");
         check("COLLECTION_ID,UOWID,COUNT1,INTEGER_METRICS", "metrics");
+        check("TIMESTAMP   OWNER   INTEGER_METRICS", "metrics");
+        check("ROW 1 INTEGER_METRICS: {\"FIND\":1}", "other pairs");
+        check("The column INTEGER_METRICS holds JSON.", "nothing");
         check("HAVSZ1=64 HAVSZ2=128", "values");
         check("   CLASS UPPER   FREQUENCY   PERCENT", "columns");
         check("HAVLOCK, STATUS, DECBAR, STATISTICS", "nothing");
