@@ -49,6 +49,11 @@ const SUMMARY: u64 = 30;
 const UNKNOWN: [(&[u8], &str); 4] =
     [(b"MOWN", "ZMOWN"), (b"ECBM", "ZECBM"), (b"CTKA", "ZCTKA"), (b"DECB", "ZDECB")];
 
+/// Commands whose answer may stand there without its message's number.
+const COMMANDS: [(&[u8], &str); 2] = [(b"ZMOWN", "ZMOWN"), (b"ZECBM", "ZECBM")];
+/// So many lines behind a command its message is not named again.
+const ANSWER: u64 = 5;
+
 /// What a reader says of a line.
 pub(crate) enum Step {
     /// It is part of the table.
@@ -75,6 +80,8 @@ enum Trigger {
     Lists,
     SystemHeap,
     Unknown(&'static str),
+    /// The heading of a page of the profiler.
+    ProfilePage,
     Metrics,
     /// Name-value pairs in a form that no source shows.
     OtherPairs,
@@ -99,6 +106,10 @@ pub(crate) struct Ztpf {
     other: Option<u64>,
     /// Pairs of another form were named.
     pairs: bool,
+    /// The command whose answer was named last, and where.
+    command: Option<(&'static str, u64)>,
+    /// A page of the profiler was named.
+    page: bool,
 }
 
 impl Ztpf {
@@ -177,7 +188,17 @@ impl Ztpf {
             }
             Trigger::Unknown(command) => {
                 self.close(out);
-                not_read(&format!("output of {command}: layout not known, not read"), line, out);
+                let said = |(known, at): (&str, u64)| known == command && line.number <= at + ANSWER;
+                if !self.command.is_some_and(said) {
+                    not_read(&format!("output of {command}: layout not known, not read"), line, out);
+                }
+                self.command = is_command(line.text).map(|command| (command, line.number));
+            }
+            // It stands between the rows of a profile, which goes on.
+            Trigger::ProfilePage => {
+                if !std::mem::replace(&mut self.page, true) {
+                    not_read("heading of a page of ZTRAP: layout not known, not read", line, out);
+                }
             }
             Trigger::Metrics => {
                 self.close(out);
@@ -297,6 +318,10 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
             }
             b"peh=" | b"havl" | b"havs" => values::stands(rest).then_some(Trigger::Values),
             b"decb" | b"stat" | b"mown" | b"ecbm" | b"ctka" => message(rest),
+            b"zmow" | b"zecb" => is_command(text).map(Trigger::Unknown),
+            b"ztra" => (is_shouted(text, b"ZTRAP")
+                && [&b"report"[..], b"reduction", b"page"].iter().any(|word| find(rest, word).is_some()))
+            .then_some(Trigger::ProfilePage),
             _ => None,
         };
         if found.is_some() {
@@ -304,6 +329,17 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         }
     }
     None
+}
+
+/// The command that a line begins with, in capitals as all of the line, behind what a log writes before it.
+fn is_command(text: &[u8]) -> Option<&'static str> {
+    COMMANDS.iter().find(|(name, _)| is_shouted(text, name)).map(|(_, command)| *command)
+}
+
+fn is_shouted(text: &[u8], name: &[u8]) -> bool {
+    let mut words = crate::words::split(row::without_control(text))
+        .skip_while(|word| *word != name && row::is_prefix(word));
+    words.next() == Some(name) && !text.iter().any(u8::is_ascii_lowercase)
 }
 
 /// A title.
@@ -366,6 +402,7 @@ mod tests {
             Some(Trigger::Lists) => "lists",
             Some(Trigger::SystemHeap) => "system heap",
             Some(Trigger::Unknown(command)) => command,
+            Some(Trigger::ProfilePage) => "page",
             Some(Trigger::Metrics) => "metrics",
             Some(Trigger::OtherPairs) => "other pairs",
             Some(Trigger::Profile) => "profile",
@@ -399,6 +436,11 @@ mod tests {
         check("MOWN0001I 10.15.07", "ZMOWN");
         check("DECB0011I 10.15.07", "ZDECB");
         check("STAT0014I", "nothing");
+        check(" 09.10.11 ZMOWN USER", "ZMOWN");
+        check("ZECBM DISPLAY", "ZECBM");
+        check("ZMOWN shows owners", "nothing");
+        check("ZTRAP REDUCTION REPORT  PAGE 1", "page");
+        check("ZTRAP EI", "nothing");
         check("ssu\tprog disp\tinst\tcount", "profile");
         check("COLLECTION_ID,UOWID,COUNT1,INTEGER_METRICS", "metrics");
         check("TIMESTAMP   OWNER   INTEGER_METRICS", "metrics");
