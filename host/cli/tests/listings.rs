@@ -138,6 +138,13 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     let values = folder.read("values");
     assert!(values.lines().all(|line| line.starts_with("HAVSZ") || line.starts_with("PEH")), "{values}");
     assert!(!values.is_empty());
+    let other = good(&["advise", "--as", "ceeuopt", &requests]);
+    assert!(
+        other.contains("For z/TPF: nothing of what is to be set has the form ceeuopt; --as values"),
+        "{other}"
+    );
+    assert!(!other.contains("\nHAVSZ1="), "{other}");
+    assert!(good(&["advise", "--as", "values", &requests]).contains("\nHAVSZ1="));
     for (name, rule) in [("HAVSZ1", "tpf-avl-size"), ("THSIZE", "natural-thread-size")] {
         assert!(good(&["explain", name]).contains(rule), "{name}");
     }
@@ -178,6 +185,20 @@ fn records_of_variable_length_are_read() {
     let records: Vec<u8> = report(128, 32768).lines().flat_map(record).collect();
     let text = good(&["advise", &folder.file("records", records)]);
     assert!(text.contains("HEAP(32K,32K) -> HEAP(4608K,1152K)"), "{text}");
+}
+
+#[test]
+fn small_blocks_in_job_control_are_remarked_upon() {
+    let folder = Folder::new("listing-blocks");
+    let jcl =
+        "//NEWLIB DD DSN=P.LOAD,DISP=(NEW,CATLG),RECFM=U,BLKSIZE=6144,SPACE=(CYL,(10,5,100)),DSORG=PO\n";
+    let job = folder.file("job", jcl);
+    let text = good(&["advise", &job]);
+    assert!(
+        text.contains(&format!("{job}:1: a load library in job control with blocks of 6144: 32760")),
+        "{text}"
+    );
+    assert!(!text.contains("RPTSTG"), "{text}");
 }
 
 /// A line of JSON, or an EBCDIC `#`, which is the byte of `{`, makes no saved report of a listing.
