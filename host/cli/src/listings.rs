@@ -1,12 +1,21 @@
 //! Files that may hold listings of Language Environment, read in pieces.
 //!
-//! Invariant: a file that begins like a saved report is none; memory does not grow with the file.
+//! ```text
+//! begins with the mark of a ledger ─────────────────────> saved
+//! an object of JSON: a schema of ours, and nothing else ─> saved
+//! anything else ─────────────────────────────────────────> listings; if there are none, what a saved report lacks is said
+//! ```
+//!
+//! Invariant: only what is a saved report is taken for one: a listing may begin with a line of JSON, or with an EBCDIC `#`,
+//! which is the byte of `{`. Memory does not grow with a listing.
 //! Not here: how listings are read (`underbar_listing`), and what is advised (`underbar_advise::listing`).
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use underbar_advise::listing::Collected;
 use underbar_ledger::layout::MAGIC;
 use underbar_listing::Reader;
@@ -35,9 +44,8 @@ pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError>
         if is_input { Box::new(io::stdin().lock()) } else { Box::new(File::open(path).map_err(named)?) };
     let mut piece = vec![0; PIECE];
     let mut length = fill(&mut file, &mut piece).map_err(named)?;
-    let start = piece[..length].trim_ascii_start();
-    let is_saved = start.is_empty() || start[0] == b'{' || start.starts_with(&MAGIC.to_le_bytes());
-    if !is_saved {
+    let look = look(&piece[..length], length < PIECE);
+    if look != Look::Saved {
         let first = piece[..length].to_vec();
         let before = collected.items;
         collected.file(&path.display().to_string());
@@ -53,11 +61,73 @@ pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError>
         let saved = if is_input { saved::read_on(path, &first, io::empty()) } else { saved::read(path) };
         return Ok(Found::Other(saved.map(Box::new).map_err(|error| match error.fault {
             Fault::Other => SavedError { fault: Fault::NoListing, ..error },
+            Fault::Report(_) if look == Look::Text => SavedError { fault: Fault::NoListing, ..error },
             _ => error,
         })));
     }
     let saved = if is_input { saved::read_on(path, &piece[..length], file) } else { saved::read(path) };
     Ok(Found::Other(saved.map(Box::new)))
+}
+
+/// What the first piece of a file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// A saved report, or one that is damaged.
+    Saved,
+    /// JSON, of which it is not plain that it is ours.
+    Json,
+    /// Neither.
+    Text,
+}
+
+/// The key by which a report is known, in whatever order its keys stand.
+#[derive(Deserialize)]
+struct Named {
+    schema: Option<String>,
+}
+
+fn look(piece: &[u8], all: bool) -> Look {
+    let start = piece.trim_ascii_start();
+    if start.is_empty() || start.starts_with(&MAGIC.to_le_bytes()) {
+        return Look::Saved;
+    }
+    if start[0] != b'{' {
+        return Look::Text;
+    }
+    let mut values = serde_json::Deserializer::from_slice(start).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => {
+            let (object, rest) = start.split_at(values.byte_offset());
+            let named = serde_json::from_slice::<Named>(object).ok().and_then(|named| named.schema);
+            match named {
+                _ if !rest.trim_ascii().is_empty() => Look::Text,
+                Some(schema) if schema.starts_with("underbar.") => Look::Saved,
+                _ => Look::Json,
+            }
+        }
+        // Cut: it is ours if its first key says so. Whatever is JSON for as long as this is no listing.
+        Some(Err(error)) if error.is_eof() && (!all || names_schema(start)) => Look::Saved,
+        Some(Err(error)) if error.is_eof() => Look::Json,
+        // Damaged: the same.
+        _ if names_schema(start) => Look::Saved,
+        _ => Look::Text,
+    }
+}
+
+/// Whether the first key of an object is that of a schema of ours.
+fn names_schema(start: &[u8]) -> bool {
+    let after = |text: &'_ [u8], word: &[u8]| -> Option<usize> {
+        let rest = text.trim_ascii_start();
+        rest.starts_with(word).then(|| text.len() - rest.len() + word.len())
+    };
+    let mut at = 0;
+    [&b"{"[..], b"\"schema\"", b":", b"\"underbar."].into_iter().all(|word| match after(&start[at..], word) {
+        Some(length) => {
+            at += length;
+            true
+        }
+        None => false,
+    })
 }
 
 fn fill(file: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
@@ -69,4 +139,30 @@ fn fill(file: &mut dyn Read, piece: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_report_of_ours_is_json() {
+        let check = |bytes: &[u8], expect| {
+            assert_eq!(look(bytes, true), expect, "{}", String::from_utf8_lossy(bytes));
+        };
+        check(b"{\"schema\": \"underbar.report/1\", \"host\": {}}\n", Look::Saved);
+        check(b"\n{ \"host\": {}, \"schema\": \"underbar.report/1\"}\n", Look::Saved);
+        check(b"{\n  \"schema\" : \"underbar.report/1\",\n  \"ho", Look::Saved);
+        check(b"{\"schema\":\"underbar.report/1\",\"host\":}", Look::Saved);
+        check(b"", Look::Saved);
+        check(b"{", Look::Json);
+        check(b"{\"schema\":\"another/1\"}", Look::Json);
+        check(b"{\"msg\":\"started\"}\nStorage Report for Enclave main\n", Look::Text);
+        check(b"{\"schema\":\"underbar.report/1\"}\nStorage Report for Enclave main\n", Look::Text);
+        // EBCDIC: # comment.
+        check(&[0x7b, 0x40, 0x83, 0x96, 0x94, 0x25], Look::Text);
+        check(b"{ of a text }", Look::Text);
+        // Longer than a piece, and JSON throughout.
+        assert_eq!(look(b"{\"processes\":[1,2", false), Look::Saved);
+    }
 }

@@ -138,16 +138,20 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     let values = folder.read("values");
     assert!(values.lines().all(|line| line.starts_with("HAVSZ") || line.starts_with("PEH")), "{values}");
     assert!(!values.is_empty());
+    let other = good(&["advise", "--as", "ceeuopt", &requests]);
+    assert!(
+        other.contains("For z/TPF: nothing of what is to be set has the form ceeuopt; --as values"),
+        "{other}"
+    );
+    assert!(!other.contains("\nHAVSZ1="), "{other}");
+    assert!(good(&["advise", "--as", "values", &requests]).contains("\nHAVSZ1="));
     for (name, rule) in [("HAVSZ1", "tpf-avl-size"), ("THSIZE", "natural-thread-size")] {
         assert!(good(&["explain", name]).contains(rule), "{name}");
     }
 }
 
-/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
-#[test]
-fn records_of_variable_length_are_read() {
-    let folder = Folder::new("listing-records");
-    let ebcdic = |byte: u8| match byte {
+fn ebcdic(byte: u8) -> u8 {
+    match byte {
         b'A'..=b'I' => byte - b'A' + 0xc1,
         b'J'..=b'R' => byte - b'J' + 0xd1,
         b'S'..=b'Z' => byte - b'S' + 0xe2,
@@ -161,8 +165,18 @@ fn records_of_variable_length_are_read() {
         b'(' => 0x4d,
         b')' => 0x5d,
         b'-' => 0x60,
+        b'>' => 0x6e,
+        b'#' => 0x7b,
+        b'%' => 0x6c,
+        b'\n' => 0x25,
         _ => 0x40,
-    };
+    }
+}
+
+/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
+#[test]
+fn records_of_variable_length_are_read() {
+    let folder = Folder::new("listing-records");
     let record = |line: &str| {
         let length = u16::try_from(line.len() + 4).expect("a record");
         let data = line.bytes().map(ebcdic);
@@ -171,4 +185,39 @@ fn records_of_variable_length_are_read() {
     let records: Vec<u8> = report(128, 32768).lines().flat_map(record).collect();
     let text = good(&["advise", &folder.file("records", records)]);
     assert!(text.contains("HEAP(32K,32K) -> HEAP(4608K,1152K)"), "{text}");
+}
+
+#[test]
+fn small_blocks_in_job_control_are_remarked_upon() {
+    let folder = Folder::new("listing-blocks");
+    let jcl =
+        "//NEWLIB DD DSN=P.LOAD,DISP=(NEW,CATLG),RECFM=U,BLKSIZE=6144,SPACE=(CYL,(10,5,100)),DSORG=PO\n";
+    let job = folder.file("job", jcl);
+    let text = good(&["advise", &job]);
+    assert!(
+        text.contains(&format!("{job}:1: a load library in job control with blocks of 6144: 32760")),
+        "{text}"
+    );
+    assert!(!text.contains("RPTSTG"), "{text}");
+}
+
+/// A line of JSON, or an EBCDIC `#`, which is the byte of `{`, makes no saved report of a listing.
+#[test]
+fn what_begins_like_json_may_be_a_listing() {
+    let folder = Folder::new("listing-braces");
+    let job = format!("{{\"msg\":\"started\"}}\n{}", report(128, 32768));
+    let text = good(&["advise", &folder.file("json-line", &job)]);
+    assert!(text.contains("HEAP(32K,32K) -> HEAP(4608K,1152K)"), "{text}");
+    let rows = "CLASS UPPER FREQUENCY PERCENT\n 32 120000 40.00%\n 64 180000 60.00%\n";
+    let text = format!("# collected at noon\nTPF ECB HEAP REQUEST SIZE REPORT\n{rows}");
+    let ebcdic: Vec<u8> = text.bytes().map(ebcdic).collect();
+    assert_eq!(ebcdic[0], b'{');
+    let path = folder.name("hash");
+    std::fs::write(&path, ebcdic).expect("a file");
+    let text = good(&["advise", &path]);
+    assert!(text.contains("300,000 requests"), "{text}");
+    let none = bad(2, &["advise", &folder.file("none", "{ of a text }\n")]);
+    assert!(none.contains("no listing that is known"), "{none}");
+    let cut = bad(2, &["advise", &folder.file("cut", "{\"schema\": \"underbar.report/1\", ")]);
+    assert!(cut.contains("the report is cut short"), "{cut}");
 }

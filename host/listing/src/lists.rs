@@ -1,4 +1,5 @@
 //! Lists of data sets: recognised by their labels, so that it can be said which command reads them.
+//! A DD statement holds all that the rule of listed block sizes asks, and is answered with it.
 //!
 //! | list | recognised by |
 //! |---|---|
@@ -7,15 +8,21 @@
 //! | LISTCAT | `NONVSAM ------- name` |
 //! | loads by block size | a heading with Blocksize, EXCPs and Elapsed Time: timings, and in print that was copied run together |
 //!
+//! | DD statement | `RECFM=U`, a `BLKSIZE=` of 8,192 or less, and what makes it a PDS: `DSORG=PO`, or directory blocks in `SPACE=` |
+//!
 //! Invariant: of each kind one list is named in a listing, however many pages it has.
 //! Not here: reading them, which is the library survey's.
 
 use crate::lines::Line;
 use crate::model::{Item, Unread};
-use crate::words::{evidence, has, split};
+use crate::words::{evidence, find, has, split};
 
 /// How the words begin by which a list is named.
-pub const LISTS: [&str; 2] = ["a list of data sets", "timings of loads by block size"];
+pub const LISTS: [&str; 3] =
+    ["a list of data sets", "timings of loads by block size", "a load library in job control"];
+
+/// Blocks up to this are small.
+const SMALL: u64 = 8192;
 
 /// The state between lines.
 #[derive(Default)]
@@ -26,6 +33,14 @@ pub(crate) struct Lists {
 impl Lists {
     /// Looks at a line.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
+        if let Some(size) = defined(line.text).filter(|_| line.whole) {
+            let why = format!(
+                "{} with blocks of {size}: 32760 loads a large module with fewer channel programs and takes no more tracks; a PDSE \
+                 has pages of its own (`underbar explain block-size-listed`)",
+                LISTS[2]
+            );
+            return out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
+        }
         let Some(kind) = kind(line.text) else { return };
         if std::mem::replace(&mut self.said[kind], true) {
             return;
@@ -42,6 +57,37 @@ impl Lists {
         };
         out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
     }
+}
+
+/// The block size of a PDS for programs that a DD statement defines, where it is small. All of it stands on one line.
+fn defined(text: &[u8]) -> Option<u64> {
+    let start = text.strip_prefix(b"//").filter(|rest| !rest.starts_with(b"*"))?;
+    let operands = split(start).skip_while(|word| !word.eq_ignore_ascii_case(b"DD")).nth(1)?;
+    let value = |name: &[u8]| {
+        let at = find(operands, name)?;
+        let free = at == 0 || !operands[at - 1].is_ascii_alphanumeric();
+        free.then(|| &operands[at + name.len()..])
+    };
+    let word = |text: &'_ [u8]| {
+        text.iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .map(u8::to_ascii_uppercase)
+            .collect::<Vec<u8>>()
+    };
+    let is = |name: &[u8], expect: &[u8]| value(name).is_some_and(|value| word(value) == expect);
+    // (CYL,(10,5,100)): the third is the directory.
+    let directory = || {
+        let inner = value(b"space=(")?.split(|byte| *byte == b'(').nth(1)?;
+        let blocks = inner.split(|byte| *byte == b')').next()?.split(|byte| *byte == b',').nth(2)?;
+        (!blocks.is_empty() && blocks.iter().all(u8::is_ascii_digit)).then_some(())
+    };
+    let partitioned = is(b"dsorg=", b"PO") || directory().is_some();
+    if !partitioned || !is(b"recfm=", b"U") || value(b"dsntype=").is_some() {
+        return None;
+    }
+    let digits = word(value(b"blksize=")?);
+    let size: u64 = String::from_utf8(digits).ok()?.parse().ok()?;
+    (1..=SMALL).contains(&size).then_some(size)
 }
 
 fn kind(text: &[u8]) -> Option<usize> {
@@ -73,6 +119,29 @@ fn kind(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_blocks_of_a_load_library_in_job_control() {
+        let check = |text: &str, expect| assert_eq!(defined(text.as_bytes()), expect, "{text}");
+        check(
+            "//NEWLIB DD DSN=P.LOAD,DISP=(NEW,CATLG),RECFM=U,BLKSIZE=6144,SPACE=(CYL,(10,5,100)),DSORG=PO",
+            Some(6144),
+        );
+        check("//NEWLIB DD DSN=P.LOAD,RECFM=U,BLKSIZE=6144,SPACE=(CYL,(10,5,100))", Some(6144));
+        check("//OUT DD DSN=A.B,DCB=(RECFM=U,BLKSIZE=6144,DSORG=PO)", Some(6144));
+        for text in [
+            "//NEWLIB DD DSN=P.LOAD,RECFM=U,BLKSIZE=32760,DSORG=PO",
+            "//NEWLIB DD DSN=P.LOAD,RECFM=U,BLKSIZE=0,DSORG=PO",
+            "//NEWLIB DD DSN=P.LOAD,RECFM=U,BLKSIZE=6144,SPACE=(CYL,(10,5))",
+            "//NEWLIB DD DSN=P.SRC,RECFM=FB,BLKSIZE=6160,DSORG=PO",
+            "//NEWLIB DD DSN=P.LOAD,RECFM=U,BLKSIZE=6144,DSORG=PO,DSNTYPE=LIBRARY",
+            "//NEWLIB DD DSN=P.LOAD,RECFM=U,BLKSIZE=6K,DSORG=PO",
+            "//* DD DSN=P.LOAD,RECFM=U,BLKSIZE=6144,DSORG=PO",
+            "RECFM=U,BLKSIZE=6144,DSORG=PO",
+        ] {
+            check(text, None);
+        }
+    }
 
     #[test]
     fn lists_are_known_by_their_labels() {

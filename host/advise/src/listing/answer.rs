@@ -114,7 +114,19 @@ pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfPr
 pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<String> {
     let settings = settings_by_program(advice);
     let lacks = |name: &String| settings.get(name.as_str()).is_some_and(|all| form.text(all).is_none());
-    collected.names().into_iter().filter(lacks).collect()
+    let mut names: Vec<String> = collected.names().into_iter().filter(lacks).collect();
+    if !has_values(form) {
+        let others = advice.iter().filter(|one| !one.values.is_empty()).map(|one| one.program.clone());
+        names.extend(others);
+        names.dedup();
+    }
+    names
+}
+
+/// Whether values of z/TPF, which have one form only, are shown in this one: it, or where none was asked for.
+#[must_use]
+pub fn has_values(form: Form) -> bool {
+    matches!(form, Form::Values | Form::Ceeopts)
 }
 
 /// The command's answer, on one line.

@@ -29,7 +29,7 @@ pub mod simulate;
 mod sizes;
 pub mod ztpf;
 
-pub use answer::{Beside, OfProgram, json, not_in_form, options};
+pub use answer::{Beside, OfProgram, has_values, json, not_in_form, options};
 pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{

@@ -14,7 +14,8 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{
-    Collected, Form, advise_listing, json, lint, natural, not_in_form, options, page, simulate, ztpf,
+    Collected, Form, advise_listing, has_values, json, lint, natural, not_in_form, options, page, simulate,
+    ztpf,
 };
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
@@ -207,7 +208,9 @@ impl Advise {
             );
         }
         if !collected.ztpf.is_empty() {
-            text += &ztpf::values_text(&all).unwrap_or_default();
+            if has_values(form) {
+                text += &ztpf::values_text(&all).unwrap_or_default();
+            }
             text.push_str(ztpf::afterwards(&all));
         }
         let other = !collected.natural.is_empty() || collected.has_lists();

@@ -35,6 +35,13 @@ const UNREAD: [(&str, &str); 5] = [
     ("enclave ziip time", "zIIP statistics of Adabas"),
 ];
 
+/// The same of single lines, which say nothing of the lines behind them.
+const LINES: [(&str, &str); 3] = [
+    ("number of tcb/srb switches", "zIIP processing information"),
+    ("dzstat", "zIIP statistics of Adabas"),
+    ("adabas ziip", "zIIP statistics of Adabas"),
+];
+
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Switches {
@@ -44,6 +51,8 @@ pub(crate) struct Switches {
     counted: Option<Counted>,
     /// Which report is not read, and from which line on.
     unread: Option<(usize, u64)>,
+    /// What was named last, and where.
+    named: Option<(&'static str, u64)>,
 }
 
 struct Row {
@@ -141,18 +150,20 @@ impl Switches {
     }
 
     fn title(&mut self, line: Line<'_>, unread: &mut dyn FnMut(Unread)) -> bool {
-        let Some(which) = UNREAD.iter().position(|(title, _)| has(line.text, title)) else { return false };
+        let which = UNREAD.iter().position(|(title, _)| has(line.text, title));
+        let single = || LINES.iter().find(|(words, _)| has(line.text, words)).map(|(_, name)| *name);
+        let Some(name) = which.map(|which| UNREAD[which].1).or_else(single) else { return false };
         let words = split(line.text).filter(|word| word.iter().any(u8::is_ascii_alphabetic)).count();
         if words > TITLE {
             return false;
         }
-        let said = self.unread.is_some_and(|(said, first)| said == which && line.number < first + QUIET);
-        self.unread = Some((
-            which,
-            if said { self.unread.map_or(line.number, |(_, first)| first) } else { line.number },
-        ));
-        if !said {
-            let why = format!("{}: layout not known, not read", UNREAD[which].1);
+        if let Some(which) = which {
+            let said = self.unread.filter(|(said, first)| *said == which && line.number < first + QUIET);
+            self.unread = Some((which, said.map_or(line.number, |(_, first)| first)));
+        }
+        if self.named.is_none_or(|(named, first)| named != name || line.number >= first + QUIET) {
+            self.named = Some((name, line.number));
+            let why = format!("{name}: layout not known, not read");
             unread(Unread { evidence: evidence(line.number, line.text), why });
         }
         true
@@ -288,6 +299,17 @@ mod tests {
         assert!(all.is_empty());
         assert_eq!(unread.len(), 1);
         assert_eq!(unread[0].why, "component switch statistics of ZIIP: layout not known, not read");
+        let (_, unread) = read(
+            "Number of TCB/SRB switches       100,234\nZIIP STAT ON\nDZSTAT\nADAN1Z Adabas zIIP: total enclave CPU 12.3\n",
+        );
+        let names: Vec<&str> = unread.iter().map(|one| one.why.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "zIIP processing information: layout not known, not read",
+                "zIIP statistics of Adabas: layout not known, not read"
+            ]
+        );
         let prose =
             "You can use the Component Switch Statistics in order to see which components cause switches.\n";
         assert!(read(prose).1.is_empty());

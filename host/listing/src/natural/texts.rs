@@ -2,7 +2,7 @@
 //!
 //! | begins | ends |
 //! |---|---|
-//! | PARM= of a step | its closing quote or parenthesis |
+//! | PARM= of a step, or on a line of its own | its closing quote or parenthesis |
 //! | `//CMPRMIN DD *` | `/*`, `//` |
 //! | NTPRM, NTZIIP, NTSORT, NTSYS | operands without a comma at their end |
 //! | ADARUN | the end of the line |
@@ -99,6 +99,20 @@ impl Texts {
                 self.close(line.whole, out);
                 return true;
             }
+        }
+        if let Some(value) = lone_parm(&text) {
+            let mut open = Open::new(Form::Parm, ParameterCarrier::Dynamic, line);
+            let closed = open.quoted(line.number, value);
+            let inside = open.text();
+            let pieces = pieces(&inside);
+            let names = || pieces.iter().map(|piece| piece.name.as_deref().unwrap_or_default());
+            // The same as of a line without PARM; what is not Natural's is no text of it.
+            if names().any(is_natural) || names().all(|name| parameters::find(name).is_some()) {
+                self.open = Some(open);
+                self.close(closed && line.whole, out);
+                return true;
+            }
+            return false;
         }
         let Some(body) = bare(&text) else { return false };
         let mut open = Open::new(Form::Bare, ParameterCarrier::Dynamic, line);
@@ -244,6 +258,14 @@ impl Texts {
             doubts,
         }));
     }
+}
+
+/// What stands behind PARM= on a line of its own, in quotes or parentheses.
+fn lone_parm(text: &str) -> Option<&str> {
+    let at = find(text.as_bytes(), b"parm=")?;
+    let value = text.get(at + 5..)?;
+    let alone = split(text.as_bytes().get(..at)?).all(is_of_the_log);
+    (alone && value.starts_with(['\'', '('])).then_some(value)
 }
 
 impl Open {
@@ -404,8 +426,19 @@ mod tests {
     }
 
     #[test]
+    fn parm_may_stand_on_a_line_of_its_own() {
+        for text in ["PARM='MT=60,THSIZE=0'\n", "10.15.07 JOB01234  PARM=('MT=60','THSIZE=0')\n"] {
+            check(text, ParameterCarrier::Dynamic, &[("MT", "60", 1), ("THSIZE", "0", 1)]);
+        }
+        let doubts = check("PARM='MT=60,THSIZE=0\n", ParameterCarrier::Dynamic, &[("MT", "60", 1)]);
+        assert_eq!(doubts.len(), 2, "{doubts:?}");
+    }
+
+    #[test]
     fn prose_and_other_programs_are_passed_over() {
         for text in [
+            "PARM='HEAP(1M)/'\n",
+            "PARM='RUN,17'\n",
             "The default is MT=60 for all sessions.\n",
             "ADARUN is a program.\n",
             "corresponds to the NTZIIP macro in the parameter module\n",

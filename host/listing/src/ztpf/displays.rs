@@ -96,6 +96,8 @@ pub(crate) struct SystemHeap {
     widths: Widths,
     /// Length of each row's line.
     ends: Vec<usize>,
+    /// A figure stood without its unit: said once.
+    no_unit: bool,
 }
 
 impl SystemHeap {
@@ -105,7 +107,7 @@ impl SystemHeap {
         let title = evidence(line.number, line.text);
         let lines = (line.number, line.number);
         let found = FoundHeap { title, lines, rows: Vec::new(), doubts: Vec::new() };
-        Self { found, turned: None, widths, ends: Vec::new() }
+        Self { found, turned: None, widths, ends: Vec::new(), no_unit: false }
     }
 
     pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
@@ -115,8 +117,13 @@ impl SystemHeap {
         }
         if let (Some(low), Some(high)) = (find(line.text, b"31-bit"), find(line.text, b"64-bit")) {
             self.turned = Some(high < low);
-        } else if let Some((row, words)) = label(line.text) {
+        } else if let Some((row, words, unit)) = label(line.text) {
+            let known = self.found.rows.len();
             self.row(line, row, words);
+            if !unit && self.found.rows.len() > known && !std::mem::replace(&mut self.no_unit, true) {
+                let words = "figures without a unit: taken for KB, in which the display is".to_owned();
+                self.found.doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: line.number, words });
+            }
         } else {
             return Step::Passed;
         }
@@ -126,7 +133,7 @@ impl SystemHeap {
 
     fn row(&mut self, line: Line<'_>, row: SystemRow, words: Vec<&[u8]>) {
         let wrong = match (self.turned, &words[..]) {
-            (_, []) => Some("cut: nothing stands behind (KB)"),
+            (_, []) => Some("cut: no figure stands behind its label, or one of another unit"),
             (None, _) => Some("without the labels of its columns"),
             (_, [_, _]) if !line.whole => Some("cut"),
             (Some(turned), [first, second]) => match (value(first), value(second)) {
@@ -174,12 +181,46 @@ impl SystemHeap {
     }
 }
 
-/// The label of a row, and the words behind it and its unit.
-fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>)> {
+/// The label of a row, the figures behind it without their unit, and whether a unit stands there: in the label, as it is
+/// documented, or behind each figure. No figures where a unit is another.
+fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>, bool)> {
     let plain = squeezed(text);
-    let (_, row) = ROWS.iter().find(|(label, _)| stands(&plain, label, 1).is_some())?;
-    let behind = find(text, b"(kb)").map_or(text.len(), |at| at + 4);
-    Some((*row, split(&text[behind..]).take(4).collect()))
+    let (row, end) = ROWS.iter().find_map(|(label, row)| Some((*row, stands(&plain, label, 1)?.1)))?;
+    let mut solid = text.iter().enumerate().filter(|(_, byte)| !byte.is_ascii_whitespace() && **byte != 0);
+    let (last, letter) = solid.nth(end.checked_sub(1)?)?;
+    let behind = text[last + 1..].trim_ascii_start();
+    if !letter.is_ascii_alphabetic()
+        || behind.len() == text.len() - last - 1 && behind.first().is_some_and(u8::is_ascii_digit)
+    {
+        return Some((row, Vec::new(), false));
+    }
+    if let Some(inside) = behind.strip_prefix(b"(") {
+        let close = inside.iter().take(6).position(|byte| *byte == b')');
+        let figures =
+            close.filter(|close| squeezed(&inside[..*close]) == b"KB").map(|close| &inside[close + 1..]);
+        return Some((
+            row,
+            figures.map(|figures| split(figures).take(4).collect()).unwrap_or_default(),
+            true,
+        ));
+    }
+    let is_unit = |word: &[u8]| word.eq_ignore_ascii_case(b"KB") || word.eq_ignore_ascii_case(b"K");
+    let (mut figures, mut numbers, mut units): (Vec<&[u8]>, usize, usize) = (Vec::new(), 0, 0);
+    for word in split(behind).take(8) {
+        let digits = word.iter().rposition(u8::is_ascii_digit).map_or(0, |at| at + 1);
+        // One unit for each figure; what is not applicable has none.
+        if is_unit(word) && units + 1 == numbers {
+            units += 1;
+        } else if digits > 0 && is_unit(&word[digits..]) {
+            figures.push(&word[..digits]);
+            (numbers, units) = (numbers + 1, units + 1);
+        } else {
+            figures.push(word);
+            numbers += usize::from(!word.eq_ignore_ascii_case(b"N/A"));
+        }
+    }
+    let all = units == numbers;
+    Some((row, if units == 0 || all { figures } else { Vec::new() }, all))
 }
 
 /// KB in bytes, or that there is none; None where it is damaged.
@@ -223,10 +264,37 @@ mod tests {
             "SIZE OF HEAP (KB) 8 1O6",
             "SIZE OF HEAP (KB) 8",
             "SIZE OF HEAP (KB) 1 024 16",
-            "SIZE OF HEAP 8 16",
+            "SIZE OF HEAP (MB) 8 16",
+            "SIZE OF HEAP 8 KB 16 MB",
+            "SIZE OF HEAP 8 KB 16",
+            "SIZE OF HEAP 8 1 024",
+            "SIZE OF HEAP 8M 16M",
         ] {
             assert_eq!(heap(&[columns, bad]), (Vec::new(), 2), "{bad}");
         }
         assert_eq!(heap(&["SIZE OF HEAP (KB) 8 16"]).0, []);
+    }
+
+    #[test]
+    fn units_stand_in_labels_or_behind_figures_or_nowhere() {
+        let columns = "                     31-BIT HEAP   64-BIT HEAP";
+        for (row, doubts) in [
+            ("SIZE OF HEAP  8  16", 2),
+            ("SIZE OF HEAP  8 KB  16 KB", 1),
+            ("SIZE OF HEAP  8K  16K", 1),
+            ("size of heap  8kb  16kb", 1),
+            ("10.15.07 JOB01234 SIZE OF HEAP ( KB ) 8 16", 1),
+        ] {
+            let (rows, said) = heap(&[columns, row]);
+            assert_eq!(
+                (&rows[..], said),
+                (&[(SystemRow::Size, Some(8192), Some(16384))][..], doubts),
+                "{row}"
+            );
+        }
+        let (rows, _) = heap(&[columns, "1MB FRAME STORAGE  N/A  16 KB", "PREALLOCATED SIZE 16K N/A"]);
+        let expect =
+            [(SystemRow::Frames, None, Some(16384)), (SystemRow::PreallocatedSize, Some(16384), None)];
+        assert_eq!(rows, expect);
     }
 }

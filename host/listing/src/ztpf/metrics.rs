@@ -5,6 +5,9 @@
 //! CO1...,1A2B3000,...,2,{"FIND":1,"FILE":0},...
 //! ```
 //!
+//! Headers stand between commas, tabs, bars or blanks; one of them is INTEGER_METRICS. Where none is ECB_SVM it is said, since
+//! rows of different ECBs are not to be subtracted.
+//!
 //! Invariant: a row's counters are whole objects, and as many as COUNT1 says where that is there; a row with more or
 //! fewer fields than headers has no names for them.
 //! Not here: which counters are about the heap of ECBs; no public source names them.
@@ -24,21 +27,56 @@ const MOST: usize = 400;
 pub(crate) struct Open {
     found: Metrics,
     headers: Vec<String>,
-    separator: u8,
+    separator: Separator,
     given: bool,
+}
+
+/// What stands between the fields of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    Byte(u8),
+    /// So many blanks, or more.
+    Blanks(usize),
+}
+
+/// The headers of a table, in capitals, and what stands between them.
+fn headers(text: &[u8]) -> (Vec<String>, Separator) {
+    let byte = [b'\t', b'|', b';', b','].into_iter().find(|one| text.contains(one));
+    let words = crate::words::split(text).count();
+    let separator = match byte {
+        Some(byte) => Separator::Byte(byte),
+        // A time has a blank in it: where all headers are two blanks apart, so are fields.
+        None if fields(text, Separator::Blanks(2)).len() == words => Separator::Blanks(2),
+        None => Separator::Blanks(1),
+    };
+    let name = |field: &&[u8]| String::from_utf8_lossy(unquoted(field)).to_ascii_uppercase();
+    (fields(text, separator).iter().map(name).collect(), separator)
+}
+
+/// Whether a line is nothing but headers, one of them that of the counters.
+pub(crate) fn is_headers(text: &[u8]) -> bool {
+    let (names, separator) = headers(text);
+    let shouts = !text.iter().any(u8::is_ascii_lowercase);
+    let well = |name: &String| {
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_ #/-".contains(&byte))
+            && name.split(' ').count() <= 3
+    };
+    (shouts || matches!(separator, Separator::Byte(_)))
+        && names.iter().any(|name| name == "INTEGER_METRICS")
+        && names.iter().all(well)
 }
 
 impl Open {
     pub(crate) fn new(line: Line<'_>) -> Self {
-        let text = line.text;
-        let separator = *[b'\t', b'|', b';', b','].iter().find(|one| text.contains(one)).unwrap_or(&b' ');
-        let headers = fields(text, separator)
-            .iter()
-            .map(|field| String::from_utf8_lossy(unquoted(field)).to_ascii_uppercase())
-            .collect();
-        let title = evidence(line.number, text);
+        let (headers, separator) = headers(line.text);
+        let title = evidence(line.number, line.text);
         let lines = (line.number, line.number);
-        let found = Metrics { title, lines, rows: Vec::new(), doubts: Vec::new() };
+        let mut doubts = Vec::new();
+        if !headers.iter().any(|header| header == "ECB_SVM") {
+            let words = "no column ECB_SVM: rows may be of different ECBs, and are not subtracted".to_owned();
+            doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: line.number, words });
+        }
+        let found = Metrics { title, lines, rows: Vec::new(), doubts };
         Self { found, headers, separator, given: false }
     }
 
@@ -100,14 +138,23 @@ impl Open {
 }
 
 /// The fields of a row: separators in quotes and in braces do not count.
-fn fields(text: &[u8], separator: u8) -> Vec<&[u8]> {
+fn fields(text: &[u8], separator: Separator) -> Vec<&[u8]> {
+    let text = text.trim_ascii();
     let (mut all, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
     for (at, &byte) in text.iter().enumerate() {
+        let parts = match separator {
+            Separator::Byte(one) => byte == one,
+            Separator::Blanks(least) => {
+                byte == b' '
+                    && (at + 1 >= least)
+                    && text[at + 1 - least..=at].iter().all(|byte| *byte == b' ')
+            }
+        };
         match byte {
             b'"' if depth == 0 => quoted = !quoted,
             b'{' => depth += 1,
             b'}' => depth = depth.saturating_sub(1),
-            _ if byte == separator && depth == 0 && !quoted => {
+            _ if parts && depth == 0 && !quoted => {
                 all.push(text[from..at].trim_ascii());
                 from = at + 1;
             }
@@ -115,6 +162,9 @@ fn fields(text: &[u8], separator: u8) -> Vec<&[u8]> {
         }
     }
     all.push(text[from..].trim_ascii());
+    if matches!(separator, Separator::Blanks(_)) {
+        all.retain(|field| !field.is_empty());
+    }
     all
 }
 
@@ -175,6 +225,38 @@ mod tests {
         assert_eq!(found.rows.len(), 4, "{found:?}");
         assert_eq!(found.rows[0].owner.as_deref(), Some("IPAY,X"));
         assert_eq!(found.steps(), [(3, vec![("FIND", 5)])]);
+    }
+
+    #[test]
+    fn headers_stand_between_commas_tabs_bars_and_blanks() {
+        for head in [
+            "TIME|ECB_SVM|INTEGER_METRICS",
+            "TIME\tECB_SVM\tINTEGER_METRICS",
+            "\"TIME\",\"ECB_SVM\",\"INTEGER_METRICS\"",
+            "TIMESTAMP            ECB_SVM   INTEGER_METRICS",
+            "TIME ECB_SVM INTEGER_METRICS",
+            "INTEGER_METRICS",
+            "time,ecb_svm,integer_metrics",
+        ] {
+            assert!(is_headers(head.as_bytes()), "{head}");
+        }
+        for text in [
+            "The INTEGER_METRICS are cumulative",
+            "ROW 1 INTEGER_METRICS: {\"FIND\":1}",
+            "INTEGER_METRICS={\"FIND\":1}",
+            "COUNT1, the number of values in INTEGER_METRICS, is cumulative",
+        ] {
+            assert!(!is_headers(text.as_bytes()), "{text}");
+        }
+        let found = table(
+            "TIMESTAMP            ECB_SVM   INTEGER_METRICS\n\
+             2026-11-20 10:00:00  1A000     {\"FIND\": 4, \"FILE\": 1}\n\
+             2026-11-20 10:01:00  1A000     {\"FIND\": 9, \"FILE\": 1}\n\
+             2026-11-20 10:01:00  1B000     {\"FIND\": 19, \"FILE\": 1}\n",
+        );
+        assert_eq!((found.steps(), found.doubts.len()), (vec![(3, vec![("FIND", 5)])], 0));
+        let found = table("TIME|OWNER|INTEGER_METRICS\n10:00|APPA|{\"FIND\":4}\n10:01|APPA|{\"FIND\":9}\n");
+        assert_eq!((found.rows.len(), found.steps().len(), found.doubts.len()), (2, 0, 1));
     }
 
     #[test]

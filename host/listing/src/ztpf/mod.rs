@@ -49,6 +49,11 @@ const SUMMARY: u64 = 30;
 const UNKNOWN: [(&[u8], &str); 4] =
     [(b"MOWN", "ZMOWN"), (b"ECBM", "ZECBM"), (b"CTKA", "ZCTKA"), (b"DECB", "ZDECB")];
 
+/// Commands whose answer may stand there without its message's number.
+const COMMANDS: [(&[u8], &str); 2] = [(b"ZMOWN", "ZMOWN"), (b"ZECBM", "ZECBM")];
+/// So many lines behind a command its message is not named again.
+const ANSWER: u64 = 5;
+
 /// What a reader says of a line.
 pub(crate) enum Step {
     /// It is part of the table.
@@ -75,7 +80,11 @@ enum Trigger {
     Lists,
     SystemHeap,
     Unknown(&'static str),
+    /// The heading of a page of the profiler.
+    ProfilePage,
     Metrics,
+    /// Name-value pairs in a form that no source shows.
+    OtherPairs,
     Profile,
     Values,
     /// Columns of a table of frequencies.
@@ -95,6 +104,12 @@ pub(crate) struct Ztpf {
     summary: Option<u64>,
     /// The title of a report of another kind.
     other: Option<u64>,
+    /// Pairs of another form were named.
+    pairs: bool,
+    /// The command whose answer was named last, and where.
+    command: Option<(&'static str, u64)>,
+    /// A page of the profiler was named.
+    page: bool,
 }
 
 impl Ztpf {
@@ -173,11 +188,27 @@ impl Ztpf {
             }
             Trigger::Unknown(command) => {
                 self.close(out);
-                not_read(&format!("output of {command}: layout not known, not read"), line, out);
+                let said = |(known, at): (&str, u64)| known == command && line.number <= at + ANSWER;
+                if !self.command.is_some_and(said) {
+                    not_read(&format!("output of {command}: layout not known, not read"), line, out);
+                }
+                self.command = is_command(line.text).map(|command| (command, line.number));
+            }
+            // It stands between the rows of a profile, which goes on.
+            Trigger::ProfilePage => {
+                if !std::mem::replace(&mut self.page, true) {
+                    not_read("heading of a page of ZTRAP: layout not known, not read", line, out);
+                }
             }
             Trigger::Metrics => {
                 self.close(out);
                 self.open = Some(Open::Metrics(metrics::Open::new(line)));
+            }
+            Trigger::OtherPairs if matches!(self.open, Some(Open::Metrics(_))) => return false,
+            Trigger::OtherPairs => {
+                if !std::mem::replace(&mut self.pairs, true) {
+                    not_read("name-value pairs without headers: layout not known, not read", line, out);
+                }
             }
             // The headers stand on each page.
             Trigger::Profile if matches!(self.open, Some(Open::Profile(_))) => return false,
@@ -270,14 +301,27 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         let found = match &[four[0], four[1], four[2], four[3]].map(|byte| byte.to_ascii_lowercase()) {
             b"tpf " | b"tpf\t" => report(text),
             b"clas" => (has(rest, "upper") && has(rest, "freq")).then_some(Trigger::Columns),
-            b"coll" => (find(rest, b"collection_id") == Some(0) && has(rest, "integer_metrics"))
-                .then_some(Trigger::Metrics),
+            b"coll" => (find(rest, b"collection_id") == Some(0)
+                && has(rest, "integer_metrics")
+                && !rest.contains(&b'{'))
+            .then_some(Trigger::Metrics),
+            b"inte" if find(rest, b"integer_metrics") == Some(0) => {
+                if metrics::is_headers(text) {
+                    Some(Trigger::Metrics)
+                } else {
+                    (rest.contains(&b'{') && rest.contains(&b'"')).then_some(Trigger::OtherPairs)
+                }
+            }
             b"ssu " | b"ssu\t" => {
                 let label = stands(&squeezed(rest), b"SSUPROGDISPINSTCOUNT", 1);
                 label.is_some_and(|(start, _)| start <= 1).then_some(Trigger::Profile)
             }
             b"peh=" | b"havl" | b"havs" => values::stands(rest).then_some(Trigger::Values),
             b"decb" | b"stat" | b"mown" | b"ecbm" | b"ctka" => message(rest),
+            b"zmow" | b"zecb" => is_command(text).map(Trigger::Unknown),
+            b"ztra" => (is_shouted(text, b"ZTRAP")
+                && [&b"report"[..], b"reduction", b"page"].iter().any(|word| find(rest, word).is_some()))
+            .then_some(Trigger::ProfilePage),
             _ => None,
         };
         if found.is_some() {
@@ -285,6 +329,17 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         }
     }
     None
+}
+
+/// The command that a line begins with, in capitals as all of the line, behind what a log writes before it.
+fn is_command(text: &[u8]) -> Option<&'static str> {
+    COMMANDS.iter().find(|(name, _)| is_shouted(text, name)).map(|(_, command)| *command)
+}
+
+fn is_shouted(text: &[u8], name: &[u8]) -> bool {
+    let mut words = crate::words::split(row::without_control(text))
+        .skip_while(|word| *word != name && row::is_prefix(word));
+    words.next() == Some(name) && !text.iter().any(u8::is_ascii_lowercase)
 }
 
 /// A title.
@@ -347,7 +402,9 @@ mod tests {
             Some(Trigger::Lists) => "lists",
             Some(Trigger::SystemHeap) => "system heap",
             Some(Trigger::Unknown(command)) => command,
+            Some(Trigger::ProfilePage) => "page",
             Some(Trigger::Metrics) => "metrics",
+            Some(Trigger::OtherPairs) => "other pairs",
             Some(Trigger::Profile) => "profile",
             Some(Trigger::Values) => "values",
             Some(Trigger::Columns) => "columns",
@@ -379,8 +436,16 @@ mod tests {
         check("MOWN0001I 10.15.07", "ZMOWN");
         check("DECB0011I 10.15.07", "ZDECB");
         check("STAT0014I", "nothing");
+        check(" 09.10.11 ZMOWN USER", "ZMOWN");
+        check("ZECBM DISPLAY", "ZECBM");
+        check("ZMOWN shows owners", "nothing");
+        check("ZTRAP REDUCTION REPORT  PAGE 1", "page");
+        check("ZTRAP EI", "nothing");
         check("ssu\tprog disp\tinst\tcount", "profile");
         check("COLLECTION_ID,UOWID,COUNT1,INTEGER_METRICS", "metrics");
+        check("TIMESTAMP   OWNER   INTEGER_METRICS", "metrics");
+        check("ROW 1 INTEGER_METRICS: {\"FIND\":1}", "other pairs");
+        check("The column INTEGER_METRICS holds JSON.", "nothing");
         check("HAVSZ1=64 HAVSZ2=128", "values");
         check("   CLASS UPPER   FREQUENCY   PERCENT", "columns");
         check("HAVLOCK, STATUS, DECBAR, STATISTICS", "nothing");

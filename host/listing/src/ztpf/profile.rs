@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Invariant: the count is the last word, the mnemonic the first word behind the displacement; where it is not plain
-//! which word that is, the row is not read. A count that may have lost digits is only likely. A displacement in pieces
+//! which word that is, the row is not read. A count that may have lost digits is only likely; lines that are all shorter than
+//! any record have lost none, whatever follows them. A displacement in pieces
 //! is not put together: where print breaks a word, it may repeat a letter. Headers that come again begin a page, unless
 //! an object that was there begins anew: that is another profile.
 //! Not here: the pages of the reduction run around it; no public source shows their headings.
@@ -118,7 +119,9 @@ impl Open {
         for (sample, (end, _, _)) in self.found.samples.iter_mut().zip(&self.ends) {
             sample.count.likely = match column {
                 Some(column) => column != *end,
-                None => self.widths.may_be_cut(*end),
+                // Print that has broken words may have lost letters, too.
+                None if self.broken => self.widths.may_be_cut(*end),
+                None => self.widths.may_be_cut_in_a_record(*end),
             };
         }
         if self.found.samples.is_empty() {
@@ -306,21 +309,29 @@ mod tests {
 
     #[test]
     fn counts_in_one_column_that_the_headers_go_beyond_are_whole() {
-        let whole = profile(&[
-            "SSU PROG DISP         INST   COUNT",
-            "HPN IPAY - queue.o",
-            "P 0000000000000040    CS      512",
-            "P 0000000000000046    BRC     130",
-        ]);
+        let wide = " ".repeat(40);
+        let found = |headers: &str| {
+            profile(&[
+                &format!("{wide}{headers}"),
+                "HPN IPAY - queue.o",
+                &format!("{wide}P 0000000000000040    CS      512"),
+                &format!("{wide}P 0000000000000046    BRC     130"),
+            ])
+        };
+        let whole = found("SSU PROG DISP         INST   COUNT");
         assert_eq!(whole.samples.iter().map(|one| one.count.likely).collect::<Vec<_>>(), [false, false]);
         // Where the headers end there, too, all may be cut at that width.
-        let cut = profile(&[
-            "SSU PROG DISP         INST  COUNT",
-            "HPN IPAY - queue.o",
-            "P 0000000000000040    CS      512",
-            "P 0000000000000046    BRC     130",
-        ]);
+        let cut = found("SSU PROG DISP         INST  COUNT");
         assert!(cut.samples.iter().all(|one| one.count.likely));
+    }
+
+    #[test]
+    fn lines_shorter_than_any_record_are_whole() {
+        let lines = ["SSU PROG DISP INST COUNT", "BSS CABC - mylock.goff", "P 0000000000000010 CS 5200"];
+        assert!(!profile(&lines).samples[0].count.likely);
+        let mut open = Open::new(Line { number: 1, text: lines[0].as_bytes(), whole: true });
+        open.line(Line { number: 2, text: lines[2].as_bytes(), whole: false });
+        assert!(open.found.samples.is_empty(), "the input ends in the row");
     }
 
     #[test]

@@ -66,8 +66,9 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
     if differs {
         reasons.push("The caches of the report are not those of the parameter in this listing.".to_owned());
     }
-    let unknown = all.iter().zip(CACHES).find(|(one, _)| one.now.is_none() && given.is_none() && !complete);
-    if all.iter().all(|one| one.reason.is_none()) && unknown.is_some() {
+    let unknown = all.iter().zip(CACHES).find(|(one, _)| one.now.is_none() && given.is_none());
+    let hidden = unknown.filter(|_| !complete);
+    if all.iter().all(|one| one.reason.is_none()) && hidden.is_some() {
         reasons.insert(0, "The caches that can be read need no change; others cannot be read.".to_owned());
         return vec![found(Kind::NoAdvice, now, evidence, reasons.join(" "))];
     }
@@ -79,8 +80,13 @@ pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
         return vec![found(Kind::NoChange, now, evidence, reasons.join(" "))];
     }
     if let Some((_, (_, _, name))) = unknown {
+        let why = if complete { "is not in the report, since none was used" } else { "cannot be read" };
+        let part = |one: &One| one.now.map_or("?".to_owned(), |_| (one.then >> 10).to_string());
         reasons.push(format!(
-            "But PWCSIZE sets all three, and the size of the cache for {name} cannot be read."
+            "But PWCSIZE sets all three, and the size of the cache for {name} {why}: PWCSIZE=({},{},{}), with what ZIIP has now for ?.",
+            part(&all[0]),
+            part(&all[1]),
+            part(&all[2])
         ));
         return vec![found(Kind::NoAdvice, now, evidence, reasons.join(" "))];
     }
@@ -275,9 +281,20 @@ mod tests {
             &[("PCACHE", 64 * K, 65_530), ("WCACHE01", 64 * K, 65_500)],
             Some((4000, 3_600_000)),
         );
-        let all = check(&[&text], Some("ZIIP=(PWCSIZE=(300,200,300))"));
+        // A cache that is in no report and no text is not set, nor are the others then: the parameter has all three.
+        let all = check(&[&text], None);
         let advice = of(&all, "natural-cache-size");
-        assert_eq!((advice.kind, advice.now.as_str()), (Kind::Raise, "PWCSIZE=(64,64,?)"));
+        assert_eq!((advice.kind, advice.now.as_str()), (Kind::NoAdvice, "PWCSIZE=(64,64,?)"));
+        assert!(
+            advice.reason.contains("write is not in the report")
+                && advice.reason.contains("PWCSIZE=(300,200,?)"),
+            "{}",
+            advice.reason
+        );
+        let all =
+            check(&[&text, "ZIIP=(ON,PWCSIZE=(64,64,300)),MT=0\n"], Some("ZIIP=(ON,PWCSIZE=(300,200,300))"));
+        let advice = of(&all, "natural-cache-size");
+        assert_eq!(advice.kind, Kind::Raise);
         assert!(
             advice.effect.contains("one switch for each 300K of print instead of each 64K"),
             "{}",
@@ -306,7 +323,8 @@ mod tests {
     #[test]
     fn caches_that_were_never_filled_go_down() {
         let text = report("ANNA", &[("PCACHE", 900 * K, 90 * K)], Some((4000, 3_600_000)));
-        let all = check(&[&text], Some("ZIIP=(PWCSIZE=(104,200,300))"));
+        let others = "ZIIP=(ON,PWCSIZE=(900,200,300)),MT=0\n";
+        let all = check(&[&text, others], Some("ZIIP=(ON,PWCSIZE=(104,200,300))"));
         assert_eq!(of(&all, "natural-cache-size").kind, Kind::Lower);
         // Another session filled it.
         let other = report("ANNA", &[("PCACHE", 900 * K, 900 * K)], Some((4000, 3_600_000)));
@@ -352,7 +370,9 @@ mod tests {
             &[("PCACHE", 64 * K, 65_530), ("WCACHEO", 900 * K, 800 * K)],
             Some((4000, 3_600_000)),
         );
-        check(&[&small], Some("ZIIP=(PWCSIZE=(300,200,900))"));
+        let others = "ZIIP=(ON,PWCSIZE=(64,200,900)),MT=0\n";
+        check(&[&small, others], Some("ZIIP=(ON,PWCSIZE=(300,200,900))"));
+        check(&[&small], None);
         let all = check(&[&small.replace("921600 32", "92I600 32")], None);
         assert!(of(&all, "natural-cache-size").reason.contains("sets all three"));
     }

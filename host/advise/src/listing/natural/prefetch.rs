@@ -86,7 +86,12 @@ pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
             evidence.push(line(case, file, &row.evidence));
         }
     }
-    let words = format!("PREFSBL={now}, PREFTBL={total}");
+    // A default is no value of the listing.
+    let shown = |name: &str, value: u64| match sessions.adarun(&session, name) {
+        Set::To(..) => format!("{name}={value}"),
+        _ => format!("{name} not in the listing (default {value})"),
+    };
+    let words = format!("{}, {}", shown("PREFSBL", now), shown("PREFTBL", total));
     if total < now {
         let reason = "PREFTBL is smaller than PREFSBL: it must hold one for each sequential read at a time.";
         let mut raise = found(Kind::Raise, words, evidence, reason);
@@ -131,12 +136,8 @@ pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
     let mut all = vec![raise];
     if total < need {
         let lines = all[0].evidence.clone();
-        let mut more = found(
-            Kind::Raise,
-            format!("PREFTBL={total}"),
-            lines,
-            "PREFTBL must not be smaller than PREFSBL.",
-        );
+        let mut more =
+            found(Kind::Raise, shown("PREFTBL", total), lines, "PREFTBL must not be smaller than PREFSBL.");
         more.option = setting("PREFTBL=", vec![need.to_string()]);
         more.effect = "one sequential read at a time has its buffer.".to_owned();
         all.push(more);
@@ -170,7 +171,11 @@ mod tests {
         assert_eq!(of(&all, "natural-prefetch").effect, "one call for each 10 records instead of each 2.");
         check(&[&text(",PREFSBL=9512", "FBL=60,RBL=400")], None);
         check(&[&text("", "FBL=60,RBL=2400")], Some("ADARUN PREFSBL=53512,PREFTBL=53512"));
-        check(&[&text(",PREFSBL=40000", "FBL=60,RBL=400")], Some("ADARUN PREFTBL=40000"));
+        let all = check(&[&text(",PREFSBL=40000", "FBL=60,RBL=400")], Some("ADARUN PREFTBL=40000"));
+        assert_eq!(
+            of(&all, "natural-prefetch").now,
+            "PREFSBL=40000, PREFTBL not in the listing (default 30000)"
+        );
         // Ten records of this length are more than a call may bring.
         check(&[&text("", "FBL=60,RBL=4000")], Some("ADARUN PREFSBL=64616,PREFTBL=64616"));
         let all = check(&[&text(",PREFNREC=4", "FBL=50,RBL=100")], None);

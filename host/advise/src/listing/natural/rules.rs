@@ -25,7 +25,8 @@ pub static NATURAL_RULES: [LeRule; 11] = [
                     or less than 62 % of it and 64K less were ever used (lower); or zIIP is on and no cache is set.",
         formula: "PWCSIZE=(print,read,write) in KB. Raise: 300, 200, 300. Lower: the most that was used in any session and an \
                   eighth of it, rounded up. Each cache stops as many switches as its size holds lines or records.",
-        stop: "The caches are that large, or hold all: no change. A larger one only divides what is left.",
+        stop: "The caches are that large, or hold all: no change. A larger one only divides what is left. A cache whose size is in no \
+               report and no text: nothing is set, since the parameter has all three.",
         risk: "Caches are in the session's storage: one for all print files, one for all work files written, one for each work \
                file read; they are allocated only when used. What is in a cache is not yet in the file if a session fails.",
         apply: caches::caches,

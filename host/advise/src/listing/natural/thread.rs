@@ -166,8 +166,11 @@ mod tests {
         assert!(advice.reason.contains("400K together, and 1170K with the caches"), "{}", advice.reason);
         // Two work files that are read have a cache each.
         let rows = [("WCACHE01", 10_240, 10_240), ("WCACHE02", 10_240, 10_240)];
-        let all =
-            check(&[&report("ANNA", &rows, Some((900, 409_600)))], Some("ZIIP=(PWCSIZE=(300,200,300))"));
+        let others = "ZIIP=(ON,PWCSIZE=(300,10,300)),MT=0\n";
+        let all = check(
+            &[&report("ANNA", &rows, Some((900, 409_600))), others],
+            Some("ZIIP=(ON,PWCSIZE=(300,200,300))"),
+        );
         assert!(of(&all, "natural-thread-size").reason.contains("780K with the caches"));
     }
 

@@ -143,11 +143,18 @@ pub(super) fn simulate(collected: &Collected, given: &[u64]) -> Vec<Simulation> 
                     "{most} more requests lie in rows that are not here: they are served by neither."
                 ));
             }
-            (_, most) => {
+            (least, most) => {
                 let most = most.map_or("any number".to_owned(), |most| format!("up to {most}"));
-                notes.push(format!(
-                    "Requests that may lie in rows that are not here, and so are served by none: {most}."
-                ));
+                notes.push(if least == 0 {
+                    format!(
+                        "Requests in rows that are not here which rounded percentages allow: {}.",
+                        most.trim_start_matches("up to ")
+                    )
+                } else {
+                    format!(
+                        "Requests that may lie in rows that are not here, and so are served by none: {most}."
+                    )
+                });
             }
         }
         notes.extend(why_not);

@@ -55,10 +55,10 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
                 "How many requests there are in all cannot be told from the rows that were read.".to_owned(),
             );
         }
-        (_, Some(most)) if most.saturating_mul(MISSING) > all => {
+        (_, Some(most)) if most.saturating_mul(MISSING) > read.saturating_add(most) => {
             return Choice::None(format!(
                 "Of {} requests up to {} lie in rows that are not here: too many to choose sizes by the others.",
-                grouped(all),
+                grouped(read.saturating_add(most)),
                 grouped(most)
             ));
         }
@@ -72,7 +72,11 @@ pub(crate) fn choose(population: &Population<'_>) -> Choice {
     }
     let lists = population.now.len().max(LISTS);
     let used: Vec<Class> = population.classes.iter().copied().filter(|class| class.count > 0).collect();
-    let covered = if used.len() <= lists { used.len() } else { covered(&used, all) };
+    let covered = if used.len() <= lists {
+        used.len()
+    } else {
+        covered(&used, all.max(read.saturating_add(population.missing.1.unwrap_or(0))))
+    };
     Choice::Sizes(least_waste(&used[..covered], lists))
 }
 
@@ -286,6 +290,9 @@ fn confidence(population: &Population<'_>) -> String {
     let runs = counted(reports as u64, "report", "reports");
     let more = match population.missing.1 {
         Some(0) => String::new(),
+        Some(most) if population.missing.0 == 0 => {
+            format!("; rounded percentages allow up to {} more in rows that are not here", grouped(most))
+        }
         Some(most) => format!("; up to {} more lie in rows that are not here", grouped(most)),
         None => "; how many more there are is not known".to_owned(),
     };

@@ -71,7 +71,8 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
         said.confidence += &format!("; {} about the listing", counted(doubts as u64, "doubt", "doubts"));
     }
     let share = |part: u64| {
-        let share = u128::from(part) * 1000 / u128::from(total.max(1));
+        let all = u128::from(total.max(1));
+        let share = (u128::from(part) * 2000 + all) / (2 * all);
         format!("{}.{} %", share / 10, share % 10)
     };
     said.now =

@@ -57,9 +57,9 @@ impl Population<'_> {
         self.classes.iter().fold(0, |sum, class| sum.saturating_add(class.count))
     }
 
-    /// All requests, those of missing rows included.
+    /// All requests that there are for certain, those of missing rows included: what rounded percentages merely allow is none.
     pub fn all(&self) -> u64 {
-        self.read().saturating_add(self.missing.1.unwrap_or(self.missing.0))
+        self.read().saturating_add(self.missing.0)
     }
 }
 

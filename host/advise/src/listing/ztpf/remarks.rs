@@ -174,6 +174,11 @@ fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Sa
             };
             let rows =
                 counted(metrics.rows.len() as u64, "row of name-value pairs", "rows of name-value pairs");
+            let shown = if metrics.rows.iter().all(|row| row.ecb.is_none()) {
+                "not known, since the rows name no ECB".to_owned()
+            } else {
+                shown
+            };
             let reason = format!(
                 "Changes within ECBs: {shown}. Which counters are about the heap of ECBs is in no public source, so nothing is \
                  set by them."

@@ -324,13 +324,19 @@ fn compare_and_swap_is_contention_where_it_is_much() {
         Some((Kind::NoChange, "")),
     );
     check("tpf-contention", &profile(&[("CS", 9)]), Some((Kind::NoAdvice, "")));
+    // Closed up, and nothing behind it: what is said does not depend on what follows.
+    let closed = "SSU PROG DISP INST COUNT\nBSS CABC - mylock.goff\nP 0000000000000010 CS 5200\n\
+                  P 0000000000000014 BRC 3000\nP 0000000000000020 LG 1100\n";
+    let alone = check("tpf-contention", closed, Some((Kind::Change, "")));
+    let another = format!("{closed}{}", profile(&[("LG", 4_000), ("MVC", 90)]));
+    assert_eq!(check("tpf-contention", &another, Some((Kind::Change, ""))), alone);
     check("tpf-contention", &profile(&[("LG", 4_000)]), None);
 }
 
 #[test]
 fn a_count_that_may_be_cut_makes_no_contention() {
     let text = "SSU PROG DISP INST COUNT\nBSS CFVS - slockc.goff\nP 0000000000000090 CSG 500\nP 00000000000000A0 LG 8 1037\n";
-    let text = text.replace("LG 8 1037", "LGHI 103");
+    let text = text.replace("LG 8 1037", "LGHI 103").replace("P 00", &format!("{}P 00", " ".repeat(60)));
     check("tpf-contention", &text, Some((Kind::NoAdvice, "")));
 }
 
@@ -345,6 +351,23 @@ fn what_if_serves_the_same_requests_twice() {
     assert_eq!(now.together.wasted.least, 700 * 96 + 41_000 * 64);
     assert_eq!(proposed.together.wasted.least, 700 * 32);
     assert!(one.to_string().contains("44,904 requests"), "{one}");
+    // A whole table: shares are of what its rows hold, though rounded percentages would allow some more.
+    let rows = "32 120,000 24.00%\n64 180,000 36.00%\n128 150,000 30.00%\n512 49,000 9.80%\n1024 1,000 0.20%\n> 1024 0 0.00%\n";
+    let head = "TPF ECB HEAP REQUEST SIZE REPORT\nBUFFER SIZES IN BYTES: AVL1 64 , AVL2 256 , AVL3 1024 , AVL4 4096\n";
+    let whole = format!("{head}CLASS UPPER FREQUENCY PERCENT\n{rows}");
+    let shown = simulate(&listing(&whole))[0].to_string();
+    for words in [", 500,000 requests", " 60.00 %", "100.00 %", "rounded percentages allow: 69."] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let said =
+        check("tpf-avl-size", &whole, Some((Kind::Lower, "HAVSZ1=64 HAVSZ2=128 HAVSZ3=512 HAVSZ4=1024")))
+            .expect("said");
+    assert!(
+        said.confidence
+            .ends_with("500,000 requests; rounded percentages allow up to 69 more in rows that are not here"),
+        "{}",
+        said.confidence
+    );
     assert!(simulate(&listing("nothing")).is_empty());
     let own = tried(&listing(&requests("A", &FINE)), "havsz1=64, HAVSZ2=1024").expect("sizes");
     let [only] = &own[0].arms[..] else { panic!("one") };
