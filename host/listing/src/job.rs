@@ -153,6 +153,11 @@ impl Job {
         }
         let region = keyword(statement, b"region=");
         let memlimit = keyword(statement, b"memlimit=");
+        if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm=").is_some() {
+            // What other steps ask for is not this one's.
+            let (program, evidence) = (self.program.clone(), evidence(line.number, line.text));
+            out(Item::Region(Region { program, region: None, memlimit: None, used_above: None, evidence }));
+        }
         if region.is_some() || memlimit.is_some() {
             let evidence = evidence(line.number, line.text);
             // REGION alone is in K; MEMLIMIT alone is not allowed.

@@ -401,6 +401,7 @@ impl Storage {
             doubt(report, Doubtful::Cut, line, words.to_owned());
         }
         refuted::by_threads(report);
+        pools::complete(report);
         let missing = report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
         if missing && open.widths.are_short() {
             let line = report.lines.0;

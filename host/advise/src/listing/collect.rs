@@ -4,7 +4,7 @@
 //! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
 //! heading is a program of its own: nobody knows whose it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
@@ -50,6 +50,8 @@ pub struct Collected {
     pub options: Vec<(usize, Option<String>, OptionRow)>,
     /// What shows the region: the file and the statement.
     pub regions: Vec<(usize, Region)>,
+    /// Programs of steps that ask for no region.
+    without_region: HashSet<String>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
     /// What was found of z/TPF: the file and the finding.
@@ -85,6 +87,14 @@ impl Collected {
     /// Takes an item of the file begun last.
     pub fn take(&mut self, item: Item) {
         let file = self.files.len().saturating_sub(1);
+        // A step that asks for nothing is nothing found: it only tells that what others ask for is not its own.
+        if let Item::Region(Region { program: Some(program), region: None, memlimit: None, used_above: None, .. }) = item
+        {
+            if self.without_region.len() < MOST_OTHER {
+                self.without_region.insert(program);
+            }
+            return;
+        }
         self.items += 1;
         match item {
             Item::Storage(report) => self.storage(file, report),
@@ -352,12 +362,15 @@ impl Collected {
         Some((*file, row))
     }
 
-    /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree.
+    /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree. Where its step is
+    /// in sight and asks for none, that of the job.
     #[must_use]
     pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
         let with = || self.regions.iter().filter(|(_, region)| region.region.is_some());
         let named = || with().filter(|(_, region)| region.program.as_deref() == Some(program));
         let smallest = named().min_by_key(|(_, region)| above(region));
+        let own = self.without_region.contains(program);
+        let with = || with().filter(|(_, region)| !own || region.program.is_none());
         let (file, region) = smallest.or_else(|| {
             let (first, mut all) = (with().next()?, with());
             all.all(|(_, region)| above(region) == above(&first.1)).then_some(first)
@@ -476,6 +489,11 @@ mod tests {
         assert_eq!(region(steps, "PAY"), Some(200 << 20));
         assert_eq!(region(steps, "OTHER"), None);
         assert_eq!(region("//A EXEC PGM=SORT,REGION=96M\n", "OTHER"), Some(96 << 20));
+        assert_eq!(region("//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=OTHER\n", "OTHER"), None);
+        assert_eq!(region("//J JOB (1),REGION=40M\n//B EXEC PGM=OTHER\n", "OTHER"), Some(40 << 20));
+        let on_another_card = "//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=OTHER,\n//  REGION=64M\n";
+        assert_eq!(region(on_another_card, "OTHER"), Some(64 << 20));
+        assert!(!collected("//B EXEC PGM=OTHER\n").is_of_language_environment());
     }
 
     #[test]

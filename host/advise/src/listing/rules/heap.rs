@@ -5,8 +5,8 @@
 //! used >  initial   few segments? no change : initial holds all (or an eighth of it), increment a quarter of that
 //! ```
 //!
-//! Invariant: what is suggested depends on figures that are certain only; where the number of segments is missing, the
-//! smallest that can have been needed stands for it.
+//! Invariant: what is suggested depends on figures that are certain only. Where the number of segments is missing, nothing
+//! is raised: an increment is a minimum, since a request that is larger gets a segment of its own size.
 
 use underbar_listing::{Field, Figure, Kind as Part};
 
@@ -79,7 +79,15 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
     let (total_file, total) = case.largest(part, Field::Total)?;
     let (initial_file, initial) = case.last(part, Field::Initial)?;
     let increment = case.last(part, Field::Increment).map(|(_, figure)| figure.value);
-    let segments = case.largest(part, Field::Allocated);
+    // The run that used most has to show how many segments it took.
+    let is_counted = case.sound().any(|run| {
+        let section = run.report.section(part);
+        section.is_some_and(|section| {
+            section.get(Field::Total).is_some_and(|figure| figure.value == total.value)
+                && section.get(Field::Allocated).is_some()
+        })
+    });
+    let segments = case.largest(part, Field::Allocated).filter(|_| is_counted);
     let mut evidence =
         vec![case.line(total_file, &total.evidence), case.line(initial_file, &initial.evidence)];
     let line = |(file, figure): (usize, &Figure)| case.line(file, &figure.evidence);
@@ -156,14 +164,14 @@ impl Heap<'_> {
     }
 
     fn too_small(self) -> Found {
-        let step = self.increment.map(|increment| increment.max(8));
-        // Where the number is missing, no fewer can have been needed than these.
-        let least = step.map(|step| self.need.saturating_sub(self.initial).div_ceil(step) + 1);
-        let Some(count) = self.segments.or(least) else {
-            let reason = "neither the number of segments nor the increment can be read.".to_owned();
+        let used = self.history.words();
+        let Some(count) = self.segments else {
+            let reason = format!(
+                "{used}, more than the initial size holds; but the number of segments cannot be read, and the increment \
+                 does not tell it: a larger request gets a larger segment."
+            );
             return self.say(Kind::NoAdvice, reason);
         };
-        let used = self.history.words();
         let most = self.history.largest;
         let (limit, region, _) = self.region(most);
         if let (Some(limit), Some(region)) = (limit.filter(|limit| *limit < most), region) {
@@ -191,7 +199,6 @@ impl Heap<'_> {
         }
         let peak = self.need.max(self.history.largest);
         let will = peak.saturating_sub(first.unwrap_or(self.initial)).div_ceil(larger.max(1)) + 1;
-        let exact = if self.segments.is_some() { "" } else { " or more" };
         let rarely = match self.history.is_rare() {
             true => "; the peak is rare, so the increment takes the rest",
             false => "",
@@ -203,7 +210,7 @@ impl Heap<'_> {
             _ if count <= FEW => "where one would do",
             _ => "a request to the system each",
         };
-        let reason = format!("{}{exact}, {each}: {used}{rarely}.", counted(count));
+        let reason = format!("{}, {each}: {used}{rarely}.", counted(count));
         let mut raise = self.say(Kind::Raise, reason);
         raise.evidence.extend(region.1);
         raise.option = setting(part, first, next);

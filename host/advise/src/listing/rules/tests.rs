@@ -357,3 +357,55 @@ fn many_small_enclaves_of_any_name_are_a_hint() {
     let all = advise_listing(&collected);
     assert_eq!(all.iter().filter(|advice| advice.rule == "le-link-call").count(), 1);
 }
+
+/// Nothing is set, and a sentence says why.
+fn check_said(text: &str, words: &str) {
+    let all = check(text, None);
+    assert!(all.iter().any(|advice| advice.reason.contains(words)), "{words}: {all:#?}");
+}
+
+#[test]
+fn a_pool_that_cannot_be_read_or_is_missing_stops_advice_about_pools() {
+    let heap = heap("main", 1 << 20, 1 << 20, 900_000, [9_500, 9_100, 1, 0]);
+    let heap = heap.replace("End of Storage Report\n", "");
+    let text = |second: &str, third: &str| {
+        format!(
+            "{heap}    HEAPPOOLS Statistics:\n      Pool 1 size: 8 Get requests: 1200\n      Pool 2 size: 32 Get requests: \
+             9000\n      Pool 3 size: {third} Get requests: 20\n    HEAPPOOLS Summary:\n  8 16 10 6553 1 900 12\n{second}  128 \
+             136 10 771 4 3000 0\nEnd of Storage Report\n"
+        )
+    };
+    check(&text("  32 40 10 2621 4 9000 5\n", "128"), Some("HEAPPOOLS(ON,8,10,32,35,128,39,0)"));
+    check_said(&text("  32 4O 10 2621 4 9000 5\n", "128"), "Not every row");
+    check_said(&text("  32 40 IO 2621 4 9000 5\n", "128"), "Not every row");
+    check_said(&text("  32 40 10 2621 4 9000 5\n", "1Z8"), "Not every row");
+    let all = check(&text("", "128"), None);
+    let pools = all.iter().find(|advice| advice.rule == "le-heap-pools").expect("said");
+    assert_eq!(pools.evidence[0].line, 14, "{pools:#?}");
+    assert!(pools.evidence[0].text.contains("cells of 32 has no row"), "{pools:#?}");
+}
+
+#[test]
+fn a_number_of_segments_that_cannot_be_read_is_not_made_up() {
+    let many = heap("main", 32768, 32768, 12_000_000, [5, 5, 7, 0]);
+    check(&many, Some("HEAP(13M,3328K)"));
+    check_said(&many.replace("allocated: 7", "allocated: O7"), "the number of segments cannot be read");
+    check_said(&heap("main", 32768, 32768, 819_229_056, [5, 5, 0, 40]), "the number of segments cannot be read");
+    // Too large is what the total says alone.
+    let large = heap("main", 256 << 20, 1 << 20, 20 << 20, [5, 5, 1, 0]);
+    check(&large.replace("allocated: 1", "allocated: l"), Some("HEAP(23M)"));
+}
+
+#[test]
+fn keep_rests_on_all_figures_that_could_speak_against_it() {
+    let come_and_go = heap("main", 32768, 32768, 30_000, [70_002, 69_999, 39_122, 39_120]);
+    check(&come_and_go, Some("HEAP(,,,KEEP)"));
+    for (whole, damaged) in [
+        ("Increment size: 32768", "Increment size: 3Z768"),
+        ("initial size): 30000", "initial size): 3O000"),
+        ("Get Heap requests: 70002", "Get Heap requests: 7OO02"),
+    ] {
+        assert!(come_and_go.contains(whole));
+        check_said(&come_and_go.replace(whole, damaged), "cannot be read, so that nobody can say");
+    }
+}
