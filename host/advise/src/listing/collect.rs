@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
+use underbar_listing::{Carrier, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -70,8 +70,10 @@ pub struct Collected {
     places: HashMap<String, usize>,
     /// Where in `options` those of an enclave are that it had last.
     own: HashMap<String, HashMap<String, usize>>,
-    /// Where those are that are no enclave's; None where places differ.
-    plain: HashMap<String, Option<usize>>,
+    /// Where those are that are no enclave's, with how much they outrank others; None where places of one rank differ.
+    plain: HashMap<String, (u8, Option<usize>)>,
+    /// For each of `options` in what text it stands; None in an options report.
+    carriers: Vec<Option<Carrier>>,
     /// Reports that are kept.
     kept: usize,
     /// The file and line of each report, by what it says.
@@ -103,7 +105,7 @@ impl Collected {
                     self.say(file, doubt.line, doubt.words);
                 }
                 for row in report.rows {
-                    self.option(file, report.enclave.clone(), row);
+                    self.option(file, report.enclave.clone(), None, row);
                 }
             }
             Item::Text(text) => {
@@ -111,7 +113,7 @@ impl Collected {
                     self.flaw(file, doubt.line, doubt.words);
                 }
                 for row in text.rows {
-                    self.option(file, None, row);
+                    self.option(file, None, Some(text.carrier), row);
                 }
             }
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
@@ -300,9 +302,11 @@ impl Collected {
         }
     }
 
-    fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {
-        let is_known = self.options.iter().rev().take(ALIKE).any(|(known_file, program, known)| {
+    fn option(&mut self, file: usize, enclave: Option<String>, carrier: Option<Carrier>, row: OptionRow) {
+        let all = self.options.iter().zip(&self.carriers);
+        let is_known = all.rev().take(ALIKE).any(|((known_file, program, known), known_carrier)| {
             known.name == row.name
+                && *known_carrier == carrier
                 && (*known_file, program, &known.values) == (file, &enclave, &row.values)
                 && (&known.source, known.negative, known.overridable)
                     == (&row.source, row.negative, row.overridable)
@@ -317,12 +321,18 @@ impl Collected {
                     self.own.entry(enclave.clone()).or_default().insert(row.name.clone(), at);
                 }
                 None => {
-                    let first = self.plain.entry(row.name.clone()).or_insert(Some(at));
+                    let rank = rank(carrier, &row);
+                    let (known, first) = self.plain.entry(row.name.clone()).or_insert((rank, Some(at)));
                     let values = |at: usize| self.options.get(at).map(|(_, _, known)| &known.values);
-                    *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
+                    if rank > *known {
+                        (*known, *first) = (rank, Some(at));
+                    } else if rank == *known {
+                        *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
+                    }
                 }
             }
             self.options.push((file, enclave, row));
+            self.carriers.push(carrier);
         } else {
             self.beyond += 1;
         }
@@ -352,12 +362,17 @@ impl Collected {
         self.options.iter().filter(move |(_, _, row)| !row.source.is_empty() && ours(&row.name))
     }
 
-    /// An option as it is known for a program: from an options report of its own name, else from the only
-    /// place where it is set at all. None where two places differ.
+    /// For each of `options` in what text it stands; None where it is a row of an options report.
+    pub(super) fn with_carriers(&self) -> impl Iterator<Item = (&(usize, Option<String>, OptionRow), Option<Carrier>)> {
+        self.options.iter().zip(self.carriers.iter().copied())
+    }
+
+    /// An option as it is known for a program: from an options report of its own name, else from the place that outranks
+    /// the others. None where two of one rank differ.
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
         let own = self.own.get(program).and_then(|options| options.get(name));
-        let at = own.or_else(|| self.plain.get(name)?.as_ref())?;
+        let at = own.or_else(|| self.plain.get(name)?.1.as_ref())?;
         let (file, _, row) = self.options.get(*at)?;
         Some((*file, row))
     }
@@ -390,6 +405,19 @@ fn without_places(value: &mut serde_json::Value) {
         }
         serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
         _ => {}
+    }
+}
+
+/// Which of several texts is in force: what cannot be overridden, then a report, then PARM and `_CEE_RUNOPTS`, then CEEOPTS,
+/// then what is linked with the program, then members of the system.
+fn rank(carrier: Option<Carrier>, row: &OptionRow) -> u8 {
+    match carrier {
+        _ if row.overridable == Some(false) => 5,
+        None => 4,
+        Some(Carrier::Parm | Carrier::CeeRunopts) => 3,
+        Some(Carrier::Ceeopts) => 2,
+        Some(Carrier::Ceeuopt) => 1,
+        Some(Carrier::Ceeprm) => 0,
     }
 }
 

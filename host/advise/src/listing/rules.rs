@@ -4,7 +4,7 @@
 //! Not here: the functions, each in a file of its own below.
 
 mod contradiction;
-mod fill;
+pub(super) mod fill;
 mod heap;
 mod keep;
 mod link;
@@ -100,10 +100,10 @@ pub static LE_RULES: [LeRule; 8] = [
         condition: "A thread used more than the initial size (raise), or less than 62 % of it and 64K less (lower), of STACK, \
                     THREADSTACK, LIBSTACK, THREADHEAP or the downward stacks.",
         formula: "Initial size: the largest use of any thread and an eighth of it, rounded up. THREADSTACK only where it is \
-                  ON. STACK64 and THREADSTACK64 are left alone: their increments ask nothing of the system.",
+                  known to be ON. First segments of all threads but the first come out of ANYHEAP (BELOWHEAP if BELOW), \
+                  which needs threads times the difference more. STACK64 and THREADSTACK64 are left alone: their increments ask nothing of the system.",
         stop: "The initial size holds what any thread used: no change.",
-        risk: "The next run may call deeper, which costs an increment. First segments of all threads but the first come out \
-               of ANYHEAP (BELOWHEAP if BELOW), which is raised by threads times the difference.",
+        risk: "The next run may call deeper, which costs an increment.",
         apply: stack::apply,
     },
     LeRule {

@@ -159,3 +159,14 @@ fn letters_among_digits_in_options_reports_are_named() {
     check(&report("419430O"), &[("le-opt-text", "419430O of HEAP: a letter stands")]);
     check(&report("4194304"), &[]);
 }
+
+#[test]
+fn what_is_right_is_not_complained_of() {
+    check("//GO EXEC PGM=CPGM,PARM='HEAP(1M,1M)/in/file'\n", &[]);
+    let items = underbar_listing::read(b"//GO EXEC PGM=CPGM,PARM='HEAP(1M,1M)/in/file'\n");
+    assert!(items.iter().any(|item| matches!(item, underbar_listing::Item::Text(_))), "{items:?}");
+    check("CEEROPT(ALL)\nCELQROPT(NONE)\nCEEDOPT(HEAP(32K,32K,ANYWHERE,KEEP,8K,4K))\n", &[]);
+    // What is no fill does not fill.
+    check("         CEEXOPT STORAGE=(00,NONE,0O,0K)\n         END\n", &[("le-opt-text", "0O is no fill")]);
+    check("//CEEOPTS DD *\nSTORAGE(,,'x')\n/*\n", &[("le-opt-fill", "filled with 'x'")]);
+}

@@ -409,3 +409,65 @@ fn keep_rests_on_all_figures_that_could_speak_against_it() {
         check_said(&come_and_go.replace(whole, damaged), "cannot be read, so that nobody can say");
     }
 }
+
+/// A report with the sections of stacks: of each its initial size, the largest use of a thread, and segments allocated and
+/// freed.
+fn stacks(threads: u64, sections: &[(&str, u64, u64, u64, u64)]) -> String {
+    let mut text = "Storage Report for Enclave main 11/20/26\nLanguage Environment V03 R01.00\n\n".to_owned();
+    for (title, initial, used, allocated, freed) in sections {
+        text += &format!(
+            "    {title} statistics:\n      Initial size: {initial}\n      Increment size: 4096\n      Maximum used by all \
+             concurrent threads: {used}\n      Largest used by any thread: {used}\n      Number of segments allocated: \
+             {allocated}\n      Number of segments freed: {freed}\n"
+        );
+    }
+    text + &format!("    Largest number of threads concurrently active: {threads}\nEnd of Storage Report\n")
+}
+
+#[test]
+fn thread_stacks_wait_until_it_is_known_whether_they_are_on() {
+    let text = stacks(11, &[("STACK", 131_072, 200_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
+    let all = check(&text, Some("STACK(224K)"));
+    assert!(all.iter().any(|advice| advice.reason.contains("ON or OFF")), "{all:#?}");
+    let raise = all.iter().find(|advice| advice.kind == Kind::Raise).expect("STACK");
+    assert!(!raise.risk.contains("are 2464K") && raise.risk.contains("cannot be seen"), "{raise:#?}");
+    check(
+        &format!("//CEEOPTS DD *\nTHREADSTACK(ON)\n/*\n{text}"),
+        Some("THREADSTACK(ON,44K,,,KEEP),STACK(224K)"),
+    );
+    let small = stacks(11, &[("STACK", 131_072, 20_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
+    check_said(&small, "under THREADSTACK(OFF) threads take it, too");
+    let downward = stacks(11, &[("STACK", 131_072, 100_000, 2, 0), ("XPLINK THREADSTACK", 4096, 40_000, 100, 90)]);
+    check_said(&downward, "XPLINK THREADSTACK: threads used it");
+}
+
+#[test]
+fn the_risk_of_a_stack_names_the_heap_only_where_it_concerns_it() {
+    let risk = |text: &str| {
+        let all = advise_listing(&listing(text));
+        all.into_iter().find(|advice| advice.rule == "le-stack").expect("there").risk
+    };
+    let many = risk(&stacks(50, &[("STACK", 131_072, 800_000, 40, 0)]));
+    assert!(many.contains("not raised for it here") && !many.contains("which is raised"), "{many}");
+    let down = risk(&stacks(11, &[("XPLINK STACK", 524_288, 1_020_480, 30, 0)]));
+    assert!(!down.contains("ANYHEAP"), "{down}");
+    let single = risk(&stacks(1, &[("STACK", 131_072, 800_000, 40, 0)]));
+    assert!(!single.contains("ANYHEAP"), "{single}");
+}
+
+#[test]
+fn where_an_option_has_to_be_changed_is_said() {
+    let many = heap("NN", 65_536, 32_768, 1_500_000, [9_000, 8_990, 46, 0]);
+    let fixed = "CEEDOPT(HEAP((64K,32K,ANYWHERE,KEEP,8K,4K),NONOVR))\n//GO EXEC PGM=NN,PARM='HEAP(1M,1M)/X'\n";
+    check_said(&format!("{fixed}{many}"), "HEAP(1664K,416K) would be right; but HEAP stands with NONOVR");
+    let parm = "//CEEOPTS DD *\nHEAP(32K,32K)\n/*\n//GO EXEC PGM=NN,PARM='HEAP(64K,32K)/'\n";
+    let all = check(&format!("{parm}{many}"), Some("HEAP(1664K,416K)"));
+    assert!(all[0].risk.starts_with("HEAP is set by PARM, which outranks CEEOPTS"), "{all:#?}");
+    // PARM outranks CEEOPTS: what the report shows contradicts it.
+    let other = "//CEEOPTS DD *\nHEAP(64K,32K)\n/*\n//GO EXEC PGM=NN,PARM='HEAP(32K,32K)/'\n";
+    check_said(&format!("{other}{many}"), "one of them is of another run");
+    let report = "Options Report for Enclave NN 11/20/26\nLanguage Environment V03 R01.00\n\nLAST WHERE SET                 \
+                  OPTION\n_CEE_RUNOPTS                     HEAP(65536,32768,ANYWHERE,KEEP,8192,4096)\n\n";
+    let all = check(&format!("{report}{many}"), Some("HEAP(1664K,416K)"));
+    assert!(all[0].risk.starts_with("HEAP is set by _CEE_RUNOPTS"), "{all:#?}");
+}
