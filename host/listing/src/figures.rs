@@ -93,7 +93,7 @@ pub(crate) fn section(
     section
 }
 
-/// Names labels that should stand between others, and do not. Which lines the downward stacks have no source says.
+/// Names labels that should stand before or between others, and do not. Which lines the downward stacks have no source says.
 fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
     if matches!(section.kind, Kind::XplinkStack | Kind::XplinkThreadStack) {
         return;
@@ -101,9 +101,8 @@ fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
     let fields = section.kind.row().map_or(&[][..], |row| row.fields);
     let seen =
         |field: &Field| marks.iter().any(|mark| matches!(mark, Mark::Label(known, ..) if known == field));
-    let (first, last) = (fields.iter().position(seen), fields.iter().rposition(seen));
-    let (Some(first), Some(last)) = (first, last) else { return };
-    for field in fields[first..last].iter().filter(|field| !seen(field)) {
+    let Some(last) = fields.iter().rposition(seen) else { return };
+    for field in fields[..last].iter().filter(|field| !seen(field)) {
         let words = format!("{}: there is no line for {}", section.kind.title(), field.label());
         doubt(report, Doubtful::NoLabel, section.heading.line, words);
     }

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Carrier, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
+use underbar_listing::{Carrier, Evidence, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -39,6 +39,16 @@ pub struct Program {
     pub runs: Vec<Run>,
 }
 
+/// An option as it is shown: with where it was set as its source.
+pub struct Shown {
+    /// Number of the file.
+    pub file: usize,
+    /// The program, where an options report names it.
+    pub program: Option<String>,
+    /// The option; its source in words.
+    pub row: OptionRow,
+}
+
 /// What was found in all files.
 #[derive(Default)]
 pub struct Collected {
@@ -50,8 +60,8 @@ pub struct Collected {
     pub options: Vec<(usize, Option<String>, OptionRow)>,
     /// What shows the region: the file and the statement.
     pub regions: Vec<(usize, Region)>,
-    /// Programs of steps that ask for no region.
-    without_region: HashSet<String>,
+    /// Programs of steps that ask for no region: the file and the statement.
+    without_region: HashMap<String, (usize, Evidence)>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
     /// What was found of z/TPF: the file and the finding.
@@ -90,10 +100,16 @@ impl Collected {
     pub fn take(&mut self, item: Item) {
         let file = self.files.len().saturating_sub(1);
         // A step that asks for nothing is nothing found: it only tells that what others ask for is not its own.
-        if let Item::Region(Region { program: Some(program), region: None, memlimit: None, used_above: None, .. }) = item
+        if let Item::Region(Region {
+            program: Some(program),
+            region: None,
+            memlimit: None,
+            used_above: None,
+            evidence,
+        }) = item
         {
             if self.without_region.len() < MOST_OTHER {
-                self.without_region.insert(program);
+                self.without_region.entry(program).or_insert((file, evidence));
             }
             return;
         }
@@ -354,12 +370,40 @@ impl Collected {
         }
     }
 
-    /// What options reports show of options about storage: the file, the enclave, the option with where it was last set.
-    pub fn in_force(&self) -> impl Iterator<Item = &(usize, Option<String>, OptionRow)> {
+    /// Options about storage: what options reports show, then what texts set that no report shows, each with the highest
+    /// place first and with what outranks it. Nobody but a report says that a text is in force.
+    #[must_use]
+    pub fn in_force(&self) -> Vec<Shown> {
         let ours = |name: &str| {
             name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
         };
-        self.options.iter().filter(move |(_, _, row)| !row.source.is_empty() && ours(&row.name))
+        let shown = |file: usize, program: &Option<String>, row: &OptionRow, source: String| {
+            let row = OptionRow { source, ..row.clone() };
+            Shown { file, program: program.clone(), row }
+        };
+        let all = || self.with_carriers().filter(|((_, _, row), _)| ours(&row.name));
+        let mut reported: HashSet<&str> = HashSet::new();
+        let mut found = Vec::new();
+        for ((file, program, row), _) in all().filter(|((_, _, row), _)| !row.source.is_empty()) {
+            reported.insert(&row.name);
+            found.push(shown(*file, program, row, row.source.clone()));
+        }
+        let mut texts: Vec<_> = all()
+            .filter_map(|((file, program, row), carrier)| Some((*file, program, row, carrier?)))
+            .filter(|(_, _, row, _)| !reported.contains(row.name.as_str()))
+            .collect();
+        texts.sort_by_key(|(_, _, row, carrier)| std::cmp::Reverse(rank(Some(*carrier), row)));
+        let mut highest: HashMap<&str, (u8, Carrier)> = HashMap::new();
+        for (file, program, row, carrier) in texts {
+            let own = rank(Some(carrier), row);
+            let (above, by) = *highest.entry(&row.name).or_insert((own, carrier));
+            let outranked = match above > own {
+                true => format!(", outranked in what it sets by {}", place(by)),
+                false => String::new(),
+            };
+            found.push(shown(file, program, row, format!("{}{outranked}", place(carrier))));
+        }
+        found
     }
 
     /// For each of `options` in what text it stands; None where it is a row of an options report.
@@ -377,6 +421,14 @@ impl Collected {
         Some((*file, row))
     }
 
+    /// The step in this file that runs a program: its statement.
+    pub(super) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
+        let regions = self.regions.iter().map(|(file, region)| (*file, region.program.as_deref(), &region.evidence));
+        let others = self.without_region.iter().map(|(name, (file, at))| (*file, Some(name.as_str()), at));
+        let mut all = regions.chain(others);
+        all.find(|(of, name, _)| *of == file && *name == Some(program)).map(|(_, _, evidence)| evidence)
+    }
+
     /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree. Where its step is
     /// in sight and asks for none, that of the job.
     #[must_use]
@@ -384,7 +436,7 @@ impl Collected {
         let with = || self.regions.iter().filter(|(_, region)| region.region.is_some());
         let named = || with().filter(|(_, region)| region.program.as_deref() == Some(program));
         let smallest = named().min_by_key(|(_, region)| above(region));
-        let own = self.without_region.contains(program);
+        let own = self.without_region.contains_key(program);
         let with = || with().filter(|(_, region)| !own || region.program.is_none());
         let (file, region) = smallest.or_else(|| {
             let (first, mut all) = (with().next()?, with());
@@ -405,6 +457,17 @@ fn without_places(value: &mut serde_json::Value) {
         }
         serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
         _ => {}
+    }
+}
+
+/// The carrier of a text, in words.
+fn place(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Parm => "PARM",
+        Carrier::CeeRunopts => "_CEE_RUNOPTS",
+        Carrier::Ceeopts => "CEEOPTS or a bare text",
+        Carrier::Ceeuopt => "CEEXOPT (CEEUOPT, CEEROPT)",
+        Carrier::Ceeprm => "CEEPRMxx",
     }
 }
 
@@ -507,6 +570,25 @@ mod tests {
         let of = |place: &str, words: &str| (place.to_owned(), words.to_owned());
         let many = "bad (6 times, in lines 3, 4, 5, 6, 7, ...)";
         assert_eq!(collected.doubts(), [of("job:3", many), of("job:4", "other"), of("job2:1", "bad")]);
+    }
+
+    #[test]
+    fn texts_are_shown_with_what_outranks_them() {
+        let texts = "CEEDOPT(HEAP(64K,32K),STACK(128K,128K))\n//CEEOPTS DD *\nHEAP(2M,1M)\n/*\nexport _CEE_RUNOPTS=\"STACK(512K)\"\n";
+        let shown: Vec<String> = collected(texts)
+            .in_force()
+            .iter()
+            .map(|shown| format!("{}({}) {}", shown.row.name, shown.row.values, shown.row.source))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "STACK(512K) _CEE_RUNOPTS",
+                "HEAP(2M,1M) CEEOPTS or a bare text",
+                "HEAP(64K,32K) CEEPRMxx, outranked in what it sets by CEEOPTS or a bare text",
+                "STACK(128K,128K) CEEPRMxx, outranked in what it sets by _CEE_RUNOPTS",
+            ]
+        );
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
 }
 
 /// What is to be said before each risk under CICS.
-const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
+const CICS: &str = "CICS, as its step or an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
                     GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
 
 /// The options of one program as settings, one for each option.

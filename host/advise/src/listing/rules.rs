@@ -212,14 +212,18 @@ impl LeCase<'_> {
         threads.filter(|threads| !threads.likely).map(|threads| threads.value).max()
     }
 
-    /// A line that shows that the program runs under CICS: increments 16 bytes short of a page.
+    /// A line that shows that the program runs under CICS: increments 16 bytes short of a page, or the step of CICS.
     pub(super) fn cics(&self) -> Option<Line> {
         let run = self.program.runs.iter().find_map(|run| {
             let sections = run.report.sections.iter();
             let mut increments = sections.filter_map(|section| section.get(Field::Increment));
             Some((run.file, increments.find(|figure| (figure.value + 16).is_multiple_of(4096))?))
         });
-        run.map(|(file, figure)| self.line(file, &figure.evidence))
+        let step = || {
+            let mut runs = self.program.runs.iter();
+            runs.find_map(|run| Some(self.line(run.file, self.collected.step_of(run.file, "DFHSIP")?)))
+        };
+        run.map(|(file, figure)| self.line(file, &figure.evidence)).or_else(step)
     }
 
     /// The region's limit for what grows above 16M: a line to show, and words for the risk.

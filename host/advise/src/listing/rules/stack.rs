@@ -10,7 +10,7 @@
 use underbar_listing::{Field, Kind as Part};
 
 use super::super::{Line, place};
-use super::super::sizes::{rounded, written};
+use super::super::sizes::{LINE, rounded, written};
 use super::{Found, LeCase, contradiction, found, heap, now, rule, setting};
 use crate::suggestion::Kind;
 
@@ -190,7 +190,14 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         }
         None => "The number of threads is not known: each takes as much. ".to_owned(),
     };
-    raise.risk = format!("{words}{many}{}", rule("le-stack").map_or("", |rule| rule.risk));
+    let mode = match part {
+        // Only where it is not known to be ON.
+        Part::Stack if enough > LINE && !case.is_set("ALL31", 0, "ON") => {
+            "Such a stack lies above the 16M line: ALL31 must be ON, and STACK ANYWHERE; programs of AMODE 24 cannot use it. "
+        }
+        _ => "",
+    };
+    raise.risk = format!("{words}{many}{mode}{}", rule("le-stack").map_or("", |rule| rule.risk));
     Some(raise)
 }
 

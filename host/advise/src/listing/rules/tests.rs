@@ -471,3 +471,42 @@ fn where_an_option_has_to_be_changed_is_said() {
     let all = check(&format!("{report}{many}"), Some("HEAP(1664K,416K)"));
     assert!(all[0].risk.starts_with("HEAP is set by _CEE_RUNOPTS"), "{all:#?}");
 }
+
+#[test]
+fn the_step_of_cics_tells_it_too() {
+    let text = heap("TRNA", 32768, 32768, 1_500_000, [900, 899, 46, 0]);
+    for step in ["//CICSA EXEC PGM=DFHSIP,REGION=0M\n", "//CICSA EXEC PGM=DFHSIP\n"] {
+        let all = check(&format!("{step}{text}"), Some("HEAP(1664K,425968)"));
+        assert!(all[0].risk.starts_with("CICS") && all[0].risk.contains("CEEOPTS is not read"), "{all:#?}");
+        assert!(all[0].evidence.iter().any(|line| line.line == 1), "{all:#?}");
+    }
+}
+
+#[test]
+fn a_stack_above_the_line_names_all31() {
+    let text = stacks(1, &[("STACK", 131_072, 20 << 20, 40, 0)]);
+    let risk = |text: &str| advise_listing(&listing(text)).remove(0).risk;
+    assert!(risk(&text).contains("ALL31 must be ON"), "{}", risk(&text));
+    let on = format!("//CEEOPTS DD *\nALL31(ON)\n/*\n{text}");
+    assert!(!risk(&on).contains("ALL31"), "{}", risk(&on));
+}
+
+#[test]
+fn a_label_or_a_number_of_threads_that_is_damaged_is_said() {
+    let text = stacks(5, &[("STACK", 131_072, 200_000, 2, 0)]);
+    let doubts = |text: &str| listing(text).doubts();
+    assert_eq!(doubts(&text), []);
+    let label = doubts(&text.replace("Initial size", "lnitia1 slze"));
+    assert!(label.iter().any(|(place, why)| place == "job.txt:4" && why.contains("Initial size")), "{label:?}");
+    let threads = doubts(&text.replace("active: 5", "active: O5"));
+    assert!(threads.iter().any(|(place, _)| place == "job.txt:11"), "{threads:?}");
+}
+
+#[test]
+fn numbers_of_records_are_taken_off() {
+    let text = stacks(5, &[("STACK", 131_072, 200_000, 2, 0)]);
+    let numbered: String =
+        text.lines().enumerate().map(|(at, line)| format!("{line:<72}{:08}\n", at * 100)).collect();
+    let (plain, with) = (listing(&text), listing(&numbered));
+    assert_eq!(with.programs[0].runs[0].report, plain.programs[0].runs[0].report);
+}
