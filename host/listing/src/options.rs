@@ -33,8 +33,7 @@ const SOURCES: [&str; 10] = [
     "Assembler user exit",
 ];
 /// Sources that are a name alone: where more stands beside it, as in `_CEE_RUNOPTS="HEAP(`, it is a text and no row.
-const NAMES: [&str; 7] =
-    ["_CEE_RUNOPTS", "CEEUOPT", "CEEROPT", "CEEDOPT", "CEECOPT", "CELQUOPT", "CELQROPT"];
+const NAMES: [&str; 7] = ["_CEE_RUNOPTS", "CEEUOPT", "CEEROPT", "CEEDOPT", "CEECOPT", "CELQUOPT", "CELQROPT"];
 const OWN: [WhereSet; 9] = [
     WhereSet::UnderbarDefault,
     WhereSet::LanguageEnvironmentDefault,
@@ -164,7 +163,8 @@ fn starts_row(text: &[u8]) -> Option<(String, usize)> {
     let plain = source.trim_start_matches(|c: char| "01+-".contains(c)).trim_start();
     let begins = |with: &str| plain.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     let is_name = NAMES.iter().any(|name| plain.eq_ignore_ascii_case(name));
-    let known = is_name || SOURCES.iter().any(|known| begins(known)) || OWN.iter().any(|own| begins(own.label()));
+    let known =
+        is_name || SOURCES.iter().any(|known| begins(known)) || OWN.iter().any(|own| begins(own.label()));
     let by_dump = plain.ends_with(" OVR") || plain.ends_with(" NONOVR");
     (known || by_dump).then(|| (plain.to_owned(), at))
 }

@@ -22,7 +22,8 @@ const LEAST_CELLS: u64 = 4;
 const MOST: usize = 8192;
 
 const NOT_CONFIRMED: &str = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
-const DAMAGED: &str = "a row of the summary of heap pools in which something stands that is no number: not read";
+const DAMAGED: &str =
+    "a row of the summary of heap pools in which something stands that is no number: not read";
 const DAMAGED_POOL: &str = "a pool in the statistics of heap pools whose size is no number: not read";
 const DAMAGED_RANGE: &str = "requests to heap pools by sizes, of which something is no number: not read";
 /// So many doubts are kept for one report.
@@ -68,7 +69,9 @@ pub(crate) fn complete(report: &mut StorageReport) {
 fn named_pool(report: &mut StorageReport, number: u64, text: &[u8]) {
     let size = find(text, b"size:").and_then(|at| split(&text[at + 5..]).next());
     match size.map(word) {
-        Some(Word::Number(cell)) if report.named_pools.len() < MOST => report.named_pools.push((cell, number)),
+        Some(Word::Number(cell)) if report.named_pools.len() < MOST => {
+            report.named_pools.push((cell, number))
+        }
         Some(Word::Number(_)) => {}
         _ => not_read(report, Doubtful::NotANumber, number, DAMAGED_POOL.to_owned()),
     }

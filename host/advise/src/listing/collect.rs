@@ -4,14 +4,16 @@
 //! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
 //! heading is a program of its own: nobody knows whose it is.
 
-use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Carrier, Evidence, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
+use underbar_listing::{
+    Carrier, Evidence, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time,
+};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -407,7 +409,9 @@ impl Collected {
     }
 
     /// For each of `options` in what text it stands; None where it is a row of an options report.
-    pub(super) fn with_carriers(&self) -> impl Iterator<Item = (&(usize, Option<String>, OptionRow), Option<Carrier>)> {
+    pub(super) fn with_carriers(
+        &self,
+    ) -> impl Iterator<Item = (&(usize, Option<String>, OptionRow), Option<Carrier>)> {
         self.options.iter().zip(self.carriers.iter().copied())
     }
 
@@ -423,7 +427,8 @@ impl Collected {
 
     /// The step in this file that runs a program: its statement.
     pub(super) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
-        let regions = self.regions.iter().map(|(file, region)| (*file, region.program.as_deref(), &region.evidence));
+        let regions =
+            self.regions.iter().map(|(file, region)| (*file, region.program.as_deref(), &region.evidence));
         let others = self.without_region.iter().map(|(name, (file, at))| (*file, Some(name.as_str()), at));
         let mut all = regions.chain(others);
         all.find(|(of, name, _)| *of == file && *name == Some(program)).map(|(_, _, evidence)| evidence)

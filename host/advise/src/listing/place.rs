@@ -42,9 +42,7 @@ pub(super) fn say(case: &LeCase<'_>, found: &mut Found, risk: &str) {
 
 /// Where this option stands so that it cannot be overridden.
 pub(super) fn fixed<'a>(case: &'a LeCase<'_>, option: &'a str) -> Option<(usize, &'a OptionRow)> {
-    rows(case, option)
-        .find(|(_, row, _)| row.overridable == Some(false))
-        .map(|(file, row, _)| (file, row))
+    rows(case, option).find(|(_, row, _)| row.overridable == Some(false)).map(|(file, row, _)| (file, row))
 }
 
 /// All places of an option that may concern the program.

@@ -18,6 +18,8 @@ use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
+/// Said of whatever grows below the line.
+pub(super) const BELOW: &str = "It lies below the 16M line, where there is little storage. ";
 /// So many segments are few.
 const FEW: u64 = 8;
 /// What is larger is taken in eighths.
@@ -205,6 +207,9 @@ impl Heap<'_> {
         };
         let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
         words += &region.2;
+        if self.is_below() {
+            words += BELOW;
+        }
         let each = match count {
             1 => "which does not hold all",
             _ if count <= FEW => "where one would do",
@@ -215,6 +220,11 @@ impl Heap<'_> {
         raise.evidence.extend(region.1);
         raise.option = setting(part, first, next);
         raise.effect = match will {
+            // There the first segment is not counted.
+            1 if part == Part::User64 => format!("no segment beside the first instead of {count}."),
+            _ if part == Part::User64 => {
+                format!("about {} segments beside the first instead of {count}.", will - 1)
+            }
             1 if count == 1 => "one segment, as before, which holds all.".to_owned(),
             1 => format!("one segment instead of {count}."),
             _ => format!("about {will} segments instead of {count}."),

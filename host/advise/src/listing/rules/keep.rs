@@ -56,9 +56,9 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
     let now = format!("{option} FREE (segments were freed)");
     // Whether the increment is too small for the requests, these tell.
     let fields = part.row()?.fields;
-    let needed = [Field::Increment, Field::Total, Field::Gets].into_iter().filter(|field| fields.contains(field));
-    let missing: Vec<&str> =
-        needed.filter(|field| section.get(*field).is_none()).map(Field::label).collect();
+    let needed =
+        [Field::Increment, Field::Total, Field::Gets].into_iter().filter(|field| fields.contains(field));
+    let missing: Vec<&str> = needed.filter(|field| section.get(*field).is_none()).map(Field::label).collect();
     if !missing.is_empty() {
         let reason = format!(
             "{counts} But {} cannot be read, so that nobody can say whether requests are larger than the increment.",

@@ -6,10 +6,10 @@
 
 use underbar_listing::{Evidence, Field, Kind as Part, Pool};
 
-use super::super::{Line, place};
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
 use super::super::sizes::{size, written};
+use super::super::{Line, place};
 use super::{Found, LeCase, contradiction, found, heap};
 use crate::suggestion::{Kind, Setting};
 

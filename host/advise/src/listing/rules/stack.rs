@@ -9,8 +9,8 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::super::{Line, place};
 use super::super::sizes::{LINE, rounded, written};
+use super::super::{Line, place};
 use super::{Found, LeCase, contradiction, found, heap, now, rule, setting};
 use crate::suggestion::Kind;
 
@@ -77,7 +77,8 @@ fn with_place(case: &LeCase<'_>, part: Part, mut raise: Found) -> Found {
     };
     let unknown = switch_unknown(case).is_some();
     let is_raised = moved(case, heap).is_some()
-        && heap::one(case, heap, 4 * K).is_some_and(|advice| advice.kind == Kind::Raise && advice.option.is_some());
+        && heap::one(case, heap, 4 * K)
+            .is_some_and(|advice| advice.kind == Kind::Raise && advice.option.is_some());
     raise.risk += &match (is_raised, unknown) {
         (true, _) => format!(
             " First segments of all threads but the first come out of {name}, which is raised by threads times the difference."
@@ -181,9 +182,14 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
     }
     raise.evidence.extend(line);
     raise.option = setting(part, Some(enough), None);
-    raise.effect = "the stack fits into its first segment.".to_owned();
+    raise.effect = match part {
+        Part::ThreadHeap => "the heap of each task fits into its first segment.".to_owned(),
+        _ => "the stack fits into its first segment.".to_owned(),
+    };
     let many = match threads {
-        _ if matches!(part, Part::Stack | Part::XplinkStack) && switch_unknown(case).is_some() => String::new(),
+        _ if matches!(part, Part::Stack | Part::XplinkStack) && switch_unknown(case).is_some() => {
+            String::new()
+        }
         Some(0 | 1) => String::new(),
         Some(threads) => {
             format!("{threads} threads at one time, each with {}, are {}. ", written(enough), written(all))
@@ -195,6 +201,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         Part::Stack if enough > LINE && !case.is_set("ALL31", 0, "ON") => {
             "Such a stack lies above the 16M line: ALL31 must be ON, and STACK ANYWHERE; programs of AMODE 24 cannot use it. "
         }
+        _ if is_below(case, part) => heap::BELOW,
         _ => "",
     };
     raise.risk = format!("{words}{many}{mode}{}", rule("le-stack").map_or("", |rule| rule.risk));

@@ -390,7 +390,10 @@ fn a_number_of_segments_that_cannot_be_read_is_not_made_up() {
     let many = heap("main", 32768, 32768, 12_000_000, [5, 5, 7, 0]);
     check(&many, Some("HEAP(13M,3328K)"));
     check_said(&many.replace("allocated: 7", "allocated: O7"), "the number of segments cannot be read");
-    check_said(&heap("main", 32768, 32768, 819_229_056, [5, 5, 0, 40]), "the number of segments cannot be read");
+    check_said(
+        &heap("main", 32768, 32768, 819_229_056, [5, 5, 0, 40]),
+        "the number of segments cannot be read",
+    );
     // Too large is what the total says alone.
     let large = heap("main", 256 << 20, 1 << 20, 20 << 20, [5, 5, 1, 0]);
     check(&large.replace("allocated: 1", "allocated: l"), Some("HEAP(23M)"));
@@ -437,7 +440,8 @@ fn thread_stacks_wait_until_it_is_known_whether_they_are_on() {
     );
     let small = stacks(11, &[("STACK", 131_072, 20_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
     check_said(&small, "under THREADSTACK(OFF) threads take it, too");
-    let downward = stacks(11, &[("STACK", 131_072, 100_000, 2, 0), ("XPLINK THREADSTACK", 4096, 40_000, 100, 90)]);
+    let downward =
+        stacks(11, &[("STACK", 131_072, 100_000, 2, 0), ("XPLINK THREADSTACK", 4096, 40_000, 100, 90)]);
     check_said(&downward, "XPLINK THREADSTACK: threads used it");
 }
 
@@ -458,7 +462,8 @@ fn the_risk_of_a_stack_names_the_heap_only_where_it_concerns_it() {
 #[test]
 fn where_an_option_has_to_be_changed_is_said() {
     let many = heap("NN", 65_536, 32_768, 1_500_000, [9_000, 8_990, 46, 0]);
-    let fixed = "CEEDOPT(HEAP((64K,32K,ANYWHERE,KEEP,8K,4K),NONOVR))\n//GO EXEC PGM=NN,PARM='HEAP(1M,1M)/X'\n";
+    let fixed =
+        "CEEDOPT(HEAP((64K,32K,ANYWHERE,KEEP,8K,4K),NONOVR))\n//GO EXEC PGM=NN,PARM='HEAP(1M,1M)/X'\n";
     check_said(&format!("{fixed}{many}"), "HEAP(1664K,416K) would be right; but HEAP stands with NONOVR");
     let parm = "//CEEOPTS DD *\nHEAP(32K,32K)\n/*\n//GO EXEC PGM=NN,PARM='HEAP(64K,32K)/'\n";
     let all = check(&format!("{parm}{many}"), Some("HEAP(1664K,416K)"));
@@ -497,7 +502,10 @@ fn a_label_or_a_number_of_threads_that_is_damaged_is_said() {
     let doubts = |text: &str| listing(text).doubts();
     assert_eq!(doubts(&text), []);
     let label = doubts(&text.replace("Initial size", "lnitia1 slze"));
-    assert!(label.iter().any(|(place, why)| place == "job.txt:4" && why.contains("Initial size")), "{label:?}");
+    assert!(
+        label.iter().any(|(place, why)| place == "job.txt:4" && why.contains("Initial size")),
+        "{label:?}"
+    );
     let threads = doubts(&text.replace("active: 5", "active: O5"));
     assert!(threads.iter().any(|(place, _)| place == "job.txt:11"), "{threads:?}");
 }
@@ -509,4 +517,27 @@ fn numbers_of_records_are_taken_off() {
         text.lines().enumerate().map(|(at, line)| format!("{line:<72}{:08}\n", at * 100)).collect();
     let (plain, with) = (listing(&text), listing(&numbered));
     assert_eq!(with.programs[0].runs[0].report, plain.programs[0].runs[0].report);
+}
+
+#[test]
+fn words_are_those_of_the_part() {
+    let raise = |text: &str| {
+        let all = advise_listing(&listing(text));
+        all.into_iter().find(|advice| advice.kind == Kind::Raise).expect("a raise")
+    };
+    let below = heap("main", 4096, 4096, 200_000, [900, 9, 40, 0]).replace("HEAP stat", "BELOWHEAP stat");
+    assert!(raise(&below).risk.contains("below the 16M line"), "{:#?}", raise(&below));
+    let tasks = raise(&stacks(1, &[("THREADHEAP", 4096, 60_000, 9, 0)]));
+    assert_eq!(tasks.effect, "the heap of each task fits into its first segment.");
+    let library = raise(&stacks(1, &[("LIBSTACK", 4096, 12_000, 9, 0)]));
+    assert!(library.risk.contains("below the 16M line"), "{library:#?}");
+    let many = heap("main", 1 << 20, 1 << 20, 90 << 20, [900, 9, 89, 0]);
+    let bar = raise(&many.replace("HEAP stat", "64bit User HEAP stat"));
+    assert_eq!(bar.effect, "no segment beside the first instead of 89.");
+    let doubts = |value: &str| {
+        let text = many.replace("size: 1048576\n      Increment", &format!("size: {value}\n      Increment"));
+        listing(&text).doubts().into_iter().map(|(_, why)| why).collect::<String>()
+    };
+    assert!(doubts("-131072").contains("it is negative"), "{}", doubts("-131072"));
+    assert!(doubts("99999999999999999999").contains("larger than any size"));
 }
