@@ -12,7 +12,7 @@ use underbar_listing::{Field, Figure, Kind as Part};
 
 use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, history::History};
-use super::stack::moved;
+use super::stack::{moved, switch_unknown};
 use super::{Found, LeCase, contradiction, found, now, rule, setting};
 use crate::suggestion::Kind;
 
@@ -113,6 +113,16 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
         need if heap.initial >= need => Some(heap.holds_all()),
         _ => Some(heap.too_small()),
     };
+    let holds_stacks = matches!(part, Part::AnyHeap | Part::BelowHeap);
+    if let (Some(lower), true, Some(line)) = (&mut advice, holds_stacks, switch_unknown(case))
+        && lower.kind == Kind::Lower
+    {
+        lower.reason += " But whether THREADSTACK is ON or OFF, and so how much of it stacks of threads will take, cannot be \
+                         seen: it stays.";
+        lower.evidence.push(line);
+        (lower.kind, lower.option) = (Kind::NoAdvice, None);
+        lower.effect.clear();
+    }
     if let (Some(advice), Some(moved)) = (&mut advice, moved(case, part)) {
         advice.reason += &moved.words;
     }

@@ -438,6 +438,12 @@ fn thread_stacks_wait_until_it_is_known_whether_they_are_on() {
         &format!("//CEEOPTS DD *\nTHREADSTACK(ON)\n/*\n{text}"),
         Some("THREADSTACK(ON,44K,,,KEEP),STACK(224K)"),
     );
+    let anyheap = heap("main", 262_144, 8192, 100_000, [90, 90, 1, 0]).replace("HEAP stat", "ANYHEAP stat");
+    let anyheap =
+        &anyheap[anyheap.find("    ANYHEAP").expect("there")..anyheap.find("End of").expect("there")];
+    let with = text.replace("    Largest number", &format!("{anyheap}    Largest number"));
+    let all = check(&with, Some("STACK(224K)"));
+    assert!(all.iter().any(|advice| advice.reason.contains("stacks of threads will take")), "{all:#?}");
     let small = stacks(11, &[("STACK", 131_072, 20_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
     check_said(&small, "under THREADSTACK(OFF) threads take it, too");
     let downward =
@@ -480,7 +486,11 @@ fn where_an_option_has_to_be_changed_is_said() {
 #[test]
 fn the_step_of_cics_tells_it_too() {
     let text = heap("TRNA", 32768, 32768, 1_500_000, [900, 899, 46, 0]);
-    for step in ["//CICSA EXEC PGM=DFHSIP,REGION=0M\n", "//CICSA EXEC PGM=DFHSIP\n"] {
+    for step in [
+        "//CICSA EXEC PGM=DFHSIP,REGION=0M\n",
+        "//CICSA EXEC PGM=DFHSIP\n",
+        "+DFHSI1517 CICSA Control is being given to CICS.\n",
+    ] {
         let all = check(&format!("{step}{text}"), Some("HEAP(1664K,425968)"));
         assert!(all[0].risk.starts_with("CICS") && all[0].risk.contains("CEEOPTS is not read"), "{all:#?}");
         assert!(all[0].evidence.iter().any(|line| line.line == 1), "{all:#?}");
