@@ -289,7 +289,7 @@ function inForce(answer) {
     element("td", {}, `${one.option.source}${one.option.overridable === false ? ", cannot be overridden" : ""}`),
     element("td", {}, one.program === null ? "–" : one.program),
     element("td", { class: "number" }, `${answer.files.length > 1 ? `${one.file}:` : ""}${one.option.evidence.line}`)));
-  return section("in-force", "In force, and last set where",
+  return section("in-force", "In force as far as is known, and set where",
     element("div", { class: "wide" }, element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows))));
 }
 

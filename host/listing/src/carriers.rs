@@ -23,6 +23,15 @@ use crate::words::{evidence, find, has, tidy};
 const LINES: usize = 400;
 const BYTES: usize = 32 << 10;
 const GROUPS: [&str; 5] = ["ceedopt(", "ceecopt(", "celqdopt(", "ceeropt(", "celqropt("];
+/// What a member says about the region's options, in small letters and without options.
+const REGION: [&str; 6] = [
+    "ceeropt(all)",
+    "ceeropt(compat)",
+    "ceeropt(none)",
+    "celqropt(all)",
+    "celqropt(compat)",
+    "celqropt(none)",
+];
 /// Names that stand among run-time options in C's `#pragma runopts` and in old texts, and are none that says anything here.
 const OTHERS: [&str; 9] =
     ["ARGPARSE", "EXECOPS", "LIBRARY", "NONIPTSTACK", "PLIST", "REDIR", "RTLS", "TARGET", "VERSION"];
@@ -112,8 +121,11 @@ impl Carriers {
             }
             return true;
         }
-        if let Some(group) =
-            GROUPS.iter().find_map(|group| find(text, group.as_bytes()).map(|at| at + group.len()))
+        if let Some(group) = GROUPS
+            .iter()
+            // CEEROPT(ALL), CELQROPT(NONE): which programs take the region's options, and no option itself.
+            .filter(|_| !REGION.iter().any(|word| has(text, word)))
+            .find_map(|group| find(text, group.as_bytes()).map(|at| at + group.len()))
         {
             let open = self.open.insert(Open::new(Carrier::Ceeprm, line));
             open.depth = 1;
@@ -233,9 +245,11 @@ impl Carriers {
 
 /// Options in PARM of a step, before or behind the slash: whichever are options, or were meant as such.
 pub(crate) fn parm(line: Line<'_>, value: &[u8], out: &mut dyn FnMut(Item)) {
-    let sides: Vec<&[u8]> = match value.iter().rposition(|&byte| byte == b'/') {
-        Some(at) => vec![&value[..at], &value[at + 1..]],
-        None => vec![value],
+    // Arguments, too, may have slashes: options end at the first one, or, of COBOL under CBLOPTS(ON), begin at the last.
+    let slash = |byte: &u8| *byte == b'/';
+    let sides: Vec<&[u8]> = match (value.iter().position(slash), value.iter().rposition(slash)) {
+        (Some(first), Some(last)) => vec![&value[..first], &value[last + 1..]],
+        _ => vec![value],
     };
     let behind = value.starts_with(b"/");
     let mut options: Vec<(bool, &[u8])> = sides

@@ -93,7 +93,7 @@ pub(crate) fn section(
     section
 }
 
-/// Names labels that should stand between others, and do not. Which lines the downward stacks have no source says.
+/// Names labels that should stand before or between others, and do not. Which lines the downward stacks have no source says.
 fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
     if matches!(section.kind, Kind::XplinkStack | Kind::XplinkThreadStack) {
         return;
@@ -101,9 +101,8 @@ fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
     let fields = section.kind.row().map_or(&[][..], |row| row.fields);
     let seen =
         |field: &Field| marks.iter().any(|mark| matches!(mark, Mark::Label(known, ..) if known == field));
-    let (first, last) = (fields.iter().position(seen), fields.iter().rposition(seen));
-    let (Some(first), Some(last)) = (first, last) else { return };
-    for field in fields[first..last].iter().filter(|field| !seen(field)) {
+    let Some(last) = fields.iter().rposition(seen) else { return };
+    for field in fields[..last].iter().filter(|field| !seen(field)) {
         let words = format!("{}: there is no line for {}", section.kind.title(), field.label());
         doubt(report, Doubtful::NoLabel, section.heading.line, words);
     }
@@ -182,15 +181,27 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
                     format!("{}: what stands there is no number, or is cut", field.label()),
                 );
             }
-            _ => doubt(
-                report,
-                Doubtful::NotANumber,
-                *line,
-                format!("{}: what stands there is no number", field.label()),
-            ),
+            _ => {
+                let text = match beside[..] {
+                    [Mark::Value { evidence, .. }] => evidence.text.as_str(),
+                    _ => "",
+                };
+                doubt(report, Doubtful::NotANumber, *line, format!("{}: {}", field.label(), what(text)));
+            }
         }
     }
     short(report, section, &ends);
+}
+
+/// What the last word of a line is that stands where a number should.
+fn what(text: &str) -> &'static str {
+    let word = text.rsplit([' ', ':']).next().unwrap_or_default();
+    let is_digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    match word.strip_prefix('-') {
+        Some(rest) if is_digits(rest) => "it is negative, which cannot be",
+        None if is_digits(word) => "it is larger than any size or count can be",
+        _ => "what stands there is no number",
+    }
 }
 
 /// A value that ends left of the one column in which all others of its section end may have lost its last digits.
@@ -281,7 +292,7 @@ fn apart(report: &mut StorageReport, section: &mut Section, marks: &[Mark]) {
                 report,
                 Doubtful::NotANumber,
                 evidence.line,
-                format!("{}: what stands there is no number", field.label()),
+                format!("{}: {}", field.label(), what(&evidence.text)),
             ),
         }
     }

@@ -53,6 +53,7 @@ const STARTS: &[&[u8]] = &[
     b"ief033i",
     b"ief374i",
     b"smf30",
+    b"dfhsi1",
     // z/TPF.
     b"tpf ",
     b"tpf\t",

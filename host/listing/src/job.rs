@@ -83,6 +83,12 @@ impl Job {
             self.statement(line, statement, out);
             return true;
         }
+        if has(line.text, "dfhsi1") {
+            // A message of the program that initialises CICS.
+            let (program, evidence) = (Some("DFHSIP".to_owned()), evidence(line.number, line.text));
+            out(Item::Region(Region { program, region: None, memlimit: None, used_above: None, evidence }));
+            return true;
+        }
         if has(line.text, "smf30") {
             let why = "a field of SMF records: layout not known, not read".to_owned();
             out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why }));
@@ -153,6 +159,11 @@ impl Job {
         }
         let region = keyword(statement, b"region=");
         let memlimit = keyword(statement, b"memlimit=");
+        if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm=").is_some() {
+            // What other steps ask for is not this one's.
+            let (program, evidence) = (self.program.clone(), evidence(line.number, line.text));
+            out(Item::Region(Region { program, region: None, memlimit: None, used_above: None, evidence }));
+        }
         if region.is_some() || memlimit.is_some() {
             let evidence = evidence(line.number, line.text);
             // REGION alone is in K; MEMLIMIT alone is not allowed.

@@ -148,6 +148,12 @@ pub struct StorageReport {
     pub ranges: Vec<(u64, u64, Figure)>,
     /// Summary of the heap pools.
     pub pools: Vec<Pool>,
+    /// Cells of each pool that the statistics name, and the line, until the report ends.
+    #[serde(skip)]
+    pub(crate) named_pools: Vec<(u64, u64)>,
+    /// The first line about pools that cannot be used.
+    #[serde(skip)]
+    pub(crate) doubtful_pool: Option<Box<Doubt>>,
     /// What is not certain.
     pub doubts: Vec<Doubt>,
 }

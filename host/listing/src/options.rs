@@ -20,7 +20,7 @@ const HEADING: &str = "options report for enclave";
 const QUIET: u64 = 60;
 /// A row is wrapped over no more lines.
 const WRAPPED: u64 = 8;
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "IBM-supplied default",
     "PARMLIB(",
     "SETCEE command",
@@ -30,7 +30,10 @@ const SOURCES: [&str; 9] = [
     "Invocation command",
     "Installation default",
     "Region default",
+    "Assembler user exit",
 ];
+/// Sources that are a name alone: where more stands beside it, as in `_CEE_RUNOPTS="HEAP(`, it is a text and no row.
+const NAMES: [&str; 7] = ["_CEE_RUNOPTS", "CEEUOPT", "CEEROPT", "CEEDOPT", "CEECOPT", "CELQUOPT", "CELQROPT"];
 const OWN: [WhereSet; 9] = [
     WhereSet::UnderbarDefault,
     WhereSet::LanguageEnvironmentDefault,
@@ -159,7 +162,9 @@ fn starts_row(text: &[u8]) -> Option<(String, usize)> {
     let source = tidy(&text[..at]);
     let plain = source.trim_start_matches(|c: char| "01+-".contains(c)).trim_start();
     let begins = |with: &str| plain.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let known = SOURCES.iter().any(|known| begins(known)) || OWN.iter().any(|own| begins(own.label()));
+    let is_name = NAMES.iter().any(|name| plain.eq_ignore_ascii_case(name));
+    let known =
+        is_name || SOURCES.iter().any(|known| begins(known)) || OWN.iter().any(|own| begins(own.label()));
     let by_dump = plain.ends_with(" OVR") || plain.ends_with(" NONOVR");
     (known || by_dump).then(|| (plain.to_owned(), at))
 }

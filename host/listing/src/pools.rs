@@ -7,7 +7,8 @@
 //!
 //! Labels and columns are published, their spacing is not. So a row of the summary is taken only where its own
 //! arithmetic confirms which column is which: the element is the cell and 8 bytes, and an extent has as many cells
-//! as the published formula gives. Any other row is recognised and not read.
+//! as the published formula gives. Any other row, and one with damaged numbers, is recognised and not read.
+//! The statistics name every pool: one that has no row in the summary is missing there.
 
 use crate::model::{Doubt, Doubtful, Figure, Pool, StorageReport};
 use crate::number::{Word, word};
@@ -21,12 +22,58 @@ const LEAST_CELLS: u64 = 4;
 const MOST: usize = 8192;
 
 const NOT_CONFIRMED: &str = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
+const DAMAGED: &str =
+    "a row of the summary of heap pools in which something stands that is no number: not read";
+const DAMAGED_POOL: &str = "a pool in the statistics of heap pools whose size is no number: not read";
+const DAMAGED_RANGE: &str = "requests to heap pools by sizes, of which something is no number: not read";
+/// So many doubts are kept for one report.
+const DOUBTS: usize = 100;
 
 impl StorageReport {
-    /// The first row of the summary of heap pools that could not be read: the others are not those of all pools.
+    /// The first line about heap pools that could not be read or is missing: the others are not those of all pools.
     #[must_use]
     pub fn doubtful_pool(&self) -> Option<&Doubt> {
-        self.doubts.iter().find(|doubt| doubt.words == NOT_CONFIRMED)
+        self.doubtful_pool.as_deref()
+    }
+}
+
+/// Says that a line about pools cannot be used, and so none of them.
+fn not_read(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
+    let doubt = Doubt { kind, line, words };
+    if report.doubtful_pool.is_none() {
+        report.doubtful_pool = Some(Box::new(doubt.clone()));
+    }
+    if report.doubts.len() < DOUBTS {
+        report.doubts.push(doubt);
+    }
+}
+
+/// At the end of a report: pools that the statistics name, and the summary does not.
+pub(crate) fn complete(report: &mut StorageReport) {
+    if report.pools.is_empty() {
+        return;
+    }
+    let named = std::mem::take(&mut report.named_pools);
+    for (cell, line) in &named {
+        let times = named.iter().filter(|(other, _)| other == cell).count();
+        if report.pools.iter().filter(|pool| pool.cell == *cell).count() < times
+            && !report.doubts.iter().any(|doubt| doubt.words == NOT_CONFIRMED || doubt.words == DAMAGED)
+        {
+            let words = format!("the pool of cells of {cell} has no row in the summary of heap pools");
+            not_read(report, Doubtful::Contradiction, *line, words);
+        }
+    }
+}
+
+/// `Pool 2 size: 32 Get requests: 90000`: the size of its cells, which may follow a number of the form `aa.bbb`.
+fn named_pool(report: &mut StorageReport, number: u64, text: &[u8]) {
+    let size = find(text, b"size:").and_then(|at| split(&text[at + 5..]).next());
+    match size.map(word) {
+        Some(Word::Number(cell)) if report.named_pools.len() < MOST => {
+            report.named_pools.push((cell, number))
+        }
+        Some(Word::Number(_)) => {}
+        _ => not_read(report, Doubtful::NotANumber, number, DAMAGED_POOL.to_owned()),
     }
 }
 
@@ -42,23 +89,36 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     }
     if let Some(at) = find(text, RANGE) {
         let behind = String::from_utf8_lossy(&text[at + RANGE.len()..]).replace([':', '-'], " ");
-        if let Some([from, to, value]) = numbers::<3>(behind.as_bytes())
-            && from <= to
-            && report.ranges.len() < MOST
-        {
-            report.ranges.push((from, to, Figure { value, evidence: evidence(number, text), likely: false }));
+        match numbers::<3>(behind.as_bytes()) {
+            Some([from, to, value]) if from <= to => {
+                if report.ranges.len() < MOST {
+                    let figure = Figure { value, evidence: evidence(number, text), likely: false };
+                    report.ranges.push((from, to, figure));
+                }
+            }
+            _ => not_read(report, Doubtful::NotANumber, number, DAMAGED_RANGE.to_owned()),
         }
         return true;
     }
     // What the system itself suggests is no option that is set.
     let is_suggested =
         text.trim_ascii_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"heapp"));
-    if (has(text, "size:") && has(text, "get requests")) || is_suggested || has(text, "suggested ") {
+    if has(text, "size:") && has(text, "get requests") {
+        named_pool(report, number, text);
+        return true;
+    }
+    if is_suggested || has(text, "suggested ") {
         return true;
     }
     let words: Vec<&[u8]> = split(text).collect();
-    if !(6..=8).contains(&words.len()) || words.iter().any(|one| !matches!(word(one), Word::Number(_))) {
+    let count = words.iter().filter(|one| matches!(word(one), Word::Number(_))).count();
+    // The headings of the columns have no number; what text recognition makes of one may be a word.
+    if !(5..=9).contains(&words.len()) || count * 2 <= words.len() {
         return false;
+    }
+    if count < words.len() {
+        not_read(report, Doubtful::NotANumber, number, DAMAGED.to_owned());
+        return true;
     }
     let row = numbers::<7>(text).filter(|row| fits(row, heap));
     match row {
@@ -77,12 +137,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
                 evidence,
             });
         }
-        _ => {
-            if report.doubts.len() < 100 || report.doubtful_pool().is_none() {
-                let words = NOT_CONFIRMED.to_owned();
-                report.doubts.push(Doubt { kind: Doubtful::LayoutNotKnown, line: number, words });
-            }
-        }
+        _ => not_read(report, Doubtful::LayoutNotKnown, number, NOT_CONFIRMED.to_owned()),
     }
     true
 }

@@ -44,6 +44,8 @@ pub(crate) fn refuted(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Refu
     }
     if let (Some(total), Some(initial), Some(1)) = (figure(Field::Total), figure(Field::Initial), segments)
         && total / 2 > initial
+        // Of HEAP with an initial size of 0 the first segment has the size of the increment.
+        && !(initial == 0 && kind != Kind::User64 && figure(Field::Increment).is_some_and(|next| total <= next))
     {
         let words = format!("one segment of {initial} bytes cannot hold {total}");
         found.push((vec![Field::Total, Field::Allocated, Field::Initial], words));
@@ -111,6 +113,7 @@ mod tests {
         heap(32768, 32768, 1_300_480, 0, 44, 1);
         heap(32768, 32768, 0, 4_800, 1, 1);
         heap(3276, 32768, 30_000, 10, 2, 1);
+        heap(0, 32768, 200_000, 10, 1, 1);
         heap(32768, 32768, 900_000, 10, 1, 1);
         let bar = |total, suggested| [(Field::Total, total), (Field::Suggested, suggested)];
         check(Kind::User64, &bar(3_000_000, 50 << 20), 1);
@@ -125,6 +128,7 @@ mod tests {
         heap(32768, 16 << 20, 40_000, 70, 2, 0);
         heap(32768, 32768, 64 << 20, 3, 4, 0);
         heap(32768, 32768, 0, 0, 0, 0);
+        heap(0, 32768, 20_000, 5, 1, 0);
         let bar = |total, suggested| [(Field::Total, total), (Field::Suggested, suggested)];
         check(Kind::User64, &bar(3_000_000, 3 << 20), 0);
         check(Kind::User64, &bar(0, 1 << 20), 0);

@@ -72,6 +72,7 @@ impl Storage {
 
     /// Looks at a line; true if it is part of a report.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
+        let line = Line { text: without_number(line.text), ..line };
         if let Some(at) = find(line.text, HEADING.as_bytes()) {
             self.heading(report_of(line, &line.text[at + HEADING.len()..]), out);
             return true;
@@ -111,6 +112,9 @@ impl Storage {
             {
                 open.report.threads =
                     Some(Figure { value, evidence: evidence(line.number, line.text), likely: false });
+            } else if line.whole {
+                let words = "the number of threads: what stands there is no number".to_owned();
+                doubt(&mut open.report, Doubtful::NotANumber, line.number, words);
             }
             open.seen(line.number);
             self.close_section();
@@ -401,6 +405,7 @@ impl Storage {
             doubt(report, Doubtful::Cut, line, words.to_owned());
         }
         refuted::by_threads(report);
+        pools::complete(report);
         let missing = report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
         if missing && open.widths.are_short() {
             let line = report.lines.0;
@@ -423,6 +428,19 @@ impl Storage {
             report.larger_than_cells = None;
         }
         self.held.push(open.report);
+    }
+}
+
+/// A line without the number that records of 80 columns have in the last eight. Behind a label, or alone, it may be a value.
+fn without_number(text: &[u8]) -> &[u8] {
+    match text.split_at_checked(72) {
+        Some((before, number)) if number.len() == 8 && number.iter().all(u8::is_ascii_digit) => {
+            let before = before.trim_ascii_end();
+            let is_label = before.ends_with(b":") && heading(before, false).is_none();
+            let may_be_a_value = before.is_empty() || is_label || before.len() == 72;
+            if may_be_a_value { text } else { before }
+        }
+        _ => text,
     }
 }
 

@@ -27,8 +27,8 @@ pub struct Beside<'a> {
 #[derive(Serialize)]
 struct InForce<'a> {
     file: &'a str,
-    program: Option<&'a str>,
-    option: &'a OptionRow,
+    program: Option<String>,
+    option: OptionRow,
 }
 
 #[derive(Serialize)]
@@ -79,11 +79,11 @@ impl<'a> Beside<'a> {
         let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
         let mut unread: Vec<_> = collected.unread.iter().collect();
         unread.sort_by_key(|(file, line, _)| (*file, *line));
-        let in_force = collected.in_force().take(most_in_force);
-        let in_force = in_force.map(|(file, program, option)| InForce {
-            file: name(*file),
-            program: program.as_deref(),
-            option,
+        let in_force = collected.in_force().into_iter().take(most_in_force);
+        let in_force = in_force.map(|shown| InForce {
+            file: name(shown.file),
+            program: shown.program,
+            option: shown.row,
         });
         let not_read = unread.into_iter();
         Self {

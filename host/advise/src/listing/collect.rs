@@ -4,14 +4,16 @@
 //! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
 //! heading is a program of its own: nobody knows whose it is.
 
-use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time};
+use underbar_listing::{
+    Carrier, Evidence, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time,
+};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -39,6 +41,16 @@ pub struct Program {
     pub runs: Vec<Run>,
 }
 
+/// An option as it is shown: with where it was set as its source.
+pub struct Shown {
+    /// Number of the file.
+    pub file: usize,
+    /// The program, where an options report names it.
+    pub program: Option<String>,
+    /// The option; its source in words.
+    pub row: OptionRow,
+}
+
 /// What was found in all files.
 #[derive(Default)]
 pub struct Collected {
@@ -50,6 +62,8 @@ pub struct Collected {
     pub options: Vec<(usize, Option<String>, OptionRow)>,
     /// What shows the region: the file and the statement.
     pub regions: Vec<(usize, Region)>,
+    /// Programs of steps that ask for no region: the file and the statement.
+    without_region: HashMap<String, (usize, Evidence)>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
     /// What was found of z/TPF: the file and the finding.
@@ -68,8 +82,10 @@ pub struct Collected {
     places: HashMap<String, usize>,
     /// Where in `options` those of an enclave are that it had last.
     own: HashMap<String, HashMap<String, usize>>,
-    /// Where those are that are no enclave's; None where places differ.
-    plain: HashMap<String, Option<usize>>,
+    /// Where those are that are no enclave's, with how much they outrank others; None where places of one rank differ.
+    plain: HashMap<String, (u8, Option<usize>)>,
+    /// For each of `options` in what text it stands; None in an options report.
+    carriers: Vec<Option<Carrier>>,
     /// Reports that are kept.
     kept: usize,
     /// The file and line of each report, by what it says.
@@ -85,6 +101,20 @@ impl Collected {
     /// Takes an item of the file begun last.
     pub fn take(&mut self, item: Item) {
         let file = self.files.len().saturating_sub(1);
+        // A step that asks for nothing is nothing found: it only tells that what others ask for is not its own.
+        if let Item::Region(Region {
+            program: Some(program),
+            region: None,
+            memlimit: None,
+            used_above: None,
+            evidence,
+        }) = item
+        {
+            if self.without_region.len() < MOST_OTHER {
+                self.without_region.entry(program).or_insert((file, evidence));
+            }
+            return;
+        }
         self.items += 1;
         match item {
             Item::Storage(report) => self.storage(file, report),
@@ -93,7 +123,7 @@ impl Collected {
                     self.say(file, doubt.line, doubt.words);
                 }
                 for row in report.rows {
-                    self.option(file, report.enclave.clone(), row);
+                    self.option(file, report.enclave.clone(), None, row);
                 }
             }
             Item::Text(text) => {
@@ -101,7 +131,7 @@ impl Collected {
                     self.flaw(file, doubt.line, doubt.words);
                 }
                 for row in text.rows {
-                    self.option(file, None, row);
+                    self.option(file, None, Some(text.carrier), row);
                 }
             }
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
@@ -290,9 +320,11 @@ impl Collected {
         }
     }
 
-    fn option(&mut self, file: usize, enclave: Option<String>, row: OptionRow) {
-        let is_known = self.options.iter().rev().take(ALIKE).any(|(known_file, program, known)| {
+    fn option(&mut self, file: usize, enclave: Option<String>, carrier: Option<Carrier>, row: OptionRow) {
+        let all = self.options.iter().zip(&self.carriers);
+        let is_known = all.rev().take(ALIKE).any(|((known_file, program, known), known_carrier)| {
             known.name == row.name
+                && *known_carrier == carrier
                 && (*known_file, program, &known.values) == (file, &enclave, &row.values)
                 && (&known.source, known.negative, known.overridable)
                     == (&row.source, row.negative, row.overridable)
@@ -307,12 +339,18 @@ impl Collected {
                     self.own.entry(enclave.clone()).or_default().insert(row.name.clone(), at);
                 }
                 None => {
-                    let first = self.plain.entry(row.name.clone()).or_insert(Some(at));
+                    let rank = rank(carrier, &row);
+                    let (known, first) = self.plain.entry(row.name.clone()).or_insert((rank, Some(at)));
                     let values = |at: usize| self.options.get(at).map(|(_, _, known)| &known.values);
-                    *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
+                    if rank > *known {
+                        (*known, *first) = (rank, Some(at));
+                    } else if rank == *known {
+                        *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
+                    }
                 }
             }
             self.options.push((file, enclave, row));
+            self.carriers.push(carrier);
         } else {
             self.beyond += 1;
         }
@@ -334,30 +372,77 @@ impl Collected {
         }
     }
 
-    /// What options reports show of options about storage: the file, the enclave, the option with where it was last set.
-    pub fn in_force(&self) -> impl Iterator<Item = &(usize, Option<String>, OptionRow)> {
+    /// Options about storage: what options reports show, then what texts set that no report shows, each with the highest
+    /// place first and with what outranks it. Nobody but a report says that a text is in force.
+    #[must_use]
+    pub fn in_force(&self) -> Vec<Shown> {
         let ours = |name: &str| {
             name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
         };
-        self.options.iter().filter(move |(_, _, row)| !row.source.is_empty() && ours(&row.name))
+        let shown = |file: usize, program: &Option<String>, row: &OptionRow, source: String| {
+            let row = OptionRow { source, ..row.clone() };
+            Shown { file, program: program.clone(), row }
+        };
+        let all = || self.with_carriers().filter(|((_, _, row), _)| ours(&row.name));
+        let mut reported: HashSet<&str> = HashSet::new();
+        let mut found = Vec::new();
+        for ((file, program, row), _) in all().filter(|((_, _, row), _)| !row.source.is_empty()) {
+            reported.insert(&row.name);
+            found.push(shown(*file, program, row, row.source.clone()));
+        }
+        let mut texts: Vec<_> = all()
+            .filter_map(|((file, program, row), carrier)| Some((*file, program, row, carrier?)))
+            .filter(|(_, _, row, _)| !reported.contains(row.name.as_str()))
+            .collect();
+        texts.sort_by_key(|(_, _, row, carrier)| std::cmp::Reverse(rank(Some(*carrier), row)));
+        let mut highest: HashMap<&str, (u8, Carrier)> = HashMap::new();
+        for (file, program, row, carrier) in texts {
+            let own = rank(Some(carrier), row);
+            let (above, by) = *highest.entry(&row.name).or_insert((own, carrier));
+            let outranked = match above > own {
+                true => format!(", outranked in what it sets by {}", place(by)),
+                false => String::new(),
+            };
+            found.push(shown(file, program, row, format!("{}{outranked}", place(carrier))));
+        }
+        found
     }
 
-    /// An option as it is known for a program: from an options report of its own name, else from the only
-    /// place where it is set at all. None where two places differ.
+    /// For each of `options` in what text it stands; None where it is a row of an options report.
+    pub(super) fn with_carriers(
+        &self,
+    ) -> impl Iterator<Item = (&(usize, Option<String>, OptionRow), Option<Carrier>)> {
+        self.options.iter().zip(self.carriers.iter().copied())
+    }
+
+    /// An option as it is known for a program: from an options report of its own name, else from the place that outranks
+    /// the others. None where two of one rank differ.
     #[must_use]
     pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
         let own = self.own.get(program).and_then(|options| options.get(name));
-        let at = own.or_else(|| self.plain.get(name)?.as_ref())?;
+        let at = own.or_else(|| self.plain.get(name)?.1.as_ref())?;
         let (file, _, row) = self.options.get(*at)?;
         Some((*file, row))
     }
 
-    /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree.
+    /// The step in this file that runs a program: its statement.
+    pub(super) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
+        let regions =
+            self.regions.iter().map(|(file, region)| (*file, region.program.as_deref(), &region.evidence));
+        let others = self.without_region.iter().map(|(name, (file, at))| (*file, Some(name.as_str()), at));
+        let mut all = regions.chain(others);
+        all.find(|(of, name, _)| *of == file && *name == Some(program)).map(|(_, _, evidence)| evidence)
+    }
+
+    /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree. Where its step is
+    /// in sight and asks for none, that of the job.
     #[must_use]
     pub fn region_of(&self, program: &str) -> Option<(usize, &Region)> {
         let with = || self.regions.iter().filter(|(_, region)| region.region.is_some());
         let named = || with().filter(|(_, region)| region.program.as_deref() == Some(program));
         let smallest = named().min_by_key(|(_, region)| above(region));
+        let own = self.without_region.contains_key(program);
+        let with = || with().filter(|(_, region)| !own || region.program.is_none());
         let (file, region) = smallest.or_else(|| {
             let (first, mut all) = (with().next()?, with());
             all.all(|(_, region)| above(region) == above(&first.1)).then_some(first)
@@ -377,6 +462,30 @@ fn without_places(value: &mut serde_json::Value) {
         }
         serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
         _ => {}
+    }
+}
+
+/// The carrier of a text, in words.
+fn place(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Parm => "PARM",
+        Carrier::CeeRunopts => "_CEE_RUNOPTS",
+        Carrier::Ceeopts => "CEEOPTS or a bare text",
+        Carrier::Ceeuopt => "CEEXOPT (CEEUOPT, CEEROPT)",
+        Carrier::Ceeprm => "CEEPRMxx",
+    }
+}
+
+/// Which of several texts is in force: what cannot be overridden, then a report, then PARM and `_CEE_RUNOPTS`, then CEEOPTS,
+/// then what is linked with the program, then members of the system.
+fn rank(carrier: Option<Carrier>, row: &OptionRow) -> u8 {
+    match carrier {
+        _ if row.overridable == Some(false) => 5,
+        None => 4,
+        Some(Carrier::Parm | Carrier::CeeRunopts) => 3,
+        Some(Carrier::Ceeopts) => 2,
+        Some(Carrier::Ceeuopt) => 1,
+        Some(Carrier::Ceeprm) => 0,
     }
 }
 
@@ -469,6 +578,25 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_shown_with_what_outranks_them() {
+        let texts = "CEEDOPT(HEAP(64K,32K),STACK(128K,128K))\n//CEEOPTS DD *\nHEAP(2M,1M)\n/*\nexport _CEE_RUNOPTS=\"STACK(512K)\"\n";
+        let shown: Vec<String> = collected(texts)
+            .in_force()
+            .iter()
+            .map(|shown| format!("{}({}) {}", shown.row.name, shown.row.values, shown.row.source))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "STACK(512K) _CEE_RUNOPTS",
+                "HEAP(2M,1M) CEEOPTS or a bare text",
+                "HEAP(64K,32K) CEEPRMxx, outranked in what it sets by CEEOPTS or a bare text",
+                "STACK(128K,128K) CEEPRMxx, outranked in what it sets by _CEE_RUNOPTS",
+            ]
+        );
+    }
+
+    #[test]
     fn the_region_of_another_step_is_none_of_the_programs() {
         let steps = "//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=PAY,REGION=200M\n";
         let region =
@@ -476,6 +604,11 @@ mod tests {
         assert_eq!(region(steps, "PAY"), Some(200 << 20));
         assert_eq!(region(steps, "OTHER"), None);
         assert_eq!(region("//A EXEC PGM=SORT,REGION=96M\n", "OTHER"), Some(96 << 20));
+        assert_eq!(region("//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=OTHER\n", "OTHER"), None);
+        assert_eq!(region("//J JOB (1),REGION=40M\n//B EXEC PGM=OTHER\n", "OTHER"), Some(40 << 20));
+        let on_another_card = "//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=OTHER,\n//  REGION=64M\n";
+        assert_eq!(region(on_another_card, "OTHER"), Some(64 << 20));
+        assert!(!collected("//B EXEC PGM=OTHER\n").is_of_language_environment());
     }
 
     #[test]

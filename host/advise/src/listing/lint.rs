@@ -13,6 +13,7 @@ use underbar_listing::OptionRow;
 
 use super::Line;
 use super::collect::Collected;
+use super::rules::fill::is_fill;
 use super::sizes::{above_the_line, size, written};
 
 /// One check.
@@ -281,7 +282,7 @@ fn mode(collected: &Collected) -> Vec<Lint> {
 
 fn fill(collected: &Collected) -> Vec<Lint> {
     let fills = |row: &OptionRow| {
-        row.name == "STORAGE" && !is_word(row, 2, &["NONE", "CLEAR", ""]) && row.sub_options().len() > 2
+        row.name == "STORAGE" && row.sub_options().get(2).is_some_and(|value| is_fill(value))
     };
     let rows = collected.options.iter().filter(|(_, _, row)| collected.programs.is_empty() && fills(row));
     rows.take(20)

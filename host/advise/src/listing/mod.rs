@@ -23,6 +23,7 @@ mod libraries;
 mod lint;
 pub mod natural;
 mod page;
+mod place;
 mod rule;
 mod rules;
 pub mod simulate;
@@ -99,7 +100,9 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
         let cics = case.cics();
         for rule in &LE_RULES {
             for mut found in (rule.apply)(&case) {
+                place::say(&case, &mut found, rule.risk);
                 if let (Some(line), true) = (&cics, found.option.is_some()) {
+                    // A rule's own risk is said where nothing else is.
                     found.risk =
                         format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
                     found.evidence.push(line.clone());
@@ -125,7 +128,7 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
 }
 
 /// What is to be said before each risk under CICS.
-const CICS: &str = "CICS, as an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
+const CICS: &str = "CICS, as its step or an increment 16 bytes short of a page shows: each task takes these sizes, segments are EXEC CICS \
                     GETMAINs, CEEOPTS is not read (use CEEUOPT or CEEROPT), and automatic tuning only ever raises. ";
 
 /// The options of one program as settings, one for each option.

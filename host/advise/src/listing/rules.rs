@@ -4,7 +4,7 @@
 //! Not here: the functions, each in a file of its own below.
 
 mod contradiction;
-mod fill;
+pub(super) mod fill;
 mod heap;
 mod keep;
 mod link;
@@ -100,10 +100,10 @@ pub static LE_RULES: [LeRule; 8] = [
         condition: "A thread used more than the initial size (raise), or less than 62 % of it and 64K less (lower), of STACK, \
                     THREADSTACK, LIBSTACK, THREADHEAP or the downward stacks.",
         formula: "Initial size: the largest use of any thread and an eighth of it, rounded up. THREADSTACK only where it is \
-                  ON. STACK64 and THREADSTACK64 are left alone: their increments ask nothing of the system.",
+                  known to be ON. First segments of all threads but the first come out of ANYHEAP (BELOWHEAP if BELOW), \
+                  which needs threads times the difference more. STACK64 and THREADSTACK64 are left alone: their increments ask nothing of the system.",
         stop: "The initial size holds what any thread used: no change.",
-        risk: "The next run may call deeper, which costs an increment. First segments of all threads but the first come out \
-               of ANYHEAP (BELOWHEAP if BELOW), which is raised by threads times the difference.",
+        risk: "The next run may call deeper, which costs an increment.",
         apply: stack::apply,
     },
     LeRule {
@@ -212,14 +212,18 @@ impl LeCase<'_> {
         threads.filter(|threads| !threads.likely).map(|threads| threads.value).max()
     }
 
-    /// A line that shows that the program runs under CICS: increments 16 bytes short of a page.
+    /// A line that shows that the program runs under CICS: increments 16 bytes short of a page, or the step of CICS.
     pub(super) fn cics(&self) -> Option<Line> {
         let run = self.program.runs.iter().find_map(|run| {
             let sections = run.report.sections.iter();
             let mut increments = sections.filter_map(|section| section.get(Field::Increment));
             Some((run.file, increments.find(|figure| (figure.value + 16).is_multiple_of(4096))?))
         });
-        run.map(|(file, figure)| self.line(file, &figure.evidence))
+        let step = || {
+            let mut runs = self.program.runs.iter();
+            runs.find_map(|run| Some(self.line(run.file, self.collected.step_of(run.file, "DFHSIP")?)))
+        };
+        run.map(|(file, figure)| self.line(file, &figure.evidence)).or_else(step)
     }
 
     /// The region's limit for what grows above 16M: a line to show, and words for the risk.

@@ -261,12 +261,13 @@ impl Advise {
         for lint in &lints {
             let _ = write!(text, "{lint}");
         }
-        let in_force: Vec<_> = collected.in_force().take(IN_FORCE + 1).collect();
+        let in_force = collected.in_force();
         if !in_force.is_empty() {
-            text.push_str("In force, and last set where:\n");
+            text.push_str("In force as far as is known, and set where:\n");
         }
-        for (file, _, row) in in_force.iter().take(IN_FORCE) {
-            let file = collected.files.get(*file).map_or("", String::as_str);
+        for shown in in_force.iter().take(IN_FORCE) {
+            let row = &shown.row;
+            let file = collected.files.get(shown.file).map_or("", String::as_str);
             let no = if row.negative { "NO" } else { "" };
             let over = if row.overridable == Some(false) { ", NONOVR" } else { "" };
             let _ = writeln!(

@@ -159,3 +159,27 @@ fn letters_among_digits_in_options_reports_are_named() {
     check(&report("419430O"), &[("le-opt-text", "419430O of HEAP: a letter stands")]);
     check(&report("4194304"), &[]);
 }
+
+#[test]
+fn what_is_right_is_not_complained_of() {
+    check("//GO EXEC PGM=CPGM,PARM='HEAP(1M,1M)/in/file'\n", &[]);
+    let items = underbar_listing::read(b"//GO EXEC PGM=CPGM,PARM='HEAP(1M,1M)/in/file'\n");
+    assert!(items.iter().any(|item| matches!(item, underbar_listing::Item::Text(_))), "{items:?}");
+    check("CEEROPT(ALL)\nCELQROPT(NONE)\nCEEDOPT(HEAP(32K,32K,ANYWHERE,KEEP,8K,4K))\n", &[]);
+    // What is no fill does not fill.
+    check("         CEEXOPT STORAGE=(00,NONE,0O,0K)\n         END\n", &[("le-opt-text", "0O is no fill")]);
+    check("//CEEOPTS DD *\nSTORAGE(,,'x')\n/*\n", &[("le-opt-fill", "filled with 'x'")]);
+}
+
+#[test]
+fn sizes_above_the_bar_are_in_m() {
+    check(
+        "export _CEE_RUNOPTS=\"HEAP64(512K,1M)\"\n",
+        &[("le-opt-values", "sizes above the bar are nM; write 1M")],
+    );
+    check("export _CEE_RUNOPTS=\"HEAP64(1M,1M,KEEP,32K,32K)\"\n", &[]);
+    let row = "PARMLIB(CEEPRM00)                HEAP64(1M,1M,KEEP,OK,32K,KEEP,4K,4K,FREE)\n";
+    let report =
+        format!("Options Report for Enclave main 11/20/26\n\nLAST WHERE SET                 OPTION\n{row}");
+    check(&report, &[("le-opt-text", "OK of HEAP64: a letter stands where a digit belongs")]);
+}

@@ -3,8 +3,8 @@
 //! Invariant: which sub-options are sizes, and how large they can be, is in the table of sections of a storage report.
 //! Not here: what the check of options itself complains about (`underbar_options::check`).
 
-use underbar_listing::OptionRow;
 use underbar_listing::sections::SECTIONS;
+use underbar_listing::{Kind as Part, OptionRow};
 
 use super::super::Line;
 use super::super::collect::Collected;
@@ -43,9 +43,11 @@ fn lint(rule: &'static str, evidence: Line, words: String) -> Lint {
 fn is_misread(value: &str) -> bool {
     let digits = value.strip_suffix(['K', 'M', 'k', 'm']).unwrap_or(value);
     let is_like = |c: char| matches!(c, 'O' | 'o' | 'I' | 'l');
-    digits.contains(|c: char| c.is_ascii_digit())
-        && digits.contains(is_like)
-        && digits.chars().all(|c| c.is_ascii_digit() || is_like(c))
+    // `OK`, `OM`: a size of 0.
+    (matches!(digits, "O" | "o") && digits.len() < value.len())
+        || digits.contains(|c: char| c.is_ascii_digit())
+            && digits.contains(is_like)
+            && digits.chars().all(|c| c.is_ascii_digit() || is_like(c))
 }
 
 fn sizes(row: &OptionRow) -> impl Iterator<Item = String> {
@@ -66,6 +68,11 @@ fn sizes(row: &OptionRow) -> impl Iterator<Item = String> {
                 _ => "no address space is as large",
             };
             return Some(format!("{value} of {} cannot be had: {place}.", row.name));
+        }
+        let is_above = matches!(kind, Part::Stack64 | Part::ThreadStack64 | Part::User64);
+        if is_above && value.ends_with(['K', 'k']) && bytes > 0 {
+            let whole = bytes.next_multiple_of(1 << 20) >> 20;
+            return Some(format!("{value} of {}: sizes above the bar are nM; write {whole}M.", row.name));
         }
         let unit = value.chars().last().filter(char::is_ascii_alphabetic)?.to_ascii_uppercase();
         (!matches!(unit, 'K' | 'M'))

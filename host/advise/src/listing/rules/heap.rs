@@ -5,19 +5,21 @@
 //! used >  initial   few segments? no change : initial holds all (or an eighth of it), increment a quarter of that
 //! ```
 //!
-//! Invariant: what is suggested depends on figures that are certain only; where the number of segments is missing, the
-//! smallest that can have been needed stands for it.
+//! Invariant: what is suggested depends on figures that are certain only. Where the number of segments is missing, nothing
+//! is raised: an increment is a minimum, since a request that is larger gets a segment of its own size.
 
 use underbar_listing::{Field, Figure, Kind as Part};
 
 use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, history::History};
-use super::stack::moved;
+use super::stack::{moved, switch_unknown};
 use super::{Found, LeCase, contradiction, found, now, rule, setting};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
+/// Said of whatever grows below the line.
+pub(super) const BELOW: &str = "It lies below the 16M line, where there is little storage. ";
 /// So many segments are few.
 const FEW: u64 = 8;
 /// What is larger is taken in eighths.
@@ -79,7 +81,15 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
     let (total_file, total) = case.largest(part, Field::Total)?;
     let (initial_file, initial) = case.last(part, Field::Initial)?;
     let increment = case.last(part, Field::Increment).map(|(_, figure)| figure.value);
-    let segments = case.largest(part, Field::Allocated);
+    // The run that used most has to show how many segments it took.
+    let is_counted = case.sound().any(|run| {
+        let section = run.report.section(part);
+        section.is_some_and(|section| {
+            section.get(Field::Total).is_some_and(|figure| figure.value == total.value)
+                && section.get(Field::Allocated).is_some()
+        })
+    });
+    let segments = case.largest(part, Field::Allocated).filter(|_| is_counted);
     let mut evidence =
         vec![case.line(total_file, &total.evidence), case.line(initial_file, &initial.evidence)];
     let line = |(file, figure): (usize, &Figure)| case.line(file, &figure.evidence);
@@ -103,6 +113,16 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
         need if heap.initial >= need => Some(heap.holds_all()),
         _ => Some(heap.too_small()),
     };
+    let holds_stacks = matches!(part, Part::AnyHeap | Part::BelowHeap);
+    if let (Some(lower), true, Some(line)) = (&mut advice, holds_stacks, switch_unknown(case))
+        && lower.kind == Kind::Lower
+    {
+        lower.reason += " But whether THREADSTACK is ON or OFF, and so how much of it stacks of threads will take, cannot be \
+                         seen: it stays.";
+        lower.evidence.push(line);
+        (lower.kind, lower.option) = (Kind::NoAdvice, None);
+        lower.effect.clear();
+    }
     if let (Some(advice), Some(moved)) = (&mut advice, moved(case, part)) {
         advice.reason += &moved.words;
     }
@@ -156,14 +176,14 @@ impl Heap<'_> {
     }
 
     fn too_small(self) -> Found {
-        let step = self.increment.map(|increment| increment.max(8));
-        // Where the number is missing, no fewer can have been needed than these.
-        let least = step.map(|step| self.need.saturating_sub(self.initial).div_ceil(step) + 1);
-        let Some(count) = self.segments.or(least) else {
-            let reason = "neither the number of segments nor the increment can be read.".to_owned();
+        let used = self.history.words();
+        let Some(count) = self.segments else {
+            let reason = format!(
+                "{used}, more than the initial size holds; but the number of segments cannot be read, and the increment \
+                 does not tell it: a larger request gets a larger segment."
+            );
             return self.say(Kind::NoAdvice, reason);
         };
-        let used = self.history.words();
         let most = self.history.largest;
         let (limit, region, _) = self.region(most);
         if let (Some(limit), Some(region)) = (limit.filter(|limit| *limit < most), region) {
@@ -191,23 +211,30 @@ impl Heap<'_> {
         }
         let peak = self.need.max(self.history.largest);
         let will = peak.saturating_sub(first.unwrap_or(self.initial)).div_ceil(larger.max(1)) + 1;
-        let exact = if self.segments.is_some() { "" } else { " or more" };
         let rarely = match self.history.is_rare() {
             true => "; the peak is rare, so the increment takes the rest",
             false => "",
         };
         let (part, region) = (self.part, self.region(first.unwrap_or(0).max(larger)));
         words += &region.2;
+        if self.is_below() {
+            words += BELOW;
+        }
         let each = match count {
             1 => "which does not hold all",
             _ if count <= FEW => "where one would do",
             _ => "a request to the system each",
         };
-        let reason = format!("{}{exact}, {each}: {used}{rarely}.", counted(count));
+        let reason = format!("{}, {each}: {used}{rarely}.", counted(count));
         let mut raise = self.say(Kind::Raise, reason);
         raise.evidence.extend(region.1);
         raise.option = setting(part, first, next);
         raise.effect = match will {
+            // There the first segment is not counted.
+            1 if part == Part::User64 => format!("no segment beside the first instead of {count}."),
+            _ if part == Part::User64 => {
+                format!("about {} segments beside the first instead of {count}.", will - 1)
+            }
             1 if count == 1 => "one segment, as before, which holds all.".to_owned(),
             1 => format!("one segment instead of {count}."),
             _ => format!("about {will} segments instead of {count}."),

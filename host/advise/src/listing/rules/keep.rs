@@ -34,6 +34,9 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
     if contradiction::concerns(case, part) {
         return None;
     }
+    if part == Part::ThreadStack && !case.is_set("THREADSTACK", 0, "ON") {
+        return None;
+    }
     if freed.value < LEAST || freed.value.saturating_mul(10) < allocated.value.saturating_mul(9) {
         return None;
     }
@@ -51,6 +54,18 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
         return Some(found(Kind::NoChange, format!("{option} KEEP"), evidence, reason));
     }
     let now = format!("{option} FREE (segments were freed)");
+    // Whether the increment is too small for the requests, these tell.
+    let fields = part.row()?.fields;
+    let needed =
+        [Field::Increment, Field::Total, Field::Gets].into_iter().filter(|field| fields.contains(field));
+    let missing: Vec<&str> = needed.filter(|field| section.get(*field).is_none()).map(Field::label).collect();
+    if !missing.is_empty() {
+        let reason = format!(
+            "{counts} But {} cannot be read, so that nobody can say whether requests are larger than the increment.",
+            missing.join(", ")
+        );
+        return Some(found(Kind::NoAdvice, now, evidence, reason));
+    }
     // No peak is larger than all requests together: so much at least was asked for at a time, on average.
     let figure = |field: Field| section.get(field).map(|figure| figure.value);
     if let (Some(total), Some(gets), Some(increment)) =

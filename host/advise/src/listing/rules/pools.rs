@@ -6,10 +6,10 @@
 
 use underbar_listing::{Evidence, Field, Kind as Part, Pool};
 
-use super::super::Line;
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
 use super::super::sizes::{size, written};
+use super::super::{Line, place};
 use super::{Found, LeCase, contradiction, found, heap};
 use crate::suggestion::{Kind, Setting};
 
@@ -58,6 +58,7 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
     // Percentages are of the initial size that will be in force.
     let raised = heap::one(case, Part::Heap, 4096)
         .and_then(|found| found.option)
+        .filter(|_| place::fixed(case, "HEAP").is_none())
         .and_then(|option| size(option.sub_options.first()?.as_deref()?));
     let initial = raised.unwrap_or(initial.value).max(1);
     let mut words = vec![Some(switch(case))];

@@ -9,9 +9,9 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::super::Line;
-use super::super::sizes::{rounded, written};
-use super::{Found, LeCase, contradiction, found, now, rule, setting};
+use super::super::sizes::{LINE, rounded, written};
+use super::super::{Line, place};
+use super::{Found, LeCase, contradiction, found, heap, now, rule, setting};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -28,10 +28,72 @@ const STACKS: [Part; 6] = [
 ];
 
 pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
-    let stacks = STACKS.into_iter().filter_map(|part| one(case, part));
+    let stacks = STACKS.into_iter().filter_map(|part| match switch_unknown(case) {
+        Some(_) if matches!(part, Part::ThreadStack | Part::XplinkThreadStack) => unknown(case, part),
+        _ => Some(with_place(case, part, one(case, part)?)),
+    });
     stacks
         .chain([Part::Stack64, Part::ThreadStack64].into_iter().filter_map(|part| above(case, part)))
         .collect()
+}
+
+/// Where threads have used THREADSTACK's storage, and no option in sight says that it is ON or OFF: a line that shows it.
+/// OFF makes them use STACK's sizes, ON its own.
+pub(super) fn switch_unknown(case: &LeCase<'_>) -> Option<Line> {
+    let known = ["ON", "OFF"].iter().any(|word| case.is_set("THREADSTACK", 0, word));
+    if known || case.cics().is_some() {
+        return None;
+    }
+    [Part::ThreadStack, Part::XplinkThreadStack].into_iter().find_map(|part| {
+        [Field::AnyThread, Field::AllThreads, Field::Allocated].into_iter().find_map(|field| {
+            let (file, figure) = case.largest(part, field).filter(|(_, figure)| figure.value > 0)?;
+            Some(case.line(file, &figure.evidence))
+        })
+    })
+}
+
+/// That nothing is advised upon a section of THREADSTACK, and why.
+fn unknown(case: &LeCase<'_>, part: Part) -> Option<Found> {
+    let (file, figure) = case.largest(part, Field::AnyThread).filter(|(_, figure)| figure.value > 0)?;
+    let (_, initial) = case.last(part, Field::Initial)?;
+    let reason = format!(
+        "{}: threads used it, but nothing here tells whether THREADSTACK is ON or OFF, on which its sizes and those of \
+         STACK depend: run it with RPTOPTS(ON) too.",
+        part.title()
+    );
+    let evidence = vec![case.line(file, &figure.evidence)];
+    Some(found(Kind::NoAdvice, now(part, initial.value, None), evidence, reason))
+}
+
+/// Adds to the risk of a raise what threads take for their first segments, and whether the heap that holds them is raised.
+fn with_place(case: &LeCase<'_>, part: Part, mut raise: Found) -> Found {
+    let is_raise = raise.kind == Kind::Raise && matches!(part, Part::Stack | Part::ThreadStack);
+    if !is_raise || case.threads() == Some(1) {
+        return raise;
+    }
+    let (heap, name) = match is_below(case, part) {
+        true => (Part::BelowHeap, "BELOWHEAP"),
+        false => (Part::AnyHeap, "ANYHEAP"),
+    };
+    let unknown = switch_unknown(case).is_some();
+    let is_raised = moved(case, heap).is_some()
+        && heap::one(case, heap, 4 * K)
+            .is_some_and(|advice| advice.kind == Kind::Raise && advice.option.is_some());
+    raise.risk += &match (is_raised, unknown) {
+        (true, _) => format!(
+            " First segments of all threads but the first come out of {name}, which is raised by threads times the difference."
+        ),
+        (false, true) => format!(
+            " Whether THREADSTACK is ON or OFF cannot be seen: under OFF every thread takes as much, out of {name}, which \
+             is not raised for it here."
+        ),
+        (false, false) if part == Part::Stack && case.is_set("THREADSTACK", 0, "ON") => String::new(),
+        (false, false) => format!(
+            " First segments of all threads but the first come out of {name}, which is not raised for it here: it may need \
+             threads times the difference more."
+        ),
+    };
+    raise
 }
 
 /// What is known of one stack.
@@ -82,6 +144,15 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         if !is_small || initial.saturating_sub(enough) < 64 * K {
             return Some(found(Kind::NoChange, set, evidence, format!("{words}.")));
         }
+        if let (Part::Stack | Part::XplinkStack, Some(line)) = (part, switch_unknown(case)) {
+            let reason = format!(
+                "{words}; but under THREADSTACK(OFF) threads take it, too, and whether that is ON or OFF cannot be seen: it \
+                 stays."
+            );
+            let mut none = found(Kind::NoAdvice, set, evidence, reason);
+            none.evidence.push(line);
+            return Some(none);
+        }
         let mut lower = found(Kind::Lower, set, evidence, format!("{words}."));
         lower.option = setting(part, Some(enough), None);
         let each = match part {
@@ -111,15 +182,29 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
     }
     raise.evidence.extend(line);
     raise.option = setting(part, Some(enough), None);
-    raise.effect = "the stack fits into its first segment.".to_owned();
+    raise.effect = match part {
+        Part::ThreadHeap => "the heap of each task fits into its first segment.".to_owned(),
+        _ => "the stack fits into its first segment.".to_owned(),
+    };
     let many = match threads {
+        _ if matches!(part, Part::Stack | Part::XplinkStack) && switch_unknown(case).is_some() => {
+            String::new()
+        }
         Some(0 | 1) => String::new(),
         Some(threads) => {
             format!("{threads} threads at one time, each with {}, are {}. ", written(enough), written(all))
         }
         None => "The number of threads is not known: each takes as much. ".to_owned(),
     };
-    raise.risk = format!("{words}{many}{}", rule("le-stack").map_or("", |rule| rule.risk));
+    let mode = match part {
+        // Only where it is not known to be ON.
+        Part::Stack if enough > LINE && !case.is_set("ALL31", 0, "ON") => {
+            "Such a stack lies above the 16M line: ALL31 must be ON, and STACK ANYWHERE; programs of AMODE 24 cannot use it. "
+        }
+        _ if is_below(case, part) => heap::BELOW,
+        _ => "",
+    };
+    raise.risk = format!("{words}{many}{mode}{}", rule("le-stack").map_or("", |rule| rule.risk));
     Some(raise)
 }
 
@@ -165,10 +250,16 @@ pub(super) struct Moved {
 
 /// What ANYHEAP, or BELOWHEAP, needs more once the stacks of threads are raised.
 pub(super) fn moved(case: &LeCase<'_>, heap: Part) -> Option<Moved> {
+    if switch_unknown(case).is_some() {
+        return None;
+    }
     let part = if case.is_set("THREADSTACK", 0, "ON") { Part::ThreadStack } else { Part::Stack };
     let holds = if is_below(case, part) { Part::BelowHeap } else { Part::AnyHeap };
     let others = case.threads()?.checked_sub(1).filter(|others| *others > 0)?;
     if heap != holds {
+        return None;
+    }
+    if place::fixed(case, part.row()?.option.0).is_some() {
         return None;
     }
     let before = case.last(part, Field::Initial)?.1.value;

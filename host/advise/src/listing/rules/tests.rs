@@ -357,3 +357,197 @@ fn many_small_enclaves_of_any_name_are_a_hint() {
     let all = advise_listing(&collected);
     assert_eq!(all.iter().filter(|advice| advice.rule == "le-link-call").count(), 1);
 }
+
+/// Nothing is set, and a sentence says why.
+fn check_said(text: &str, words: &str) {
+    let all = check(text, None);
+    assert!(all.iter().any(|advice| advice.reason.contains(words)), "{words}: {all:#?}");
+}
+
+#[test]
+fn a_pool_that_cannot_be_read_or_is_missing_stops_advice_about_pools() {
+    let heap = heap("main", 1 << 20, 1 << 20, 900_000, [9_500, 9_100, 1, 0]);
+    let heap = heap.replace("End of Storage Report\n", "");
+    let text = |second: &str, third: &str| {
+        format!(
+            "{heap}    HEAPPOOLS Statistics:\n      Pool 1 size: 8 Get requests: 1200\n      Pool 2 size: 32 Get requests: \
+             9000\n      Pool 3 size: {third} Get requests: 20\n    HEAPPOOLS Summary:\n  8 16 10 6553 1 900 12\n{second}  128 \
+             136 10 771 4 3000 0\nEnd of Storage Report\n"
+        )
+    };
+    check(&text("  32 40 10 2621 4 9000 5\n", "128"), Some("HEAPPOOLS(ON,8,10,32,35,128,39,0)"));
+    check_said(&text("  32 4O 10 2621 4 9000 5\n", "128"), "Not every row");
+    check_said(&text("  32 40 IO 2621 4 9000 5\n", "128"), "Not every row");
+    check_said(&text("  32 40 10 2621 4 9000 5\n", "1Z8"), "Not every row");
+    let all = check(&text("", "128"), None);
+    let pools = all.iter().find(|advice| advice.rule == "le-heap-pools").expect("said");
+    assert_eq!(pools.evidence[0].line, 14, "{pools:#?}");
+    assert!(pools.evidence[0].text.contains("cells of 32 has no row"), "{pools:#?}");
+}
+
+#[test]
+fn a_number_of_segments_that_cannot_be_read_is_not_made_up() {
+    let many = heap("main", 32768, 32768, 12_000_000, [5, 5, 7, 0]);
+    check(&many, Some("HEAP(13M,3328K)"));
+    check_said(&many.replace("allocated: 7", "allocated: O7"), "the number of segments cannot be read");
+    check_said(
+        &heap("main", 32768, 32768, 819_229_056, [5, 5, 0, 40]),
+        "the number of segments cannot be read",
+    );
+    // Too large is what the total says alone.
+    let large = heap("main", 256 << 20, 1 << 20, 20 << 20, [5, 5, 1, 0]);
+    check(&large.replace("allocated: 1", "allocated: l"), Some("HEAP(23M)"));
+}
+
+#[test]
+fn keep_rests_on_all_figures_that_could_speak_against_it() {
+    let come_and_go = heap("main", 32768, 32768, 30_000, [70_002, 69_999, 39_122, 39_120]);
+    check(&come_and_go, Some("HEAP(,,,KEEP)"));
+    for (whole, damaged) in [
+        ("Increment size: 32768", "Increment size: 3Z768"),
+        ("initial size): 30000", "initial size): 3O000"),
+        ("Get Heap requests: 70002", "Get Heap requests: 7OO02"),
+    ] {
+        assert!(come_and_go.contains(whole));
+        check_said(&come_and_go.replace(whole, damaged), "cannot be read, so that nobody can say");
+    }
+}
+
+/// A report with the sections of stacks: of each its initial size, the largest use of a thread, and segments allocated and
+/// freed.
+fn stacks(threads: u64, sections: &[(&str, u64, u64, u64, u64)]) -> String {
+    let mut text = "Storage Report for Enclave main 11/20/26\nLanguage Environment V03 R01.00\n\n".to_owned();
+    for (title, initial, used, allocated, freed) in sections {
+        text += &format!(
+            "    {title} statistics:\n      Initial size: {initial}\n      Increment size: 4096\n      Maximum used by all \
+             concurrent threads: {used}\n      Largest used by any thread: {used}\n      Number of segments allocated: \
+             {allocated}\n      Number of segments freed: {freed}\n"
+        );
+    }
+    text + &format!("    Largest number of threads concurrently active: {threads}\nEnd of Storage Report\n")
+}
+
+#[test]
+fn thread_stacks_wait_until_it_is_known_whether_they_are_on() {
+    let text = stacks(11, &[("STACK", 131_072, 200_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
+    let all = check(&text, Some("STACK(224K)"));
+    assert!(all.iter().any(|advice| advice.reason.contains("ON or OFF")), "{all:#?}");
+    let raise = all.iter().find(|advice| advice.kind == Kind::Raise).expect("STACK");
+    assert!(!raise.risk.contains("are 2464K") && raise.risk.contains("cannot be seen"), "{raise:#?}");
+    check(
+        &format!("//CEEOPTS DD *\nTHREADSTACK(ON)\n/*\n{text}"),
+        Some("THREADSTACK(ON,44K,,,KEEP),STACK(224K)"),
+    );
+    let anyheap = heap("main", 262_144, 8192, 100_000, [90, 90, 1, 0]).replace("HEAP stat", "ANYHEAP stat");
+    let anyheap =
+        &anyheap[anyheap.find("    ANYHEAP").expect("there")..anyheap.find("End of").expect("there")];
+    let with = text.replace("    Largest number", &format!("{anyheap}    Largest number"));
+    let all = check(&with, Some("STACK(224K)"));
+    assert!(all.iter().any(|advice| advice.reason.contains("stacks of threads will take")), "{all:#?}");
+    let small = stacks(11, &[("STACK", 131_072, 20_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
+    check_said(&small, "under THREADSTACK(OFF) threads take it, too");
+    let downward =
+        stacks(11, &[("STACK", 131_072, 100_000, 2, 0), ("XPLINK THREADSTACK", 4096, 40_000, 100, 90)]);
+    check_said(&downward, "XPLINK THREADSTACK: threads used it");
+}
+
+#[test]
+fn the_risk_of_a_stack_names_the_heap_only_where_it_concerns_it() {
+    let risk = |text: &str| {
+        let all = advise_listing(&listing(text));
+        all.into_iter().find(|advice| advice.rule == "le-stack").expect("there").risk
+    };
+    let many = risk(&stacks(50, &[("STACK", 131_072, 800_000, 40, 0)]));
+    assert!(many.contains("not raised for it here") && !many.contains("which is raised"), "{many}");
+    let down = risk(&stacks(11, &[("XPLINK STACK", 524_288, 1_020_480, 30, 0)]));
+    assert!(!down.contains("ANYHEAP"), "{down}");
+    let single = risk(&stacks(1, &[("STACK", 131_072, 800_000, 40, 0)]));
+    assert!(!single.contains("ANYHEAP"), "{single}");
+}
+
+#[test]
+fn where_an_option_has_to_be_changed_is_said() {
+    let many = heap("NN", 65_536, 32_768, 1_500_000, [9_000, 8_990, 46, 0]);
+    let fixed =
+        "CEEDOPT(HEAP((64K,32K,ANYWHERE,KEEP,8K,4K),NONOVR))\n//GO EXEC PGM=NN,PARM='HEAP(1M,1M)/X'\n";
+    check_said(&format!("{fixed}{many}"), "HEAP(1664K,416K) would be right; but HEAP stands with NONOVR");
+    let parm = "//CEEOPTS DD *\nHEAP(32K,32K)\n/*\n//GO EXEC PGM=NN,PARM='HEAP(64K,32K)/'\n";
+    let all = check(&format!("{parm}{many}"), Some("HEAP(1664K,416K)"));
+    assert!(all[0].risk.starts_with("HEAP is set by PARM, which outranks CEEOPTS"), "{all:#?}");
+    // PARM outranks CEEOPTS: what the report shows contradicts it.
+    let other = "//CEEOPTS DD *\nHEAP(64K,32K)\n/*\n//GO EXEC PGM=NN,PARM='HEAP(32K,32K)/'\n";
+    check_said(&format!("{other}{many}"), "one of them is of another run");
+    let report = "Options Report for Enclave NN 11/20/26\nLanguage Environment V03 R01.00\n\nLAST WHERE SET                 \
+                  OPTION\n_CEE_RUNOPTS                     HEAP(65536,32768,ANYWHERE,KEEP,8192,4096)\n\n";
+    let all = check(&format!("{report}{many}"), Some("HEAP(1664K,416K)"));
+    assert!(all[0].risk.starts_with("HEAP is set by _CEE_RUNOPTS"), "{all:#?}");
+}
+
+#[test]
+fn the_step_of_cics_tells_it_too() {
+    let text = heap("TRNA", 32768, 32768, 1_500_000, [900, 899, 46, 0]);
+    for step in [
+        "//CICSA EXEC PGM=DFHSIP,REGION=0M\n",
+        "//CICSA EXEC PGM=DFHSIP\n",
+        "+DFHSI1517 CICSA Control is being given to CICS.\n",
+    ] {
+        let all = check(&format!("{step}{text}"), Some("HEAP(1664K,425968)"));
+        assert!(all[0].risk.starts_with("CICS") && all[0].risk.contains("CEEOPTS is not read"), "{all:#?}");
+        assert!(all[0].evidence.iter().any(|line| line.line == 1), "{all:#?}");
+    }
+}
+
+#[test]
+fn a_stack_above_the_line_names_all31() {
+    let text = stacks(1, &[("STACK", 131_072, 20 << 20, 40, 0)]);
+    let risk = |text: &str| advise_listing(&listing(text)).remove(0).risk;
+    assert!(risk(&text).contains("ALL31 must be ON"), "{}", risk(&text));
+    let on = format!("//CEEOPTS DD *\nALL31(ON)\n/*\n{text}");
+    assert!(!risk(&on).contains("ALL31"), "{}", risk(&on));
+}
+
+#[test]
+fn a_label_or_a_number_of_threads_that_is_damaged_is_said() {
+    let text = stacks(5, &[("STACK", 131_072, 200_000, 2, 0)]);
+    let doubts = |text: &str| listing(text).doubts();
+    assert_eq!(doubts(&text), []);
+    let label = doubts(&text.replace("Initial size", "lnitia1 slze"));
+    assert!(
+        label.iter().any(|(place, why)| place == "job.txt:4" && why.contains("Initial size")),
+        "{label:?}"
+    );
+    let threads = doubts(&text.replace("active: 5", "active: O5"));
+    assert!(threads.iter().any(|(place, _)| place == "job.txt:11"), "{threads:?}");
+}
+
+#[test]
+fn numbers_of_records_are_taken_off() {
+    let text = stacks(5, &[("STACK", 131_072, 200_000, 2, 0)]);
+    let numbered: String =
+        text.lines().enumerate().map(|(at, line)| format!("{line:<72}{:08}\n", at * 100)).collect();
+    let (plain, with) = (listing(&text), listing(&numbered));
+    assert_eq!(with.programs[0].runs[0].report, plain.programs[0].runs[0].report);
+}
+
+#[test]
+fn words_are_those_of_the_part() {
+    let raise = |text: &str| {
+        let all = advise_listing(&listing(text));
+        all.into_iter().find(|advice| advice.kind == Kind::Raise).expect("a raise")
+    };
+    let below = heap("main", 4096, 4096, 200_000, [900, 9, 40, 0]).replace("HEAP stat", "BELOWHEAP stat");
+    assert!(raise(&below).risk.contains("below the 16M line"), "{:#?}", raise(&below));
+    let tasks = raise(&stacks(1, &[("THREADHEAP", 4096, 60_000, 9, 0)]));
+    assert_eq!(tasks.effect, "the heap of each task fits into its first segment.");
+    let library = raise(&stacks(1, &[("LIBSTACK", 4096, 12_000, 9, 0)]));
+    assert!(library.risk.contains("below the 16M line"), "{library:#?}");
+    let many = heap("main", 1 << 20, 1 << 20, 90 << 20, [900, 9, 89, 0]);
+    let bar = raise(&many.replace("HEAP stat", "64bit User HEAP stat"));
+    assert_eq!(bar.effect, "no segment beside the first instead of 89.");
+    let doubts = |value: &str| {
+        let text = many.replace("size: 1048576\n      Increment", &format!("size: {value}\n      Increment"));
+        listing(&text).doubts().into_iter().map(|(_, why)| why).collect::<String>()
+    };
+    assert!(doubts("-131072").contains("it is negative"), "{}", doubts("-131072"));
+    assert!(doubts("99999999999999999999").contains("larger than any size"));
+}

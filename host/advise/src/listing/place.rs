@@ -1,0 +1,71 @@
+//! Where an option has to be changed, so that a change is not ignored.
+//!
+//! ```text
+//! NONOVR               nothing but the place itself: the values are said, and no option text is made of them
+//! PARM, _CEE_RUNOPTS   outrank CEEOPTS, CEEUOPT and members: the values stand, the risk says where
+//! ```
+//!
+//! Invariant: no option text is handed out silently that what is in sight would outrank.
+//! Not here: which of several texts is in force (`collect`).
+
+use underbar_listing::{Carrier, OptionRow};
+
+use super::rules::{Found, LeCase};
+use crate::suggestion::Kind;
+
+/// Says it of what a rule found.
+pub(super) fn say(case: &LeCase<'_>, found: &mut Found, risk: &str) {
+    let Some(setting) = &found.option else { return };
+    if let Some((file, row)) = fixed(case, setting.option) {
+        found.reason += &format!(
+            " {setting} would be right; but {} stands with NONOVR, so that it can be changed only there, or after OVR was put \
+             there: it is not among the options to set.",
+            row.name
+        );
+        found.evidence.push(case.line(file, &row.evidence));
+        (found.kind, found.option) = (Kind::NoAdvice, None);
+        return;
+    }
+    let rows = rows(case, setting.option);
+    let places = rows.filter_map(|(file, row, carrier)| Some((file, row, outranks(carrier, row)?)));
+    let Some((file, row, place)) = places.last() else { return };
+    let known = if found.risk.is_empty() { risk } else { &found.risk };
+    found.risk = format!(
+        "{} is set by {place}, which outranks CEEOPTS, CEEUOPT and CEEPRMxx: change it there, or it stays as it is. {known}",
+        row.name
+    );
+    let line = case.line(file, &row.evidence);
+    if !found.evidence.contains(&line) {
+        found.evidence.push(line);
+    }
+}
+
+/// Where this option stands so that it cannot be overridden.
+pub(super) fn fixed<'a>(case: &'a LeCase<'_>, option: &'a str) -> Option<(usize, &'a OptionRow)> {
+    rows(case, option).find(|(_, row, _)| row.overridable == Some(false)).map(|(file, row, _)| (file, row))
+}
+
+/// All places of an option that may concern the program.
+fn rows<'a>(
+    case: &'a LeCase<'_>,
+    option: &'a str,
+) -> impl Iterator<Item = (usize, &'a OptionRow, Option<Carrier>)> {
+    let own = |enclave: &Option<String>| enclave.as_ref().is_none_or(|name| *name == case.program.name);
+    let all = case.collected.with_carriers();
+    all.filter(move |((_, enclave, row), _)| row.name == option && own(enclave))
+        .map(|((file, _, row), carrier)| (*file, row, carrier))
+}
+
+/// What sets an option above a CEEOPTS data set, in words.
+fn outranks(carrier: Option<Carrier>, row: &OptionRow) -> Option<&'static str> {
+    let source = row.source.to_ascii_lowercase();
+    match carrier {
+        Some(Carrier::Parm) => Some("PARM"),
+        Some(Carrier::CeeRunopts) => Some("_CEE_RUNOPTS"),
+        Some(_) => None,
+        None if source.starts_with("invocation command") => Some("the invocation command (PARM)"),
+        None if source.starts_with("_cee_runopts") => Some("_CEE_RUNOPTS"),
+        None if source.contains("user exit") => Some("an assembler user exit"),
+        None => None,
+    }
+}
