@@ -304,10 +304,19 @@ fn count(value: Option<u64>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
+/// Three digits behind the point, or as many as show three that are not 0.
 fn ratio(old: Option<u64>, new: Option<u64>) -> String {
     match (old, new) {
         (Some(0), Some(0)) => "1.000".to_owned(),
-        (Some(old), Some(new)) if old > 0 => format!("{:.3}", new as f64 / old as f64),
+        (Some(old), Some(new)) if old > 0 => match new as f64 / old as f64 {
+            small if small > 0.0 && small < 0.000_001 => format!("{small:.1e}"),
+            small if small > 0.0 && small < 0.001 => {
+                // Between 3 and 5 zeros stand behind the point.
+                let zeros = (3..6).find(|zeros| small * 10_f64.powi(zeros + 1) >= 1.0).unwrap_or(5);
+                format!("{small:.*}", usize::try_from(zeros).unwrap_or(5) + 3)
+            }
+            value => format!("{value:.3}"),
+        },
         _ => "-".to_owned(),
     }
 }
@@ -322,6 +331,21 @@ fn clock(hundredths: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_has_digits_enough() {
+        for (old, new, expect) in [
+            (27_949, 8, "0.000286"),
+            (1000, 9, "0.009"),
+            (10_000, 9, "0.000900"),
+            (100, 1, "0.010"),
+            (3, 4, "1.333"),
+            (5, 0, "0.000"),
+            (2_000_000_000, 1, "5.0e-10"),
+        ] {
+            assert_eq!(ratio(Some(old), Some(new)), expect);
+        }
+    }
 
     fn listing(segments: u64, seconds: &str) -> Collected {
         let mut collected = Collected::default();
