@@ -315,11 +315,9 @@ impl Place for InDirectory {
     fn install(&mut self, file: OnDisk, replace: bool) -> Result<()> {
         let system = |error| Error::system(&self.path, error);
         file.file.sync_all().map_err(system)?;
-        if replace {
-            if let Ok(before) = fs::metadata(&self.path) {
-                // The new file is as readable as the one before it.
-                file.file.set_permissions(before.permissions()).map_err(system)?;
-            }
+        if replace && let Ok(before) = fs::metadata(&self.path) {
+            // The new file is as readable as the one before it.
+            file.file.set_permissions(before.permissions()).map_err(system)?;
         }
         self.name(replace)?;
         let directory = match self.path.parent() {
