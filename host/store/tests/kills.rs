@@ -210,7 +210,7 @@ fn a_full_disk_leaves_the_library_as_it_was() {
             .output()
             .expect("it starts");
         let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(!ended.status.success() && said.contains("no room left; the library is as it was"), "{said}");
+        assert!(!ended.status.success() && said.contains("no room left"), "{said}");
         let (generation, _) = look(&path);
         let kept = Library::open(&path).expect("sound").member(&name("KEPT")).expect("there");
         assert!(kept.bytes == bytes("KEPT", 1));
