@@ -32,9 +32,9 @@ Examples:
   underbar lib extract --to out backup.xmi
   underbar lib extract --blocks --to out --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
-Each member becomes a file of its name; a file that is there is left alone and named, unless --force is given. An alias gives its
-member's bytes, under the alias's name. A member whose name cannot be a file's is refused. A member that is damaged is named
-and becomes no file; the others do. Bytes of mainframes are not translated.
+Each member becomes a file of its name; a file that is there is left alone and named, unless --force is given. The library
+itself is never replaced. An alias gives its member's bytes, under the alias's name. A member whose name cannot be a file's
+is refused. A member that is damaged is named and becomes no file; the others do. Bytes of mainframes are not translated.
 
 Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that was left alone or could not be written.")]
 pub struct Extract {

@@ -21,7 +21,7 @@ use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 use super::any::is_ours;
 use super::list::json;
 use super::progress::Progress;
-use super::text::{Columns, many};
+use super::text::{Columns, about, many};
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 
@@ -145,7 +145,7 @@ impl SurveyFlags {
             return self.printing.print(&json(&document), None, code);
         }
         for one in unreadable.iter().chain(&doubtful) {
-            say(self.printing.color, Kind::Warning, format_args!("{}: {}", one.library, one.why));
+            say(self.printing.color, Kind::Warning, about(Path::new(&one.library), &one.why));
         }
         for one in &contradictions {
             say(self.printing.color, Kind::Warning, format_args!("lists contradict each other: {one}"));
