@@ -66,7 +66,6 @@ type Label = (Field, usize, usize);
 pub fn read(text: &str) -> Option<Vec<Listed>> {
     let mut headings: Vec<Vec<Label>> = Vec::new();
     let mut found: Vec<Listed> = Vec::new();
-    let mut used = None;
     let mut is_list = false;
     // Whether values still belong to the last entry: a screen's title ends it.
     let mut is_open = false;
@@ -95,13 +94,12 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
         let mut words = words(line);
         if words.first().is_some_and(|(word, ..)| word.contains('.') && is_data_set_name(word)) {
             found.push(Listed { name: words.remove(0).0.to_owned(), ..Listed::default() });
-            used = None;
             is_open = true;
         }
         let Some(entry) = found.last_mut().filter(|_| is_open) else { continue };
         let heading = heading(&headings, &words);
         for (field, word) in assigned(heading, &words) {
-            take(entry, &mut used, field, word);
+            take(entry, field, word);
         }
     }
     (!found.is_empty()).then_some(found)
@@ -176,25 +174,17 @@ fn assigned<'a>(labels: &[Label], words: &[(&'a str, usize, usize)]) -> Vec<(Fie
     words.iter().filter_map(field).collect()
 }
 
-fn take(entry: &mut Listed, used: &mut Option<u32>, field: Field, word: &str) {
+fn take(entry: &mut Listed, field: Field, word: &str) {
     if !can_be(field, word) {
         return;
     }
     match field {
         Field::Tracks => entry.tracks = word.parse().ok(),
-        Field::Used => *used = word.parse().ok(),
         Field::Organisation => entry.organisation = organisation(word),
         Field::Format => entry.record_format = Some(word.to_owned()),
         Field::BlockSize => entry.block_size = word.parse().ok(),
         Field::Volume => entry.volume = Some(word.trim_end_matches('+').to_owned()),
-        Field::Other => {}
-    }
-    // Allocated tracks become those in use, once both are known.
-    if let (Some(tracks), Some(percent)) = (entry.tracks, *used)
-        && matches!(field, Field::Tracks | Field::Used)
-        && percent <= 100
-    {
-        entry.tracks = Some((u64::from(tracks) * u64::from(percent)).div_ceil(100) as u32);
+        Field::Used | Field::Other => {}
     }
 }
 
@@ -239,7 +229,7 @@ Command - Enter \"/\" to select action                  Message           Volume
         assert_eq!(
             read(text).expect("a list"),
             [
-                entry("SYS1.LINKLIB", Some(Organisation::Pds), "U", 6_144, Some(405)),
+                entry("SYS1.LINKLIB", Some(Organisation::Pds), "U", 6_144, Some(450)),
                 entry("SYS1.PDSE", Some(Organisation::Pdse), "U", 32_760, Some(30)),
                 entry("SYS1.PARMLIB", Some(Organisation::Pds), "FB", 27_920, Some(15)),
             ]
@@ -268,7 +258,7 @@ Command - Enter \"/\" to select action                  Message           Volume
         ] {
             assert_eq!(
                 read(text).expect("a list"),
-                [entry("SYS1.LINKLIB", Some(Organisation::Pds), "U", 6_144, Some(405))]
+                [entry("SYS1.LINKLIB", Some(Organisation::Pds), "U", 6_144, Some(450))]
             );
         }
     }

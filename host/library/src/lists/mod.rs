@@ -28,7 +28,7 @@ pub struct Listed {
     pub record_format: Option<String>,
     /// BLKSIZE.
     pub block_size: Option<u32>,
-    /// Tracks of a 3390 that it uses, or that are allocated to it where the list tells no more.
+    /// Tracks that are allocated to it, as the list has them; of DCOLLECT, which tells KB, those in use as tracks of a 3390.
     pub tracks: Option<u32>,
     /// The volume it is on.
     pub volume: Option<String>,

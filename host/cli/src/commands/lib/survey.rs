@@ -36,7 +36,8 @@ Examples:
 
 Libraries of programs are surveyed wherever they are: our own, and those of mainframes in XMIT, IEBCOPY, AMATERSE, AWS, HET,
 CKD and CCKD files; libraries of data are only counted. Lists are read, too: ISPF 3.4 as printed or saved, LISTDS, LISTCAT
-(names only), records of DCOLLECT. What is known from a list is in the shares and gets advice, but nothing is computed of it.
+(names only), records of DCOLLECT. What is known from a list is in the shares and gets advice, but nothing is computed of it; its
+tracks are those allocated, or the KB in use of DCOLLECT as tracks.
 
 Tracks are those of a 3390. What another block size would take is computed by the rule by which the binder fills tracks with
 short blocks, not observed. Channel programs are those that load each member once, by the article's count: one for the
