@@ -435,9 +435,14 @@ fn item_text(item: &Item) -> String {
         let _ = writeln!(text, "  entry point      {entry}");
     }
     if let Some(classes) = item.classes {
+        let of_program =
+            u64::from(classes.initial) + u64::from(classes.deferred) + u64::from(classes.no_load);
+        // What it takes in the file is more: the table that says where its pages are.
+        let of_table = item.blocks.unwrap_or(0).saturating_sub(of_program);
+        let table = if of_table > 0 { format!(", and {of_table} of their table") } else { String::new() };
         let _ = writeln!(
             text,
-            "  pages            {} at LOAD, {} on reference, {} never: {}",
+            "  pages            {} at LOAD, {} on reference, {} never{table}: {}",
             classes.initial,
             classes.deferred,
             classes.no_load,
