@@ -1,6 +1,7 @@
 //! What the kernel's scheduler knows of the calling thread, and of the whole process.
 
-use std::fs::read_to_string;
+use std::fs::{File, read_to_string};
+use std::os::unix::fs::FileExt;
 use underbar_sys::syscall;
 
 /// CPU time of a process, all its threads together (CLOCK_PROCESS_CPUTIME_ID): exact, where ticks are not.
@@ -37,12 +38,7 @@ impl Account {
             line.and_then(|figure| figure.trim().parse().ok()).unwrap_or(0)
         };
         Self {
-            // Time on a processor, time waiting for one, number of turns.
-            runnable_ns: schedstat
-                .split_ascii_whitespace()
-                .nth(1)
-                .and_then(|word| word.parse().ok())
-                .unwrap_or(0),
+            runnable_ns: runnable(schedstat),
             slept: number("voluntary_ctxt_switches:"),
             preempted: number("nonvoluntary_ctxt_switches:"),
         }
@@ -59,9 +55,41 @@ impl Account {
     }
 }
 
+/// The second of: time on a processor, time waiting for one, number of turns.
+fn runnable(schedstat: &str) -> u64 {
+    schedstat.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// How long the calling thread could run while another did: asked so often that the file stays open.
+#[derive(Debug)]
+pub struct Runnable(Option<File>);
+
+impl Runnable {
+    /// For the calling thread, and for no other.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Nanoseconds since the thread began; 0 where the kernel keeps no account. About a microsecond to ask.
+    #[must_use]
+    pub fn nanoseconds(&self) -> u64 {
+        let mut text = [0; 64];
+        let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        runnable(std::str::from_utf8(&text[..read]).unwrap_or_default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Account;
+    use super::{Account, Runnable};
+
+    #[test]
+    fn the_open_file_says_what_the_account_says() {
+        let (before, now, after) =
+            (Account::now(), Runnable::of_this_thread().nanoseconds(), Account::now());
+        assert!((before.runnable_ns..=after.runnable_ns).contains(&now));
+    }
 
     #[test]
     fn the_kernels_text_is_read() {

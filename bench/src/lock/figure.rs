@@ -46,6 +46,12 @@ pub const WORST: Figure = Figure {
     heading: "worst us",
     value: |figures| Some(number(figures, "wait_worst_ns")?.max(1.0)),
 };
+/// The longest wait without the time in which its thread could run and had no processor, in nanoseconds.
+pub const WORST_QUEUED: Figure = Figure {
+    key: "queued_worst_ns",
+    heading: "queued us",
+    value: |figures| Some(number(figures, "queued_worst_ns")?.max(1.0)),
+};
 /// What one wait in a thousand exceeds, in nanoseconds.
 pub const P999: Figure = Figure {
     key: "wait_p999_ns",
@@ -116,6 +122,6 @@ pub fn figures(section: &str) -> &'static [&'static Figure] {
     match section {
         UNCONTENDED => &[&PAIR],
         OPEN => &[&RECORDS, &BUSY, &RECORD_CPU, &LATE, &LATEST],
-        _ => &[&RATE, &CPU, &WORST, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST],
+        _ => &[&RATE, &CPU, &WORST, &WORST_QUEUED, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST],
     }
 }

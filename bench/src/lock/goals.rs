@@ -2,7 +2,7 @@
 //!
 //! A goal whose cells were not run is not printed.
 
-use super::figure::{CPU, FAIRNESS, P999, PAIR, TIME, WORST};
+use super::figure::{CPU, FAIRNESS, Figure, P999, PAIR, TIME, WORST, WORST_QUEUED};
 use super::table::{against, best, overall, to_best};
 use super::{Run, UNCONTENDED};
 use crate::goal::Goal;
@@ -21,7 +21,8 @@ pub fn all(run: &Run) -> Vec<Goal> {
         cpu_overall(run, ours),
         cpu_cells(run, ours),
         fairness(run, ours),
-        worst_wait(run, ours),
+        worst_wait(run, ours, "queued for the lock", &WORST_QUEUED),
+        worst_wait(run, ours, "with the time that its thread had no processor", &WORST),
     ]
     .into_iter()
     .chain([(2, 4.0), (8, 10.0), (32, 10.0)].map(|(threads, times)| naive(run, ours, threads, times)))
@@ -101,13 +102,14 @@ fn fairness(run: &Run, ours: usize) -> Option<Goal> {
     })
 }
 
-fn worst_wait(run: &Run, ours: usize) -> Option<Goal> {
+fn worst_wait(run: &Run, ours: usize, of_what: &str, figure: &Figure) -> Option<Goal> {
     let std = run.lock("std")?;
-    cells(run, "worst wait at most half of std's at 8 and 32 threads", |cell| {
+    let wanted = format!("worst wait, {of_what}: at most half of std's at 8 and 32 threads");
+    cells(run, &wanted, |cell| {
         if ![8, 32].contains(&run.cells[cell].threads) {
             return None;
         }
-        let ratio = against(run, cell, ours, std, &WORST).ratio();
+        let ratio = against(run, cell, ours, std, figure).ratio();
         (ratio.value > 0.5).then(|| format!("{}: {ratio}", name(run, cell)))
     })
 }

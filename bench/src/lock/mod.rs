@@ -37,6 +37,9 @@ pub const OPEN: &str = "open";
 const TASKS: usize = 100;
 const PER_SECOND: u64 = 10;
 const OPEN_LONGER: u64 = 5;
+/// With more threads than these a run is longer, in proportion: what a thread gets in a few turns of the scheduler says
+/// more of the scheduler than of the lock.
+const AS_LONG: u64 = 8;
 /// Who is compared there: before, after, and what programs have anyway.
 const OPEN_LOCKS: [&str; 3] = ["naive", "std", "simple"];
 /// Threads of the other cells.
@@ -47,7 +50,7 @@ const THREADS: [usize; 4] = [1, 2, 8, 32];
 pub struct Request {
     /// Rounds of each cell, at least one.
     pub rounds: usize,
-    /// Length of one run.
+    /// Length of one run of up to eight threads; of more it is longer, in proportion.
     pub milliseconds: u64,
     /// Sections to run; empty: all.
     pub cells: Vec<String>,
@@ -192,11 +195,12 @@ fn rounds(run: &mut Run, program: &Path, cell: usize, order: &mut Random) -> Res
 fn words(run: &Run, cell: usize, lock: usize, round: usize) -> Vec<String> {
     let (cell, name) = (run.cells[cell], run.locks[lock].entry.name);
     let Rate(rate) = run.rate;
-    let (threads, milliseconds) = (cell.threads as u64, run.request.milliseconds);
+    let threads = cell.threads as u64;
+    let milliseconds = run.request.milliseconds * threads.max(AS_LONG) / AS_LONG;
     let seed = run.request.seed + round as u64;
     let (words, numbers) = match cell.section {
         UNCONTENDED => (vec![UNCONTENDED, name], vec![]),
-        OPEN => (vec![OPEN, name], vec![threads, PER_SECOND, milliseconds * OPEN_LONGER, seed]),
+        OPEN => (vec![OPEN, name], vec![threads, PER_SECOND, run.request.milliseconds * OPEN_LONGER, seed]),
         section => (vec!["contend", name, section], vec![threads, milliseconds, rate, seed]),
     };
     words.into_iter().map(str::to_owned).chain(numbers.iter().map(u64::to_string)).collect()

@@ -41,13 +41,15 @@ pub fn text(run: &Run) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "underbar bench lock: {} rounds of {} ms, {}",
+        "underbar bench lock: {} rounds of {} ms (more than 8 threads: longer in proportion), {}",
         run.request.rounds, run.request.milliseconds, run.host
     );
     let _ = writeln!(
         out,
-        "Medians. For each operation: CPU, queued (from wanting the lock to having it), runnable (could run, and had\n\
-         no processor; part of it may be queued too). sleeps/k: for a thousand operations. min, max: of the threads."
+        "Medians. For each operation: CPU, queued ns (from wanting the lock to having it), runnable (could run, and had\n\
+         no processor; part of it may be queued too). worst: from wanting the lock to having it; queued: the same without\n\
+         the time in which that thread could run and had no processor. sleeps/k: for a thousand operations. min, max: of\n\
+         the threads."
     );
     let _ = writeln!(out, "Others used {:.0} % of the processors meanwhile.", run.others * 100.0);
     for arm in run.locks.iter().filter(|arm| !arm.before.is_empty()) {

@@ -80,12 +80,14 @@ impl OneRmw {
 
     #[inline]
     fn give_up(&self) {
-        // SAFETY: the area is what `sequences::area` gave, and not 0. Who gives up holds the lock, so the word stays until
-        // it is given up.
-        let is_stored = self.area != 0 && unsafe { sequences::store_if_held(&self.word, self.area) };
-        if !is_stored {
-            self.give_up_by_swap();
+        if self.area != 0 {
+            // SAFETY: the area is what `sequences::area` gave, and not 0. Who gives up holds the lock, so the word stays until
+            // it is given up.
+            if unsafe { sequences::store_if_held(&self.word, self.area) } {
+                return;
+            }
         }
+        self.give_up_by_swap();
     }
 
     #[inline]
