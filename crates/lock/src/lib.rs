@@ -8,7 +8,7 @@
 //!           | no room among the few, too long, or the holder is known not to run
 //!           v
 //!         sleep in the kernel --woken--> look again; after a millisecond the lock is reserved for one who starves
-//! unlock  one compare-and-swap; wakes one sleeper if there may be any
+//! unlock  one subtraction; wakes one sleeper if there may be any
 //! ```
 //!
 //! z/TPF's simple locks had the same trouble and the same cure: threads that update a word in a loop take it away from

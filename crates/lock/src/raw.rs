@@ -13,7 +13,10 @@
 //! none is lost. Whoever comes by while the woken one is on its way may take the lock first (that keeps it busy), but not
 //! for longer than a millisecond: then it is reserved.
 //!
-//! Orders: taking is Acquire, giving up is Release. W and S are set by read-modify-write operations, which continue the
+//! Giving up without a mark subtracts L. A mark that comes in that very moment stays in the word, which is free then: one
+//! sleeper is woken as ever, and the next holder wakes one more.
+//!
+//! Orders: taking is Acquire, giving up is AcqRel. W and S are set by read-modify-write operations, which continue the
 //! release sequence of whoever gave up the lock, so Relaxed is enough for them.
 //!
 //! Invariant: L is set by the thread that gets the lock, and cleared by it; S is set and cleared by the same thread, or
@@ -35,14 +38,10 @@ pub(crate) const L: u32 = 1;
 pub(crate) const W: u32 = 2;
 pub(crate) const S: u32 = 4;
 
-/// How what was written under the lock becomes visible to the next holder.
+/// How what was written under the lock becomes visible to the next holder; and who gives it up sees what those did who
+/// wait, before they marked the word.
 #[cfg(not(seeded_bug = "relaxed_release"))]
-const GIVEN_UP: Ordering = Ordering::Release;
-/// And who gives it up sees what those did who wait, before they marked the word.
-#[cfg(not(seeded_bug = "relaxed_release"))]
-const GIVEN_UP_AWAITED: Ordering = Ordering::AcqRel;
-#[cfg(seeded_bug = "relaxed_release")]
-const GIVEN_UP_AWAITED: Ordering = Ordering::Relaxed;
+const GIVEN_UP: Ordering = Ordering::AcqRel;
 #[cfg(seeded_bug = "relaxed_release")]
 const GIVEN_UP: Ordering = Ordering::Relaxed;
 
@@ -233,9 +232,14 @@ impl Word {
 
     #[inline(always)]
     fn give_up(&self, caller: usize) -> bool {
-        match self.state.compare_exchange(L, 0, GIVEN_UP, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(seen) => self.give_up_awaited(seen, caller),
+        let seen = self.state.load(Ordering::Relaxed);
+        if seen != L {
+            return self.give_up_awaited(seen, caller);
+        }
+        // An addition takes a cycle or two less than comparing and swapping. Marks that have come since then stay.
+        match self.state.fetch_sub(L, GIVEN_UP) {
+            L => true,
+            seen => self.given_up(seen, caller),
         }
     }
 
@@ -250,10 +254,21 @@ impl Word {
             let new = if seen & S != 0 { seen & !L } else { 0 };
             #[cfg(seeded_bug = "reservation_dropped")]
             let new = 0;
-            match self.state.compare_exchange(seen, new, GIVEN_UP_AWAITED, Ordering::Relaxed) {
-                Ok(_) => break,
+            match self.state.compare_exchange(seen, new, GIVEN_UP, Ordering::Relaxed) {
+                Ok(_) => return self.given_up(seen, caller),
                 Err(now) => seen = now,
             }
+        }
+    }
+
+    /// It has been given up, and `seen` is what it was: wakes who is to be woken.
+    #[cold]
+    #[inline(never)]
+    fn given_up(&self, seen: u32, caller: usize) -> bool {
+        if seen & L == 0 {
+            // Two gave it up at once, and one of them did not hold it.
+            self.state.fetch_add(L, Ordering::Relaxed);
+            return false;
         }
         // From here on the memory may be gone: its address is used, and nothing in it.
         let address = &raw const self.state;
