@@ -387,24 +387,6 @@ fn members_can_be_deleted_on_a_full_disk() {
     }
 }
 
-/// Nor does filling a library to the last page, byte by byte, take what deleting needs.
-#[test]
-fn a_library_that_was_filled_can_be_emptied() {
-    let mut disk = Disk::default();
-    create(&mut disk, &Making { space: 90, ..MAKING }).expect("no end");
-    let mut made = 0;
-    while apply(&disk, &[add(&format!("M{made}"), made % 9_000, false)]).is_ok() {
-        made += 1;
-    }
-    assert!(made > 30, "{made}");
-    let renamed = apply(&disk, &[Edit::Rename { from: name("M0"), to: name("FIRST") }]);
-    assert!(renamed.is_ok(), "it takes no more than it frees: {renamed:?}");
-    for number in 1..made {
-        let deleted = apply(&disk, &[Edit::Delete(name(&format!("M{number}")))]);
-        assert!(deleted.is_ok(), "{number} of {made}: {deleted:?}");
-    }
-}
-
 fn small_library() -> (Vec<u8>, Model) {
     let (disk, mut model) = (new_disk(), Model::default());
     let mut edits = vec![add("A", 110_000, false), add("B", 5_000, false), alias("AA", "A")];
