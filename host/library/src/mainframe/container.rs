@@ -21,7 +21,7 @@ use super::netdata::{self, Attributes};
 use super::source::{OpenFile, Records, Shared, Stretch, some, take};
 use super::tree::{Item, Options, What};
 use super::volume::{DataSet, Volume};
-use super::{label, module, object, spanned, tape, terse, unload, volume};
+use super::{label, module, object, spanned, tape, terse, transport, unload, volume};
 use std::path::Path;
 
 /// Opens a file and everything in it.
@@ -128,6 +128,14 @@ impl Walk<'_> {
                 return item;
             }
         };
+        if !data.bordered
+            && let Some((records, faults)) = transport::unwrapped(&source, &head)
+        {
+            let mut inner = self.examine(place, name, Data::bordered(records, data.format, data.name));
+            inner.bytes = item.bytes;
+            inner.faults.splice(0..0, place.troubles(faults));
+            return inner;
+        }
         if image::begins(&head) {
             self.disk(place, &mut item, &source);
         } else if netdata::begins(&head) {
@@ -154,6 +162,10 @@ impl Walk<'_> {
             }
         } else {
             self.module(place, &mut item, &source, &head);
+        }
+        if matches!(item.what, What::Unknown) && item.faults.is_empty() {
+            let head = some(&*source, 0, transport::HEAD).unwrap_or_default();
+            item.what = transport::foreign(&head).map_or(What::Unknown, |what| What::Foreign { what });
         }
         item
     }
@@ -302,7 +314,7 @@ impl Walk<'_> {
         }
         item.faults.extend(place.troubles(found.faults));
         let labelled = label::read(found.files, self.options.page);
-        item.faults.extend(place.troubles(labelled.disagreements()));
+        item.faults.extend(place.troubles(labelled.faults()));
         item.what = What::Tape { serial: labelled.serial, packed: found.packed, ended: found.ended };
         item.data = None;
         for file in labelled.files {

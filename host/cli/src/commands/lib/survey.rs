@@ -208,10 +208,22 @@ impl Found {
             .flatten();
         match list {
             Some(list) => self.list(name, &list),
-            None if is_named => {
-                self.unreadable(name, &"this is no library, holds none, and is no list of them")
-            }
-            None => {}
+            None => self.no_library(name, &carrier, is_named),
+        }
+    }
+
+    /// A file that holds nothing: what is known of it is said where it was named, and of a disk that cannot be read, ever.
+    fn no_library(&mut self, name: String, carrier: &Carrier, is_named: bool) {
+        let faults = carrier.troubles.iter().map(|trouble| Wrong::of(name.clone(), &trouble.fault));
+        let known = self.unreadable.len();
+        self.unreadable.extend(faults);
+        if is_named && self.unreadable.len() == known {
+            let is = carrier.holds.first().filter(|_| !carrier.is_unknown());
+            let is = is.map(|first| format!(": it is {}", first.is)).unwrap_or_default();
+            self.unreadable(
+                name,
+                &format_args!("this is no library, holds none, and is no list of them{is}"),
+            );
         }
     }
 
