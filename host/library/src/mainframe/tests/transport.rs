@@ -6,7 +6,7 @@ use super::super::source::Memory;
 use super::super::spanned;
 use super::super::tree::{Options, What};
 use super::roundtrip::listing;
-use super::sample::{PAGE, programs};
+use super::sample::{PAGE, programs, texts};
 
 /// However a file came, its members are the same; what cannot be read is named by sight.
 #[test]
@@ -72,4 +72,20 @@ fn what_is_known_by_sight_is_named() {
             item.what
         );
     }
+}
+
+#[test]
+fn transmissions_behind_each_other_are_all_read() {
+    let one = programs().xmit("MY.LIBRARY");
+    for padding in [0, 80, 2_000] {
+        let file =
+            [&one[..], &vec![0x40; padding], &texts(&[]).xmit("MY.TEXT"), &vec![0; padding], &one].concat();
+        let item = examine("x", Memory::shared(file), &Options::default());
+        let names: Vec<String> = item.libraries().into_iter().map(|(way, _)| way).collect();
+        let wanted = ["x > MY.LIBRARY", "x > transmission 2 > MY.TEXT", "x > transmission 3 > MY.LIBRARY"];
+        assert_eq!(names, wanted, "{padding}");
+        assert!(item.troubles().is_empty(), "{:?}", item.troubles());
+    }
+    let damaged = [&one[..], b"something else", &one].concat();
+    assert_eq!(examine("x", Memory::shared(damaged), &Options::default()).libraries().len(), 1);
 }
