@@ -74,6 +74,8 @@ const FOREIGN: &[(usize, &[u8], &str)] = &[
     (0, b"FBA_", "the image of a disk with fixed blocks (FBA), which is not read"),
     (512, b"\xE5\xD6\xD3\xF1", "the image of a disk with fixed blocks (FBA), which is not read"),
     (512, b"\xC3\xD4\xE2\xF1", "the image of a minidisk of CMS, which is not read"),
+    (0, b"\x02\xC5\xE2\xC4", "an object deck, which is no program before it is linked"),
+    (0, b"\x03\xF0\0", "an object module (GOFF), which is no program before it is linked"),
     (0, b"@TAP", "a tape as FakeTape writes it, which is not read: copy it to AWS or HET first"),
 ];
 

@@ -208,7 +208,8 @@ Examples:
   underbar lib compress programs.pds
   underbar lib compress --directory 200 programs.pds
 
-The library is made anew beside the old one, and renamed into its place; who reads the old one goes on reading it.
+The library is made anew beside the old one, and renamed into its place; who reads the old one goes on reading it. No free
+page is left of a PDSE, but those that a delete needs, so that a full disk keeps nobody from deleting.
 
 Exit status: 0 done, 2 wrong usage, a member that is damaged, or a library that cannot be changed.")]
 pub struct Compress {

@@ -28,8 +28,8 @@ Examples:
   underbar lib ls --dsn SYS1.LINKLIB disk.cckd
 
 Libraries of mainframes are read out of XMIT files, IEBCOPY unloads, AMATERSE files, tapes (AWS, HET) and disks (CKD, CCKD),
-also within each other. Of these the attributes are those that the linkage editor set, with AMODE, RMODE and AC, or what
-ISPF knows of a text.
+also within each other, and with descriptors of records (RDW) or ends of lines, if they came so. Of these the attributes are
+those that the linkage editor set, with AMODE, RMODE and AC, or what ISPF knows of a text.
 
 TTR is where a member of a PDS begins, track and record; a PDSE has a token instead, without order. BLOCKS are blocks of
 text, of a PDSE pages; twelve pages count as a track.

@@ -40,7 +40,8 @@ CKD and CCKD files; libraries of data are only counted. Lists are read, too: ISP
 tracks are those allocated, or the KB in use of DCOLLECT as tracks.
 
 Tracks are those of a 3390. What another block size would take is computed by the rule by which the binder fills tracks with
-short blocks, not observed. Channel programs are those that load each member once, by the article's count: one for the
+short blocks, not observed. Members that are no programs are cut into whole blocks of that size, where they lie in whole
+blocks; other blocks a copy keeps. Channel programs are those that load each member once, by the article's count: one for the
 search of the directory, one for each block of text, one for each control record that has to be read.
 
 Exit status: 0 surveyed, 2 wrong usage, or something that could not be read, which is named: the rest is surveyed.")]

@@ -63,6 +63,7 @@ fn what_is_known_by_sight_is_named() {
         (b"FBA_C370".to_vec(), "fixed blocks"),
         (b"PK\x03\x04 and more".to_vec(), "a zip archive"),
         (b"\x1F\x8B\x08 and more".to_vec(), "packed by gzip"),
+        (b"\x02\xC5\xE2\xC4 and more".to_vec(), "an object deck"),
         (b"@TAP00000050".to_vec(), "FakeTape"),
     ] {
         let item = examine("x", Memory::shared(bytes), &Options::default());
