@@ -119,15 +119,20 @@ fn long(items: &[Item], organisation: Organisation) -> String {
         ("ENTRY", false),
         ("ALIASES", false),
     ]);
-    // There may be 100,000 of them: nothing is copied on the way.
+    // There may be 100,000 of them: nothing is copied on the way, and those that came together have one time.
+    let (mut last, mut changed) = (None, String::new());
     for item in items {
+        if item.modified != last {
+            last = item.modified;
+            changed = last.map(time).unwrap_or_default();
+        }
         columns.cell(&item.name);
         columns.cell(item.size);
         columns.cell(&item.ttr);
         columns.known(item.alias_of.as_ref());
         columns.known(item.blocks);
         columns.known(item.tracks);
-        columns.known(item.modified.map(time));
+        columns.cell(&changed);
         columns.cell(item.attributes.join(" "));
         columns.cell(entry(item));
         columns.cell(item.aliases.join(" "));

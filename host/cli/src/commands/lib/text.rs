@@ -7,20 +7,21 @@ use std::path::Path;
 /// Rows under a heading; columns of numbers stand to the right.
 ///
 /// ```text
-/// cells:  NAME SIZE OF LONGER 5 . A 12345 B     one text after the other, and where each ends
+/// cells:  NAME SIZE OF LONGER 5 . A 12345 B     one text after the other, and how long each is
 /// ```
 pub struct Columns {
     /// Whether it is one of numbers, and its width in characters.
     columns: Vec<(bool, usize)>,
     cells: String,
-    ends: Vec<(usize, usize)>,
+    /// Bytes of each.
+    lengths: Vec<u32>,
 }
 
 impl Columns {
     /// Of these headings; true stands for numbers.
     pub fn new(heading: &[(&'static str, bool)]) -> Columns {
         let columns = heading.iter().map(|(_, is_number)| (*is_number, 0)).collect();
-        let mut columns = Columns { columns, cells: String::new(), ends: Vec::new() };
+        let mut columns = Columns { columns, cells: String::new(), lengths: Vec::new() };
         heading.iter().for_each(|(text, _)| columns.cell(text));
         columns
     }
@@ -28,7 +29,7 @@ impl Columns {
     /// A row of as many texts, or of fewer: then the others are empty.
     pub fn row(&mut self, row: impl IntoIterator<Item = impl Display>) {
         row.into_iter().for_each(|text| self.cell(text));
-        while !self.ends.len().is_multiple_of(self.columns.len()) {
+        while !self.lengths.len().is_multiple_of(self.columns.len()) {
             self.cell("");
         }
     }
@@ -38,12 +39,13 @@ impl Columns {
         let from = self.cells.len();
         // Writing to a string cannot fail.
         let _ = write!(self.cells, "{text}");
-        let width = self.cells.get(from..).unwrap_or_default().chars().count();
-        let column = self.ends.len() % self.columns.len();
+        let cell = self.cells.get(from..).unwrap_or_default();
+        let (width, column) = (cell.chars().count(), self.lengths.len() % self.columns.len());
         if let Some((_, widest)) = self.columns.get_mut(column) {
             *widest = width.max(*widest);
         }
-        self.ends.push((self.cells.len(), width));
+        // No cell has 4 GiB.
+        self.lengths.push((self.cells.len() - from) as u32);
     }
 
     /// The next text of a row, where there is one.
@@ -57,14 +59,17 @@ impl Columns {
     /// All of it, each column as wide as its widest text; nothing stands behind the last.
     pub fn text(&self) -> String {
         let (mut lines, mut from) = (String::with_capacity(self.cells.len() * 2), 0);
-        for row in self.ends.chunks(self.columns.len()) {
+        for row in self.lengths.chunks(self.columns.len()) {
             // Blanks are written before what comes behind them.
             let mut blanks = 0;
-            for (&(end, width), &(is_number, widest)) in row.iter().zip(&self.columns) {
+            for (&length, &(is_number, widest)) in row.iter().zip(&self.columns) {
+                let end = from + length as usize;
+                let cell = self.cells.get(from..end).unwrap_or_default();
+                let width = cell.chars().count();
                 let before = if is_number { widest - width } else { 0 };
                 if width > 0 {
                     lines.extend(std::iter::repeat_n(' ', blanks + before));
-                    lines.push_str(self.cells.get(from..end).unwrap_or_default());
+                    lines.push_str(cell);
                     blanks = 0;
                 }
                 blanks += widest + 2 - if width > 0 { before + width } else { 0 };
