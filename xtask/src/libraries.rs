@@ -114,6 +114,7 @@ impl Found {
                 let (name, size) = (attributes.name.as_deref().unwrap_or("?"), attributes.block_size);
                 println!("{head}: data set {name}, block size {size:?}, {:?}", item.data);
             }
+            What::Foreign { what } => println!("{head}: {what}"),
             What::Unknown => println!("{head}: {} bytes that are not understood", item.bytes),
         }
         for (index, inner) in item.inner.iter().enumerate() {

@@ -72,6 +72,12 @@ pub extern "C" fn underbar_library_refresh(library: u32) -> c_int {
     told(table::refresh(Library::from_number(library)))
 }
 
+/// underbar_library_doubtful.
+#[unsafe(no_mangle)]
+pub extern "C" fn underbar_library_doubtful(library: u32) -> c_int {
+    table::is_doubtful(Library::from_number(library)).map_or(0, c_int::from)
+}
+
 /// underbar_library_close.
 #[unsafe(no_mangle)]
 pub extern "C" fn underbar_library_close(library: u32) -> c_int {

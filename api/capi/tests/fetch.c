@@ -79,6 +79,7 @@ int main(int argc, char **argv) {
     CHECK(seen() == 0);
     underbar_fetch_statistics(each, NULL);
     CHECK(fetches == 5);
+    CHECK(underbar_library_doubtful(library) == 0);
     CHECK(underbar_library_refresh(library) == 0 && underbar_library_close(library) == 0);
     CHECK(underbar_load(&library, 1, "MEMBER", UNDERBAR_FRESH, &program) == UNDERBAR_NOT_LOADED);
     puts("all held");

@@ -98,6 +98,14 @@ impl Library {
     pub fn refresh(&self) -> Result<()> {
         Ok(table::refresh(self.0)?)
     }
+
+    /// Is one of the two labels of a PDSE damaged or cut short, so that what is read may be the state before the last
+    /// change? LOAD goes on with the other one; `underbar lib verify` says more.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        // It is open.
+        table::is_doubtful(self.0).unwrap_or(false)
+    }
 }
 
 impl Drop for Library {

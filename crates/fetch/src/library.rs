@@ -90,6 +90,11 @@ pub trait Source: Sync {
     /// Does the stamp change whenever a member does? Else a library that is not frozen is searched each time.
     fn tells_changes(&self) -> bool;
 
+    /// Is a copy of its label damaged or cut short, so that what is read may be the state before the last change?
+    fn is_doubtful(&self) -> bool {
+        false
+    }
+
     /// The path of the library, for names and for the folder of what its programs need.
     fn path(&self) -> &CStr;
 

@@ -20,7 +20,7 @@ use underbar_partitioned::binder::Place;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{self, Pds};
-use underbar_partitioned::pdse::{self, PageSums, Pdse, load_counts, turns};
+use underbar_partitioned::pdse::{self, Other, PageSums, Pdse, load_counts, turns};
 use underbar_partitioned::read::{Fault, ReadAt, Unread};
 use underbar_partitioned::sum::Sum;
 use underbar_sys::file::{fstat, stat};
@@ -454,6 +454,12 @@ impl Source for PdseFile {
 
     fn tells_changes(&self) -> bool {
         true
+    }
+
+    fn is_doubtful(&self) -> bool {
+        let is_wrong = || !matches!(self.superblock.other(&self.file), Other::Whole | Other::NotWritten);
+        // A writer may be at it just now: what stays so counts.
+        is_wrong() && is_wrong() && pdse::Superblock::newest(&self.file) == Ok(self.superblock)
     }
 
     fn path(&self) -> &CStr {

@@ -76,6 +76,9 @@ figures! {
     lookaside_hits, "lookaside-hits";
     /// Libraries whose kept directory was given up, since they had changed.
     refreshes, "refreshes";
+    /// PDSEs opened of whose two labels one is damaged or cut short: what is read of them may be the state before the last
+    /// change.
+    doubtful, "doubtful";
     /// Relocations by the place of a program alone.
     relative_relocations, "relative-relocations";
     /// Relocations by symbols and thread storage.

@@ -283,6 +283,38 @@ fn a_damaged_member_is_known_by_its_sum() {
 /// Cut at 512 bytes or a multiple of it, a library gives its programs or errors: also where the pages that are missing are
 /// mapped, and would be read only later.
 #[test]
+fn a_label_that_is_damaged_is_told_and_the_other_one_counts() {
+    let _alone = alone();
+    let place = members("doubtful");
+    let path = library(&place, Organisation::Pdse, 32760);
+    change(&path, vec![Edit::Alias { alias: name("LATEST"), of: name("TINY"), function: None }]);
+    let sound = std::fs::read(&path).expect("a library");
+    let newest = underbar_partitioned::pdse::Superblock::newest(&sound[..]).expect("sound").generation;
+    let page = underbar_partitioned::pdse::Superblock::turn(newest) as usize * 4096;
+    for (at, is_doubtful, has_latest) in
+        [(None, false, true), (Some(page + 40), true, false), (Some(4096 - page + 40), true, true)]
+    {
+        let mut bytes = sound.clone();
+        at.into_iter().for_each(|at| bytes[at] ^= 1);
+        std::fs::write(&path, bytes).expect("written");
+        let before = table::statistics().doubtful;
+        let library = Opened::folder(&path, false);
+        assert_eq!(table::is_doubtful(library.0), Ok(is_doubtful), "{at:?}");
+        assert_eq!(table::statistics().doubtful - before, u64::from(is_doubtful));
+        let tiny = library.load("TINY", Form::Fresh).expect("both labels lead to it");
+        assert_eq!(enter(tiny, 41), 42);
+        delete(tiny);
+        match library.load("LATEST", Form::Fresh) {
+            Ok(latest) => {
+                assert!(has_latest);
+                delete(latest);
+            }
+            Err(error) => assert!(!has_latest && matches!(error, Error::NotFound(_)), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
     let _alone = alone();
     table::set_options(Options { pool_bytes: 0, ..table::options() });

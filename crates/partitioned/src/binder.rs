@@ -120,6 +120,9 @@ impl Fill {
 pub struct Module<'a> {
     /// Blocks that every copy keeps as they are: symbols, sections, identification.
     pub fixed: &'a [u32],
+    /// Bytes that are no program's: cut into whole blocks, without control records, and no short one fills a track. They are
+    /// written so by everyone but the binder.
+    pub data: u64,
     /// Lengths of its texts; each is cut into blocks on its own.
     pub texts: &'a [u64],
     /// Bytes of relocation entries, spread over the texts.
@@ -136,7 +139,8 @@ pub struct Copied {
     /// Blocks of text.
     pub texts: u64,
     /// Channel programs that load each member once, without the search, by the article's count: each text but a member's
-    /// first is announced by a control record that has to be read, and so has each record of relocations.
+    /// first is announced by a control record that has to be read, and so has each record of relocations; of data each block
+    /// is one.
     pub programs: u64,
 }
 
@@ -156,6 +160,13 @@ pub fn copy<'a>(
     for member in members {
         for fixed in member.fixed {
             fill.put(*fixed, 0);
+        }
+        let mut data = member.data;
+        while data > 0 {
+            let length = data.min(fill.block_size().into());
+            fill.put(length as u32, 0);
+            copied.programs += 1;
+            data -= length;
         }
         let all: u64 = member.texts.iter().sum();
         let before = copied.texts;
@@ -245,7 +256,8 @@ mod tests {
     fn large_blocks_never_need_more_tracks() {
         let texts: Vec<[u64; 1]> = (0..300u64).map(|n| [(n * n * 977) % 400_000 + 8]).collect();
         let fixed = [80, 250];
-        let module = |texts| Module { fixed: &fixed, texts, relocations: 900, control: FULL_CONTROL };
+        let module =
+            |texts| Module { fixed: &fixed, data: 0, texts, relocations: 900, control: FULL_CONTROL };
         let at = |size| copy(&D3390, size, 60, texts.iter().map(|texts| module(texts)));
         let [large, half, small] = [32_760, 23_440, 6_144].map(at);
         assert!(large.tracks < half.tracks && half.tracks < small.tracks, "{large:?} {half:?} {small:?}");
@@ -258,5 +270,17 @@ mod tests {
             (2, 0),
             "45 blocks fill a track, the directory's end is on the next"
         );
+    }
+
+    #[test]
+    fn data_lies_in_whole_blocks() {
+        let data = |data| Module { fixed: &[], data, texts: &[], relocations: 0, control: FULL_CONTROL };
+        let at = |size| {
+            let copied = copy(&D3390, size, 1, [data(10 * 32_760), data(0)]);
+            (copied.tracks, copied.programs)
+        };
+        // Two of 27,992 bytes fill a track but for the directory's; one of 32,760 leaves half of its own.
+        assert_eq!((at(32_760), at(27_998)), ((10, 10), (7, 12)));
+        assert_eq!(at(6_144).1, 54, "eight on a track, less the directory's part");
     }
 }

@@ -222,10 +222,21 @@ fn wrong_use_names_who_is_at_fault() {
     let folder = Folder::new("wrong");
     let path = library(&folder, "lib", &[], &[("A", 1)]);
     let file = folder.file("file", "x");
+    let other = library(&folder, "other", &[], &[]);
     for (arguments, says) in [
         (&["create", &path][..], format!("error: {path} is there already\n").as_str()),
         (&["create", "--organisation", "pds", "--space", "50", "x"], "--space is of a PDSE"),
         (&["create", "--organisation", "pdse", "--directory", "5", "x"], "--directory is of a PDS"),
+        (&["copy", "--directory", "5", &path, "x"], "x: --directory is of a PDS, and this is to be a PDSE"),
+        (
+            &["copy", "--block-size", "6144", &path, &other],
+            "other: it is there already, and --block-size is of a new",
+        ),
+        (&["copy", "--organisation", "pds", &path, &other], "--organisation is of a new library"),
+        (&["copy", "--directory", "5", &path, &other], "--directory is of a new library"),
+        (&["copy", &file, "x"], format!("error: {file}: ").as_str()),
+        (&["copy", "--select", "B", &path, "x"], format!("error: {path}: there is no member B").as_str()),
+        (&["compress", "--directory", "5", &path], "--directory is of a PDS, and this is a PDSE"),
         (&["ls", &file], "this is no program library"),
         (&["ls", "/nowhere/lib"], "No such file"),
         (&["delete", &path, "B"], "there is no member B"),
@@ -470,6 +481,9 @@ fn a_label_that_is_not_whole_is_named_and_nothing_is_lost_for_good() {
         let (code, _, error) = run(&[&["lib"], flags, &[&path]].concat());
         assert!(code == 0 && error.contains("label in page 1 is damaged"), "{error}");
     }
+    let (code, _, error) = run(&["exec", &format!("{path}(B)")]);
+    assert!(code == 127 && error.contains("label in page 1 is damaged"), "{error}");
+    assert!(error.contains("no program B"), "{error}");
     for flags in [&["ls"][..], &["info"], &["extract", "--to", &folder.name("json")]] {
         let (_, output, _) = run(&[&["lib"], flags, &["--json", &path]].concat());
         let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, bad, good, run};
+use underbar_library::mainframe::ebcdic::CodePage;
 
 fn report(segments: u64, initial: u64) -> String {
     format!(
@@ -150,36 +151,18 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     }
 }
 
-fn ebcdic(byte: u8) -> u8 {
-    match byte {
-        b'A'..=b'I' => byte - b'A' + 0xc1,
-        b'J'..=b'R' => byte - b'J' + 0xd1,
-        b'S'..=b'Z' => byte - b'S' + 0xe2,
-        b'a'..=b'i' => byte - b'a' + 0x81,
-        b'j'..=b'r' => byte - b'j' + 0x91,
-        b's'..=b'z' => byte - b's' + 0xa2,
-        b'0'..=b'9' => byte - b'0' + 0xf0,
-        b':' => 0x7a,
-        b'.' => 0x4b,
-        b'/' => 0x61,
-        b'(' => 0x4d,
-        b')' => 0x5d,
-        b'-' => 0x60,
-        b'>' => 0x6e,
-        b'#' => 0x7b,
-        b'%' => 0x6c,
-        b'\n' => 0x25,
-        _ => 0x40,
-    }
+/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
+/// Text in the code page that z/OS prints in.
+fn ebcdic(text: &str) -> Vec<u8> {
+    CodePage::numbered(1047).and_then(|page| page.encode(text)).expect("a character of it")
 }
 
-/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
 #[test]
 fn records_of_variable_length_are_read() {
     let folder = Folder::new("listing-records");
     let record = |line: &str| {
         let length = u16::try_from(line.len() + 4).expect("a record");
-        let data = line.bytes().map(ebcdic);
+        let data = ebcdic(line);
         length.to_be_bytes().into_iter().chain([0, 0]).chain(data).collect::<Vec<u8>>()
     };
     let records: Vec<u8> = report(128, 32768).lines().flat_map(record).collect();
@@ -210,7 +193,7 @@ fn what_begins_like_json_may_be_a_listing() {
     assert!(text.contains("HEAP(32K,32K) -> HEAP(4608K,1152K)"), "{text}");
     let rows = "CLASS UPPER FREQUENCY PERCENT\n 32 120000 40.00%\n 64 180000 60.00%\n";
     let text = format!("# collected at noon\nTPF ECB HEAP REQUEST SIZE REPORT\n{rows}");
-    let ebcdic: Vec<u8> = text.bytes().map(ebcdic).collect();
+    let ebcdic = ebcdic(&text);
     assert_eq!(ebcdic[0], b'{');
     let path = folder.name("hash");
     std::fs::write(&path, ebcdic).expect("a file");

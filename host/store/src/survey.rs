@@ -114,7 +114,7 @@ pub struct Surveyed {
     pub members: Option<u32>,
     /// Aliases.
     pub aliases: Option<u32>,
-    /// Bytes of its members' text.
+    /// Bytes of its members' text, and of data.
     pub bytes: Option<u64>,
     /// As it is.
     pub now: Now,
@@ -213,7 +213,8 @@ pub fn measure(source: &Source) -> Surveyed {
         organisation: source.organisation,
         members: is_known.then_some(source.shapes.len() as u32),
         aliases: is_known.then_some(source.aliases),
-        bytes: is_known.then(|| source.shapes.iter().flat_map(|shape| &shape.texts).sum()),
+        bytes: is_known
+            .then(|| source.shapes.iter().map(|shape| shape.data + shape.texts.iter().sum::<u64>()).sum()),
         now: Now {
             block_size: source.block_size,
             tracks: source.tracks,
@@ -257,10 +258,14 @@ fn small_in_a_list(surveyed: &Surveyed, source: &Source) -> Option<(String, At)>
     })
 }
 
-fn larger_blocks(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
+fn larger_blocks(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
     let largest = largest(surveyed)?;
     // What the gaps take is not the block size's doing.
     let same = surveyed.copied.first()?;
+    // No short block fills the track behind a block of data.
+    if largest.tracks > same.tracks && source.shapes.iter().any(|shape| shape.data > 0) {
+        return None;
+    }
     if surveyed.now.block_size >= largest.block_size
         || (largest.tracks >= same.tracks && largest.channel_programs >= same.channel_programs)
     {
@@ -385,8 +390,14 @@ mod tests {
     use super::*;
 
     fn source(block_size: u32, members: u64) -> Source {
-        let shape =
-            |size| Shape { fixed: vec![56], texts: vec![size], relocations: 0, control: 40, programs: 0 };
+        let shape = |size| Shape {
+            fixed: vec![56],
+            data: 0,
+            texts: vec![size],
+            relocations: 0,
+            control: 40,
+            programs: 0,
+        };
         let mut source = Source {
             name: format!("L{block_size}"),
             organisation: Organisation::Pds,
@@ -427,6 +438,28 @@ mod tests {
         };
         assert_eq!(rules(&pages(32_760, 99)), [""; 0]);
         assert_eq!(rules(&pages(4_095, 100)), ["above-4k", "free-pages"]);
+    }
+
+    #[test]
+    fn data_that_would_take_more_tracks_is_left_as_it_is() {
+        let mut data = source(6_144, 40);
+        for shape in &mut data.shapes {
+            let programs = shape.texts.iter().sum::<u64>().div_ceil(6_144);
+            *shape = Shape {
+                fixed: Vec::new(),
+                data: shape.texts.iter().sum(),
+                texts: Vec::new(),
+                programs,
+                ..*shape
+            };
+        }
+        data.tracks = Some(measure(&data).copied[0].tracks);
+        let surveyed = measure(&data);
+        assert_eq!(surveyed.now.channel_programs, Some(surveyed.copied[0].channel_programs));
+        let largest = largest(&surveyed).expect("computed");
+        assert!(largest.channel_programs < surveyed.copied[0].channel_programs, "and yet");
+        assert!(largest.tracks > surveyed.copied[0].tracks);
+        assert_eq!(surveyed.advice, []);
     }
 
     #[test]

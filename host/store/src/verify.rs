@@ -11,7 +11,7 @@ use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{self as pds_layout, Pds, TRACK_HEADER, TrackHeader, track_offset};
 use underbar_partitioned::pdse::{FIRST_PAGE, PageSums, Pdse, Run, Superblock, Value};
-use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::read::{Fault, ReadAt, Unread};
 use underbar_partitioned::track::TRACK_IMAGE;
 
 use crate::error::Error;
@@ -78,6 +78,12 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
         u64::from(superblock.free_pages),
         u64::from(superblock.pages - reached.count()),
     );
+    // Its last pages may be free ones.
+    let mut page = [0; PAGE];
+    let end = u64::from(superblock.pages - 1) * PAGE as u64;
+    if pdse.reader().read_at(end, &mut page) == Err(Unread::End) {
+        verdict.library(Fault::Cut { offset: end, length: PAGE as u64 });
+    }
     let entries = match pdse.entries() {
         Ok(entries) => entries,
         Err(fault) => {

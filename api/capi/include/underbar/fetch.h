@@ -54,6 +54,8 @@ enum { UNDERBAR_NOFREEZE = 0, UNDERBAR_FREEZE = 1 };
 
 int underbar_library_open(const char *path, int freeze, underbar_library *library);
 int underbar_library_refresh(underbar_library library);
+/* 1 where one of the two labels of a PDSE is damaged or cut short: what is read may be the state before the last change. */
+int underbar_library_doubtful(underbar_library library);
 int underbar_library_close(underbar_library library);
 
 /* LOAD: constructors run, the program is in use once more. */

@@ -93,6 +93,7 @@ fn enter(opened: NonNull<Opened>, is_frozen: bool) -> Result<Library, Error> {
                 .and_then(|number| Some((number, table.libraries.0.get_mut(number)?)))
                 .ok_or(Error::TablesFull)?;
             *open = Open { opened: Some(opened), is_frozen, stamp, seen: open.seen + 1 };
+            table.statistics.doubtful += doubtful(opened);
             Ok(Library(number as u32))
         });
         if entered.is_err() {
@@ -125,10 +126,29 @@ pub fn close(library: Library) -> Result<(), Error> {
 /// It is not open, or not there any more.
 pub fn refresh(library: Library) -> Result<(), Error> {
     with(|table| {
-        table.libraries.get(library)?.renew()?;
+        let opened = table.libraries.get(library)?.renew()?;
         table.statistics.refreshes += 1;
+        table.statistics.doubtful += doubtful(opened);
         Ok(())
     })
+}
+
+/// Is one of the two labels of a PDSE damaged or cut short, so that what is read may be the state before the last change?
+/// Nothing is loaded from a label that is damaged; `underbar lib verify` says which it is.
+///
+/// # Errors
+/// It is not open.
+pub fn is_doubtful(library: Library) -> Result<bool, Error> {
+    with(|table| {
+        let opened = table.libraries.opened(library)?;
+        Ok(doubtful(opened) > 0)
+    })
+}
+
+/// 1 for a library with a label that is not whole. The caller has the table's lock, and the library a user.
+fn doubtful(opened: NonNull<Opened>) -> u64 {
+    // SAFETY: the caller's promise.
+    u64::from(unsafe { opened.as_ref() }.source().is_doubtful())
 }
 
 impl Open {
@@ -175,6 +195,7 @@ impl Table {
             if !open.is_frozen && opened.as_ref().source().stamp()? != open.stamp {
                 opened = open.renew()?;
                 self.statistics.refreshes += 1;
+                self.statistics.doubtful += doubtful(opened);
             }
             let source = opened.as_ref().source();
             let seen = open.seen;

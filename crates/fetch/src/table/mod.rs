@@ -30,7 +30,7 @@ mod make;
 mod slots;
 mod staged;
 
-pub use libraries::{Library, MOST_LIBRARIES, close, open, open_source, refresh};
+pub use libraries::{Library, MOST_LIBRARIES, close, is_doubtful, open, open_source, refresh};
 pub use load::{delete, entry, is_of_system, load, symbol};
 pub use slots::Loaded;
 

@@ -16,7 +16,7 @@ use underbar_fetch::Error;
 use underbar_fetch::table::{self, Library};
 use underbar_sys::inherited::restore_dispositions;
 
-use super::lib::any::{is_ours, is_theirs};
+use super::lib::any::{is_ours, is_theirs, warn_of_doubt};
 use crate::OWN_FAILURE;
 use crate::say::{Color, Kind, say};
 
@@ -65,7 +65,7 @@ impl Exec {
             say(self.color, Kind::Error, "which library? LIBRARY(PROGRAM), or --library LIBRARY");
             return ExitCode::from(OWN_FAILURE);
         }
-        let libraries = match paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>() {
+        let libraries = match paths.iter().map(|path| open(path, self.color)).collect::<Result<Vec<_>, _>>() {
             Ok(libraries) => libraries,
             Err((code, message)) => {
                 say(self.color, Kind::Error, message);
@@ -98,7 +98,7 @@ fn parts(word: &[u8]) -> (Option<&Path>, &[u8]) {
 }
 
 /// Opens a library, or says with which exit status to end, and why.
-fn open(path: &Path) -> Result<Library, (u8, String)> {
+fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
     let wrong = |code, why: &dyn std::fmt::Display| (code, format!("{}: {why}", path.display()));
     let status = std::fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => wrong(NOT_FOUND, &"there is no such file"),
@@ -113,6 +113,12 @@ fn open(path: &Path) -> Result<Library, (u8, String)> {
         return Err(wrong(NOT_FOUND, &"this is no program library"));
     }
     let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(NOT_FOUND, &error))?;
+    // What is wrong with one that cannot be opened is said below.
+    if is_ours(path).unwrap_or(false)
+        && let Ok(library) = underbar_store::library::Library::open(path)
+    {
+        warn_of_doubt(&library, color);
+    }
     table::open(&text, true).map_err(|error| wrong(NOT_FOUND, &error))
 }
 

@@ -18,10 +18,10 @@ use super::fault::{Fault, Trouble};
 use super::image::{self, Form, Image};
 use super::library::{Library, RecordFormat};
 use super::netdata::{self, Attributes};
-use super::source::{OpenFile, Records, Shared, Stretch, some, take};
+use super::source::{OpenFile, Pieces, Records, Shared, Stretch, some, take};
 use super::tree::{Item, Options, What};
 use super::volume::{DataSet, Volume};
-use super::{label, module, object, spanned, tape, terse, unload, volume};
+use super::{label, module, object, spanned, tape, terse, transport, unload, volume};
 use std::path::Path;
 
 /// Opens a file and everything in it.
@@ -128,6 +128,14 @@ impl Walk<'_> {
                 return item;
             }
         };
+        if !data.bordered
+            && let Some((records, faults)) = transport::unwrapped(&source, &head)
+        {
+            let mut inner = self.examine(place, name, Data::bordered(records, data.format, data.name));
+            inner.bytes = item.bytes;
+            inner.faults.splice(0..0, place.troubles(faults));
+            return inner;
+        }
         if image::begins(&head) {
             self.disk(place, &mut item, &source);
         } else if netdata::begins(&head) {
@@ -154,6 +162,10 @@ impl Walk<'_> {
             }
         } else {
             self.module(place, &mut item, &source, &head);
+        }
+        if matches!(item.what, What::Unknown) && item.faults.is_empty() {
+            let head = some(&*source, 0, transport::HEAD).unwrap_or_default();
+            item.what = transport::foreign(&head).map_or(What::Unknown, |what| What::Foreign { what });
         }
         item
     }
@@ -232,10 +244,41 @@ impl Walk<'_> {
         self.items < most
     }
 
+    /// A transmission, and those behind it: a file may be several, one after the other.
     fn transmission(&mut self, place: &Place, item: &mut Item, source: &Shared) {
+        let mut end = self.one_transmission(place, item, source);
+        for number in 2.. {
+            let Some(begin) = end.and_then(|end| netdata::next(&**source, end)) else { break };
+            if !self.room(place, item) {
+                break;
+            }
+            self.items += 1;
+            let mut rest = Pieces::of(source);
+            rest.add(begin, source.length() - begin);
+            let (rest, name) = (rest.shared(), format!("transmission {number}"));
+            let mut next = Item {
+                name: name.clone(),
+                bytes: 0,
+                what: What::Unknown,
+                faults: Vec::new(),
+                inner: Vec::new(),
+                data: None,
+            };
+            let read = self.one_transmission(&place.inner(&name), &mut next, &rest);
+            next.bytes = read.unwrap_or(rest.length());
+            item.inner.push(next);
+            end = read.map(|read| begin + read);
+        }
+    }
+
+    /// Says where it ends.
+    fn one_transmission(&mut self, place: &Place, item: &mut Item, source: &Shared) -> Option<u64> {
         let found = match netdata::read(source, self.options.page) {
             Ok(found) => found,
-            Err(fault) => return item.faults.push(place.trouble(fault)),
+            Err(fault) => {
+                item.faults.push(place.trouble(fault));
+                return None;
+            }
         };
         item.faults.extend(place.troubles(found.faults));
         item.what = What::Transmission { header: found.header };
@@ -262,6 +305,7 @@ impl Walk<'_> {
             }
             item.inner.push(inner);
         }
+        found.end
     }
 
     fn terse(&mut self, place: &Place, item: &mut Item, source: &Shared) {
@@ -302,7 +346,7 @@ impl Walk<'_> {
         }
         item.faults.extend(place.troubles(found.faults));
         let labelled = label::read(found.files, self.options.page);
-        item.faults.extend(place.troubles(labelled.disagreements()));
+        item.faults.extend(place.troubles(labelled.faults()));
         item.what = What::Tape { serial: labelled.serial, packed: found.packed, ended: found.ended };
         item.data = None;
         for file in labelled.files {

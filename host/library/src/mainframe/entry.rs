@@ -13,6 +13,7 @@ use super::bytes::{be16, be24, be32, flag, packed, part};
 use super::directory::{Name, Ttr};
 use super::ebcdic::CodePage;
 use serde::Serialize;
+pub use underbar_store::library::Statistics;
 
 /// What a member's user data says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -77,27 +78,6 @@ pub struct AliasData {
     /// The same as stored.
     #[serde(skip)]
     pub name: Name,
-}
-
-/// Statistics of ISPF.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Statistics {
-    /// Version and modification level: `01.04`.
-    pub version: String,
-    /// Day of creation: `2021-03-09`.
-    pub created: String,
-    /// Last change: `2021-03-09 00:11:17`.
-    pub changed: String,
-    /// Lines.
-    pub lines: u32,
-    /// Lines when it was created.
-    pub first_lines: u32,
-    /// Lines changed since.
-    pub changed_lines: u32,
-    /// Who changed it last.
-    pub user: String,
-    /// Whether it is under SCLM's control.
-    pub sclm: bool,
 }
 
 /// One attribute of a load module: the byte it is in, its bit, its name as listings write it, what it means.
@@ -257,7 +237,6 @@ pub fn statistics(data: &[u8], page: CodePage) -> Option<Statistics> {
         first_lines: lines(1)?,
         changed_lines: lines(2)?,
         user: page.field(&data[20..28]),
-        sclm: flags & 0x80 != 0,
     })
 }
 

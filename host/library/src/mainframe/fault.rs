@@ -28,7 +28,7 @@ pub enum Fault {
     #[error(transparent)]
     Tape(#[from] tape::Fault),
     #[error(transparent)]
-    Label(#[from] label::Disagrees),
+    Label(#[from] label::Fault),
     #[error(transparent)]
     Image(#[from] image::Fault),
     #[error(transparent)]

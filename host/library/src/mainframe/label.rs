@@ -1,7 +1,8 @@
-//! Standard labels of tapes: which data set a file of a tape holds, and how its records lie in blocks.
+//! Standard labels of tapes, in EBCDIC or ASCII: which data set a file of a tape holds, and how its records lie in blocks.
 //!
 //! ```text
 //! VOL1 .. HDR1 HDR2 | mark | data | mark | EOF1 EOF2 | mark | HDR1 ...
+//! EOV1 in place of EOF1: the data set goes on on the next volume, behind a HDR1 that counts its part
 //! ```
 //!
 //! Invariant: a file that is not behind labels is returned as it is, with nothing said of it.
@@ -30,6 +31,10 @@ pub struct File {
     pub block_size: Option<u32>,
     /// Blocks that its trailer says it has; None where the tape was cut before it.
     pub blocks_said: Option<u32>,
+    /// Which part of the data set it is, from 1; more than 1 where it begins on another volume.
+    pub part: u32,
+    /// Whether it goes on on the next volume.
+    pub goes_on: bool,
     /// The blocks.
     #[serde(skip)]
     pub records: Records,
@@ -44,16 +49,35 @@ pub struct Labelled {
     pub files: Vec<File>,
 }
 
-/// A trailer that disagrees with what is there.
+/// Labels say that not all of a data set is there, or other than what is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("file {number} has {there} blocks, its label says {says}")]
-pub struct Disagrees {
-    /// Number of the tape's file.
-    pub number: usize,
-    /// Blocks found.
-    pub there: usize,
-    /// Blocks by EOF1.
-    pub says: u32,
+pub enum Fault {
+    /// A trailer that disagrees with what is there.
+    #[error("file {number} has {there} blocks, its label says {says}")]
+    Blocks {
+        /// Number of the tape's file.
+        number: usize,
+        /// Blocks found.
+        there: usize,
+        /// Blocks by EOF1.
+        says: u32,
+    },
+    /// Its rest is on another volume.
+    #[error("file {number} goes on on another volume: its rest is not read")]
+    GoesOn {
+        /// Number of the tape's file.
+        number: usize,
+    },
+    /// Its beginning is on another volume.
+    #[error(
+        "file {number} is part {part} of a data set that begins on another volume: what came before is not read"
+    )]
+    Begun {
+        /// Number of the tape's file.
+        number: usize,
+        /// Which part.
+        part: u32,
+    },
 }
 
 /// Finds labels among the files of a tape.
@@ -76,6 +100,7 @@ pub fn read(files: Vec<Records>, page: CodePage) -> Labelled {
                     let mut file = File::empty(&records);
                     file.name = Some(field(&label, 4, 17));
                     file.created = created(&label[41..47]);
+                    file.part = field(&label, 27, 4).parse().unwrap_or(1);
                     header = Some(file);
                 }
                 "HDR2" => {
@@ -85,9 +110,10 @@ pub fn read(files: Vec<Records>, page: CodePage) -> Labelled {
                         file.record_length = field(&label, 10, 5).parse().ok();
                     }
                 }
-                "EOF1" => {
+                "EOF1" | "EOV1" => {
                     if let Some(file) = tape.files.last_mut() {
                         file.blocks_said = field(&label, 54, 6).parse().ok();
+                        file.goes_on = label.starts_with("EOV");
                     }
                 }
                 _ => {}
@@ -98,15 +124,24 @@ pub fn read(files: Vec<Records>, page: CodePage) -> Labelled {
 }
 
 impl Labelled {
-    /// Files whose trailer counts other blocks than are there.
+    /// Files of which not all is there, or whose trailer counts other blocks.
     #[must_use]
-    pub fn disagreements(&self) -> Vec<Disagrees> {
-        let differs = |file: &File| {
-            let (there, says) = (file.records.count(), file.blocks_said?);
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for file in &self.files {
+            let number = file.number;
+            if file.part > 1 {
+                faults.push(Fault::Begun { number, part: file.part });
+            }
             // Six digits: the count begins again after a million.
-            (there % 1_000_000 != says as usize).then_some(Disagrees { number: file.number, there, says })
-        };
-        self.files.iter().filter_map(differs).collect()
+            let there = file.records.count();
+            let says = file.blocks_said.filter(|says| there % 1_000_000 != *says as usize);
+            faults.extend(says.map(|says| Fault::Blocks { number, there, says }));
+            if file.goes_on {
+                faults.push(Fault::GoesOn { number });
+            }
+        }
+        faults
     }
 }
 
@@ -120,6 +155,8 @@ impl File {
             record_length: None,
             block_size: None,
             blocks_said: None,
+            part: 1,
+            goes_on: false,
             records: Records { source: like.source.clone(), stretches: Vec::new() },
         }
     }
@@ -128,6 +165,7 @@ impl File {
 /// The blocks of a file as labels, if it holds nothing else: 80 characters each.
 fn labels(records: &Records, page: CodePage) -> Vec<String> {
     const KNOWN: [&str; 4] = ["VOL", "HDR", "EOF", "EOV"];
+    const USERS: [&str; 2] = ["UHL", "UTL"];
     if records.count() > 20 || records.stretches.iter().any(|one| one.length != 80) {
         return Vec::new();
     }
@@ -136,11 +174,17 @@ fn labels(records: &Records, page: CodePage) -> Vec<String> {
         let text: String = match records.read(index) {
             // Characters outside of ASCII are none of a label, and would make its columns uncertain.
             Ok(bytes) => {
-                page.decode(&bytes).chars().map(|one| if one.is_ascii() { one } else { '?' }).collect()
+                let is_ascii = KNOWN.iter().chain(&USERS).any(|known| bytes.starts_with(known.as_bytes()));
+                let text = if is_ascii {
+                    bytes.iter().map(|byte| char::from(*byte)).collect()
+                } else {
+                    page.decode(&bytes)
+                };
+                text.chars().map(|one| if one.is_ascii() { one } else { '?' }).collect()
             }
             Err(_) => return Vec::new(),
         };
-        let user = text.starts_with("UHL") || text.starts_with("UTL");
+        let user = USERS.iter().any(|user| text.starts_with(user));
         if !(KNOWN.iter().any(|known| text.starts_with(known)) || user && !found.is_empty()) {
             return Vec::new();
         }
@@ -229,8 +273,35 @@ mod tests {
         assert_eq!((first.number, first.name.as_deref()), (2, Some("PYTHON.XMI.PDS")));
         assert_eq!(first.record_format, Some(RecordFormat(0x90)));
         assert_eq!((first.block_size, first.record_length), (Some(3200), Some(80)));
-        assert_eq!(tape.disagreements(), [Disagrees { number: 2, there: 1, says: 2 }]);
+        assert_eq!(tape.faults(), [Fault::Blocks { number: 2, there: 1, says: 2 }]);
         assert_eq!(tape.files[1].name, None, "no header stood before it");
+    }
+
+    #[test]
+    fn a_data_set_on_several_volumes_and_labels_in_ascii() {
+        let (data, ascii) = ([0x40; 80], |text: &str| format!("{text:<80}").into_bytes());
+        for label in [label as fn(&str) -> Vec<u8>, ascii] {
+            let labels = [
+                label("VOL1SECOND"),
+                label("HDR1MY.LOAD          FIRST 00020001       21068000000"),
+                label("EOV1MY.LOAD          FIRST 00020001       21068000000000001"),
+            ];
+            let blocks = [
+                Some(&labels[0][..]),
+                Some(&labels[1]),
+                None,
+                Some(&data),
+                None,
+                Some(&labels[2]),
+                None,
+                None,
+            ];
+            let image = tape::write(&blocks, Method::Plain, 65_535);
+            let tape = read(tape::read(&Memory::shared(image), 0).unwrap().files, CodePage::US);
+            assert_eq!(tape.serial.as_deref(), Some("SECOND"));
+            assert_eq!((tape.files.len(), tape.files[0].name.as_deref()), (1, Some("MY.LOAD")));
+            assert_eq!(tape.faults(), [Fault::Begun { number: 2, part: 2 }, Fault::GoesOn { number: 2 }]);
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub mod spanned;
 pub mod tape;
 pub mod terse;
 pub mod track;
+pub mod transport;
 pub mod tree;
 pub mod unit;
 pub mod unload;

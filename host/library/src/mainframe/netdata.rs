@@ -7,14 +7,15 @@
 //! ```
 //!
 //! Each file has an INMR02 for every utility that RECEIVE must run, in its order, and an INMR03 before its data. A message is
-//! a file of its own (INMTERM). Nothing after INMR06 is looked at: it is padding, which could be taken for segments.
+//! a file of its own (INMTERM). Nothing after INMR06 is taken for segments: it is padding, or the INMR01 of another transmission at
+//! the begin of a card.
 //!
 //! Invariant: data is not copied; a record is a stretch over the pieces that its segments are. What a cut or a lie leaves
 //! readable is returned with the fault that ended it.
 //! Not here: what is in the records (`unload`), and nested transmissions (`container`).
 
 use super::ebcdic::CodePage;
-use super::source::{Pieces, ReadError, Records, Shared, Stretch, Window};
+use super::source::{Pieces, ReadError, Records, Shared, Source, Stretch, Window};
 use super::unit::{self, CutUnit, Key, TextUnit};
 use serde::Serialize;
 
@@ -238,6 +239,26 @@ pub fn begins(bytes: &[u8]) -> bool {
         && bytes[2..6] == INMR
         && bytes[6..8] == [0xF0, 0xF1]
 }
+
+/// Where the next transmission begins behind one that ended here: at a card, behind cards of padding only. None where there
+/// is none.
+#[must_use]
+pub fn next(source: &dyn Source, end: u64) -> Option<u64> {
+    let (mut window, mut at) = (Window::new(source), end.next_multiple_of(CARD));
+    loop {
+        let card = window.get(at, CARD as usize).ok()?;
+        if begins(card) {
+            return Some(at);
+        }
+        if card.iter().any(|byte| ![0, 0x40].contains(byte)) {
+            return None;
+        }
+        at += CARD;
+    }
+}
+
+/// Bytes of a card.
+const CARD: u64 = 80;
 
 /// Reads a transmission.
 ///

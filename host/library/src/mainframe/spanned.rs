@@ -109,6 +109,20 @@ pub fn records(blocks: &Records) -> (Records, Vec<Fault>) {
     (Records { source: reader.pieces.shared(), stretches: reader.stretches }, reader.faults)
 }
 
+/// The records of a file that has descriptors of records, and none of blocks.
+#[must_use]
+pub fn unblocked(source: &Shared) -> (Records, Vec<Fault>) {
+    let mut reader =
+        Reader { pieces: Pieces::of(source), open: None, stretches: Vec::new(), faults: Vec::new() };
+    let mut window = Window::new(&**source);
+    if let Err(fault) = reader.segments(&mut window, 0, source.length()) {
+        reader.faults.push(fault);
+        reader.open = None;
+    }
+    reader.faults.extend(reader.open.map(|(at, _)| Fault::Unended { at }));
+    (Records { source: reader.pieces.shared(), stretches: reader.stretches }, reader.faults)
+}
+
 /// Faults after which nothing further is read: these are no such blocks then.
 const FAULTS_MOST: usize = 100;
 
@@ -127,7 +141,10 @@ impl Reader {
         if says < 4 || says > there {
             return Err(Fault::Block { at: block.at, there, says });
         }
-        let (mut at, end) = (block.at + 4, block.at + says);
+        self.segments(window, block.at + 4, block.at + says)
+    }
+
+    fn segments(&mut self, window: &mut Window<'_>, mut at: u64, end: u64) -> Result<(), Fault> {
         while at < end {
             let left = end - at;
             let head = window.get(at, 4.min(left as usize))?;

@@ -99,6 +99,11 @@ pub enum What {
     Module(Box<module::Summary>),
     /// A program object.
     Object(object::Object),
+    /// Something that is known by sight, and not read.
+    Foreign {
+        /// What it is, and what to do.
+        what: &'static str,
+    },
     /// Nothing that is known here.
     Unknown,
 }

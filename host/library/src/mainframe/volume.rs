@@ -390,10 +390,14 @@ impl Volume {
     }
 }
 
-/// Devices: the byte in an image's header, the name, bytes of a track.
+/// Devices: the byte in an image's header, the name, bytes of a track; 0 where no public source is at hand.
 const DEVICES: &[(u8, &str, u32)] = &[
+    (0x05, "2305", 0),
+    (0x11, "2311", 0),
     (0x14, "2314", 7_294),
     (0x30, "3330", 13_165),
+    (0x40, "3340", 0),
+    (0x45, "9345", 0),
     (0x50, "3350", 19_254),
     (0x75, "3375", 36_000),
     (0x80, "3380", 47_968),

@@ -247,6 +247,7 @@ fn what(item: &Item) -> String {
         }
         What::Module(_) => "a load module".to_owned(),
         What::Object(_) => "a program object".to_owned(),
+        What::Foreign { what } => (*what).to_owned(),
         What::Unknown => UNKNOWN.to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! Members of mainframes' libraries as members of ours: data, unless they are shared objects of this machine.
 //!
-//! Invariant: a member that comes in has the bytes of its blocks, joined; its aliases come with it.
+//! Invariant: a member that comes in has the bytes of its blocks, joined; its aliases come with it. An alias that is named
+//! without its member is a member then, with the same bytes.
 //! Not here: changing the library that takes them in (`underbar_store::change`).
 
 use super::extract;
@@ -51,8 +52,10 @@ pub fn additions<'a>(
     replace: bool,
     modified: u64,
 ) -> Result<impl ExactSizeIterator<Item = Result<Addition, Fault>> + use<'a>, Fault> {
-    let members = extract::members(library, names)?;
+    let mut members = extract::members(library, names)?;
     extract::whole(library, names)?;
+    // Who names both wants a member and its alias, not two members.
+    members.retain(|member| !is_named(names, member.alias_of.as_deref()));
     let mut aliases: HashMap<&str, Vec<Name>> = HashMap::new();
     for member in &library.members {
         if let Some(of) = &member.alias_of {
@@ -65,6 +68,21 @@ pub fn additions<'a>(
         let aliases = aliases.into_iter().map(|alias| (alias, addition.entry_point, Symbol::NONE)).collect();
         Ok(Addition { replace, aliases, ..addition })
     }))
+}
+
+/// The aliases among these names whose members are not, each with its member: they come in as members.
+pub fn aliases_alone<'a>(
+    library: &'a Library,
+    names: &'a [String],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let named = library.members.iter().filter(|member| names.contains(&member.name));
+    named
+        .filter_map(|member| Some((member.name.as_str(), member.alias_of.as_deref()?)))
+        .filter(|(_, of)| !is_named(names, Some(of)))
+}
+
+fn is_named(names: &[String], member: Option<&str>) -> bool {
+    member.is_some_and(|member| names.iter().any(|name| name == member))
 }
 
 fn addition(library: &Library, member: &Member, modified: u64) -> Result<Addition, Fault> {

@@ -3,12 +3,12 @@
 //! Invariant: an alias shows its member's size and place, and the entry point and modes of its own name.
 //! Not here: what is in a program (`mainframe::program`).
 
-use crate::mainframe::entry::{self, Details};
+use crate::mainframe::entry::Details;
 use crate::mainframe::library::{Library, Member, Organisation};
 use crate::mainframe::source::ReadError;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use underbar_store::library::{self as store, Item, Label, Mainframe, Statistics};
+use underbar_store::library::{self as store, Item, Label, Mainframe};
 
 /// Pages on a track, as ours are counted.
 const PAGES_ON_A_TRACK: u32 = 12;
@@ -134,23 +134,11 @@ fn item(library: &Library, member: &Member, owner: Option<&Member>) -> Item {
             mainframe.authorisation = program.authorisation;
             mainframe.ssi = program.ssi.map(|ssi| format!("{ssi:08X}"));
         }
-        Details::Text(text) => mainframe.statistics = Some(statistics(text)),
+        Details::Text(text) => mainframe.statistics = Some(text.clone()),
         Details::Bare | Details::Other { .. } => {}
     }
     item.mainframe = Some(Box::new(mainframe));
     item
-}
-
-fn statistics(text: &entry::Statistics) -> Statistics {
-    Statistics {
-        version: text.version.clone(),
-        created: text.created.clone(),
-        changed: text.changed.clone(),
-        lines: text.lines,
-        first_lines: text.first_lines,
-        changed_lines: text.changed_lines,
-        user: text.user.clone(),
-    }
 }
 
 /// The lengths of the blocks of these members, most frequent first: of load modules those of text, of all else every block.

@@ -5,7 +5,7 @@
 //! Not here: the figures (`underbar_store::survey`).
 
 use super::items;
-use crate::mainframe::library::{Library, Organisation};
+use crate::mainframe::library::{Library, Member, Organisation};
 use crate::mainframe::place::{Placer, TRACK_LENGTH};
 use crate::mainframe::source::ReadError;
 use std::collections::HashSet;
@@ -50,10 +50,29 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
     })
 }
 
-fn module(library: &Library, member: &crate::mainframe::library::Member) -> Result<Shape, ReadError> {
+/// A load module as the binder would write it. Anything else is data: where its blocks are whole ones of the library's block
+/// size, whoever wrote them cuts as many bytes as a block has, and would at another size; other blocks a copy keeps.
+fn module(library: &Library, member: &Member) -> Result<Shape, ReadError> {
+    if !library.is_module(member) {
+        let blocks = library.blocks_of(member);
+        let size = library.label.block_size;
+        let is_whole = size > 0
+            && blocks.split_last().is_some_and(|(last, whole)| {
+                last.length <= size && whole.iter().all(|block| block.length == size)
+            });
+        return Ok(Shape {
+            fixed: if is_whole { Vec::new() } else { blocks.iter().map(|block| block.length).collect() },
+            data: if is_whole { member.bytes } else { 0 },
+            texts: Vec::new(),
+            relocations: 0,
+            control: FULL_CONTROL,
+            programs: blocks.len() as u64,
+        });
+    }
     let outline = library.outline(member)?;
     Ok(Shape {
         fixed: outline.fixed,
+        data: 0,
         programs: (outline.texts.len() as u64 + u64::from(outline.controls)).saturating_sub(1),
         texts: outline.extents,
         relocations: outline.relocations,
@@ -66,6 +85,7 @@ fn object(bytes: u64) -> Shape {
     let classes = Classes::new(bytes, bytes, FetchOptions::Default);
     Shape {
         fixed: Vec::new(),
+        data: 0,
         texts: vec![bytes],
         relocations: 0,
         control: FULL_CONTROL,

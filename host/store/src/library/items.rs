@@ -105,6 +105,9 @@ pub(super) fn add_aliases(items: &mut [Item]) {
             aliases.entry(of.clone()).or_default().push(item.name.clone());
         }
     }
+    if aliases.is_empty() {
+        return;
+    }
     for item in items.iter_mut().filter(|item| item.alias_of.is_none()) {
         item.aliases = aliases.remove(&item.name).unwrap_or_default();
     }

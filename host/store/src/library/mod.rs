@@ -13,7 +13,6 @@ mod doubt;
 mod items;
 mod shown;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use underbar_partitioned::count::Counts;
@@ -182,20 +181,15 @@ impl Library {
                 }
             }
             Inner::Pdse(pdse) => {
-                let mut members = BTreeMap::new();
                 for value in pdse.entries()? {
-                    let value = value?;
-                    if let Value::Member(member) = &value {
-                        members.insert(member.name, items.len());
-                    }
-                    items.push(pdse_item(&value, long));
+                    items.push(pdse_item(&value?, long));
                 }
                 for index in 0..items.len() {
-                    // An alias shows its member's size and place.
-                    let of = items[index].alias_of.as_ref().and_then(|of| Name::new(of.as_bytes()).ok());
-                    if let Some(member) =
-                        of.and_then(|of| members.get(&of)).map(|&member| items[member].clone())
-                    {
+                    // An alias shows its member's size and place. Names ascend.
+                    let member = items[index].alias_of.as_ref().and_then(|of| {
+                        items.binary_search_by(|item: &Item| item.name.as_bytes().cmp(of.as_bytes())).ok()
+                    });
+                    if let Some(member) = member.map(|member| items[member].clone()) {
                         let (name, function, entry_point) = {
                             let item = &mut items[index];
                             (std::mem::take(&mut item.name), item.function.take(), item.entry_point)
@@ -312,6 +306,7 @@ impl Library {
     pub fn shapes(&self) -> Result<Vec<Shape>> {
         let shape = |size: u64, symbol: usize, programs| Shape {
             fixed: vec![(56 + symbol) as u32],
+            data: 0,
             texts: if size > 0 { vec![size] } else { Vec::new() },
             relocations: 0,
             control: CONTROL as u32,

@@ -165,6 +165,8 @@ pub struct Statistics {
 pub struct Shape {
     /// Blocks that every copy keeps as they are.
     pub fixed: Vec<u32>,
+    /// Bytes that are no program's, and that a copy cuts into whole blocks.
+    pub data: u64,
     /// Lengths of its texts.
     pub texts: Vec<u64>,
     /// Bytes of relocation entries.
@@ -181,6 +183,7 @@ impl Shape {
     pub fn module(&self) -> Module<'_> {
         Module {
             fixed: &self.fixed,
+            data: self.data,
             texts: &self.texts,
             relocations: self.relocations,
             control: self.control,

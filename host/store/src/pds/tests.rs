@@ -86,6 +86,7 @@ fn tracks_are_those_that_were_computed() {
         let pds = Pds::open(disk.open().expect("a library")).expect("a library");
         let texts: Vec<[u64; 1]> = sizes.iter().map(|size| [*size]).collect();
         let modules = texts.iter().map(|texts| Module {
+            data: 0,
             fixed: &[56],
             texts: if texts[0] == 0 { &[] } else { texts },
             relocations: 0,

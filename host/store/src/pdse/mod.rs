@@ -11,6 +11,12 @@
 //! pages. So there is no rebalancing to get wrong: leaves are split when they are full and joined when they are nearly
 //! empty, and the levels above are built over them.
 //!
+//! A full disk must not keep anyone from deleting, and a delete, too, writes before it frees. So pages are kept for it: a
+//! change that puts something in leaves `free_pages >= kept_for_deleting`, all of them written once, so that the file system
+//! has them; else it fails as for want of room. A delete may use them, and frees as many at least. They serve one delete
+//! after the other; while a reader holds an older generation, they serve one, and the next waits for that reader's end. A
+//! delete of very many members at once may need more.
+//!
 //! Invariant: until the superblock n + 1 is written, nothing that n reaches has changed; a change that is dropped leaves
 //! pages behind the end that n states, and nothing else.
 //! Not here: why readers are safe (`underbar_partitioned::pdse::turns`).
@@ -116,6 +122,8 @@ pub struct Change<S> {
     aliases: u32,
     added: u64,
     is_changed: bool,
+    /// Did anything come in, or was named anew? A change that only deletes may use what is kept for it.
+    puts: bool,
 }
 
 impl<S: Storage> Change<S> {
@@ -167,6 +175,7 @@ impl<S: Storage> Change<S> {
             aliases: old.aliases,
             added: old.added,
             is_changed: false,
+            puts: false,
         })
     }
 
@@ -306,6 +315,9 @@ impl<S: Storage> Change<S> {
         }
         let pending = self.pending.write(&mut self.storage, &self.old, &mut self.space)?;
         let used = self.used - self.nodes + u64::from(tree.pages) + u64::from(pending.pages);
+        if self.puts {
+            self.keep_for_deleting(used, kept_for_deleting(&tree))?;
+        }
         let end = self.space.end();
         Ok(Superblock {
             generation,
@@ -321,6 +333,18 @@ impl<S: Storage> Change<S> {
             added: self.added,
             ..self.old
         })
+    }
+
+    /// Lets the file grow until so many of its pages are not used.
+    fn keep_for_deleting(&mut self, used: u64, kept: u32) -> Result<()> {
+        let free = u64::from(self.space.end()).saturating_sub(used);
+        let missing = u64::from(kept).saturating_sub(free);
+        if missing > 0 {
+            // No more than are kept. They are written: of a page that never was, a full disk has none.
+            let run = self.space.grow(missing as u32)?;
+            self.write_at(u64::from(run.first) * PAGE as u64, &vec![0; run.pages as usize * PAGE])?;
+        }
+        Ok(())
     }
 
     fn publish(mut self, superblock: Superblock) -> Result<(Superblock, S)> {
@@ -395,7 +419,7 @@ impl<S: Storage> Change<S> {
     }
 
     fn put(&mut self, value: &Value) -> Result<()> {
-        self.is_changed = true;
+        (self.is_changed, self.puts) = (true, true);
         let (bytes, length) = value.encode();
         self.tree.put(&self.storage, &self.old, Key::of_name(&value.name()).as_bytes(), &bytes[..length])
     }
@@ -487,6 +511,19 @@ impl<S: Storage> Change<S> {
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.storage.write_at(offset, bytes).map_err(|error| Error::system("the library", error))
+    }
+}
+
+/// Leaves that one delete writes anew at most, as far as pages are kept for it: those of a member and of its aliases, which
+/// may lie anywhere, and their neighbours, where so little is left that two become one.
+const LEAVES_OF_A_DELETE: u32 = 16;
+
+/// Pages that the next delete may need: its leaves, all inner nodes and one more, a list of what came free.
+fn kept_for_deleting(tree: &tree::Written) -> u32 {
+    let inner = tree.pages - tree.leaves;
+    match tree.leaves {
+        0 => 0,
+        leaves => leaves.min(LEAVES_OF_A_DELETE) + inner + u32::from(inner > 0) + 1,
     }
 }
 

@@ -162,6 +162,33 @@ impl Space {
         Ok(Run { first, pages })
     }
 
+    /// At least one page and at most so many, which lie together: free ones as long as there are any, then such as the file
+    /// grows by.
+    ///
+    /// # Errors
+    /// None is free, and the limit has no room.
+    pub fn take_some(&mut self, pages: u32) -> Result<Run> {
+        match self.free.first_key_value() {
+            Some((&first, &length)) => {
+                let run = Run { first, pages: pages.min(length) };
+                self.withhold(run);
+                Ok(run)
+            }
+            None => self.take_run(pages).or_else(|_| self.take_run(1)),
+        }
+    }
+
+    /// Pages that the file grows by, and that stay free: the first of them.
+    ///
+    /// # Errors
+    /// The limit has no room.
+    pub fn grow(&mut self, pages: u32) -> Result<Run> {
+        let first = self.end;
+        let end = first.checked_add(pages).filter(|&end| end <= self.limit);
+        self.end = end.ok_or(Error::Full("what is left is kept, so that members can be deleted"))?;
+        Ok(Run { first, pages })
+    }
+
     /// Pages in one run, or where the file may not grow, in up to eight.
     ///
     /// # Errors

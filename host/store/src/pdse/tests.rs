@@ -348,6 +348,45 @@ fn a_library_that_may_not_grow_takes_pieces_and_then_is_full() {
     model.check(disk.open().expect("a library"));
 }
 
+/// Right after it was made, as by a compress, a library has no page that came free before.
+#[test]
+fn members_can_be_deleted_on_a_full_disk() {
+    for members in [1, 2, 90, 700] {
+        for is_limited in [false, true] {
+            let (mut disk, mut model) = (Disk::default(), Model::default());
+            create(&mut disk, &MAKING).expect("no end");
+            let mut edits: Vec<Edit> =
+                (0..members).map(|number| add(&format!("M{number}"), number % 3, false)).collect();
+            edits.extend(
+                (0..members).step_by(7).map(|number| alias(&format!("A{number}"), &format!("M{number}"))),
+            );
+            assert!(edits.iter().all(|edit| model.edit(edit)));
+            apply(&disk, &edits).expect("room");
+            let mut bytes = disk.bytes().expect("a library");
+            if is_limited {
+                let newest = Superblock::newest(&bytes[..]).expect("a library");
+                let limited = Superblock { space: newest.pages, ..newest };
+                let at = Superblock::turn(newest.generation) as usize * PAGE;
+                bytes[at..at + PAGE].copy_from_slice(&limited.encode());
+                disk.0.borrow_mut().put_file(bytes);
+            } else {
+                disk.0.borrow_mut().room = Some(bytes.len());
+            }
+            let more = apply(&disk, &[add("MORE", 90_000, false)]);
+            assert!(matches!(more, Err(Error::DeviceFull | Error::Full(_))), "{more:?}");
+            for number in 0..members {
+                let edit = Edit::Delete(name(&format!("M{number}")));
+                assert!(model.edit(&edit));
+                let deleted = apply(&disk, &[edit]);
+                assert!(deleted.is_ok(), "{number} of {members}: {deleted:?}");
+                if number % 50 == 0 || number + 1 == members {
+                    model.check(disk.open().expect("a library"));
+                }
+            }
+        }
+    }
+}
+
 fn small_library() -> (Vec<u8>, Model) {
     let (disk, mut model) = (new_disk(), Model::default());
     let mut edits = vec![add("A", 110_000, false), add("B", 5_000, false), alias("AA", "A")];

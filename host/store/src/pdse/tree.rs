@@ -55,6 +55,8 @@ pub struct Written {
     pub levels: u8,
     /// Nodes of it, kept ones among them.
     pub pages: u32,
+    /// Of these: leaves.
+    pub leaves: u32,
 }
 
 impl Tree {
@@ -257,7 +259,8 @@ impl Tree {
             }
         }
         let mut writing = Writing { storage, old, generation, space };
-        let (mut pages, mut levels) = (level.len() as u32, u8::from(!level.is_empty()));
+        let leaves = level.len() as u32;
+        let (mut pages, mut levels) = (leaves, u8::from(leaves > 0));
         writing.place(&mut level, 0)?;
         while level.len() > 1 {
             if levels == MOST_LEVELS {
@@ -268,7 +271,7 @@ impl Tree {
             pages += level.len() as u32;
             levels += 1;
         }
-        Ok(Written { root: level.first().map_or(0, |root| root.page), levels, pages })
+        Ok(Written { root: level.first().map_or(0, |root| root.page), levels, pages, leaves })
     }
 
     /// Two neighbours of which a changed one has few cells become one.
@@ -310,14 +313,14 @@ struct Writing<'a, S> {
 }
 
 impl<S: Storage> Writing<'_, S> {
-    /// Gives each new node of a level a page, and writes them, in one piece where there is one.
+    /// Gives each new node of a level a page, and writes them, as many at once as lie together.
     fn place(&mut self, level: &mut [Placed], number: u8) -> Result<()> {
         let new: Vec<_> =
             level.iter_mut().filter_map(|placed| Some((&mut placed.page, placed.node.as_ref()?))).collect();
         let mut new = new.into_iter().peekable();
         while let (left, Some(_)) = (new.len() as u32, new.peek()) {
-            // Many at once, unless only single pages are free and the file may not grow.
-            let run = self.space.take_run(left).or_else(|_| self.space.take_run(1))?;
+            // Nodes need not lie together, and what is free is taken first: a full disk lets no file grow.
+            let run = self.space.take_some(left)?;
             let mut bytes = Vec::with_capacity(run.pages as usize * PAGE);
             for first in run.first..run.first + run.pages {
                 let Some((page, node)) = new.next() else { break };

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::xmit::Envelope;
+use underbar_library::mainframe::xmit::{self, Envelope};
 use underbar_library::view::extract::{Damaged, NotWhole, whole};
 use underbar_library::view::{export, import};
 use underbar_store::change::{Changed, Edit, apply};
@@ -23,6 +23,7 @@ use super::output::{self, Way};
 use super::progress::Progress;
 use super::text::{about, time};
 use crate::printing::{NO_ANSWER, Printing};
+use crate::say::{Kind, say as say_message};
 
 /// The flags of `lib import`.
 #[derive(Args)]
@@ -33,7 +34,8 @@ Examples:
   underbar lib import --replace --dsn SYS1.LINKLIB disk.cckd mine.pdse IEFBR14
 
 Each member comes in as data: the bytes of its blocks, joined, with its aliases. What is a shared object of this machine, as
-export sends them, is a program again. All members come in together, or none.
+export sends them, is a program again. An alias that is named without its member comes in as a member, with that one's data,
+which is said. All members come in together, or none.
 
 Exit status: 0 imported, 2 wrong usage, a member that is damaged or cannot be there, or a library that cannot be changed.")]
 pub struct Import {
@@ -49,7 +51,7 @@ pub struct Import {
     #[command(flatten)]
     choice: Choice,
 
-    /// Members; without one, all
+    /// Members, or aliases; without one, all
     #[arg(value_name = "MEMBER")]
     members: Vec<String>,
 
@@ -84,6 +86,12 @@ impl Import {
             fault => fault.to_string().into(),
         };
         let additions = import::additions(library, &self.members, self.replace, now()).map_err(refused)?;
+        for (alias, of) in import::aliases_alone(library, &self.members) {
+            let text = format_args!(
+                "{alias} is an alias of {of}, which was not named: it comes in as a member, with the data of {of}"
+            );
+            say_message(self.printing.color, Kind::Warning, about(&self.file, text));
+        }
         let expected = additions.len();
         let mut progress = Progress::new("members", Some(expected as u64));
         let mut wrong = None;
@@ -109,6 +117,9 @@ impl Import {
 struct Refused {
     #[serde(skip)]
     message: String,
+    /// Whether the message begins with the file that it is about, which need not be the library.
+    #[serde(skip)]
+    names_file: bool,
     library: String,
     damaged: Vec<Damaged>,
     faults: Vec<String>,
@@ -116,18 +127,32 @@ struct Refused {
 
 impl From<String> for Refused {
     fn from(message: String) -> Refused {
-        Refused { message, library: String::new(), damaged: Vec::new(), faults: Vec::new() }
+        Refused {
+            message,
+            names_file: false,
+            library: String::new(),
+            damaged: Vec::new(),
+            faults: Vec::new(),
+        }
     }
 }
 
 impl Refused {
+    /// Of the file that is written.
+    fn of_output(refused: output::Refused) -> Refused {
+        Refused { names_file: true, ..refused.text().into() }
+    }
+
     fn not_whole(any: &Any, what: NotWhole) -> Refused {
         Refused { faults: any.faults(), damaged: what.0.clone(), ..what.to_string().into() }
     }
 
     /// Says it; what is damaged as JSON, too, all of it.
     fn say(self, printing: &Printing, path: &Path) -> ExitCode {
-        let code = printing.fail(about(path, &self.message));
+        let code = match self.names_file {
+            true => printing.fail(&self.message),
+            false => printing.fail(about(path, &self.message)),
+        };
         if printing.json && !self.damaged.is_empty() {
             let said = Refused { library: path.display().to_string(), ..self };
             return printing.print(&json(&said), None, NO_ANSWER);
@@ -234,19 +259,23 @@ impl Export {
             data_set: self.name.clone().or(own).unwrap_or_else(|| "UNDERBAR.LOAD".to_owned()),
             page: self.choice.codepage,
         };
-        let system = |error: std::io::Error| format!("{}: {error}", self.output.display());
+        let system = |error| Refused::of_output(output::Refused::system(&self.output, &error));
         let way = Way::new(self.force, &self.library);
-        let file = way.begin(self.output.clone()).map_err(output::Refused::text)?;
+        let file = way.begin(self.output.clone()).map_err(Refused::of_output)?;
         let mut to = file.writer();
         let written = match (&library, held) {
             (Any::Ours(library), _) => export::ours(&mut to, &envelope, library),
             (_, Some(held)) => export::theirs(&mut to, &envelope, &held.library),
             (Any::Theirs(_), None) => Ok(()),
         };
-        let written = written.map_err(|fault| fault.to_string()).and_then(|()| to.flush().map_err(system));
+        let written = written.map_err(|fault| match fault {
+            export::Fault::Transmission(xmit::Fault::Write(error)) => system(error),
+            fault => fault.to_string().into(),
+        });
+        let written = written.and_then(|()| to.flush().map_err(system));
         drop(to);
         written?;
-        file.sync().and_then(|()| file.finish()).map_err(output::Refused::text)?;
+        file.sync().and_then(|()| file.finish()).map_err(Refused::of_output)?;
         Ok(Exported {
             library: self.library.display().to_string(),
             file: self.output.display().to_string(),

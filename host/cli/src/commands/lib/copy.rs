@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use underbar_partitioned::binder::LARGEST_BLOCK_SIZE;
 use underbar_partitioned::name::Name;
-use underbar_store::change::{Edit, apply};
+use underbar_store::change::{Changed, Edit, apply};
 use underbar_store::library::{self, Library};
 use underbar_store::make::{self, Wanted, edits_of};
 use underbar_store::{Error, Result};
@@ -14,6 +14,7 @@ use underbar_store::{Error, Result};
 use super::any::warn_of_doubt;
 use super::change::{Target, say};
 use super::progress::Progress;
+use super::text::about;
 use super::{Organisation, block_size, name, now};
 use crate::printing::Printing;
 
@@ -52,6 +53,8 @@ pub struct Create {
 
 /// Directory blocks of a PDS where nothing is said.
 const DIRECTORY_BLOCKS: u32 = 50;
+/// What is said of directory blocks of a PDSE.
+const DIRECTORY_OF_PDSE: &str = "--directory is of a PDS, and this is to be a PDSE";
 
 impl Create {
     /// Makes it.
@@ -60,9 +63,7 @@ impl Create {
             Organisation::Pds if self.space.is_some() => {
                 Some("--space is of a PDSE, and this is to be a PDS")
             }
-            Organisation::Pdse if self.directory.is_some() => {
-                Some("--directory is of a PDS, and this is to be a PDSE")
-            }
+            Organisation::Pdse if self.directory.is_some() => Some(DIRECTORY_OF_PDSE),
             _ => None,
         };
         if let Some(ignored) = ignored {
@@ -89,8 +90,9 @@ Examples:
   underbar lib copy --select SORT --select MERGE from.pdse into.pdse
   underbar lib copy --replace update.pdse programs.pdse
 
-A library that is there already takes the members in. A new one is of the same organisation and block size, unless told
-otherwise; its text is cut into blocks anew, and short blocks fill its tracks.
+A library that is there already takes the members in, and stays what it is: --organisation, --block-size and --directory are
+of a new one. That is of the same organisation and block size, unless told otherwise; its text is cut into blocks anew, and
+short blocks fill its tracks.
 
 Exit status: 0 copied, 2 wrong usage, a member that is damaged or cannot be there, or what could not be written.")]
 pub struct Copy {
@@ -131,10 +133,19 @@ pub struct Copy {
 impl Copy {
     /// Copies.
     pub fn run(self) -> ExitCode {
-        say(&self.printing, &self.to, self.copy(), "copied {n}")
+        let from = match self.open() {
+            Ok(from) => from,
+            Err(error) => return say(&self.printing, &self.from, Err(error), ""),
+        };
+        let organisation = self.organisation.map_or(from.organisation(), library::Organisation::from);
+        if let Some(ignored) = self.ignored(organisation) {
+            return self.printing.fail(about(&self.to, ignored));
+        }
+        say(&self.printing, &self.to, self.copy(&from, organisation), "copied {n}")
     }
 
-    fn copy(&self) -> Result<underbar_store::change::Changed> {
+    /// The library to copy, which has what was selected.
+    fn open(&self) -> Result<Library> {
         let from = Library::open(&self.from)?;
         warn_of_doubt(&from, self.printing.color);
         for wanted in &self.select {
@@ -142,12 +153,32 @@ impl Copy {
                 return Err(Error::IsAlias(wanted.to_string(), of));
             }
         }
+        Ok(from)
+    }
+
+    /// What was asked for and cannot be.
+    fn ignored(&self, organisation: library::Organisation) -> Option<&'static str> {
+        match organisation {
+            _ if !self.to.exists() => (self.directory.is_some()
+                && organisation == library::Organisation::Pdse)
+                .then_some(DIRECTORY_OF_PDSE),
+            _ if self.organisation.is_some() => {
+                Some("it is there already, and --organisation is of a new library")
+            }
+            _ if self.block_size.is_some() => {
+                Some("it is there already, and --block-size is of a new library")
+            }
+            _ => self.directory.map(|_| "it is there already, and --directory is of a new library"),
+        }
+    }
+
+    fn copy(&self, from: &Library, organisation: library::Organisation) -> Result<Changed> {
         let choose = |name: &Name| self.select.is_empty() || self.select.contains(name);
         let label = from.label()?;
         let mut progress = Progress::new("members", Some(u64::from(label.members)));
         let mut done = |number| progress.done(number);
         if self.to.exists() {
-            let (entries, edits) = edits_of(&from, &choose, &mut done)?;
+            let (entries, edits) = edits_of(from, &choose, &mut done)?;
             let edits = edits.map(|edit| {
                 edit.map(|edit| match edit {
                     Edit::Add(mut addition) => {
@@ -160,13 +191,13 @@ impl Copy {
             return apply(&self.to, edits, entries, now(), self.wait);
         }
         let wanted = Wanted {
-            organisation: self.organisation.map_or(label.organisation, library::Organisation::from),
+            organisation,
             block_size: self.block_size.unwrap_or(label.block_size),
             directory_blocks: self.directory,
             space_pages: 0,
             now: now(),
         };
-        make::copy(&from, &self.to, &wanted, &choose, &mut done)
+        make::copy(from, &self.to, &wanted, &choose, &mut done)
     }
 }
 
@@ -177,7 +208,8 @@ Examples:
   underbar lib compress programs.pds
   underbar lib compress --directory 200 programs.pds
 
-The library is made anew beside the old one, and renamed into its place; who reads the old one goes on reading it.
+The library is made anew beside the old one, and renamed into its place; who reads the old one goes on reading it. No free
+page is left of a PDSE, but those that a delete needs, so that a full disk keeps nobody from deleting.
 
 Exit status: 0 done, 2 wrong usage, a member that is damaged, or a library that cannot be changed.")]
 pub struct Compress {
@@ -192,8 +224,17 @@ pub struct Compress {
 impl Compress {
     /// Makes it anew.
     pub fn run(self) -> ExitCode {
-        let mut progress = Progress::new("members", None);
         let target = &self.target;
+        // What is wrong with one that cannot be opened, compress says.
+        let is_pdse = || {
+            Library::open(&target.library).is_ok_and(|of| of.organisation() == library::Organisation::Pdse)
+        };
+        if self.directory.is_some() && is_pdse() {
+            return target
+                .printing
+                .fail(about(&target.library, "--directory is of a PDS, and this is a PDSE"));
+        }
+        let mut progress = Progress::new("members", None);
         let done = make::compress(&target.library, self.directory, now(), target.wait, &mut |done| {
             progress.done(done);
         });

@@ -28,8 +28,8 @@ Examples:
   underbar lib ls --dsn SYS1.LINKLIB disk.cckd
 
 Libraries of mainframes are read out of XMIT files, IEBCOPY unloads, AMATERSE files, tapes (AWS, HET) and disks (CKD, CCKD),
-also within each other. Of these the attributes are those that the linkage editor set, with AMODE, RMODE and AC, or what
-ISPF knows of a text.
+also within each other, and with descriptors of records (RDW) or ends of lines, if they came so. Of these the attributes are
+those that the linkage editor set, with AMODE, RMODE and AC, or what ISPF knows of a text.
 
 TTR is where a member of a PDS begins, track and record; a PDSE has a token instead, without order. BLOCKS are blocks of
 text, of a PDSE pages; twelve pages count as a track.
@@ -119,20 +119,23 @@ fn long(items: &[Item], organisation: Organisation) -> String {
         ("ENTRY", false),
         ("ALIASES", false),
     ]);
+    // There may be 100,000 of them: nothing is copied on the way, and those that came together have one time.
+    let (mut last, mut changed) = (None, String::new());
     for item in items {
-        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-        columns.row(vec![
-            item.name.clone(),
-            item.size.to_string(),
-            item.ttr.clone(),
-            item.alias_of.clone().unwrap_or_default(),
-            number(item.blocks),
-            number(item.tracks),
-            item.modified.map(time).unwrap_or_default(),
-            item.attributes.join(" "),
-            entry(item),
-            item.aliases.join(" "),
-        ]);
+        if item.modified != last {
+            last = item.modified;
+            changed = last.map(time).unwrap_or_default();
+        }
+        columns.cell(&item.name);
+        columns.cell(item.size);
+        columns.cell(&item.ttr);
+        columns.known(item.alias_of.as_ref());
+        columns.known(item.blocks);
+        columns.known(item.tracks);
+        columns.cell(&changed);
+        columns.cell(item.attributes.join(" "));
+        columns.cell(entry(item));
+        columns.cell(item.aliases.join(" "));
     }
     columns.text()
 }

@@ -64,7 +64,8 @@ impl Refused {
         Refused::This(format!("{} is there already, and left alone; --force replaces it", path.display()))
     }
 
-    fn system(path: &Path, error: &std::io::Error) -> Refused {
+    /// What the system refused for this file.
+    pub fn system(path: &Path, error: &std::io::Error) -> Refused {
         let text = format!("{}: {error}", path.display());
         if error.kind() == std::io::ErrorKind::IsADirectory {
             Refused::This(text)

@@ -40,7 +40,8 @@ CKD and CCKD files; libraries of data are only counted. Lists are read, too: ISP
 tracks are those allocated, or the KB in use of DCOLLECT as tracks.
 
 Tracks are those of a 3390. What another block size would take is computed by the rule by which the binder fills tracks with
-short blocks, not observed. Channel programs are those that load each member once, by the article's count: one for the
+short blocks, not observed. Members that are no programs are cut into whole blocks of that size, where they lie in whole
+blocks; other blocks a copy keeps. Channel programs are those that load each member once, by the article's count: one for the
 search of the directory, one for each block of text, one for each control record that has to be read.
 
 Exit status: 0 surveyed, 2 wrong usage, or something that could not be read, which is named: the rest is surveyed.")]
@@ -208,10 +209,22 @@ impl Found {
             .flatten();
         match list {
             Some(list) => self.list(name, &list),
-            None if is_named => {
-                self.unreadable(name, &"this is no library, holds none, and is no list of them")
-            }
-            None => {}
+            None => self.no_library(name, &carrier, is_named),
+        }
+    }
+
+    /// A file that holds nothing: what is known of it is said where it was named, and of a disk that cannot be read, ever.
+    fn no_library(&mut self, name: String, carrier: &Carrier, is_named: bool) {
+        let faults = carrier.troubles.iter().map(|trouble| Wrong::of(name.clone(), &trouble.fault));
+        let known = self.unreadable.len();
+        self.unreadable.extend(faults);
+        if is_named && self.unreadable.len() == known {
+            let is = carrier.holds.first().filter(|_| !carrier.is_unknown());
+            let is = is.map(|first| format!(": it is {}", first.is)).unwrap_or_default();
+            self.unreadable(
+                name,
+                &format_args!("this is no library, holds none, and is no list of them{is}"),
+            );
         }
     }
 

@@ -5,43 +5,76 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Rows under a heading; columns of numbers stand to the right.
+///
+/// ```text
+/// cells:  NAME SIZE OF LONGER 5 . A 12345 B     one text after the other, and how long each is
+/// ```
 pub struct Columns {
-    heading: Vec<(&'static str, bool)>,
-    rows: Vec<Vec<String>>,
+    /// Whether it is one of numbers, and its width in characters.
+    columns: Vec<(bool, usize)>,
+    cells: String,
+    /// Bytes of each.
+    lengths: Vec<u32>,
 }
 
 impl Columns {
     /// Of these headings; true stands for numbers.
     pub fn new(heading: &[(&'static str, bool)]) -> Columns {
-        Columns { heading: heading.to_vec(), rows: Vec::new() }
+        let columns = heading.iter().map(|(_, is_number)| (*is_number, 0)).collect();
+        let mut columns = Columns { columns, cells: String::new(), lengths: Vec::new() };
+        heading.iter().for_each(|(text, _)| columns.cell(text));
+        columns
     }
 
-    /// A row of as many texts.
-    pub fn row(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+    /// A row of as many texts, or of fewer: then the others are empty.
+    pub fn row(&mut self, row: impl IntoIterator<Item = impl Display>) {
+        row.into_iter().for_each(|text| self.cell(text));
+        while !self.lengths.len().is_multiple_of(self.columns.len()) {
+            self.cell("");
+        }
+    }
+
+    /// The next text of a row.
+    pub fn cell(&mut self, text: impl Display) {
+        let from = self.cells.len();
+        // Writing to a string cannot fail.
+        let _ = write!(self.cells, "{text}");
+        let cell = self.cells.get(from..).unwrap_or_default();
+        let (width, column) = (cell.chars().count(), self.lengths.len() % self.columns.len());
+        if let Some((_, widest)) = self.columns.get_mut(column) {
+            *widest = width.max(*widest);
+        }
+        // No cell has 4 GiB.
+        self.lengths.push((self.cells.len() - from) as u32);
+    }
+
+    /// The next text of a row, where there is one.
+    pub fn known(&mut self, text: Option<impl Display>) {
+        match text {
+            Some(text) => self.cell(text),
+            None => self.cell(""),
+        }
     }
 
     /// All of it, each column as wide as its widest text; nothing stands behind the last.
     pub fn text(&self) -> String {
-        let heading: Vec<String> = self.heading.iter().map(|(text, _)| (*text).to_owned()).collect();
-        let all = || std::iter::once(&heading).chain(&self.rows);
-        let widths: Vec<usize> = (0..self.heading.len())
-            .map(|column| {
-                all().filter_map(|row| row.get(column)).map(|text| text.chars().count()).max().unwrap_or(0)
-            })
-            .collect();
-        let mut lines = String::new();
-        for row in all() {
-            let mut line = String::new();
-            for ((text, width), (_, is_number)) in row.iter().zip(&widths).zip(&self.heading) {
-                // Writing to a string cannot fail.
-                let _ = if *is_number {
-                    write!(line, "{text:>width$}  ")
-                } else {
-                    write!(line, "{text:<width$}  ")
-                };
+        let (mut lines, mut from) = (String::with_capacity(self.cells.len() * 2), 0);
+        for row in self.lengths.chunks(self.columns.len()) {
+            // Blanks are written before what comes behind them.
+            let mut blanks = 0;
+            for (&length, &(is_number, widest)) in row.iter().zip(&self.columns) {
+                let end = from + length as usize;
+                let cell = self.cells.get(from..end).unwrap_or_default();
+                let width = cell.chars().count();
+                let before = if is_number { widest - width } else { 0 };
+                if width > 0 {
+                    lines.extend(std::iter::repeat_n(' ', blanks + before));
+                    lines.push_str(cell);
+                    blanks = 0;
+                }
+                blanks += widest + 2 - if width > 0 { before + width } else { 0 };
+                from = end;
             }
-            lines.push_str(line.trim_end());
             lines.push('\n');
         }
         lines
@@ -112,8 +145,13 @@ mod tests {
     #[test]
     fn columns() {
         let mut columns = Columns::new(&[("NAME", false), ("SIZE", true), ("OF", false)]);
-        columns.row(vec!["LONGER".into(), "5".into(), String::new()]);
-        columns.row(vec!["A".into(), "12345".into(), "B".into()]);
-        assert_eq!(columns.text(), "NAME     SIZE  OF\nLONGER      5\nA       12345  B\n");
+        columns.row(["LÄNGER", "5", ""]);
+        columns.row(["A"]);
+        columns.row(["A", "12345", "B"]);
+        columns.row(["", "", "C"]);
+        assert_eq!(
+            columns.text(),
+            "NAME     SIZE  OF\nLÄNGER      5\nA\nA       12345  B\n               C\n"
+        );
     }
 }

@@ -9,5 +9,6 @@ mod forms;
 mod hercules;
 mod roundtrip;
 pub(crate) mod sample;
+mod transport;
 #[cfg(feature = "witness")]
 mod xmi_reader;

@@ -22,7 +22,7 @@ fn library(item: &Item) -> &Library {
 }
 
 /// A listing without places, which differ between carriers, and all data.
-fn listing(library: &Library) -> Vec<String> {
+pub fn listing(library: &Library) -> Vec<String> {
     let line = |member: &super::super::library::Member| {
         let blocks: Vec<Vec<u8>> = library.read_member(member).map(Result::unwrap).collect();
         let sizes: Vec<usize> = blocks.iter().map(Vec::len).collect();
