@@ -86,8 +86,7 @@ mod tests {
 
     #[test]
     fn the_open_file_says_what_the_account_says() {
-        let (before, now, after) =
-            (Account::now(), Runnable::of_this_thread().nanoseconds(), Account::now());
+        let (before, now, after) = (Account::now(), Runnable::of_this_thread().nanoseconds(), Account::now());
         assert!((before.runnable_ns..=after.runnable_ns).contains(&now));
     }
 

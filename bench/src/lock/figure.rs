@@ -122,6 +122,18 @@ pub fn figures(section: &str) -> &'static [&'static Figure] {
     match section {
         UNCONTENDED => &[&PAIR],
         OPEN => &[&RECORDS, &BUSY, &RECORD_CPU, &LATE, &LATEST],
-        _ => &[&RATE, &CPU, &WORST, &WORST_QUEUED, &P999, &FAIRNESS, &QUEUED, &RUNNABLE, &SLEPT, &FEWEST, &MOST],
+        _ => &[
+            &RATE,
+            &CPU,
+            &WORST,
+            &WORST_QUEUED,
+            &P999,
+            &FAIRNESS,
+            &QUEUED,
+            &RUNNABLE,
+            &SLEPT,
+            &FEWEST,
+            &MOST,
+        ],
     }
 }

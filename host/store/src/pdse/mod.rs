@@ -19,24 +19,27 @@
 //!
 //! Invariant: until the superblock n + 1 is written, nothing that n reaches has changed; a change that is dropped leaves
 //! pages behind the end that n states, and nothing else.
-//! Not here: why readers are safe (`underbar_partitioned::pdse::turns`).
+//! Not here: what a change sees of the library so far (`look`), a new library (`making`), why readers are safe
+//! (`underbar_partitioned::pdse::turns`).
 
+mod look;
+mod making;
 mod pending;
 mod space;
 #[cfg(test)]
 mod tests;
 mod tree;
 
+pub use look::{bytes, nodes};
+pub use making::{Making, begin_new, create};
 pub use space::Reached;
 
 use underbar_partitioned::attribute::{PAGE, pages};
-use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
 use underbar_partitioned::name::Name;
 use underbar_partitioned::pdse::{
-    Alias, FIRST_PAGE, Key, Member, NODE_HEADER, Other, PageSums, Pdse, Run, Runs, Superblock, TABLE_SUMS,
-    Value, seal_table, table_pages,
+    Alias, Key, Member, NODE_HEADER, Other, Pdse, Run, Runs, Superblock, TABLE_SUMS, Value, seal_table,
+    table_pages,
 };
-use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::sum::sum;
 use underbar_partitioned::symbol::Symbol;
 
@@ -44,64 +47,11 @@ pub use crate::member::New;
 
 use crate::error::{Error, Result};
 use crate::library::Doubt;
-use crate::storage::{Place, Storage};
+use crate::storage::Storage;
 use space::Space;
 use tree::Tree;
 
 pub use pending::Pending;
-
-/// What a new PDSE is.
-#[derive(Clone, Copy, Debug)]
-pub struct Making {
-    /// Drawn by the caller.
-    pub identity: u64,
-    /// For its label; it changes nothing.
-    pub block_size: u32,
-    /// Most pages; 0 for no limit.
-    pub space: u32,
-    /// Seconds since 1970.
-    pub now: u64,
-}
-
-/// Makes an empty PDSE.
-///
-/// # Errors
-/// A file of that name; the system's.
-pub fn create<P: Place>(place: &mut P, making: &Making) -> Result<()> {
-    let file = begin_new(place, making)?;
-    place.install(file, false)
-}
-
-/// Writes the superblocks of an empty PDSE into a new file, which is not installed yet.
-///
-/// # Errors
-/// The system's.
-pub fn begin_new<P: Place>(place: &mut P, making: &Making) -> Result<P::Storage> {
-    let superblock = Superblock {
-        identity: making.identity,
-        generation: 0,
-        root: 0,
-        levels: 0,
-        pages: FIRST_PAGE,
-        directory_pages: 0,
-        free_pages: 0,
-        members: 0,
-        aliases: 0,
-        block_size: making.block_size.clamp(SMALLEST_BLOCK_SIZE, LARGEST_BLOCK_SIZE),
-        pending: 0,
-        pending_pages: 0,
-        added: 0,
-        space: making.space,
-        created: making.now,
-        modified: making.now,
-    };
-    let mut file = place.temporary()?;
-    let write = |error| Error::system("the new library", error);
-    file.write_at(0, &superblock.encode()).map_err(write)?;
-    let next = Superblock { generation: 1, ..superblock };
-    file.write_at(PAGE as u64, &next.encode()).map_err(write)?;
-    Ok(file)
-}
 
 /// A change that has begun.
 #[derive(Debug)]
@@ -363,61 +313,6 @@ impl<S: Storage> Change<S> {
         self.old.modified = now;
     }
 
-    /// What stands for a name, with the change so far.
-    ///
-    /// # Errors
-    /// A tree that is damaged there.
-    pub fn value(&mut self, name: &Name) -> Result<Option<Value>> {
-        let cell = self.tree.get(&self.storage, &self.old, Key::of_name(name).as_bytes())?;
-        match cell.map(|cell| Value::decode(name, &cell)) {
-            None => Ok(None),
-            Some(Some(value)) => Ok(Some(value)),
-            Some(None) => Err(Error::Library(Fault::Contradiction("a cell of the tree holds no member"))),
-        }
-    }
-
-    /// A member of this name.
-    ///
-    /// # Errors
-    /// There is none, or it is an alias.
-    pub fn member(&mut self, name: &Name) -> Result<Member> {
-        match self.value(name)? {
-            Some(Value::Member(member)) => Ok(member),
-            Some(Value::Alias(alias)) => Err(Error::IsAlias(name.to_string(), alias.of.to_string())),
-            None => Err(Error::NoMember(name.to_string())),
-        }
-    }
-
-    /// The bytes of a member, as they are in the change so far.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn bytes(&self, member: &Member) -> Result<Vec<u8>> {
-        // The file has grown since the superblock was read: pages up to its end may be asked for.
-        let superblock = Superblock { pages: self.space.end(), ..self.old };
-        let length =
-            usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
-        let mut bytes = vec![0; length];
-        Pdse::at(&self.storage, superblock).read_member(member, 0, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// The aliases of a member, with the change so far.
-    ///
-    /// # Errors
-    /// A tree that is damaged there.
-    pub fn aliases_of(&mut self, member: &Name) -> Result<Vec<Alias>> {
-        let prefix = Key::of_alias(member, None);
-        let names = self.tree.names_behind(&self.storage, &self.old, prefix.as_bytes())?;
-        let mut aliases = Vec::new();
-        for name in names {
-            if let Some(Value::Alias(alias)) = self.value(&name)? {
-                aliases.push(alias);
-            }
-        }
-        Ok(aliases)
-    }
-
     fn put(&mut self, value: &Value) -> Result<()> {
         (self.is_changed, self.puts) = (true, true);
         let (bytes, length) = value.encode();
@@ -534,34 +429,3 @@ fn token(identity: u64, added: u64) -> u32 {
 
 /// Bytes of cells that a node has room for.
 const ROOM: usize = PAGE - NODE_HEADER;
-
-/// Walks the tree, marks every page that it reaches, and says how many nodes it has.
-///
-/// # Errors
-/// A tree that is damaged anywhere; two things in one page.
-pub fn nodes<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<u64> {
-    Ok(Tree::walk(pdse, reached)?.nodes())
-}
-
-/// The bytes of a member, with their sum checked.
-///
-/// # Errors
-/// A member that is damaged.
-pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
-    let wrong = |fault| Error::member(member.name, fault);
-    // Its pages lie inside the file, so its size is no more than the file's.
-    let length = usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
-    let mut bytes = vec![0; length];
-    pdse.read_member(member, 0, &mut bytes).map_err(wrong)?;
-    if sum(0, &bytes) == member.sum {
-        return Ok(bytes);
-    }
-    // Which page it is, where each has a sum.
-    let mut sums = PageSums::default();
-    for (number, page) in (0..).zip(bytes.chunks(PAGE)) {
-        let mut whole = [0; PAGE];
-        whole[..page.len()].copy_from_slice(page);
-        sums.check(pdse, member, number, &whole).map_err(wrong)?;
-    }
-    Err(Error::MemberSum(member.name.to_string()))
-}
