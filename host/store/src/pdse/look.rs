@@ -1,0 +1,102 @@
+//! What is in a PDSE: with a change that is under way, and without one.
+//!
+//! Invariant: nothing is changed here.
+//! Not here: the form of the tree (`tree`, `underbar_partitioned::pdse`).
+
+use underbar_partitioned::attribute::PAGE;
+use underbar_partitioned::name::Name;
+use underbar_partitioned::pdse::{Alias, Key, Member, PageSums, Pdse, Superblock, Value};
+use underbar_partitioned::read::{Fault, ReadAt};
+use underbar_partitioned::sum::sum;
+
+use super::{Change, Reached, Tree};
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+
+impl<S: Storage> Change<S> {
+    /// What stands for a name, with the change so far.
+    ///
+    /// # Errors
+    /// A tree that is damaged there.
+    pub fn value(&mut self, name: &Name) -> Result<Option<Value>> {
+        let cell = self.tree.get(&self.storage, &self.old, Key::of_name(name).as_bytes())?;
+        match cell.map(|cell| Value::decode(name, &cell)) {
+            None => Ok(None),
+            Some(Some(value)) => Ok(Some(value)),
+            Some(None) => Err(Error::Library(Fault::Contradiction("a cell of the tree holds no member"))),
+        }
+    }
+
+    /// A member of this name.
+    ///
+    /// # Errors
+    /// There is none, or it is an alias.
+    pub fn member(&mut self, name: &Name) -> Result<Member> {
+        match self.value(name)? {
+            Some(Value::Member(member)) => Ok(member),
+            Some(Value::Alias(alias)) => Err(Error::IsAlias(name.to_string(), alias.of.to_string())),
+            None => Err(Error::NoMember(name.to_string())),
+        }
+    }
+
+    /// The bytes of a member, as they are in the change so far.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bytes(&self, member: &Member) -> Result<Vec<u8>> {
+        // The file has grown since the superblock was read: pages up to its end may be asked for.
+        let superblock = Superblock { pages: self.space.end(), ..self.old };
+        let length =
+            usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
+        let mut bytes = vec![0; length];
+        Pdse::at(&self.storage, superblock).read_member(member, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The aliases of a member, with the change so far.
+    ///
+    /// # Errors
+    /// A tree that is damaged there.
+    pub fn aliases_of(&mut self, member: &Name) -> Result<Vec<Alias>> {
+        let prefix = Key::of_alias(member, None);
+        let names = self.tree.names_behind(&self.storage, &self.old, prefix.as_bytes())?;
+        let mut aliases = Vec::new();
+        for name in names {
+            if let Some(Value::Alias(alias)) = self.value(&name)? {
+                aliases.push(alias);
+            }
+        }
+        Ok(aliases)
+    }
+}
+
+/// Walks the tree, marks every page that it reaches, and says how many nodes it has.
+///
+/// # Errors
+/// A tree that is damaged anywhere; two things in one page.
+pub fn nodes<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<u64> {
+    Ok(Tree::walk(pdse, reached)?.nodes())
+}
+
+/// The bytes of a member, with their sum checked.
+///
+/// # Errors
+/// A member that is damaged.
+pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
+    let wrong = |fault| Error::member(member.name, fault);
+    // Its pages lie inside the file, so its size is no more than the file's.
+    let length = usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
+    let mut bytes = vec![0; length];
+    pdse.read_member(member, 0, &mut bytes).map_err(wrong)?;
+    if sum(0, &bytes) == member.sum {
+        return Ok(bytes);
+    }
+    // Which page it is, where each has a sum.
+    let mut sums = PageSums::default();
+    for (number, page) in (0..).zip(bytes.chunks(PAGE)) {
+        let mut whole = [0; PAGE];
+        whole[..page.len()].copy_from_slice(page);
+        sums.check(pdse, member, number, &whole).map_err(wrong)?;
+    }
+    Err(Error::MemberSum(member.name.to_string()))
+}
