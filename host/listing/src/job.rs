@@ -8,18 +8,16 @@
 //! Invariant: a row of timings is read whole or not at all; one that has marks of damage is named.
 //! Fields of SMF records are recognised: no source confirms how they are printed, so they are not read.
 
-use crate::carriers;
 use crate::lines::Line;
 use crate::messages::Messages;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
+use crate::parm::Parm;
+use crate::statement::{keyword, statement};
 use crate::words::{evidence, find, has, split};
 
 /// So many lines without a row end a table of timings.
 const QUIET: u64 = 12;
-
-/// So many columns of a statement count.
-const COLUMNS: usize = 71;
 
 /// The state between lines.
 #[derive(Default)]
@@ -28,6 +26,8 @@ pub(crate) struct Job {
     table: Option<(u64, Columns)>,
     messages: Messages,
     program: Option<String>,
+    /// PARM of the step, as long as it goes on.
+    parm: Option<Parm>,
 }
 
 /// The columns of a table of timings behind the storage used.
@@ -43,7 +43,7 @@ enum Columns {
 
 impl Job {
     pub(crate) fn is_open(&self) -> bool {
-        self.table.is_some() || self.messages.is_open()
+        self.table.is_some() || self.messages.is_open() || self.parm.is_some()
     }
 
     /// Looks at a line; true if it has something of this kind.
@@ -79,6 +79,14 @@ impl Job {
         if self.messages.line(line, out) {
             return true;
         }
+        let comment = line.text.starts_with(b"//*");
+        if let Some(parm) = self.parm.take_if(|_| !comment) {
+            let (open, belongs) = parm.goes_on(line, statement(line.text), out);
+            self.parm = open;
+            if belongs && self.parm.is_some() {
+                return true;
+            }
+        }
         if let Some(statement) = statement(line.text) {
             self.statement(line, statement, out);
             return true;
@@ -95,6 +103,13 @@ impl Job {
             return true;
         }
         false
+    }
+
+    /// The input ends.
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
+        if let Some(parm) = self.parm.take() {
+            parm.cut(out);
+        }
     }
 
     fn row(&mut self, line: Line<'_>, columns: Columns, out: &mut dyn FnMut(Item)) -> bool {
@@ -188,42 +203,9 @@ impl Job {
             }
         }
         if let Some(at) = find(statement, b"parm=") {
-            let value = &statement[at + 5..];
-            let value = value.strip_prefix(b"(").unwrap_or(value);
-            if let Some(quoted) = value.strip_prefix(b"'") {
-                let from = statement.len() - quoted.len();
-                match quoted.iter().position(|&byte| byte == b'\'') {
-                    Some(end) if from + end < COLUMNS => carriers::parm(line, &quoted[..end], out),
-                    end if crate::options::option_at(quoted).is_some() => {
-                        let why = match end {
-                            Some(_) => "PARM goes beyond column 71, where job control ends: not read",
-                            None => "PARM goes on in another statement, or is cut: not read",
-                        };
-                        let evidence = evidence(line.number, line.text);
-                        out(Item::Unread(Unread { evidence, why: why.to_owned() }));
-                    }
-                    _ => {}
-                }
-            }
+            self.parm = Parm::begin(line, statement, at + 5, out);
         }
     }
-}
-
-/// The statement of job control in a line, behind a number that the job log has put before it.
-pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
-    let at = find(text.get(..24.min(text.len()))?, b"//")
-        .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
-    let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));
-    let comment = text[at..].starts_with(b"//*");
-    (before && !comment).then(|| &text[at..])
-}
-
-fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
-    let at = find(statement, name)?;
-    let free = at > 0 && matches!(statement[at - 1], b',' | b' ' | b'(');
-    let value = &statement[at + name.len()..];
-    let end = value.iter().position(|byte| matches!(byte, b',' | b' ' | b')' | b'\t')).unwrap_or(value.len());
-    free.then(|| &value[..end])
 }
 
 /// `H:MM:SS.hh` in hundredths of a second.
@@ -308,9 +290,6 @@ mod tests {
         );
         let beyond = why(&format!("//GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K,32K)'\n"));
         assert!(beyond.is_some_and(|why| why.contains("beyond column 71")));
-        let on = why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),STACK\n//             (128K)'\n");
-        assert!(on.is_some_and(|why| why.contains("another statement")));
-        assert_eq!(why("//GO EXEC PGM=PAY,PARM='SOMETHING\n//             ELSE'\n"), None);
     }
 
     #[test]

@@ -56,7 +56,44 @@ pub(crate) fn sub_options(values: &str) -> Vec<&str> {
     all
 }
 
+/// A line without the number that records of 80 columns have in the last eight, behind a control character or without one.
+///
+/// Only one that begins with a zero, as no value does; `storage` knows more of its lines.
+pub(crate) fn without_number(text: &[u8]) -> &[u8] {
+    let controlled = text.len() == 81 && matches!(text[0], b' ' | b'0' | b'1' | b'-' | b'+');
+    if text.len() != 80 && !controlled {
+        return text;
+    }
+    let (before, number) = text.split_at(text.len() - 8);
+    let is_number = number.starts_with(b"0") && number.iter().all(u8::is_ascii_digit);
+    if is_number && !before.last().is_some_and(u8::is_ascii_digit) { before.trim_ascii_end() } else { text }
+}
+
 /// The words between blanks.
 pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_records_are_no_part_of_a_line() {
+        let check = |text: &str, expect: &str| {
+            let got = without_number(text.as_bytes());
+            assert_eq!(String::from_utf8_lossy(got), expect, "{text}");
+        };
+        check(&format!("{:<72}00010000", "HEAP(4M)"), "HEAP(4M)");
+        check(&format!("1{:<72}00010000", "HEAP(4M)"), "1HEAP(4M)");
+        check(&format!("{:<71}X00010000", " CEEXOPT HEAP=(4M),"), &format!("{:<71}X", " CEEXOPT HEAP=(4M),"));
+        for other in [
+            format!("{:<72}12345678", "REQUESTS"),
+            format!("{:<71}100010000", "REQUESTS"),
+            format!("{:<70}00010000", "REQUESTS"),
+            "00010000".to_owned(),
+        ] {
+            check(&other, &other);
+        }
+    }
 }

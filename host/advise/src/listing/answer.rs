@@ -79,10 +79,10 @@ impl<'a> Beside<'a> {
         let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
         let mut unread: Vec<_> = collected.unread.iter().collect();
         unread.sort_by_key(|(file, line, _)| (*file, *line));
-        let in_force = collected.in_force().into_iter().take(most_in_force);
+        let in_force = collected.options.in_force().into_iter().take(most_in_force);
         let in_force = in_force.map(|shown| InForce {
             file: name(shown.file),
-            program: shown.program,
+            program: shown.enclave,
             option: shown.row,
         });
         let not_read = unread.into_iter();

@@ -19,6 +19,7 @@ mod collect;
 mod compare;
 mod forms;
 mod history;
+mod in_sight;
 mod libraries;
 mod lint;
 pub mod natural;
@@ -37,6 +38,7 @@ pub use compare::{
     Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
 };
 pub use forms::Form;
+pub use in_sight::{InSight, Placed};
 pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use natural::NATURAL_RULES;

@@ -196,7 +196,8 @@ impl LeCase<'_> {
 
     /// An option as it is known to be in force.
     fn option(&self, name: &str) -> Option<(usize, &OptionRow)> {
-        self.collected.option_of(&self.program.name, name)
+        let placed = self.collected.options.option_of(&self.program.name, name)?;
+        Some((placed.file, &placed.row))
     }
 
     /// Whether a sub-option is known to be this word.

@@ -148,6 +148,17 @@ fn values_that_an_option_cannot_have() {
 }
 
 #[test]
+fn sizes_that_cics_does_not_grant() {
+    let words = "1536M of HEAP: under CICS a size is at most 1024M";
+    check("CEECOPT(HEAP(1536M,1M),STACK(1024M,4080))\n", &[("le-opt-cics", words)]);
+    check("CEEDOPT(HEAP(1536M,1M),STACK(1024M,4080))\n", &[]);
+    let options = "//CEEOPTS DD *\nHEAP(4M,1536M),ANYHEAP(2000M,4080)\n/*\n";
+    let region = format!("//CICS EXEC PGM=DFHSIP,REGION=0M\n{options}");
+    check(&region, &[("le-opt-cics", words), ("le-opt-cics", "2000M of ANYHEAP")]);
+    check(options, &[]);
+}
+
+#[test]
 fn letters_among_digits_in_options_reports_are_named() {
     let report = |value: &str| {
         format!(
