@@ -262,7 +262,9 @@ impl Open {
             });
         }
         if !closed {
-            let words = "the option text is not closed".to_owned();
+            let last =
+                self.parts.last().map_or_else(String::new, |piece| format!("{IN}{}", tidy(&piece.whole)));
+            let words = format!("the option text is not closed{last}");
             doubts.push(Doubt {
                 kind: Doubtful::Cut,
                 line: self.parts.last().map_or(self.first.line, |part| part.line),

@@ -45,10 +45,13 @@ const STARTS: &[&[u8]] = &[
     // Jobs.
     b"stepname",
     b"region=",
+    b"region.",
     b"memlimit=",
     b"pgm=",
     b"exec ",
     b"parm=",
+    b"parm.",
+    b"allowed private",
     b"ief032i",
     b"ief033i",
     b"ief374i",

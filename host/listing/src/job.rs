@@ -13,11 +13,14 @@ use crate::messages::Messages;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
 use crate::parm::Parm;
-use crate::statement::{keyword, statement};
+use crate::statement::{keyword, statement, values};
 use crate::words::{evidence, find, has, split};
 
 /// So many lines without a row end a table of timings.
 const QUIET: u64 = 12;
+
+/// What the statistics at the end of a step say of the region, in small letters: a limit, be REGION what it may.
+const ALLOWED: &[u8] = b"allowed private area above 16mb:";
 
 /// The state between lines.
 #[derive(Default)]
@@ -49,10 +52,10 @@ impl Job {
     /// Looks at a line; true if it has something of this kind.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if has(line.text, "stepname") && (has(line.text, "cpu time") || has(line.text, "procstep")) {
-            if has(line.text, " rc ") && has(line.text, "clock") && !has(line.text, "cpu time") {
+            let of_a_site = has(line.text, " rc ") && has(line.text, "clock") || has(line.text, "cpu-time");
+            if of_a_site && !has(line.text, "cpu time") {
                 // The rows are whole; which columns they have, a site's own exit decides.
-                let why =
-                    "step timings of a job log, in minutes: their columns differ from site to site, not read";
+                let why = "step timings of a job log: their columns differ from site to site, not read";
                 let evidence = evidence(line.number, line.text);
                 out(Item::Unread(Unread { evidence, why: why.to_owned() }));
                 self.table = None;
@@ -89,6 +92,17 @@ impl Job {
         }
         if let Some(statement) = statement(line.text) {
             self.statement(line, statement, out);
+            return true;
+        }
+        if let Some(at) = find(line.text, ALLOWED) {
+            let word = split(&line.text[at + ALLOWED.len()..]).next().unwrap_or_default();
+            let allowed = size(&String::from_utf8_lossy(word), 1).filter(|_| line.whole);
+            // What is less is rounded up by whoever reads REGION, and would be too much.
+            let (program, region) = (None, allowed.filter(|allowed| *allowed >= 32 << 20));
+            let evidence = evidence(line.number, line.text);
+            if region.is_some() {
+                out(Item::Region(Region { program, region, memlimit: None, used_above: None, evidence }));
+            }
             return true;
         }
         if has(line.text, "dfhsi1") {
@@ -167,14 +181,14 @@ impl Job {
     }
 
     fn statement(&mut self, line: Line<'_>, statement: &[u8], out: &mut dyn FnMut(Item)) {
-        if let Some(program) = keyword(statement, b"pgm=") {
+        if let Some(program) = keyword(statement, b"pgm") {
             self.program = Some(String::from_utf8_lossy(program).into_owned());
         } else if has(statement, " exec ") || has(statement, " job ") {
             self.program = None;
         }
-        let region = keyword(statement, b"region=");
-        let memlimit = keyword(statement, b"memlimit=");
-        if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm=").is_some() {
+        let region = keyword(statement, b"region");
+        let memlimit = keyword(statement, b"memlimit");
+        if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm").is_some() {
             // What other steps ask for is not this one's.
             let (program, evidence) = (self.program.clone(), evidence(line.number, line.text));
             out(Item::Region(Region { program, region: None, memlimit: None, used_above: None, evidence }));
@@ -202,8 +216,11 @@ impl Job {
                 }));
             }
         }
-        if let Some(at) = find(statement, b"parm=") {
-            self.parm = Parm::begin(line, statement, at + 5, out);
+        // PARM.GO= and its like, and symbols of a procedure that end so, as LEPARM=.
+        let symbol = find(statement, b"parm=").map(|at| at + 5);
+        let all: Vec<usize> = values(statement, b"parm").map(|(at, _)| at).collect();
+        for at in symbol.filter(|at| !all.contains(at)).into_iter().chain(all.iter().copied()) {
+            self.parm = Parm::begin(line, statement, at, out);
         }
     }
 }

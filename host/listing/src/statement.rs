@@ -27,12 +27,33 @@ pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
     (before && !comment).then(|| &text[at..ends])
 }
 
+/// The value of a keyword, of the step itself or of one of its procedure, as in `REGION.GO=`.
 pub(crate) fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
-    let at = find(statement, name)?;
-    let free = at > 0 && matches!(statement[at - 1], b',' | b' ' | b'(');
-    let value = &statement[at + name.len()..];
+    let (_, value) = values(statement, name).next()?;
     let end = value.iter().position(|byte| matches!(byte, b',' | b' ' | b')' | b'\t')).unwrap_or(value.len());
-    free.then(|| &value[..end])
+    Some(&value[..end])
+}
+
+/// All values of a keyword: where each begins, and all that follows.
+pub(crate) fn values<'t>(statement: &'t [u8], name: &[u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + find(&statement[from..], name)?;
+            from = at + name.len();
+            let free = at > 0 && matches!(statement[at - 1], b',' | b' ' | b'(');
+            let rest = &statement[from..];
+            let step = rest.strip_prefix(b".").map_or(0, |step| {
+                1 + step
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_alphanumeric() || b"$#@".contains(byte))
+                    .count()
+            });
+            if free && rest.get(step) == Some(&b'=') {
+                return Some((from + step + 1, &rest[step + 1..]));
+            }
+        }
+    })
 }
 
 /// The data behind a DD statement of this name, alone or behind a step's: `*` or DATA, with more behind it or not.

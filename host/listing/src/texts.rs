@@ -75,7 +75,9 @@ pub(crate) fn variable(text: &[u8]) -> Option<&[u8]> {
     let at = find(text, NAME)?;
     let behind = &text[at + NAME.len()..];
     let is_c_shell = split(&text[..at]).last().is_some_and(|word| word.eq_ignore_ascii_case(b"setenv"));
-    behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell))
+    // The last is YAML's.
+    let named = behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell));
+    named.or_else(|| behind.strip_prefix(b": "))
 }
 
 /// How a line of a shell leaves a value.
@@ -153,6 +155,7 @@ mod tests {
         check("_CEE_RUNOPTS=HEAP(1M) STACK(32K)", Some(("HEAP(1M) STACK(32K)", Shell::AtEnd)));
         check("_CEE_RUNOPTS=$_CEE_RUNOPTS\" STACK(32K)\"", Some(("STACK(32K)", Shell::AtEnd)));
         check("_CEE_RUNOPTS=\"${_CEE_RUNOPTS} STACK(32K)\"", Some(("STACK(32K)", Shell::AtEnd)));
+        check("  _CEE_RUNOPTS: \"HEAP(1M) STACK(32K)\"", Some(("HEAP(1M) STACK(32K)", Shell::AtEnd)));
         check("setenv _CEE_RUNOPTS 'HEAPP(ON)'", Some(("HEAPP(ON)", Shell::AtEnd)));
         check("_CEE_RUNOPTS=\"HEAP(1M", Some(("HEAP(1M", Shell::Quoted(b'"'))));
         check("_CEE_RUNOPTS=\"HEAP(1M) \\", Some(("HEAP(1M)", Shell::Quoted(b'"'))));

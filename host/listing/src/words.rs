@@ -56,17 +56,27 @@ pub(crate) fn sub_options(values: &str) -> Vec<&str> {
     all
 }
 
-/// A line without the number that records of 80 columns have in the last eight, behind a control character or without one.
+/// A line without the number that records of 80 columns have in the last eight, behind a control character or without one,
+/// and without the one that an editor shows before it.
 ///
 /// Only one that begins with a zero, as no value does; `storage` knows more of its lines.
 pub(crate) fn without_number(text: &[u8]) -> &[u8] {
+    let is_number = |number: &[u8]| number.starts_with(b"0") && number.iter().all(u8::is_ascii_digit);
     let controlled = text.len() == 81 && matches!(text[0], b' ' | b'0' | b'1' | b'-' | b'+');
-    if text.len() != 80 && !controlled {
-        return text;
-    }
-    let (before, number) = text.split_at(text.len() - 8);
-    let is_number = number.starts_with(b"0") && number.iter().all(u8::is_ascii_digit);
-    if is_number && !before.last().is_some_and(u8::is_ascii_digit) { before.trim_ascii_end() } else { text }
+    let text = match text.split_at_checked(text.len().saturating_sub(8)) {
+        Some((before, number))
+            if (text.len() == 80 || controlled)
+                && is_number(number)
+                && !before.last().is_some_and(u8::is_ascii_digit) =>
+        {
+            before.trim_ascii_end()
+        }
+        _ => text,
+    };
+    let shown = [6, 8].into_iter().find(|length| {
+        text.get(..*length).is_some_and(is_number) && text.get(*length).is_none_or(|next| *next == b' ')
+    });
+    shown.map_or(text, |length| text.get(length + 1..).unwrap_or_default())
 }
 
 /// The words between blanks.
@@ -86,12 +96,17 @@ mod tests {
         };
         check(&format!("{:<72}00010000", "HEAP(4M)"), "HEAP(4M)");
         check(&format!("1{:<72}00010000", "HEAP(4M)"), "1HEAP(4M)");
+        check("000100  HEAP(4M)", " HEAP(4M)");
+        check("00000100 HEAP(4M)", "HEAP(4M)");
+        check("000100", "");
         check(&format!("{:<71}X00010000", " CEEXOPT HEAP=(4M),"), &format!("{:<71}X", " CEEXOPT HEAP=(4M),"));
         for other in [
             format!("{:<72}12345678", "REQUESTS"),
             format!("{:<71}100010000", "REQUESTS"),
             format!("{:<70}00010000", "REQUESTS"),
-            "00010000".to_owned(),
+            "0001000".to_owned(),
+            "000100STACK".to_owned(),
+            "262144 bytes".to_owned(),
         ] {
             check(&other, &other);
         }

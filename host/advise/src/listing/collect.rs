@@ -11,7 +11,9 @@ use std::hash::{Hash, Hasher};
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
-use underbar_listing::{Doubt, Doubtful, Evidence, Item, Region, StepTiming, StorageReport, Unread, has_time};
+use underbar_listing::{
+    Doubt, Doubtful, Evidence, Item, Region, StepTiming, StorageReport, Unread, has_time,
+};
 
 use super::in_sight::{InSight, Placed};
 

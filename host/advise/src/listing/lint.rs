@@ -123,7 +123,8 @@ pub static LE_LINTS: [LeLint; 9] = [
         id: "le-opt-region",
         title: "Initial sizes that the region cannot hold",
         source: "An initial heap of 256M where about 125M was free ended in abend 0C4 (zowe/zowe-common-c#505)",
-        condition: "An initial size of HEAP or ANYHEAP in a text is as large as the region or larger.",
+        condition: "An initial size of HEAP or ANYHEAP in a text is as large as the region or larger; where there are several, as the \
+                    largest.",
         formula: "Lower the size or raise REGION.",
         apply: beyond,
     },
@@ -359,7 +360,11 @@ fn differ(row: &OptionRow, other: &OptionRow) -> bool {
 fn beyond(collected: &Collected) -> Vec<Lint> {
     let limits =
         collected.regions.iter().filter_map(|(file, region)| Some((*file, region, above_the_line(region)?)));
-    let Some((region_file, region, limit)) = limits.min_by_key(|(_, _, limit)| *limit) else {
+    // Whose region a text runs in is not always plain: what fits into one of them may run there.
+    if collected.regions.iter().any(|(_, region)| region.region == Some(0)) {
+        return Vec::new();
+    }
+    let Some((region_file, region, limit)) = limits.max_by_key(|(_, _, limit)| *limit) else {
         return Vec::new();
     };
     let texts = collected.options.rows().iter();

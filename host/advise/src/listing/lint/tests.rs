@@ -114,6 +114,11 @@ fn sizes_beyond_the_region() {
     let job = "//GO EXEC PGM=PAY,REGION=128M\n";
     check(&format!("{job}_CEE_RUNOPTS='HEAP(256M)'\n"), &[("le-opt-region", "leaves 128M")]);
     check(&format!("{job}_CEE_RUNOPTS='HEAP(64M)'\n"), &[]);
+    // It may be that of the other step.
+    let other = "//LIST EXEC PGM=LIST,REGION=300M\n";
+    check(&format!("{job}{other}_CEE_RUNOPTS='HEAP(256M)'\n"), &[]);
+    check(&format!("{job}{other}_CEE_RUNOPTS='HEAP(512M)'\n"), &[("le-opt-region", "leaves 300M")]);
+    check(&format!("{job}{}_CEE_RUNOPTS='HEAP(512M)'\n", other.replace("300M", "0M")), &[]);
 }
 
 #[test]
