@@ -79,6 +79,14 @@ pub(crate) fn without_number(text: &[u8]) -> &[u8] {
     shown.map_or(text, |length| text.get(length + 1..).unwrap_or_default())
 }
 
+/// What stands in a line that is a text of JSON and nothing else, as tools print the lines of a job's output.
+pub(crate) fn unquoted(text: &[u8]) -> &[u8] {
+    let inner = text.trim_ascii_start().strip_prefix(b"\"");
+    let inner = inner.and_then(|inner| inner.strip_suffix(b",").unwrap_or(inner).strip_suffix(b"\""));
+    // What has a quote or a backslash of its own would have to be read otherwise.
+    inner.filter(|inner| !inner.iter().any(|byte| b"\"\\".contains(byte))).unwrap_or(text).trim_ascii_end()
+}
+
 /// The words between blanks.
 pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter(|word| !word.is_empty())
@@ -87,6 +95,18 @@ pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_json_are_lines() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(String::from_utf8_lossy(unquoted(text.as_bytes())), expect, "{text}");
+        };
+        check("        \"    HEAP statistics:   \",", "    HEAP statistics:");
+        check("\"      Initial size:    4096\"", "      Initial size:    4096");
+        for other in ["\"a\" \"b\"", "\"one\\n\"", "say \"one\"", "\"", "ENVAR(\"A\")", ""] {
+            check(other, other);
+        }
+    }
 
     #[test]
     fn numbers_of_records_are_no_part_of_a_line() {
