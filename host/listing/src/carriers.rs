@@ -3,7 +3,7 @@
 //! | carrier | begins | ends |
 //! |---|---|---|
 //! | CEEOPTS | `//CEEOPTS DD *`, or a line that is an option | `/*`, `//`, an empty line |
-//! | CEEUOPT | the word CEEXOPT | a line without continuation |
+//! | CEEUOPT | the word CEEXOPT; `#pragma runopts(`, PLIXOPT | a line without continuation; the parenthesis or quote |
 //! | CEEPRMxx | CEEDOPT(, CEECOPT(, CELQDOPT(, CEEROPT(, CELQROPT( | the closed parenthesis |
 //! | `_CEE_RUNOPTS` | `_CEE_RUNOPTS=` | the end of its value, over as many lines as its quotes |
 //! | PARM | PARM= | the end of its value, before or behind the slash |
@@ -18,7 +18,7 @@ use crate::lines::Line;
 use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionText, Unread};
 use crate::options::option_at;
 use crate::statement::in_stream;
-use crate::texts::{Shell, columns, is_bare, is_misspelt, macro_line, shell_value, variable};
+use crate::texts::{Shell, columns, in_source, is_bare, is_misspelt, macro_line, shell_value, variable};
 use crate::words::{evidence, find, has};
 
 /// So many lines and bytes are taken for one text.
@@ -100,6 +100,16 @@ impl Carriers {
             if open.member(line, &text[group..]) {
                 self.close(true, out);
             }
+            return true;
+        }
+        if let Some((options, closed)) = in_source(text) {
+            let mut open = Open::new(Carrier::Ceeuopt, line);
+            // In C the whole may stand in quotes.
+            let plain = options.trim_ascii();
+            let plain =
+                plain.strip_prefix(b"\"").and_then(|plain| plain.strip_suffix(b"\"")).unwrap_or(options);
+            open.push(line, plain.to_vec());
+            open.hand_over(closed && line.whole, out);
             return true;
         }
         if let Some(stream) = in_stream(text, "CEEOPTS") {

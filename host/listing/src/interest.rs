@@ -42,10 +42,13 @@ const STARTS: &[&[u8]] = &[
     b"celqropt",
     b"_cee_runopt",
     b"ceeopts",
+    b"runopts",
+    b"plixopt",
     // Jobs.
     b"stepname",
     b"region=",
     b"region.",
+    b"regionx",
     b"memlimit=",
     b"pgm=",
     b"exec ",

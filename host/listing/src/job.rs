@@ -186,7 +186,8 @@ impl Job {
         } else if has(statement, " exec ") || has(statement, " job ") {
             self.program = None;
         }
-        let region = keyword(statement, b"region");
+        let extended = values(statement, b"regionx").next().map(|(_, value)| above(value));
+        let region = keyword(statement, b"region").or(extended);
         let memlimit = keyword(statement, b"memlimit");
         if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm").is_some() {
             // What other steps ask for is not this one's.
@@ -197,13 +198,22 @@ impl Job {
             let evidence = evidence(line.number, line.text);
             // REGION alone is in K; MEMLIMIT alone is not allowed.
             let region_bytes = region.and_then(|word| size(&String::from_utf8_lossy(word), 1 << 10));
+            // REGION of so little leaves 32M above the line, REGIONX does not.
+            let is_exact = |bytes: &u64| extended.is_none() || *bytes == 0 || *bytes >= 32 << 20;
+            let region_bytes = region_bytes.filter(is_exact);
             let memlimit_bytes = memlimit.and_then(|word| match word {
                 word if word.eq_ignore_ascii_case(b"NOLIMIT") => Some(u64::MAX),
                 word => size(&String::from_utf8_lossy(word), u64::MAX),
             });
             let cut = !line.whole || (region.is_some() && region_bytes.is_none());
             if cut {
-                let why = "REGION or MEMLIMIT that is damaged or cut: not read".to_owned();
+                let is_symbol = region.is_some_and(|word| word.starts_with(b"&"));
+                let why = match (is_symbol, extended) {
+                    (true, _) => "REGION is a symbol, whose value is not in sight: not read",
+                    (_, Some(_)) => "REGIONX without a second value of 32M or more: not read",
+                    _ => "REGION or MEMLIMIT that is damaged or cut: not read",
+                };
+                let why = why.to_owned();
                 out(Item::Unread(Unread { evidence, why }));
             } else {
                 let program = self.program.clone();
@@ -223,6 +233,12 @@ impl Job {
             self.parm = Parm::begin(line, statement, at, out);
         }
     }
+}
+
+/// What REGIONX has for above the line: the second of its values.
+fn above(value: &[u8]) -> &[u8] {
+    let all = value.strip_prefix(b"(").and_then(|all| all.split(|byte| *byte == b')').next());
+    all.and_then(|all| all.split(|byte| *byte == b',').nth(1)).unwrap_or_default()
 }
 
 /// `H:MM:SS.hh` in hundredths of a second.
@@ -285,6 +301,26 @@ mod tests {
                      07.31.10 JOB    7  IEF404I PAYJOB - ENDED - TIME=07.31.10\n\
                      07.31.10 $HASP395 PAYJOB  ENDED - RC=0000 TIME=07.31.10\n";
         assert_eq!(crate::read(table.as_bytes()), []);
+    }
+
+    #[test]
+    fn the_region_above_the_line_has_many_forms() {
+        let check = |step: &str, expect: Option<u64>| {
+            let items = crate::read(format!("//GO EXEC PGM=PAY,{step}\n").as_bytes());
+            let region = items.iter().find_map(|item| match item {
+                Item::Region(region) => Some(region.region),
+                _ => None,
+            });
+            assert_eq!(region, expect.map(Some), "{items:?}");
+            assert!(region.is_some() || matches!(items[..], [Item::Unread(_)]), "{items:?}");
+        };
+        check("REGION=96M", Some(96 << 20));
+        check("REGION=4096", Some(4 << 20));
+        check("REGIONX=(8M,256M),COND=(4,LT)", Some(256 << 20));
+        check("REGIONX=(0M,0M)", Some(0));
+        for not_read in ["REGIONX=(8M,16M)", "REGIONX=8M", "REGIONX=(8M,)", "REGION=&RGN", "REGION=9O6M"] {
+            check(not_read, None);
+        }
     }
 
     #[test]

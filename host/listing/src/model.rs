@@ -238,7 +238,7 @@ pub struct OptionsReport {
 pub enum Carrier {
     /// A CEEOPTS data set, or bare options.
     Ceeopts,
-    /// The macro CEEXOPT (CEEUOPT, CEEROPT).
+    /// What is linked with a program: the macro CEEXOPT (CEEUOPT, CEEROPT), `#pragma runopts`, PLIXOPT.
     Ceeuopt,
     /// A member CEEPRMxx.
     Ceeprm,

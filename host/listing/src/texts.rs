@@ -80,6 +80,23 @@ pub(crate) fn variable(text: &[u8]) -> Option<&[u8]> {
     named.or_else(|| behind.strip_prefix(b": "))
 }
 
+/// Options in a source: `#pragma runopts(...)` of C, PLIXOPT of PL/I; and whether they are closed.
+pub(crate) fn in_source(text: &[u8]) -> Option<(&[u8], bool)> {
+    const PRAGMA: &[u8] = b"#pragma runopts";
+    if let Some(at) = find(text, PRAGMA) {
+        let alone = text[..at].trim_ascii().is_empty();
+        let rest = text[at + PRAGMA.len()..].trim_ascii_start();
+        let closed = closed_at(rest);
+        let inner = rest.get(1..closed).filter(|_| alone && rest.starts_with(b"("))?;
+        return Some(inner.strip_suffix(b")").map_or((inner, false), |inner| (inner, true)));
+    }
+    let at = find(text, b"plixopt")?;
+    let init = at + find(&text[at..], b"init")? + 4;
+    let rest = text[init..].trim_ascii_start().strip_prefix(b"(")?.trim_ascii_start().strip_prefix(b"'")?;
+    let end = rest.iter().position(|byte| *byte == b'\'');
+    Some((&rest[..end.unwrap_or(rest.len())], end.is_some()))
+}
+
 /// How a line of a shell leaves a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shell {
@@ -142,6 +159,27 @@ pub(crate) fn is_bare(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_in_sources_are_found() {
+        let check = |line: &str, expect: Option<(&str, bool)>| {
+            let got = in_source(line.as_bytes());
+            let got = got.map(|(text, closed)| (String::from_utf8_lossy(text).into_owned(), closed));
+            assert_eq!(got, expect.map(|(text, closed)| (text.to_owned(), closed)), "{line}");
+        };
+        check("#pragma runopts(HEAP(2M,500K) STACK(,,ANY))", Some(("HEAP(2M,500K) STACK(,,ANY)", true)));
+        check("  #pragma runopts ( HEAP(2M) ) /* large */", Some((" HEAP(2M) ", true)));
+        check("#pragma runopts(HEAP(2M),", Some(("HEAP(2M),", false)));
+        check(
+            " DCL PLIXOPT CHAR(40) VAR STATIC EXTERNAL INIT('HEAP(2M),RPTSTG(ON)');",
+            Some(("HEAP(2M),RPTSTG(ON)", true)),
+        );
+        for other in
+            ["// #pragma runopts(HEAP(2M))", "#pragma runopts", " CALL PLIXOPT;", " DCL PLIXOPT CHAR(40);"]
+        {
+            check(other, None);
+        }
+    }
 
     #[test]
     fn values_are_read_as_shells_read_them() {

@@ -169,7 +169,7 @@ fn words(carrier: Carrier) -> &'static str {
         Carrier::Parm => "PARM",
         Carrier::CeeRunopts => "_CEE_RUNOPTS",
         Carrier::Ceeopts => "CEEOPTS or a bare text",
-        Carrier::Ceeuopt => "CEEXOPT (CEEUOPT, CEEROPT)",
+        Carrier::Ceeuopt => "CEEUOPT, CEEROPT or the source",
         Carrier::Ceeprm => "CEEPRMxx",
         Carrier::Ceecopt => "CEEPRMxx (CEECOPT)",
     }
