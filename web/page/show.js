@@ -46,10 +46,10 @@ function summary(answer) {
     if (kept > 0) parts.push(`${grouped(kept)} right as ${kept === 1 ? "it is" : "they are"}`);
     if (unsure > 0) parts.push(`${counted(unsure, "observation")} without advice`);
     if (answer.lint.length > 0) parts.push(`${counted(answer.lint.length, "remark")} about option texts`);
-    if (answer.not_read.length > 0) parts.push(counted(answer.not_read.length, "doubt"));
+    if (answer.doubts.length > 0) parts.push(counted(answer.doubts.length, "doubt"));
     made.append(element("p", { class: "summary" },
       `${read} ${runs > 0 ? `${counted(runs, "storage report")} of ` : ""}${counted(answer.programs.length, "program")}; ${joined(parts)}.`));
-    if (answer.not_read.length > 0) {
+    if (answer.doubts.length > 0) {
       made.append(element("p", {}, element("a", { href: "#doubts" }, "What is not certain, or was not read"), " is named with its line."));
     }
   }
@@ -294,14 +294,14 @@ function inForce(answer) {
 }
 
 function doubts(answer) {
-  if (answer.not_read.length === 0) return null;
+  if (answer.doubts.length === 0) return null;
   const most = 200;
-  const rows = answer.not_read.slice(0, most).map((doubt) => element("li", {},
-    element("span", { class: "where" }, `${doubt.file}:${doubt.line}`), element("span", { class: "words" }, doubt.why)));
+  const rows = answer.doubts.slice(0, most).map((doubt) => element("li", {},
+    element("span", { class: "where" }, doubt.place), element("span", { class: "words" }, doubt.why)));
   const made = section("doubts", "Not certain, or not read",
     element("p", {}, "What is only likely sets nothing: no advice is better than a wrong one."),
     element("ul", { class: "doubts" }, rows));
-  if (answer.not_read.length > most) made.append(note(`And ${grouped(answer.not_read.length - most)} more; underbar advise names all.`));
+  if (answer.doubts.length > most) made.append(note(`And ${grouped(answer.doubts.length - most)} more; underbar advise names all.`));
   return made;
 }
 

@@ -8,11 +8,11 @@
 //! lint[]        what is wrong with option texts
 //! in_force[]    file, program, option: what options reports show of storage
 //! steps[]       file and the step as it was read
-//! not_read[]    file, line, why                             left_out
+//! doubts[]      place, why: what was not read, and every doubt, the same about many lines once          left_out
 //! rules{}       of each rule that spoke, its explanation
 //! ```
 //!
-//! Invariant: advice, texts and what was not read are those of `underbar advise --json` in the same words.
+//! Invariant: advice, texts and what was not read are those of `underbar advise` in the same words.
 //! Not here: the rules and the forms (`underbar_advise`).
 
 use std::collections::BTreeMap;
@@ -45,6 +45,7 @@ struct Answer<'a> {
     programs: Vec<OfProgram<'a>>,
     #[serde(flatten)]
     beside: Beside<'a>,
+    doubts: Vec<Doubt>,
     rules: BTreeMap<&'static str, String>,
 }
 
@@ -55,6 +56,12 @@ struct OfProgram<'a> {
     areas: Vec<Area>,
     advice: Vec<&'a Advice>,
     texts: Vec<Text>,
+}
+
+#[derive(Serialize)]
+struct Doubt {
+    place: String,
+    why: String,
 }
 
 /// What to set, in one form.
@@ -120,6 +127,7 @@ pub(crate) fn text(session: &Session) -> String {
         understood_beyond: session.understood_beyond,
         programs: programs.collect(),
         beside: Beside::of(collected, &lint, MOST_IN_FORCE),
+        doubts: collected.doubts().into_iter().map(|(place, why)| Doubt { place, why }).collect(),
         rules: spoke.filter_map(|rule| Some((rule, explain(rule).ok()?))).collect(),
     };
     // Numbers, texts and lists of them have a JSON form, always.
@@ -174,7 +182,7 @@ mod tests {
         for kind in ["raise", "lower", "change", "no_change"] {
             assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
         }
-        assert!(!answer["not_read"].as_array().expect("doubts").is_empty());
+        assert!(!answer["doubts"].as_array().expect("doubts").is_empty());
         assert!(!answer["steps"].as_array().expect("steps").is_empty());
         let with_texts =
             programs.iter().find(|program| !program["texts"].as_array().expect("texts").is_empty());
@@ -231,6 +239,15 @@ mod tests {
     #[test]
     fn every_form_is_offered() {
         assert_eq!(FORMS.map(|(_, _, form)| place(form)), [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn the_same_doubt_about_many_lines_stands_once() {
+        let answer = answer(&[("job", &"SMF30CPT 17\n".repeat(9))]);
+        let doubts = answer["doubts"].as_array().expect("doubts");
+        assert_eq!(doubts.len(), 1, "{doubts:?}");
+        assert_eq!(doubts[0]["place"], "job:1");
+        assert!(doubts[0]["why"].as_str().is_some_and(|why| why.contains("9 times")), "{doubts:?}");
     }
 
     #[test]

@@ -215,7 +215,7 @@ fn tune_lowers_a_stack_on_request_only() {
 
 #[test]
 fn every_rule_has_a_program_for_each_thing_that_it_can_say() {
-    for rule in RULES.iter().filter(|rule| rule.id != "coverage" && rule.area != "LOCK") {
+    for rule in RULES.iter().filter(|rule| rule.id != "coverage" && rule.apply.area != "LOCK") {
         let says =
             |kinds: &[Kind]| SAYS.iter().any(|says| says.rule == rule.id && kinds.contains(&says.kind));
         assert!(says(&[Kind::Raise, Kind::Change]), "no program for which {} fires", rule.id);

@@ -5,7 +5,8 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, ListingRule, NATURAL_RULES, TPF_RULES};
+use crate::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
+use crate::rule::RuleOf;
 use crate::rules::RULES;
 
 /// Nothing has that name.
@@ -73,13 +74,7 @@ fn setter(name: &str) -> Option<&'static str> {
 /// # Errors
 /// Names the nearest thing if there is nothing of that name.
 pub fn explain(name: &str) -> Result<String, Unknown> {
-    if let Some(rule) = RULES.iter().find(|rule| rule.id == name) {
-        return Ok(format!(
-            "{}: {}\n\nFires:    {}\nSuggests: {}\nStops:    {}\nRisk:     {}\nSource:   {}\n",
-            rule.id, rule.title, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-        ));
-    }
-    if let Some(words) = of_listings(name) {
+    if let Some(words) = of_rules(name) {
         return Ok(words);
     }
     if let Some(check) = LE_LINTS.iter().find(|check| check.id == name) {
@@ -100,15 +95,13 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
     })
 }
 
-/// The words of a rule for listings or libraries.
-fn of_listings(name: &str) -> Option<String> {
-    fn of<F: 'static>(
-        mut rules: impl Iterator<Item = &'static ListingRule<F>>,
-        name: &str,
-    ) -> Option<String> {
-        rules.find(|rule| rule.id == name).map(ListingRule::explained)
+/// The words of a rule.
+fn of_rules(name: &str) -> Option<String> {
+    fn of<F: 'static>(mut rules: impl Iterator<Item = &'static RuleOf<F>>, name: &str) -> Option<String> {
+        rules.find(|rule| rule.id == name).map(RuleOf::explained)
     }
-    of(LE_RULES.iter().chain(&NATURAL_RULES), name)
+    of(RULES.iter(), name)
+        .or_else(|| of(LE_RULES.iter().chain(&NATURAL_RULES), name))
         .or_else(|| of(TPF_RULES.iter(), name))
         .or_else(|| of(LIBRARY_RULES.iter(), name))
 }
@@ -123,10 +116,7 @@ pub fn manual_page() -> String {
          Every suggestion names its rule; `underbar explain RULE` prints what stands here.\n",
     );
     for rule in &RULES {
-        text.push_str(&format!(
-            "\n## {}\n\n{} (area {}).\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
-            rule.id, rule.title, rule.area, rule.condition, rule.formula, rule.stop, rule.risk, rule.source
-        ));
+        text += &rule.in_manual(&format!(" (area {})", rule.apply.area));
     }
     let le = section(
         "Advice from listings of Language Environment",
@@ -160,8 +150,8 @@ pub fn manual_page() -> String {
     text
 }
 
-fn section<F>(title: &str, words: &str, rules: &[ListingRule<F>]) -> String {
-    let rules: String = rules.iter().map(ListingRule::in_manual).collect();
+fn section<F>(title: &str, words: &str, rules: &[RuleOf<F>]) -> String {
+    let rules: String = rules.iter().map(|rule| rule.in_manual("")).collect();
     format!("\n# {title}\n\n{words}\n{rules}")
 }
 

@@ -26,11 +26,13 @@ pub mod lines;
 pub mod listing;
 pub mod lock;
 pub mod pages;
+pub mod rule;
 pub mod rules;
 pub mod spin;
 pub mod stack;
 pub mod suggestion;
 
 pub use explain::explain;
+pub use rule::RuleOf;
 pub use rules::{RULES, Rule, advise};
 pub use suggestion::{Evidence, Kind, Setting, Suggestion};

@@ -6,27 +6,17 @@
 
 use underbar_report::{Program, Report};
 
+use crate::rule::RuleOf;
 use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
 use crate::{heap, keep, lock, pages, spin, stack};
 
-/// One rule.
-pub struct Rule {
-    /// Its name for `explain` and in suggestions.
-    pub id: &'static str,
-    /// What it is about.
-    pub title: &'static str,
+/// One rule for our own reports.
+pub type Rule = RuleOf<Own>;
+
+/// Where a rule for our own reports belongs to, and how it is applied.
+pub struct Own {
     /// The area of the report that it belongs to: `HEAP`, `STACK` or `LOCK`.
     pub area: &'static str,
-    /// Where the rule comes from.
-    pub source: &'static str,
-    /// When it fires, in words.
-    pub condition: &'static str,
-    /// What it suggests, in words.
-    pub formula: &'static str,
-    /// When it says "no change", in words.
-    pub stop: &'static str,
-    /// What following it could cost.
-    pub risk: &'static str,
     /// Applies it. None where it has nothing to say about the program.
     pub apply: fn(&Case<'_>) -> Option<Finding>,
 }
@@ -60,18 +50,16 @@ pub static RULES: [Rule; 12] = [
     Rule {
         id: "coverage",
         title: "Whether this heap is worth tuning",
-        area: "HEAP",
         source: "Language Environment, storage report: storage of vendor heap managers is not counted",
         condition: "Less than half of the program's resident anonymous memory lies in this heap.",
         formula: "No heap advice; the largest other owner is named.",
         stop: "Half or more of the memory is in this heap.",
         risk: "None: nothing is set.",
-        apply: heap::coverage,
+        apply: Own { area: "HEAP", apply: heap::coverage },
     },
     Rule {
         id: "heap-size",
         title: "Initial size and increment of HEAP",
-        area: "HEAP",
         source: "Language Environment, \"Total heap storage used (sugg. initial size)\", and the storage tuning talk: \
                  27,949 segments of 32K took 129 times the CPU of 8 segments of 100M",
         condition: "Sizes are set: more than 8 segments were needed and the first did not hold everything (raise), or \
@@ -84,12 +72,11 @@ pub static RULES: [Rule; 12] = [
         stop: "8 segments or fewer and 62 % or more of them used; under AUTO, 64 segments or fewer: no change.",
         risk: "One run's peak may not be the largest. Address space of the initial size is taken at once; memory is \
                taken only where it is touched.",
-        apply: heap::size,
+        apply: Own { area: "HEAP", apply: heap::size },
     },
     Rule {
         id: "heap-keep-free",
         title: "KEEP or FREE for increments of HEAP",
-        area: "HEAP",
         source: "Storage tuning talk: 39,122 segments allocated and 39,120 freed under FREE took 25.79 s, KEEP 22.34 s",
         condition: "At least 16 segments, nine of ten freed, and a quarter more storage asked of the kernel than was ever \
                     held at one time (KEEP). Or: kept segments of 64M or more, three quarters of them in place at the \
@@ -97,24 +84,22 @@ pub static RULES: [Rule; 12] = [
         formula: "HEAP(,,,KEEP) in the first case, HEAP(,,,FREE) in the second.",
         stop: "Segments are freed once, at the end, or stay in use: no change.",
         risk: "KEEP holds storage that others could use; FREE costs a kernel call for each increment that comes and goes.",
-        apply: keep::free,
+        apply: Own { area: "HEAP", apply: keep::free },
     },
     Rule {
         id: "hugepages",
         title: "Huge pages for the heap",
-        area: "HEAP",
         source: "Own: a page fault for each 4K of a large heap that is kept",
         condition: "64M or more used at most, segments kept, one program that has most of the run's heap, and page faults \
                     that make up half of that storage or more.",
         formula: "HUGEPAGES(ON); HUGEPAGES(AUTO) where it is on and the heap stays below 64M.",
         stop: "Fewer faults than half of the heap's pages, or already on: no change.",
         risk: "Resident storage may grow by what is left empty in pages of 2M.",
-        apply: pages::huge,
+        apply: Own { area: "HEAP", apply: pages::huge },
     },
     Rule {
         id: "stack",
         title: "STACK: the first thread, and all threads under THREADSTACK(OFF)",
-        area: "STACK",
         source: "Language Environment, storage report: Largest used by any thread (not the maximum of all threads, which \
                  popular advice takes and which is wrong for threaded programs)",
         condition: "STACK has sizes, and less than 62 % of the initial size was used (lower), or more than all of it (raise).",
@@ -123,12 +108,11 @@ pub static RULES: [Rule; 12] = [
         stop: "62 % or more of the initial size used: no change. Where STACK is not set the use is measured only: the \
                kernel grows the first stack by itself.",
         risk: "The next run may call deeper.",
-        apply: stack::first,
+        apply: Own { area: "STACK", apply: stack::first },
     },
     Rule {
         id: "threadstack",
         title: "THREADSTACK: the default size of threads' stacks",
-        area: "STACK",
         source: "Language Environment, THREADSTACK(ON,...); and glibc, which keeps 40M of stacks of ended threads for new ones",
         condition: "Threads, and a default at least twice as large as needed where that matters: 64 threads or more at one \
                     time, or threads that come and go while their stacks exceed 40M (lower). Or more than three quarters \
@@ -138,12 +122,11 @@ pub static RULES: [Rule; 12] = [
         stop: "Few threads, or a default below twice the need: no change.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
                done only on request.",
-        apply: stack::threads,
+        apply: Own { area: "STACK", apply: stack::threads },
     },
     Rule {
         id: "lock-holder-blocks",
         title: "A lock is held over a call that blocks",
-        area: "LOCK",
         source: "Own: waiters look what the holder does; blame by who gives the lock up, as in Go's mutex profile",
         condition: "Threads waited for a lock 10 ms or longer together, and a hundredth of the run; its holder was found in \
                     system calls three times or more; and that accounts for a quarter of the wait or more.",
@@ -152,24 +135,22 @@ pub static RULES: [Rule; 12] = [
                   lock, and make the call after giving it up.",
         stop: "Less than a quarter of the wait: no change.",
         risk: "Work that is moved out of the lock is no longer ordered by it.",
-        apply: lock::holder_blocks,
+        apply: Own { area: "LOCK", apply: lock::holder_blocks },
     },
     Rule {
         id: "lock-same-line",
         title: "Two hot locks in one cache line",
-        area: "LOCK",
         source: "Own: addresses of locks",
         condition: "Two locks of one process that are worth a change (10 ms of waits and a hundredth of the run each) lie \
                     in the same 64 bytes.",
         formula: "Nothing is set; both are named: align each to 64 bytes.",
         stop: "Each lock that is waited for has a line of its own: no change.",
         risk: "Each lock takes 64 bytes.",
-        apply: lock::same_line,
+        apply: Own { area: "LOCK", apply: lock::same_line },
     },
     Rule {
         id: "lock-starves",
         title: "One thread takes a lock again and again",
-        area: "LOCK",
         source: "Own measurement: under the C library's mutex a thread waited 414 ms, and 2.7 ms with waiting of our own",
         condition: "A lock was given up to waiters 100 times or more, 80 % of these by the thread that did so the time \
                     before, and the longest wait is a millisecond or longer and eight times the median.",
@@ -177,23 +158,21 @@ pub static RULES: [Rule; 12] = [
                   the lock once for several operations.",
         stop: "Less than 80 %, or no wait that stands out: no change.",
         risk: "Who is served in turn runs on a cold cache: throughput may fall.",
-        apply: lock::starves,
+        apply: Own { area: "LOCK", apply: lock::starves },
     },
     Rule {
         id: "lock-spin-pays",
         title: "Waits that are shorter than a sleep",
-        area: "LOCK",
         source: "Own measurement: a sleep and a wake take about 4 us",
         condition: "Half of the waits for a mutex that is worth a change are shorter than 4,096 ns, under LOCK(COUNT).",
         formula: "LOCK(SIMPLE): look again before sleeping.",
         stop: "We wait in the C library's place already: no change.",
         risk: "Looking again takes processor time that others could use.",
-        apply: spin::spin_pays,
+        apply: Own { area: "LOCK", apply: spin::spin_pays },
     },
     Rule {
         id: "lock-spin-does-not-pay",
         title: "Processor time burnt on waits that are long",
-        area: "LOCK",
         source: "z/TPF simple locks: 99 % of the processor before, 8 % after waiters gave up control",
         condition: "Half of the waits are 4,096 ns or longer; and either looking again took a hundredth of the run's \
                     processor time and got less than one acquisition in ten, or an adaptive mutex waits under LOCK(COUNT).",
@@ -201,18 +180,17 @@ pub static RULES: [Rule; 12] = [
                   holder is known not to run.",
         stop: "Looking again takes less than a hundredth, or gets one in ten: no change.",
         risk: "A sleep and a wake for each wait.",
-        apply: spin::spin_does_not_pay,
+        apply: Own { area: "LOCK", apply: spin::spin_does_not_pay },
     },
     Rule {
         id: "lock-order",
         title: "Locks taken in a circle",
-        area: "LOCK",
         source: "Own: pairs of a lock that was held and one that was waited for",
         condition: "The pairs make a circle: A was held while B was waited for, and B, directly or by others, while A was.",
         formula: "Nothing is set; locks and places are named: take them in one order everywhere.",
         stop: "Pairs that make no circle: no change. Pairs are seen only where a thread had to wait for the second lock.",
         risk: "None: nothing is set.",
-        apply: lock::order,
+        apply: Own { area: "LOCK", apply: lock::order },
     },
 ];
 
@@ -226,15 +204,15 @@ pub fn advise(report: &Report) -> Vec<Suggestion> {
         let mut elsewhere = false;
         for rule in &RULES {
             // Without coverage nothing is said about the heap, however plain the figures look.
-            if elsewhere && rule.area == "HEAP" {
+            if elsewhere && rule.apply.area == "HEAP" {
                 continue;
             }
-            let Some(finding) = (rule.apply)(&case) else { continue };
+            let Some(finding) = (rule.apply.apply)(&case) else { continue };
             elsewhere |= rule.id == "coverage";
             suggestions.push(Suggestion {
                 rule: rule.id,
                 program: program.name.clone(),
-                area: rule.area,
+                area: rule.apply.area,
                 kind: finding.kind,
                 suggested: finding.option.as_ref().map_or(finding.now.clone(), ToString::to_string),
                 option: finding.option,
@@ -267,7 +245,7 @@ mod tests {
     fn rules_have_unique_ids_and_full_words() {
         for (at, rule) in RULES.iter().enumerate() {
             assert!(RULES[..at].iter().all(|other| other.id != rule.id));
-            assert!(matches!(rule.area, "HEAP" | "STACK" | "LOCK"));
+            assert!(matches!(rule.apply.area, "HEAP" | "STACK" | "LOCK"));
             for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
                 assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
             }

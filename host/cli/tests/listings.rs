@@ -145,6 +145,10 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
         "{other}"
     );
     assert!(!other.contains("\nHAVSZ1="), "{other}");
+    let none = folder.name("none");
+    let (code, _, error) = run(&["advise", "--as", "ceeuopt", "-o", &none, &requests]);
+    assert!(code == 2 && error.contains("has the form ceeuopt; --as values writes it"), "{code} {error}");
+    assert!(!std::path::Path::new(&none).exists());
     assert!(good(&["advise", "--as", "values", &requests]).contains("\nHAVSZ1="));
     for (name, rule) in [("HAVSZ1", "tpf-avl-size"), ("THSIZE", "natural-thread-size")] {
         assert!(good(&["explain", name]).contains(rule), "{name}");

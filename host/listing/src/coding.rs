@@ -8,7 +8,7 @@ const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
 /// How bytes become lines.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
-    /// Code page 1047, with line ends of its own.
+    /// Code page 1047 or 037, with line ends of its own.
     pub ebcdic: bool,
     /// Two bytes for each character: whether the low one comes first.
     pub wide: Option<bool>,
@@ -70,9 +70,10 @@ pub(crate) fn form(head: &[u8]) -> Form {
     Form { ebcdic, wide: None, end, record: record.filter(|_| end == b'\n') }
 }
 
-/// The character of code page 1047, as far as listings have it.
+/// The character of code page 1047 or 037, as far as listings have it.
 pub(crate) fn ascii(byte: u8) -> u8 {
-    const PUNCTUATION: [(u8, u8); 32] = [
+    // Both of 1047 and of 037, whose brackets and ^ lie elsewhere: listings have none of the letters that lie there instead.
+    const PUNCTUATION: [(u8, u8); 38] = [
         (0x40, b' '),
         (0x05, b' '),
         (0x4b, b'.'),
@@ -86,6 +87,7 @@ pub(crate) fn ascii(byte: u8) -> u8 {
         (0x5c, b'*'),
         (0x5d, b')'),
         (0x5e, b';'),
+        (0x5f, b'^'),
         (0x60, b'-'),
         (0x61, b'/'),
         (0x6b, b','),
@@ -93,13 +95,18 @@ pub(crate) fn ascii(byte: u8) -> u8 {
         (0x6d, b'_'),
         (0x6e, b'>'),
         (0x6f, b'?'),
+        (0x79, b'`'),
         (0x7a, b':'),
         (0x7b, b'#'),
         (0x7c, b'@'),
         (0x7d, b'\''),
         (0x7e, b'='),
         (0x7f, b'"'),
+        (0xa1, b'~'),
         (0xad, b'['),
+        (0xb0, b'^'),
+        (0xba, b'['),
+        (0xbb, b']'),
         (0xbd, b']'),
         (0xc0, b'{'),
         (0xd0, b'}'),
@@ -130,4 +137,21 @@ pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_code_pages_are_read() {
+        // `[^]` in 1047, then in 037, and what lies at one place in both.
+        let read = |bytes: &[u8]| bytes.iter().map(|byte| char::from(ascii(*byte))).collect::<String>();
+        assert_eq!(read(b"\xad\x5f\xbd"), "[^]");
+        assert_eq!(read(b"\xba\xb0\xbb"), "[^]");
+        assert_eq!(read(b"\x79\xa1\x4f\x5a\xc0\xd0\xe0"), "`~|!{}\\");
+        let all: String = (b' '..=b'~').map(char::from).collect();
+        let back: Vec<u8> = to_ebcdic(&all).into_iter().map(ascii).collect();
+        assert_eq!(String::from_utf8_lossy(&back), all, "every character of ASCII has a place");
+    }
 }

@@ -1,9 +1,11 @@
-//! Records with their lengths before them, as RECFM=V and VB files have them that were carried over in binary.
+//! Records with their lengths before them, as RECFM=V, VB and VBS files have them that were carried over in binary.
 //!
 //! ```text
 //! RDW        LL LL 00 00  data                              LL counts the four bytes of the descriptor, too
 //! BDW, RDW   LL LL 00 00 [LL LL 00 00  data]...             the first LL is that of the block
+//! SDW        LL LL 01 00  data, LL LL 03 00  data, LL LL 02 00  data         VS, VBS: a record in segments
 //! ```
+//! The code of a segment: 0 a whole record, 1 its first, 3 a middle, 2 the last one.
 //!
 //! Invariant: a descriptor that cannot be ends the reading, and that is said: what stands behind it may be anything.
 //! Not here: what the data are written in (`coding`), and lines of them (`lines`).
@@ -34,25 +36,27 @@ pub(crate) struct Descriptors {
     /// What is left of the block, and of the record.
     block: usize,
     record: usize,
+    /// The record goes on in another segment: in this one, and behind the one before it.
+    goes_on: bool,
+    segments: usize,
     broken: bool,
 }
 
 impl Descriptors {
     /// Whether a file that begins so has descriptors; `all`: it is the whole file.
     pub(crate) fn of(head: &[u8], all: bool) -> Option<Self> {
-        let first = length(head)?;
+        let (first, code) = segment(head)?;
         // Text has no zeros: where a second descriptor follows at once, the first is that of a block.
-        let blocks = head.get(DESCRIPTOR..).and_then(length).is_some_and(|one| one + DESCRIPTOR <= first);
-        let fresh = Self { blocks, read: [0; DESCRIPTOR], have: 0, block: 0, record: 0, broken: false };
-        let (mut walk, mut records, mut broken) = (fresh, 0, false);
-        walk.feed(head, &mut |part| match part {
-            Part::End => records += 1,
-            Part::Broken => broken = true,
-            Part::Data(_) => {}
-        });
-        let ends = all && walk.record == 0 && walk.have == 0;
-        let few = !broken && (records > 1 || (records == 1 && ends));
-        (few || records >= MANY).then_some(fresh)
+        let next = head.get(DESCRIPTOR..).and_then(segment);
+        let blocks = code == WHOLE && next.is_some_and(|(one, _)| one + DESCRIPTOR <= first);
+        let read = [0; DESCRIPTOR];
+        let fresh =
+            Self { blocks, read, have: 0, block: 0, record: 0, goes_on: false, segments: 0, broken: false };
+        let mut walk = fresh;
+        walk.feed(head, &mut |_| {});
+        let ends = all && walk.is_between();
+        let few = !walk.broken && (walk.segments > 1 || (walk.segments == 1 && ends));
+        (few || walk.segments >= MANY).then_some(fresh)
     }
 
     /// Takes bytes.
@@ -63,7 +67,7 @@ impl Descriptors {
                 (self.record, bytes) = (self.record - data.len(), rest);
                 to(Part::Data(data));
                 if self.record == 0 {
-                    to(Part::End);
+                    self.segment_ends(to);
                 }
                 continue;
             }
@@ -78,18 +82,31 @@ impl Descriptors {
 
     /// Whether the input may end here: not within a record or a descriptor.
     pub(crate) fn is_between(&self) -> bool {
-        self.record == 0 && self.have == 0
+        self.record == 0 && self.have == 0 && !self.goes_on
+    }
+
+    fn segment_ends(&mut self, to: &mut dyn FnMut(Part<'_>)) {
+        self.segments += 1;
+        if !self.goes_on {
+            to(Part::End);
+        }
     }
 
     fn descriptor(&mut self, to: &mut dyn FnMut(Part<'_>)) {
         let opens_block = self.blocks && self.block == 0;
-        match length(&self.read) {
-            Some(bytes) if opens_block => self.block = bytes - DESCRIPTOR,
-            Some(bytes) if !self.blocks || bytes <= self.block => {
+        match segment(&self.read) {
+            Some((bytes, WHOLE)) if opens_block => self.block = bytes - DESCRIPTOR,
+            // A middle or last segment stands behind another one, a first or a whole record does not.
+            Some((bytes, code))
+                if !opens_block
+                    && (!self.blocks || bytes <= self.block)
+                    && self.goes_on == matches!(code, MIDDLE | LAST) =>
+            {
                 self.block = self.block.saturating_sub(bytes);
                 self.record = bytes - DESCRIPTOR;
+                self.goes_on = matches!(code, FIRST | MIDDLE);
                 if self.record == 0 {
-                    to(Part::End);
+                    self.segment_ends(to);
                 }
             }
             _ => {
@@ -100,11 +117,17 @@ impl Descriptors {
     }
 }
 
-/// The length in a descriptor, if it is one. Those of segments of a spanned record are none.
-fn length(bytes: &[u8]) -> Option<usize> {
-    let [high, low, 0, 0, ..] = *bytes else { return None };
+/// Codes of segments.
+const WHOLE: u8 = 0;
+const FIRST: u8 = 1;
+const LAST: u8 = 2;
+const MIDDLE: u8 = 3;
+
+/// The length in a descriptor, if it is one, and the code of its segment.
+fn segment(bytes: &[u8]) -> Option<(usize, u8)> {
+    let [high, low, code @ WHOLE..=MIDDLE, 0, ..] = *bytes else { return None };
     let length = usize::from(high) << 8 | usize::from(low);
-    (DESCRIPTOR..=32_760).contains(&length).then_some(length)
+    (DESCRIPTOR..=32_760).contains(&length).then_some((length, code))
 }
 
 #[cfg(test)]
@@ -141,6 +164,41 @@ mod tests {
             let (all, broken) = records(&blocks, piece).expect("blocks");
             assert_eq!((all.len(), &all[4][..], broken), (5, &b"5"[..], false), "{piece}");
         }
+    }
+
+    #[test]
+    fn segments_of_spanned_records_are_joined() {
+        let segment = |code: u8, data: &[u8]| {
+            let mut all = described(data);
+            all[2] = code;
+            all
+        };
+        let all = [
+            segment(0, b"whole"),
+            segment(1, b"the first, "),
+            segment(3, b"the middle, "),
+            segment(2, b"the last"),
+            segment(1, b""),
+            segment(2, b"only a last"),
+        ];
+        let expect: [&[u8]; 3] = [b"whole", b"the first, the middle, the last", b"only a last"];
+        let blocks: Vec<u8> = all.chunks(2).flat_map(|some| described(&some.concat())).collect();
+        for bytes in [all.concat(), blocks] {
+            for piece in [1, 5, 1000] {
+                let (records, broken) = records(&bytes, piece).expect("records");
+                assert_eq!((&records[..], broken), (&expect.map(<[u8]>::to_vec)[..], false), "{piece}");
+            }
+        }
+        // A last segment without a first one, and a record that its last segment does not end.
+        let (good, bad) = ([segment(0, b"a"), segment(0, b"b")].concat(), segment(2, b"c"));
+        let mut descriptors = Descriptors::of(&good, false).expect("records");
+        let mut broken = false;
+        descriptors.feed(&[good, bad].concat(), &mut |part| broken |= matches!(part, Part::Broken));
+        assert!(broken);
+        let open = [segment(0, b"a"), segment(0, b"b"), segment(1, b"c")].concat();
+        let mut descriptors = Descriptors::of(&open, true).expect("records");
+        descriptors.feed(&open, &mut |_| {});
+        assert!(!descriptors.is_between());
     }
 
     #[test]

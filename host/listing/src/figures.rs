@@ -66,13 +66,14 @@ pub(crate) fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words
     }
 }
 
-/// Makes a section of its marks.
+/// Makes a section of its marks; `complete`: something behind it shows that its last line was passed.
 pub(crate) fn section(
     report: &mut StorageReport,
     widths: &mut Widths,
     kind: Kind,
     heading: Evidence,
     marks: &[Mark],
+    complete: bool,
 ) -> Section {
     let mut section = Section { kind, heading, figures: Vec::new() };
     let one_line = marks.windows(2).any(|two| match two {
@@ -88,13 +89,14 @@ pub(crate) fn section(
     } else {
         apart(report, &mut section, marks);
     }
-    missing(report, &section, marks);
+    missing(report, &section, marks, complete);
     check(report, &mut section);
     section
 }
 
-/// Names labels that should stand before or between others, and do not. Which lines the downward stacks have no source says.
-fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
+/// Names labels that should stand before or between others, and do not; where the section is complete also those that
+/// should be its last. Which lines the downward stacks have no source says.
+fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark], complete: bool) {
     if matches!(section.kind, Kind::XplinkStack | Kind::XplinkThreadStack) {
         return;
     }
@@ -104,6 +106,11 @@ fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark]) {
     let Some(last) = fields.iter().rposition(seen) else { return };
     for field in fields[..last].iter().filter(|field| !seen(field)) {
         let words = format!("{}: there is no line for {}", section.kind.title(), field.label());
+        doubt(report, Doubtful::NoLabel, section.heading.line, words);
+    }
+    let rest: Vec<&str> = fields[last + 1..].iter().map(|field| field.label()).collect();
+    if complete && !rest.is_empty() {
+        let words = format!("{}: it ends without {}", section.kind.title(), rest.join(", "));
         doubt(report, Doubtful::NoLabel, section.heading.line, words);
     }
 }

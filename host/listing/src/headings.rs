@@ -130,7 +130,7 @@ fn stands_alone(before: &[u8]) -> bool {
 }
 
 /// A time, a number, a mark, the number of a job: no word that could belong to a title or a label.
-fn is_none_of_ours(word: &[u8]) -> bool {
+pub(crate) fn is_none_of_ours(word: &[u8]) -> bool {
     let is_job = word.len() >= 6
         && word[..3].iter().all(u8::is_ascii_alphabetic)
         && word[3..].iter().all(u8::is_ascii_digit);

@@ -8,18 +8,19 @@
 //! Invariant: a row of timings is read whole or not at all; one that has marks of damage is named.
 //! Fields of SMF records are recognised: no source confirms how they are printed, so they are not read.
 
-use crate::carriers;
 use crate::lines::Line;
 use crate::messages::Messages;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
+use crate::parm::Parm;
+use crate::statement::{keyword, statement, values};
 use crate::words::{evidence, find, has, split};
 
 /// So many lines without a row end a table of timings.
 const QUIET: u64 = 12;
 
-/// So many columns of a statement count.
-const COLUMNS: usize = 71;
+/// What the statistics at the end of a step say of the region, in small letters: a limit, be REGION what it may.
+const ALLOWED: &[u8] = b"allowed private area above 16mb:";
 
 /// The state between lines.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub(crate) struct Job {
     table: Option<(u64, Columns)>,
     messages: Messages,
     program: Option<String>,
+    /// PARM of the step, as long as it goes on.
+    parm: Option<Parm>,
 }
 
 /// The columns of a table of timings behind the storage used.
@@ -43,16 +46,16 @@ enum Columns {
 
 impl Job {
     pub(crate) fn is_open(&self) -> bool {
-        self.table.is_some() || self.messages.is_open()
+        self.table.is_some() || self.messages.is_open() || self.parm.is_some()
     }
 
     /// Looks at a line; true if it has something of this kind.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if has(line.text, "stepname") && (has(line.text, "cpu time") || has(line.text, "procstep")) {
-            if has(line.text, " rc ") && has(line.text, "clock") && !has(line.text, "cpu time") {
+            let of_a_site = has(line.text, " rc ") && has(line.text, "clock") || has(line.text, "cpu-time");
+            if of_a_site && !has(line.text, "cpu time") {
                 // The rows are whole; which columns they have, a site's own exit decides.
-                let why =
-                    "step timings of a job log, in minutes: their columns differ from site to site, not read";
+                let why = "step timings of a job log: their columns differ from site to site, not read";
                 let evidence = evidence(line.number, line.text);
                 out(Item::Unread(Unread { evidence, why: why.to_owned() }));
                 self.table = None;
@@ -79,8 +82,27 @@ impl Job {
         if self.messages.line(line, out) {
             return true;
         }
+        let comment = line.text.starts_with(b"//*");
+        if let Some(parm) = self.parm.take_if(|_| !comment) {
+            let (open, belongs) = parm.goes_on(line, statement(line.text), out);
+            self.parm = open;
+            if belongs && self.parm.is_some() {
+                return true;
+            }
+        }
         if let Some(statement) = statement(line.text) {
             self.statement(line, statement, out);
+            return true;
+        }
+        if let Some(at) = find(line.text, ALLOWED) {
+            let word = split(&line.text[at + ALLOWED.len()..]).next().unwrap_or_default();
+            let allowed = size(&String::from_utf8_lossy(word), 1).filter(|_| line.whole);
+            // What is less is rounded up by whoever reads REGION, and would be too much.
+            let (program, region) = (None, allowed.filter(|allowed| *allowed >= 32 << 20));
+            let evidence = evidence(line.number, line.text);
+            if region.is_some() {
+                out(Item::Region(Region { program, region, memlimit: None, used_above: None, evidence }));
+            }
             return true;
         }
         if has(line.text, "dfhsi1") {
@@ -95,6 +117,13 @@ impl Job {
             return true;
         }
         false
+    }
+
+    /// The input ends.
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Item)) {
+        if let Some(parm) = self.parm.take() {
+            parm.cut(out);
+        }
     }
 
     fn row(&mut self, line: Line<'_>, columns: Columns, out: &mut dyn FnMut(Item)) -> bool {
@@ -152,14 +181,15 @@ impl Job {
     }
 
     fn statement(&mut self, line: Line<'_>, statement: &[u8], out: &mut dyn FnMut(Item)) {
-        if let Some(program) = keyword(statement, b"pgm=") {
+        if let Some(program) = keyword(statement, b"pgm") {
             self.program = Some(String::from_utf8_lossy(program).into_owned());
         } else if has(statement, " exec ") || has(statement, " job ") {
             self.program = None;
         }
-        let region = keyword(statement, b"region=");
-        let memlimit = keyword(statement, b"memlimit=");
-        if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm=").is_some() {
+        let extended = values(statement, b"regionx").next().map(|(_, value)| above(value));
+        let region = keyword(statement, b"region").or(extended);
+        let memlimit = keyword(statement, b"memlimit");
+        if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm").is_some() {
             // What other steps ask for is not this one's.
             let (program, evidence) = (self.program.clone(), evidence(line.number, line.text));
             out(Item::Region(Region { program, region: None, memlimit: None, used_above: None, evidence }));
@@ -168,13 +198,22 @@ impl Job {
             let evidence = evidence(line.number, line.text);
             // REGION alone is in K; MEMLIMIT alone is not allowed.
             let region_bytes = region.and_then(|word| size(&String::from_utf8_lossy(word), 1 << 10));
+            // REGION of so little leaves 32M above the line, REGIONX does not.
+            let is_exact = |bytes: &u64| extended.is_none() || *bytes == 0 || *bytes >= 32 << 20;
+            let region_bytes = region_bytes.filter(is_exact);
             let memlimit_bytes = memlimit.and_then(|word| match word {
                 word if word.eq_ignore_ascii_case(b"NOLIMIT") => Some(u64::MAX),
                 word => size(&String::from_utf8_lossy(word), u64::MAX),
             });
             let cut = !line.whole || (region.is_some() && region_bytes.is_none());
             if cut {
-                let why = "REGION or MEMLIMIT that is damaged or cut: not read".to_owned();
+                let is_symbol = region.is_some_and(|word| word.starts_with(b"&"));
+                let why = match (is_symbol, extended) {
+                    (true, _) => "REGION is a symbol, whose value is not in sight: not read",
+                    (_, Some(_)) => "REGIONX without a second value of 32M or more: not read",
+                    _ => "REGION or MEMLIMIT that is damaged or cut: not read",
+                };
+                let why = why.to_owned();
                 out(Item::Unread(Unread { evidence, why }));
             } else {
                 let program = self.program.clone();
@@ -187,43 +226,19 @@ impl Job {
                 }));
             }
         }
-        if let Some(at) = find(statement, b"parm=") {
-            let value = &statement[at + 5..];
-            let value = value.strip_prefix(b"(").unwrap_or(value);
-            if let Some(quoted) = value.strip_prefix(b"'") {
-                let from = statement.len() - quoted.len();
-                match quoted.iter().position(|&byte| byte == b'\'') {
-                    Some(end) if from + end < COLUMNS => carriers::parm(line, &quoted[..end], out),
-                    end if crate::options::option_at(quoted).is_some() => {
-                        let why = match end {
-                            Some(_) => "PARM goes beyond column 71, where job control ends: not read",
-                            None => "PARM goes on in another statement, or is cut: not read",
-                        };
-                        let evidence = evidence(line.number, line.text);
-                        out(Item::Unread(Unread { evidence, why: why.to_owned() }));
-                    }
-                    _ => {}
-                }
-            }
+        // PARM.GO= and its like, and symbols of a procedure that end so, as LEPARM=.
+        let symbol = find(statement, b"parm=").map(|at| at + 5);
+        let all: Vec<usize> = values(statement, b"parm").map(|(at, _)| at).collect();
+        for at in symbol.filter(|at| !all.contains(at)).into_iter().chain(all.iter().copied()) {
+            self.parm = Parm::begin(line, statement, at, out);
         }
     }
 }
 
-/// The statement of job control in a line, behind a number that the job log has put before it.
-pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
-    let at = find(text.get(..24.min(text.len()))?, b"//")
-        .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
-    let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));
-    let comment = text[at..].starts_with(b"//*");
-    (before && !comment).then(|| &text[at..])
-}
-
-fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
-    let at = find(statement, name)?;
-    let free = at > 0 && matches!(statement[at - 1], b',' | b' ' | b'(');
-    let value = &statement[at + name.len()..];
-    let end = value.iter().position(|byte| matches!(byte, b',' | b' ' | b')' | b'\t')).unwrap_or(value.len());
-    free.then(|| &value[..end])
+/// What REGIONX has for above the line: the second of its values.
+fn above(value: &[u8]) -> &[u8] {
+    let all = value.strip_prefix(b"(").and_then(|all| all.split(|byte| *byte == b')').next());
+    all.and_then(|all| all.split(|byte| *byte == b',').nth(1)).unwrap_or_default()
 }
 
 /// `H:MM:SS.hh` in hundredths of a second.
@@ -289,6 +304,26 @@ mod tests {
     }
 
     #[test]
+    fn the_region_above_the_line_has_many_forms() {
+        let check = |step: &str, expect: Option<u64>| {
+            let items = crate::read(format!("//GO EXEC PGM=PAY,{step}\n").as_bytes());
+            let region = items.iter().find_map(|item| match item {
+                Item::Region(region) => Some(region.region),
+                _ => None,
+            });
+            assert_eq!(region, expect.map(Some), "{items:?}");
+            assert!(region.is_some() || matches!(items[..], [Item::Unread(_)]), "{items:?}");
+        };
+        check("REGION=96M", Some(96 << 20));
+        check("REGION=4096", Some(4 << 20));
+        check("REGIONX=(8M,256M),COND=(4,LT)", Some(256 << 20));
+        check("REGIONX=(0M,0M)", Some(0));
+        for not_read in ["REGIONX=(8M,16M)", "REGIONX=8M", "REGIONX=(8M,)", "REGION=&RGN", "REGION=9O6M"] {
+            check(not_read, None);
+        }
+    }
+
+    #[test]
     fn parm_ends_at_column_71() {
         let why = |text: &str| {
             let items = crate::read(text.as_bytes());
@@ -308,9 +343,6 @@ mod tests {
         );
         let beyond = why(&format!("//GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K,32K)'\n"));
         assert!(beyond.is_some_and(|why| why.contains("beyond column 71")));
-        let on = why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),STACK\n//             (128K)'\n");
-        assert!(on.is_some_and(|why| why.contains("another statement")));
-        assert_eq!(why("//GO EXEC PGM=PAY,PARM='SOMETHING\n//             ELSE'\n"), None);
     }
 
     #[test]

@@ -322,7 +322,19 @@ mod tests {
             |blocks: &[Vec<u8>]| blocks.chunks(50).flat_map(|some| described(&some.concat())).collect();
         let in_blocks: Vec<u8> = blocks(&records);
         let expect = lines(text.as_bytes(), 4096);
-        for bytes in [records.concat(), in_blocks] {
+        // RECFM=VBS: records in segments, the last of one block going on in the next.
+        let segments = |record: &Vec<u8>| -> Vec<u8> {
+            let data = &record[4..];
+            let (one, two) = data.split_at(data.len() / 2);
+            let coded = |code: u8, data: &[u8]| {
+                let mut segment = described(data);
+                segment[2] = code;
+                segment
+            };
+            [coded(1, one), coded(3, b""), coded(2, two)].concat()
+        };
+        let spanned: Vec<u8> = records.iter().flat_map(segments).collect();
+        for bytes in [records.concat(), in_blocks, spanned] {
             for chunk in [1, 100, 5000] {
                 assert_eq!(lines(&bytes, chunk), expect);
             }

@@ -54,6 +54,8 @@ pub enum Doubtful {
     Contradiction,
     /// A figure that cannot be: more than there is.
     Absurd,
+    /// What may be the same as something else, given once more.
+    Again,
     /// A name that is not spelt as it should be.
     Misspelt,
     /// A part whose layout no published source confirms: not read.
@@ -236,10 +238,12 @@ pub struct OptionsReport {
 pub enum Carrier {
     /// A CEEOPTS data set, or bare options.
     Ceeopts,
-    /// The macro CEEXOPT (CEEUOPT, CEEROPT).
+    /// What is linked with a program: the macro CEEXOPT (CEEUOPT, CEEROPT), `#pragma runopts`, PLIXOPT.
     Ceeuopt,
     /// A member CEEPRMxx.
     Ceeprm,
+    /// The part of a member CEEPRMxx that is for CICS: CEECOPT.
+    Ceecopt,
     /// The environment variable.
     CeeRunopts,
     /// PARM of a job step.

@@ -133,6 +133,7 @@ impl Options {
                     Some((source, "NONOVR")) => (source.trim_end().to_owned(), Some(false)),
                     _ => (source, None),
                 };
+                let values = if overridable.is_some() { in_units(&name, &values) } else { values };
                 if open.rows.len() < 4 * OPTIONS.len() {
                     open.rows.push(OptionRow {
                         source,
@@ -154,6 +155,20 @@ impl Options {
         let words = "an option whose parentheses are not closed: not read".to_owned();
         open.doubts.push(Doubt { kind: Doubtful::CutLine, line, words });
     }
+}
+
+/// Values of a dump: sizes above the bar stand there as numbers of megabytes, filled up with zeros to 16 digits.
+fn in_units(name: &str, values: &str) -> String {
+    if !name.ends_with("64") || name == "HEAPPOOLS64" {
+        return values.to_owned();
+    }
+    let is_size = |value: &str| value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let written = |value: &str| match value.trim_start_matches('0') {
+        _ if !is_size(value) => value.to_owned(),
+        "" => "0".to_owned(),
+        size => format!("{size}M"),
+    };
+    sub_options(values).into_iter().map(written).collect::<Vec<_>>().join(",")
 }
 
 /// The source of a row, and where its option begins.
@@ -202,18 +217,19 @@ pub(crate) fn row(text: &[u8]) -> Option<(String, bool, String)> {
     if text.get(end) != Some(&b'(') {
         return negative.then(|| (name.to_owned(), negative, values));
     }
-    let (mut depth, mut quoted) = (0, false);
+    let (mut depth, mut quote) = (0, None);
     for &byte in &text[end..] {
-        match byte {
-            b'\'' => quoted = !quoted,
-            b'(' if !quoted => depth += 1,
-            b')' if !quoted => depth -= 1,
+        match (byte, quote) {
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (_, Some(open)) if byte == open => quote = None,
+            (b'(', None) => depth += 1,
+            (b')', None) => depth -= 1,
             _ => {}
         }
         if depth == 0 {
             return Some((name.to_owned(), negative, values[1..].to_owned()));
         }
-        if quoted || !byte.is_ascii_whitespace() {
+        if quote.is_some() || !byte.is_ascii_whitespace() {
             values.push(if byte.is_ascii() { char::from(byte) } else { '?' });
         }
     }

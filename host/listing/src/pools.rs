@@ -10,6 +10,7 @@
 //! as the published formula gives. Any other row, and one with damaged numbers, is recognised and not read.
 //! The statistics name every pool: one that has no row in the summary is missing there.
 
+use crate::headings::is_none_of_ours;
 use crate::model::{Doubt, Doubtful, Figure, Pool, StorageReport};
 use crate::number::{Word, word};
 use crate::words::{evidence, find, has, split};
@@ -110,7 +111,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     if is_suggested || has(text, "suggested ") {
         return true;
     }
-    let words: Vec<&[u8]> = split(text).collect();
+    let words = without_log(split(text).collect());
     let count = words.iter().filter(|one| matches!(word(one), Word::Number(_))).count();
     // The headings of the columns have no number; what text recognition makes of one may be a word.
     if !(5..=9).contains(&words.len()) || count * 2 <= words.len() {
@@ -120,7 +121,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         not_read(report, Doubtful::NotANumber, number, DAMAGED.to_owned());
         return true;
     }
-    let row = numbers::<7>(text).filter(|row| fits(row, heap));
+    let row = numbers::<7>(&words.join(&b' ')).filter(|row| fits(row, heap));
     match row {
         Some([cell, element, percent, cells_per_extent, extents, used_peak, in_use])
             if report.pools.len() < MOST =>
@@ -140,6 +141,15 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         _ => not_read(report, Doubtful::LayoutNotKnown, number, NOT_CONFIRMED.to_owned()),
     }
     true
+}
+
+/// A row of seven numbers without what a job log or a mail puts before its lines.
+fn without_log(words: Vec<&[u8]>) -> Vec<&[u8]> {
+    let (before, row) = words.split_at(words.len().saturating_sub(7));
+    let is_number = |one: &&[u8]| matches!(word(one), Word::Number(_));
+    let is_log = |one: &&[u8]| !is_number(one) && is_none_of_ours(one);
+    let is_row = !before.is_empty() && before.iter().all(is_log) && row.iter().all(is_number);
+    if is_row { row.to_vec() } else { words }
 }
 
 /// Whether a row is what it seems.

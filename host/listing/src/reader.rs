@@ -12,6 +12,7 @@ use crate::model::{Evidence, Item, Unread};
 use crate::natural;
 use crate::options::Options;
 use crate::storage::Storage;
+use crate::words::{unquoted, without_number};
 use crate::ztpf::Ztpf;
 
 /// Reads a listing piece by piece.
@@ -57,6 +58,7 @@ impl Reader {
         state.storage.finish(out);
         state.options.finish(out);
         state.carriers.finish(out);
+        state.job.finish(out);
         state.ztpf.finish(out);
         state.natural.finish(out);
         lines.count()
@@ -110,6 +112,7 @@ impl State {
         if !self.is_open() && !interest::is_of_interest(line.text) {
             return;
         }
+        let line = Line { text: without_number(unquoted(line.text)), ..line };
         // Beside the others: it takes no line away from them. Operands of CEEXOPT, which are written NAME=value too, are not
         // Natural's.
         if !self.carriers.is_macro(line.text) {

@@ -117,7 +117,7 @@ impl Storage {
                 doubt(&mut open.report, Doubtful::NotANumber, line.number, words);
             }
             open.seen(line.number);
-            self.close_section();
+            self.close_section(true);
             return true;
         }
         let marked = self.marks(line, rest, !part);
@@ -238,7 +238,7 @@ impl Storage {
         if self.turns_the_page(known, out) {
             return;
         }
-        self.close_section();
+        self.close_section(true);
         let repeated = |open: &Open| known.is_some_and(|kind| open.is_passed(kind));
         if self.open.as_ref().is_some_and(repeated) {
             self.open.iter_mut().for_each(|open| open.after_unended |= open.has_pages);
@@ -344,7 +344,7 @@ impl Storage {
             let last = kind.row().and_then(|row| row.fields.last());
             let seen = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if Some(field) == last);
             if section.marks.iter().any(seen) && !section.cut {
-                self.close_section();
+                self.close_section(true);
                 return false;
             }
         }
@@ -360,7 +360,7 @@ impl Storage {
 
     /// Labels begin anew behind a section that has all of its own: those that follow belong to none that is known.
     fn without_heading(&mut self, line: Line<'_>) {
-        self.close_section();
+        self.close_section(true);
         let Some(open) = &mut self.open else { return };
         let words = "labels begin anew: the heading of their section is missing; not read".to_owned();
         doubt(&mut open.report, Doubtful::NoSection, line.number, words);
@@ -373,7 +373,8 @@ impl Storage {
         open.seen(line.number);
     }
 
-    fn close_section(&mut self) {
+    /// `complete`: another part of the report, or its end, stands behind it.
+    fn close_section(&mut self, complete: bool) {
         let Some(open) = &mut self.open else { return };
         let Some(OpenSection { kind: Some(kind), heading, marks, cut }) = open.section.take() else { return };
         if cut {
@@ -385,12 +386,13 @@ impl Storage {
         if kind == Kind::Pools {
             return;
         }
-        let section = figures::section(&mut open.report, &mut open.widths, kind, heading, &marks);
+        let section = figures::section(&mut open.report, &mut open.widths, kind, heading, &marks, complete);
         open.report.sections.push(section);
     }
 
     fn close_report(&mut self) {
-        self.close_section();
+        let ended = self.open.as_ref().is_some_and(|open| open.report.ended);
+        self.close_section(ended);
         let Some(mut open) = self.open.take() else { return };
         let report = &mut open.report;
         if !report.ended {

@@ -2,7 +2,7 @@
 //!
 //! Not here: which lines make a text (`carriers`).
 
-use crate::options::named;
+use crate::options::{named, option_at};
 use crate::words::{find, split};
 
 /// Options at whose name a bare line is taken for an option text.
@@ -75,19 +75,55 @@ pub(crate) fn variable(text: &[u8]) -> Option<&[u8]> {
     let at = find(text, NAME)?;
     let behind = &text[at + NAME.len()..];
     let is_c_shell = split(&text[..at]).last().is_some_and(|word| word.eq_ignore_ascii_case(b"setenv"));
-    behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell))
+    // The last is YAML's.
+    let named = behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell));
+    named.or_else(|| behind.strip_prefix(b": "))
 }
 
-/// A value as a shell reads it, up to its end, with a blank for each other variable; and whether its quotes are closed.
-pub(crate) fn shell_value(text: &[u8], whole: bool) -> (Vec<u8>, bool) {
-    let (mut value, mut quote, mut at) = (Vec::new(), None, 0);
+/// Options in a source: `#pragma runopts(...)` of C, PLIXOPT of PL/I; and whether they are closed.
+pub(crate) fn in_source(text: &[u8]) -> Option<(&[u8], bool)> {
+    const PRAGMA: &[u8] = b"#pragma runopts";
+    if let Some(at) = find(text, PRAGMA) {
+        let alone = text[..at].trim_ascii().is_empty();
+        let rest = text[at + PRAGMA.len()..].trim_ascii_start();
+        let closed = closed_at(rest);
+        let inner = rest.get(1..closed).filter(|_| alone && rest.starts_with(b"("))?;
+        return Some(inner.strip_suffix(b")").map_or((inner, false), |inner| (inner, true)));
+    }
+    let at = find(text, b"plixopt")?;
+    let init = at + find(&text[at..], b"init")? + 4;
+    let rest = text[init..].trim_ascii_start().strip_prefix(b"(")?.trim_ascii_start().strip_prefix(b"'")?;
+    let end = rest.iter().position(|byte| *byte == b'\'');
+    Some((&rest[..end.unwrap_or(rest.len())], end.is_some()))
+}
+
+/// How a line of a shell leaves a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shell {
+    /// It ends before the line does.
+    Closed,
+    /// It ends with the line.
+    AtEnd,
+    /// Its quotes, of this kind, are not closed.
+    Quoted(u8),
+}
+
+/// A value as a shell reads it, up to its end, with a blank for each other variable. `quote`: what the line before left open.
+///
+/// Outside of quotes, options have no parentheses in a shell: what has is no shell's line, and goes on behind a blank.
+pub(crate) fn shell_value(text: &[u8], mut quote: Option<u8>) -> (Vec<u8>, Shell) {
+    let (mut value, mut at) = (Vec::new(), 0);
     let text = text.trim_ascii();
     while let Some(&byte) = text.get(at) {
         at += 1;
         match (byte, quote) {
             (b'"' | b'\'', None) => quote = Some(byte),
             (_, Some(open)) if byte == open => quote = None,
-            (b';' | b'&' | b' ', None) => break,
+            (b' ', None) if value.contains(&b'(') && option_at(text[at..].trim_ascii_start()) == Some(0) => {
+                value.push(byte);
+            }
+            (b';' | b'&' | b' ', None) => return (value, Shell::Closed),
+            (b'\\', Some(b'"')) if at == text.len() => {}
             (b'$', None | Some(b'"')) => {
                 let name = text[at..]
                     .iter()
@@ -98,7 +134,7 @@ pub(crate) fn shell_value(text: &[u8], whole: bool) -> (Vec<u8>, bool) {
             _ => value.push(byte),
         }
     }
-    (value, quote.is_none() && whole || quote.is_none() && at < text.len())
+    (value, quote.map_or(Shell::AtEnd, Shell::Quoted))
 }
 
 /// The variable without its last letter, set or used.
@@ -125,18 +161,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_shells_read_them() {
+    fn options_in_sources_are_found() {
         let check = |line: &str, expect: Option<(&str, bool)>| {
-            let got = variable(line.as_bytes()).map(|value| shell_value(value, true));
-            let got = got.map(|(value, closed)| (String::from_utf8_lossy(&value).trim().to_owned(), closed));
-            assert_eq!(got, expect.map(|(value, closed)| (value.to_owned(), closed)), "{line}");
+            let got = in_source(line.as_bytes());
+            let got = got.map(|(text, closed)| (String::from_utf8_lossy(text).into_owned(), closed));
+            assert_eq!(got, expect.map(|(text, closed)| (text.to_owned(), closed)), "{line}");
         };
-        check("export _CEE_RUNOPTS=\"HEAP(1M) RPTSTG(ON)\"; x", Some(("HEAP(1M) RPTSTG(ON)", true)));
-        check("_CEE_RUNOPTS=HEAP(1M) ./prog", Some(("HEAP(1M)", true)));
-        check("_CEE_RUNOPTS=$_CEE_RUNOPTS\" STACK(32K)\"", Some(("STACK(32K)", true)));
-        check("_CEE_RUNOPTS=\"${_CEE_RUNOPTS} STACK(32K)\"", Some(("STACK(32K)", true)));
-        check("setenv _CEE_RUNOPTS 'HEAPP(ON)'", Some(("HEAPP(ON)", true)));
-        check("_CEE_RUNOPTS=\"HEAP(1M", Some(("HEAP(1M", false)));
+        check("#pragma runopts(HEAP(2M,500K) STACK(,,ANY))", Some(("HEAP(2M,500K) STACK(,,ANY)", true)));
+        check("  #pragma runopts ( HEAP(2M) ) /* large */", Some((" HEAP(2M) ", true)));
+        check("#pragma runopts(HEAP(2M),", Some(("HEAP(2M),", false)));
+        check(
+            " DCL PLIXOPT CHAR(40) VAR STATIC EXTERNAL INIT('HEAP(2M),RPTSTG(ON)');",
+            Some(("HEAP(2M),RPTSTG(ON)", true)),
+        );
+        for other in
+            ["// #pragma runopts(HEAP(2M))", "#pragma runopts", " CALL PLIXOPT;", " DCL PLIXOPT CHAR(40);"]
+        {
+            check(other, None);
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_shells_read_them() {
+        let check = |line: &str, expect: Option<(&str, Shell)>| {
+            let got = variable(line.as_bytes()).map(|value| shell_value(value, None));
+            let got = got.map(|(value, shell)| (String::from_utf8_lossy(&value).trim().to_owned(), shell));
+            assert_eq!(got, expect.map(|(value, shell)| (value.to_owned(), shell)), "{line}");
+        };
+        check("export _CEE_RUNOPTS=\"HEAP(1M) RPTSTG(ON)\"; x", Some(("HEAP(1M) RPTSTG(ON)", Shell::Closed)));
+        check("_CEE_RUNOPTS=HEAP(1M) ./prog", Some(("HEAP(1M)", Shell::Closed)));
+        check("_CEE_RUNOPTS=HEAP(1M) STACK(32K)", Some(("HEAP(1M) STACK(32K)", Shell::AtEnd)));
+        check("_CEE_RUNOPTS=$_CEE_RUNOPTS\" STACK(32K)\"", Some(("STACK(32K)", Shell::AtEnd)));
+        check("_CEE_RUNOPTS=\"${_CEE_RUNOPTS} STACK(32K)\"", Some(("STACK(32K)", Shell::AtEnd)));
+        check("  _CEE_RUNOPTS: \"HEAP(1M) STACK(32K)\"", Some(("HEAP(1M) STACK(32K)", Shell::AtEnd)));
+        check("setenv _CEE_RUNOPTS 'HEAPP(ON)'", Some(("HEAPP(ON)", Shell::AtEnd)));
+        check("_CEE_RUNOPTS=\"HEAP(1M", Some(("HEAP(1M", Shell::Quoted(b'"'))));
+        check("_CEE_RUNOPTS=\"HEAP(1M) \\", Some(("HEAP(1M)", Shell::Quoted(b'"'))));
         check("echo $_CEE_RUNOPTS", None);
+        let more = shell_value(b"  STACK(32K)\" ./prog", Some(b'"'));
+        assert_eq!(more, (b"STACK(32K)".to_vec(), Shell::Closed));
     }
 }

@@ -56,7 +56,79 @@ pub(crate) fn sub_options(values: &str) -> Vec<&str> {
     all
 }
 
+/// A line without the number that records of 80 columns have in the last eight, behind a control character or without one,
+/// and without the one that an editor shows before it.
+///
+/// Only one that begins with a zero, as no value does; `storage` knows more of its lines.
+pub(crate) fn without_number(text: &[u8]) -> &[u8] {
+    let is_number = |number: &[u8]| number.starts_with(b"0") && number.iter().all(u8::is_ascii_digit);
+    let controlled = text.len() == 81 && matches!(text[0], b' ' | b'0' | b'1' | b'-' | b'+');
+    let text = match text.split_at_checked(text.len().saturating_sub(8)) {
+        Some((before, number))
+            if (text.len() == 80 || controlled)
+                && is_number(number)
+                && !before.last().is_some_and(u8::is_ascii_digit) =>
+        {
+            before.trim_ascii_end()
+        }
+        _ => text,
+    };
+    let shown = [6, 8].into_iter().find(|length| {
+        text.get(..*length).is_some_and(is_number) && text.get(*length).is_none_or(|next| *next == b' ')
+    });
+    shown.map_or(text, |length| text.get(length + 1..).unwrap_or_default())
+}
+
+/// What stands in a line that is a text of JSON and nothing else, as tools print the lines of a job's output.
+pub(crate) fn unquoted(text: &[u8]) -> &[u8] {
+    let inner = text.trim_ascii_start().strip_prefix(b"\"");
+    let inner = inner.and_then(|inner| inner.strip_suffix(b",").unwrap_or(inner).strip_suffix(b"\""));
+    // What has a quote or a backslash of its own would have to be read otherwise.
+    inner.filter(|inner| !inner.iter().any(|byte| b"\"\\".contains(byte))).unwrap_or(text).trim_ascii_end()
+}
+
 /// The words between blanks.
 pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_json_are_lines() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(String::from_utf8_lossy(unquoted(text.as_bytes())), expect, "{text}");
+        };
+        check("        \"    HEAP statistics:   \",", "    HEAP statistics:");
+        check("\"      Initial size:    4096\"", "      Initial size:    4096");
+        for other in ["\"a\" \"b\"", "\"one\\n\"", "say \"one\"", "\"", "ENVAR(\"A\")", ""] {
+            check(other, other);
+        }
+    }
+
+    #[test]
+    fn numbers_of_records_are_no_part_of_a_line() {
+        let check = |text: &str, expect: &str| {
+            let got = without_number(text.as_bytes());
+            assert_eq!(String::from_utf8_lossy(got), expect, "{text}");
+        };
+        check(&format!("{:<72}00010000", "HEAP(4M)"), "HEAP(4M)");
+        check(&format!("1{:<72}00010000", "HEAP(4M)"), "1HEAP(4M)");
+        check("000100  HEAP(4M)", " HEAP(4M)");
+        check("00000100 HEAP(4M)", "HEAP(4M)");
+        check("000100", "");
+        check(&format!("{:<71}X00010000", " CEEXOPT HEAP=(4M),"), &format!("{:<71}X", " CEEXOPT HEAP=(4M),"));
+        for other in [
+            format!("{:<72}12345678", "REQUESTS"),
+            format!("{:<71}100010000", "REQUESTS"),
+            format!("{:<70}00010000", "REQUESTS"),
+            "0001000".to_owned(),
+            "000100STACK".to_owned(),
+            "262144 bytes".to_owned(),
+        ] {
+            check(&other, &other);
+        }
+    }
 }

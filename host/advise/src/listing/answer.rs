@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! advice[]  options[]: program, options    not_in_this_form[]    sizes[]    what_if[]       the command's
-//! lint[]    in_force[]    steps[]    not_read[]: file, line, why    left_out                 both have them
+//! not_read[]: file, line, why                                                             each; the page has them by words
+//! lint[]    in_force[]    steps[]    left_out                                                both have them
 //! ```
 //!
 //! Invariant: what both have is made here, once, so that they cannot differ.
@@ -20,7 +21,6 @@ pub struct Beside<'a> {
     lint: &'a [Lint],
     in_force: Vec<InForce<'a>>,
     steps: Vec<Step<'a>>,
-    not_read: Vec<NotRead<'a>>,
     left_out: u64,
 }
 
@@ -53,6 +53,7 @@ struct Answer<'a> {
     not_in_this_form: Vec<String>,
     sizes: Vec<Sizes>,
     what_if: &'a [Tried],
+    not_read: Vec<NotRead<'a>>,
     #[serde(flatten)]
     beside: Beside<'a>,
 }
@@ -77,22 +78,16 @@ impl<'a> Beside<'a> {
     #[must_use]
     pub fn of(collected: &'a Collected, lint: &'a [Lint], most_in_force: usize) -> Self {
         let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
-        let mut unread: Vec<_> = collected.unread.iter().collect();
-        unread.sort_by_key(|(file, line, _)| (*file, *line));
-        let in_force = collected.in_force().into_iter().take(most_in_force);
+        let in_force = collected.options.in_force().into_iter().take(most_in_force);
         let in_force = in_force.map(|shown| InForce {
             file: name(shown.file),
-            program: shown.program,
+            program: shown.enclave,
             option: shown.row,
         });
-        let not_read = unread.into_iter();
         Self {
             lint,
             in_force: in_force.collect(),
             steps: collected.steps.iter().map(|(file, step)| Step { file: name(*file), step }).collect(),
-            not_read: not_read
-                .map(|(file, line, why)| NotRead { file: name(*file), line: *line, why })
-                .collect(),
             left_out: collected.beyond,
         }
     }
@@ -143,6 +138,11 @@ pub fn json(
         let set = settings.get(program.as_str()).map_or(&[][..], Vec::as_slice);
         Sizes { areas: areas_by(collected, set, &program), program }
     };
+    let mut unread: Vec<_> = collected.unread.iter().collect();
+    unread.sort_by_key(|(file, line, _)| (*file, *line));
+    let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
+    let not_read = unread.into_iter();
+    let not_read = not_read.map(|(file, line, why)| NotRead { file: name(*file), line: *line, why });
     let answer = Answer {
         schema: "underbar.listing-advice/1",
         advice,
@@ -150,6 +150,7 @@ pub fn json(
         not_in_this_form: not_in_form(collected, advice, form),
         sizes: collected.names().into_iter().map(sizes).collect(),
         what_if,
+        not_read: not_read.collect(),
         beside: Beside::of(collected, lint, usize::MAX),
     };
     // Numbers, texts and lists of them have a JSON form, always.

@@ -4,16 +4,18 @@
 //! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
 //! heading is a program of its own: nobody knows whose it is.
 
+use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
-use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
 use underbar_listing::{
-    Carrier, Evidence, Item, OptionRow, Region, StepTiming, StorageReport, Unread, has_time,
+    Doubt, Doubtful, Evidence, Item, Region, StepTiming, StorageReport, Unread, has_time,
 };
+
+use super::in_sight::{InSight, Placed};
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -41,16 +43,6 @@ pub struct Program {
     pub runs: Vec<Run>,
 }
 
-/// An option as it is shown: with where it was set as its source.
-pub struct Shown {
-    /// Number of the file.
-    pub file: usize,
-    /// The program, where an options report names it.
-    pub program: Option<String>,
-    /// The option; its source in words.
-    pub row: OptionRow,
-}
-
 /// What was found in all files.
 #[derive(Default)]
 pub struct Collected {
@@ -58,8 +50,8 @@ pub struct Collected {
     pub files: Vec<String>,
     /// The programs, in the order in which they were met.
     pub programs: Vec<Program>,
-    /// Options in force or in a text: the file, the enclave if it is known, the option.
-    pub options: Vec<(usize, Option<String>, OptionRow)>,
+    /// Options in force or in a text.
+    pub options: InSight,
     /// What shows the region: the file and the statement.
     pub regions: Vec<(usize, Region)>,
     /// Programs of steps that ask for no region: the file and the statement.
@@ -80,12 +72,6 @@ pub struct Collected {
     pub beyond: u64,
     /// Where in `programs` a name is.
     places: HashMap<String, usize>,
-    /// Where in `options` those of an enclave are that it had last.
-    own: HashMap<String, HashMap<String, usize>>,
-    /// Where those are that are no enclave's, with how much they outrank others; None where places of one rank differ.
-    plain: HashMap<String, (u8, Option<usize>)>,
-    /// For each of `options` in what text it stands; None in an options report.
-    carriers: Vec<Option<Carrier>>,
     /// Reports that are kept.
     kept: usize,
     /// The file and line of each report, by what it says.
@@ -123,7 +109,7 @@ impl Collected {
                     self.say(file, doubt.line, doubt.words);
                 }
                 for row in report.rows {
-                    self.option(file, report.enclave.clone(), None, row);
+                    self.option(Placed { file, enclave: report.enclave.clone(), carrier: None, row });
                 }
             }
             Item::Text(text) => {
@@ -131,7 +117,7 @@ impl Collected {
                     self.flaw(file, doubt.line, doubt.words);
                 }
                 for row in text.rows {
-                    self.option(file, None, Some(text.carrier), row);
+                    self.option(Placed { file, enclave: None, carrier: Some(text.carrier), row });
                 }
             }
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
@@ -139,15 +125,20 @@ impl Collected {
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
             Item::Ztpf(found) => self.ztpf(file, found),
-            Item::Natural(found) => {
+            Item::Natural(mut found) => {
                 for doubt in found.doubts() {
                     self.say(file, doubt.line, doubt.words.clone());
                 }
-                if let Natural::Buffers(report) = &found
-                    && report.date.as_deref().is_some_and(has_time)
-                    && self.is_twice(file, report.lines.0, report, "report of buffers")
-                {
-                    return;
+                if let Natural::Buffers(report) = &mut found {
+                    let has_time = report.date.as_deref().is_some_and(has_time);
+                    let line = report.lines.0;
+                    if self.is_twice(file, line, &**report, "report of buffers", has_time) {
+                        if has_time {
+                            return;
+                        }
+                        let words = "may be a report that was given twice".to_owned();
+                        report.doubts.push(Doubt { kind: Doubtful::Again, line, words });
+                    }
                 }
                 self.beyond += u64::from(!self.natural.take(file, found));
             }
@@ -200,7 +191,7 @@ impl Collected {
     /// Whether there is anything of Language Environment, or of the jobs in which it runs.
     #[must_use]
     pub fn is_of_language_environment(&self) -> bool {
-        let is_empty = self.programs.is_empty() && self.options.is_empty() && self.flaws.is_empty();
+        let is_empty = self.programs.is_empty() && self.options.rows().is_empty() && self.flaws.is_empty();
         !(is_empty && self.regions.is_empty() && self.steps.is_empty())
     }
 
@@ -267,8 +258,16 @@ impl Collected {
         }
     }
 
-    /// Whether something with the same figures was found before, and says so.
-    fn is_twice(&mut self, file: usize, line: u64, figures: &impl Serialize, what: &str) -> bool {
+    /// Whether something with the same figures was found before, and says so. Without a time nobody knows whether it is the
+    /// same, so that it counts.
+    fn is_twice(
+        &mut self,
+        file: usize,
+        line: u64,
+        figures: &impl Serialize,
+        what: &str,
+        has_time: bool,
+    ) -> bool {
         // Figures, texts and lists of them have a JSON form, always.
         let mut plain = serde_json::to_value(figures).unwrap_or_default();
         without_places(&mut plain);
@@ -281,7 +280,12 @@ impl Collected {
             Entry::Occupied(known) => {
                 let (first, at) = *known.get();
                 let first = self.files.get(first).map_or("", String::as_str);
-                let words = format!("the same {what} as at {first}:{at}: it counts once");
+                let words = match has_time {
+                    true => format!("the same {what} as at {first}:{at}: it counts once"),
+                    false => format!(
+                        "may be the same {what} as at {first}:{at}: it has the same figures and no time; both count, as two runs"
+                    ),
+                };
                 self.say(file, line, words);
                 true
             }
@@ -305,7 +309,7 @@ impl Collected {
             self.say(file, doubt.line, doubt.words.clone());
         }
         if let Found::Profile(profile) = &found
-            && self.is_twice(file, profile.title.line, &profile.samples, "profile")
+            && self.is_twice(file, profile.title.line, &profile.samples, "profile", true)
         {
             return;
         }
@@ -320,40 +324,8 @@ impl Collected {
         }
     }
 
-    fn option(&mut self, file: usize, enclave: Option<String>, carrier: Option<Carrier>, row: OptionRow) {
-        let all = self.options.iter().zip(&self.carriers);
-        let is_known = all.rev().take(ALIKE).any(|((known_file, program, known), known_carrier)| {
-            known.name == row.name
-                && *known_carrier == carrier
-                && (*known_file, program, &known.values) == (file, &enclave, &row.values)
-                && (&known.source, known.negative, known.overridable)
-                    == (&row.source, row.negative, row.overridable)
-        });
-        if is_known {
-            return;
-        }
-        if self.options.len() < MOST_OTHER {
-            let at = self.options.len();
-            match &enclave {
-                Some(enclave) => {
-                    self.own.entry(enclave.clone()).or_default().insert(row.name.clone(), at);
-                }
-                None => {
-                    let rank = rank(carrier, &row);
-                    let (known, first) = self.plain.entry(row.name.clone()).or_insert((rank, Some(at)));
-                    let values = |at: usize| self.options.get(at).map(|(_, _, known)| &known.values);
-                    if rank > *known {
-                        (*known, *first) = (rank, Some(at));
-                    } else if rank == *known {
-                        *first = first.filter(|first| *first == at || values(*first) == Some(&row.values));
-                    }
-                }
-            }
-            self.options.push((file, enclave, row));
-            self.carriers.push(carrier);
-        } else {
-            self.beyond += 1;
-        }
+    fn option(&mut self, placed: Placed) {
+        self.beyond += u64::from(!self.options.take(placed));
     }
 
     fn flaw(&mut self, file: usize, line: u64, words: String) {
@@ -370,59 +342,6 @@ impl Collected {
         } else {
             self.beyond += 1;
         }
-    }
-
-    /// Options about storage: what options reports show, then what texts set that no report shows, each with the highest
-    /// place first and with what outranks it. Nobody but a report says that a text is in force.
-    #[must_use]
-    pub fn in_force(&self) -> Vec<Shown> {
-        let ours = |name: &str| {
-            name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
-        };
-        let shown = |file: usize, program: &Option<String>, row: &OptionRow, source: String| {
-            let row = OptionRow { source, ..row.clone() };
-            Shown { file, program: program.clone(), row }
-        };
-        let all = || self.with_carriers().filter(|((_, _, row), _)| ours(&row.name));
-        let mut reported: HashSet<&str> = HashSet::new();
-        let mut found = Vec::new();
-        for ((file, program, row), _) in all().filter(|((_, _, row), _)| !row.source.is_empty()) {
-            reported.insert(&row.name);
-            found.push(shown(*file, program, row, row.source.clone()));
-        }
-        let mut texts: Vec<_> = all()
-            .filter_map(|((file, program, row), carrier)| Some((*file, program, row, carrier?)))
-            .filter(|(_, _, row, _)| !reported.contains(row.name.as_str()))
-            .collect();
-        texts.sort_by_key(|(_, _, row, carrier)| std::cmp::Reverse(rank(Some(*carrier), row)));
-        let mut highest: HashMap<&str, (u8, Carrier)> = HashMap::new();
-        for (file, program, row, carrier) in texts {
-            let own = rank(Some(carrier), row);
-            let (above, by) = *highest.entry(&row.name).or_insert((own, carrier));
-            let outranked = match above > own {
-                true => format!(", outranked in what it sets by {}", place(by)),
-                false => String::new(),
-            };
-            found.push(shown(file, program, row, format!("{}{outranked}", place(carrier))));
-        }
-        found
-    }
-
-    /// For each of `options` in what text it stands; None where it is a row of an options report.
-    pub(super) fn with_carriers(
-        &self,
-    ) -> impl Iterator<Item = (&(usize, Option<String>, OptionRow), Option<Carrier>)> {
-        self.options.iter().zip(self.carriers.iter().copied())
-    }
-
-    /// An option as it is known for a program: from an options report of its own name, else from the place that outranks
-    /// the others. None where two of one rank differ.
-    #[must_use]
-    pub fn option_of(&self, program: &str, name: &str) -> Option<(usize, &OptionRow)> {
-        let own = self.own.get(program).and_then(|options| options.get(name));
-        let at = own.or_else(|| self.plain.get(name)?.1.as_ref())?;
-        let (file, _, row) = self.options.get(*at)?;
-        Some((*file, row))
     }
 
     /// The step in this file that runs a program: its statement.
@@ -462,30 +381,6 @@ fn without_places(value: &mut serde_json::Value) {
         }
         serde_json::Value::Array(all) => all.iter_mut().for_each(without_places),
         _ => {}
-    }
-}
-
-/// The carrier of a text, in words.
-fn place(carrier: Carrier) -> &'static str {
-    match carrier {
-        Carrier::Parm => "PARM",
-        Carrier::CeeRunopts => "_CEE_RUNOPTS",
-        Carrier::Ceeopts => "CEEOPTS or a bare text",
-        Carrier::Ceeuopt => "CEEXOPT (CEEUOPT, CEEROPT)",
-        Carrier::Ceeprm => "CEEPRMxx",
-    }
-}
-
-/// Which of several texts is in force: what cannot be overridden, then a report, then PARM and `_CEE_RUNOPTS`, then CEEOPTS,
-/// then what is linked with the program, then members of the system.
-fn rank(carrier: Option<Carrier>, row: &OptionRow) -> u8 {
-    match carrier {
-        _ if row.overridable == Some(false) => 5,
-        None => 4,
-        Some(Carrier::Parm | Carrier::CeeRunopts) => 3,
-        Some(Carrier::Ceeopts) => 2,
-        Some(Carrier::Ceeuopt) => 1,
-        Some(Carrier::Ceeprm) => 0,
     }
 }
 
@@ -563,6 +458,18 @@ mod tests {
     }
 
     #[test]
+    fn a_report_of_buffers_without_a_time_counts_twice_and_that_is_said() {
+        let listing = concat!(env!("CARGO_MANIFEST_DIR"), "/../listing/tests/listings/natural-bus.txt");
+        let text = std::fs::read_to_string(listing).expect("a listing").replace("07:41:55", "");
+        let twice = collected(&text.repeat(2));
+        assert_eq!(twice.natural.reports.len(), 2);
+        let said = |(_, _, why): &&(usize, u64, String)| {
+            why.starts_with("may be the same report of buffers as at job:")
+        };
+        assert_eq!(twice.unread.iter().filter(said).count(), 1, "{:?}", twice.unread);
+    }
+
+    #[test]
     fn the_same_doubt_about_many_lines_is_said_once() {
         let mut collected = Collected::default();
         collected.file("job");
@@ -575,25 +482,6 @@ mod tests {
         let of = |place: &str, words: &str| (place.to_owned(), words.to_owned());
         let many = "bad (6 times, in lines 3, 4, 5, 6, 7, ...)";
         assert_eq!(collected.doubts(), [of("job:3", many), of("job:4", "other"), of("job2:1", "bad")]);
-    }
-
-    #[test]
-    fn texts_are_shown_with_what_outranks_them() {
-        let texts = "CEEDOPT(HEAP(64K,32K),STACK(128K,128K))\n//CEEOPTS DD *\nHEAP(2M,1M)\n/*\nexport _CEE_RUNOPTS=\"STACK(512K)\"\n";
-        let shown: Vec<String> = collected(texts)
-            .in_force()
-            .iter()
-            .map(|shown| format!("{}({}) {}", shown.row.name, shown.row.values, shown.row.source))
-            .collect();
-        assert_eq!(
-            shown,
-            [
-                "STACK(512K) _CEE_RUNOPTS",
-                "HEAP(2M,1M) CEEOPTS or a bare text",
-                "HEAP(64K,32K) CEEPRMxx, outranked in what it sets by CEEOPTS or a bare text",
-                "STACK(128K,128K) CEEPRMxx, outranked in what it sets by _CEE_RUNOPTS",
-            ]
-        );
     }
 
     #[test]
@@ -613,7 +501,11 @@ mod tests {
 
     #[test]
     fn many_reports_are_kept_and_more_are_counted() {
-        let text = "Storage Report for Enclave main x\n\n    HEAP statistics:\n      Initial size: 4096\nEnd of Storage Report\n";
+        let labels = underbar_listing::Kind::Heap.row().expect("a row").fields.iter();
+        let lines: String = labels.map(|field| format!("      {}: 4096\n", field.label())).collect();
+        let text = format!(
+            "Storage Report for Enclave main x\n\n    HEAP statistics:\n{lines}End of Storage Report\n"
+        );
         let items = underbar_listing::read(text.as_bytes());
         let mut collected = Collected::default();
         collected.file("job");

@@ -4,14 +4,14 @@
 //! answered with that command. Here they stand so that they are explained as all others are.
 //! Invariant: their ids are those that the survey names.
 
-use super::rule::ListingRule;
+use crate::rule::RuleOf;
 
 const SOURCE: &str = "LongEx Mainframe Quarterly, August 2019, Load Library Performance: a module of 4 MB loaded 1,000 times took \
                       1,646,000 EXCPs and 243 s at 6,144, 504,000 and 145 s at 23,440, 426,000 and 133 s at 32,760, 100,000 and 4 s \
                       in a PDSE; a module of one block always the same";
 
 /// One rule about load libraries, applied by the survey.
-pub type LibraryRule = ListingRule<()>;
+pub type LibraryRule = RuleOf<()>;
 
 /// Rules about load libraries.
 pub static LIBRARY_RULES: [LibraryRule; 6] = [

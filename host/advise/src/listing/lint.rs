@@ -9,10 +9,11 @@ mod tests;
 mod values;
 
 use serde::Serialize;
-use underbar_listing::OptionRow;
+use underbar_listing::{Evidence, OptionRow};
 
 use super::Line;
 use super::collect::Collected;
+use super::in_sight::Placed;
 use super::rules::fill::is_fill;
 use super::sizes::{above_the_line, size, written};
 
@@ -44,7 +45,7 @@ pub struct Lint {
 }
 
 /// All checks of option texts.
-pub static LE_LINTS: [LeLint; 8] = [
+pub static LE_LINTS: [LeLint; 9] = [
     LeLint {
         id: "le-opt-text",
         title: "Option texts that cannot be read as they stand",
@@ -64,6 +65,15 @@ pub static LE_LINTS: [LeLint; 8] = [
                     8, or one that is not larger than the one before it.",
         formula: "Write a size that can be had, in K or M; write cells in growing order.",
         apply: values::values,
+    },
+    LeLint {
+        id: "le-opt-cics",
+        title: "Sizes that CICS does not grant",
+        source: "Language Environment, ANYHEAP under CICS: 1 GB at most; HEAP and STACK likewise",
+        condition: "An initial size or increment of HEAP, ANYHEAP or STACK beyond 1024M in CEECOPT, or in a file that has the \
+                    step of CICS in it.",
+        formula: "Lower the size to 1024M or less; each task takes it.",
+        apply: values::under_cics,
     },
     LeLint {
         id: "le-opt-together",
@@ -113,7 +123,8 @@ pub static LE_LINTS: [LeLint; 8] = [
         id: "le-opt-region",
         title: "Initial sizes that the region cannot hold",
         source: "An initial heap of 256M where about 125M was free ended in abend 0C4 (zowe/zowe-common-c#505)",
-        condition: "An initial size of HEAP or ANYHEAP in a text is as large as the region or larger.",
+        condition: "An initial size of HEAP or ANYHEAP in a text is as large as the region or larger; where there are several, as the \
+                    largest.",
         formula: "Lower the size or raise REGION.",
         apply: beyond,
     },
@@ -139,9 +150,13 @@ const ABOVE: [&str; 6] = ["HEAP64", "HEAPPOOLS64", "IOHEAP64", "LIBHEAP64", "STA
 const NOT_ABOVE: [&str; 8] =
     ["ANYHEAP", "BELOWHEAP", "HEAP", "HEAPPOOLS", "LIBSTACK", "STACK", "THREADHEAP", "THREADSTACK"];
 
-fn line(collected: &Collected, file: usize, row: &OptionRow) -> Line {
-    let name = collected.files.get(file).cloned().unwrap_or_default();
-    Line { file: name, line: row.evidence.line, text: row.evidence.text.clone() }
+fn line(collected: &Collected, placed: &Placed) -> Line {
+    evidence(collected, placed.file, &placed.row.evidence)
+}
+
+fn evidence(collected: &Collected, file: usize, at: &Evidence) -> Line {
+    let file = collected.files.get(file).cloned().unwrap_or_default();
+    Line { file, line: at.line, text: at.text.clone() }
 }
 
 fn text(collected: &Collected) -> Vec<Lint> {
@@ -166,61 +181,55 @@ fn text(collected: &Collected) -> Vec<Lint> {
     flaws.chain(values::misread(collected)).collect()
 }
 
-/// A file, an enclave, and their options.
-type Group<'a> = (usize, Option<&'a str>, Vec<(usize, &'a OptionRow)>);
-
 /// The options of one file and one enclave, or of the texts of one file: the last of each name.
-fn groups(collected: &Collected) -> Vec<Vec<(usize, &OptionRow)>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for (file, enclave, row) in &collected.options {
-        let key = (*file, enclave.as_deref());
+fn groups(collected: &Collected) -> Vec<Vec<&Placed>> {
+    let mut groups: Vec<Vec<&Placed>> = Vec::new();
+    for placed in collected.options.rows() {
+        let is_one = |known: &Placed| (known.file, &known.enclave) == (placed.file, &placed.enclave);
         // Groups follow one another, so that the right one is among the last.
-        let group = match groups.iter().rposition(|(file, enclave, _)| (*file, *enclave) == key) {
-            Some(at) => &mut groups[at].2,
-            None => {
-                groups.push((key.0, key.1, Vec::new()));
-                let last = groups.len() - 1;
-                &mut groups[last].2
-            }
-        };
-        group.retain(|(_, known)| known.name != row.name);
-        group.push((*file, row));
+        let at = groups.iter().rposition(|group| group.iter().any(|known| is_one(known)));
+        let at = at.unwrap_or_else(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[at].push(placed);
+        groups[at].retain(|known| known.row.name != placed.row.name || std::ptr::eq(*known, placed));
     }
-    groups.into_iter().map(|(_, _, rows)| rows).collect()
+    groups
 }
 
-fn is_word(row: &OptionRow, at: usize, words: &[&str]) -> bool {
-    let all = row.sub_options();
+fn is_word(placed: &Placed, at: usize, words: &[&str]) -> bool {
+    let all = placed.row.sub_options();
     all.get(at).is_some_and(|value| words.iter().any(|word| value.trim().eq_ignore_ascii_case(word)))
 }
 
 fn together(collected: &Collected) -> Vec<Lint> {
     let mut found = Vec::new();
     for group in groups(collected) {
-        let get = |name: &str| group.iter().find(|(_, row)| row.name == name).copied();
-        let mut say = |rows: &[(usize, &OptionRow)], words: String| {
-            let evidence = rows.iter().map(|(file, row)| line(collected, *file, row)).collect();
+        let get = |name: &str| group.iter().find(|placed| placed.row.name == name).copied();
+        let mut say = |rows: &[&Placed], words: String| {
+            let evidence = rows.iter().map(|placed| line(collected, placed)).collect();
             found.push(Lint { rule: "le-opt-together", evidence, words });
         };
         let all31 = get("ALL31");
-        let off = all31.filter(|(_, row)| is_word(row, 0, &["OFF"]));
-        let on = all31.filter(|(_, row)| is_word(row, 0, &["ON"]));
+        let off = all31.filter(|placed| is_word(placed, 0, &["OFF"]));
+        let on = all31.filter(|placed| is_word(placed, 0, &["ON"]));
         for (name, at) in [("STACK", 2), ("THREADSTACK", 3)] {
             let row = get(name);
-            if name == "THREADSTACK" && !row.is_some_and(|(_, row)| is_word(row, 0, &["ON"])) {
+            if name == "THREADSTACK" && !row.is_some_and(|row| is_word(row, 0, &["ON"])) {
                 continue;
             }
             match (off, on, row) {
-                (Some(off), _, Some(row)) if is_word(row.1, at, &["ANY", "ANYWHERE"]) => {
+                (Some(off), _, Some(row)) if is_word(row, at, &["ANY", "ANYWHERE"]) => {
                     say(&[off, row], format!("ALL31(OFF) needs {name} BELOW."));
                 }
-                (Some(off), _, Some(row)) if !is_word(row.1, at, &["BELOW"]) => {
+                (Some(off), _, Some(row)) if !is_word(row, at, &["BELOW"]) => {
                     say(&[off, row], format!("ALL31(OFF) needs {name} BELOW, which is not set here."));
                 }
                 (Some(off), _, None) if name == "STACK" => {
                     say(&[off], "ALL31(OFF) needs STACK BELOW, which is not set here.".to_owned());
                 }
-                (_, Some(on), Some(row)) if is_word(row.1, at, &["BELOW"]) => say(
+                (_, Some(on), Some(row)) if is_word(row, at, &["BELOW"]) => say(
                     &[on, row],
                     format!(
                         "{name} BELOW takes scarce storage below the 16M line, and under ALL31(ON) nothing needs it."
@@ -230,16 +239,16 @@ fn together(collected: &Collected) -> Vec<Lint> {
             }
         }
         // A report shows all sub-options: only in a text do they mean something to whoever wrote it.
-        let is_text = |row: &OptionRow| row.source.is_empty();
-        if let Some(row) = get("THREADSTACK").filter(|(_, row)| is_text(row) && is_word(row, 0, &["OFF"]))
-            && row.1.sub_options().iter().skip(1).any(|value| !value.trim().is_empty())
+        let is_text = |placed: &Placed| placed.row.source.is_empty();
+        if let Some(row) = get("THREADSTACK").filter(|row| is_text(row) && is_word(row, 0, &["OFF"]))
+            && row.row.sub_options().iter().skip(1).any(|value| !value.trim().is_empty())
         {
             say(&[row], "Under THREADSTACK(OFF) its sizes are ignored: those of STACK are used.".to_owned());
         }
         let below = [
-            get("STACK").filter(|(_, row)| is_word(row, 2, &["BELOW"])).map(|row| (row, 0)),
-            get("HEAP").filter(|(_, row)| is_word(row, 2, &["BELOW"])).map(|row| (row, 0)),
-            get("ANYHEAP").filter(|(_, row)| is_word(row, 2, &["BELOW"])).map(|row| (row, 0)),
+            get("STACK").filter(|row| is_word(row, 2, &["BELOW"])).map(|row| (row, 0)),
+            get("HEAP").filter(|row| is_word(row, 2, &["BELOW"])).map(|row| (row, 0)),
+            get("ANYHEAP").filter(|row| is_word(row, 2, &["BELOW"])).map(|row| (row, 0)),
             get("HEAP").map(|row| (row, 4)),
             get("BELOWHEAP").map(|row| (row, 0)),
             get("LIBSTACK").map(|row| (row, 0)),
@@ -247,7 +256,7 @@ fn together(collected: &Collected) -> Vec<Lint> {
         let sized: Vec<_> = below
             .into_iter()
             .flatten()
-            .filter_map(|(row, at)| Some((row, size(row.1.sub_options().get(at)?)?)))
+            .filter_map(|(row, at)| Some((row, size(row.row.sub_options().get(at)?)?)))
             .collect();
         let sum = sized.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
         if sum > 8 << 20 {
@@ -269,46 +278,43 @@ fn mode(collected: &Collected) -> Vec<Lint> {
         (true, false) => (&NOT_ABOVE, "the reports here are of 64-bit programs, which do not use it."),
         _ => return Vec::new(),
     };
-    let texts = collected.options.iter().filter(|(_, _, row)| row.source.is_empty());
+    let texts = collected.options.in_texts();
     texts
-        .filter(|(_, _, row)| wrong.contains(&row.name.as_str()))
-        .map(|(file, _, row)| Lint {
+        .filter(|placed| wrong.contains(&placed.row.name.as_str()))
+        .map(|placed| Lint {
             rule: "le-opt-mode",
-            evidence: vec![line(collected, *file, row)],
-            words: format!("{}: {why}", row.name),
+            evidence: vec![line(collected, placed)],
+            words: format!("{}: {why}", placed.row.name),
         })
         .collect()
 }
 
 fn fill(collected: &Collected) -> Vec<Lint> {
-    let fills = |row: &OptionRow| {
-        row.name == "STORAGE" && row.sub_options().get(2).is_some_and(|value| is_fill(value))
-    };
-    let rows = collected.options.iter().filter(|(_, _, row)| collected.programs.is_empty() && fills(row));
+    let fills = |placed: &&Placed| placed.row.sub_options().get(2).is_some_and(|value| is_fill(value));
+    let rows = collected.options.named("STORAGE").filter(|_| collected.programs.is_empty()).filter(fills);
     rows.take(20)
-        .map(|(file, _, row)| Lint {
+        .map(|placed| Lint {
             rule: "le-opt-fill",
-            evidence: vec![line(collected, *file, row)],
+            evidence: vec![line(collected, placed)],
             words: format!(
                 "Every stack frame is filled with {} as it is made; in the talk's program that took 2.15 s of CPU, NONE 0.56 s.",
-                row.sub_options()[2].trim()
+                placed.row.sub_options()[2].trim()
             ),
         })
         .collect()
 }
 
 fn nonovr(collected: &Collected) -> Vec<Lint> {
-    let all = || collected.options.iter();
-    let fixed = all().filter(|(_, _, row)| row.overridable == Some(false));
+    let fixed = collected.options.rows().iter().filter(|placed| placed.row.overridable == Some(false));
     let mut found = Vec::new();
-    for (file, _, row) in fixed {
-        let others = all().filter(|(_, _, other)| {
-            other.name == row.name && other.overridable != Some(false) && differ(row, other)
-        });
-        for (other_file, _, other) in others.take(20) {
+    for placed in fixed {
+        let row = &placed.row;
+        let others = collected.options.named(&row.name);
+        let others = others.filter(|other| other.row.overridable != Some(false) && differ(row, &other.row));
+        for other in others.take(20) {
             found.push(Lint {
                 rule: "le-opt-nonovr",
-                evidence: vec![line(collected, *file, row), line(collected, *other_file, other)],
+                evidence: vec![line(collected, placed), line(collected, other)],
                 words: format!("{} stands with NONOVR: what the other line sets is ignored.", row.name),
             });
         }
@@ -320,14 +326,14 @@ fn nonovr(collected: &Collected) -> Vec<Lint> {
 }
 
 fn elsewhere(collected: &Collected) -> Vec<Lint> {
-    let all = || collected.options.iter();
     let mut found = Vec::new();
-    for (file, _, text) in all().filter(|(_, _, row)| row.source.is_empty()) {
-        let report = all().rfind(|(_, _, row)| !row.source.is_empty() && row.name == text.name);
-        let Some((report_file, _, row)) = report.filter(|(_, _, row)| differ(row, text)) else { continue };
+    for text in collected.options.in_texts() {
+        let report = collected.options.named(&text.row.name).rfind(|placed| !placed.row.source.is_empty());
+        let Some(report) = report.filter(|report| differ(&report.row, &text.row)) else { continue };
+        let row = &report.row;
         found.push(Lint {
             rule: "le-opt-where",
-            evidence: vec![line(collected, *file, text), line(collected, *report_file, row)],
+            evidence: vec![line(collected, text), line(collected, report)],
             words: format!("In force is {}({}), last set by {}.", row.name, row.values, row.source),
         });
         if found.len() > 100 {
@@ -354,26 +360,25 @@ fn differ(row: &OptionRow, other: &OptionRow) -> bool {
 fn beyond(collected: &Collected) -> Vec<Lint> {
     let limits =
         collected.regions.iter().filter_map(|(file, region)| Some((*file, region, above_the_line(region)?)));
-    let Some((region_file, region, limit)) = limits.min_by_key(|(_, _, limit)| *limit) else {
+    // Whose region a text runs in is not always plain: what fits into one of them may run there.
+    if collected.regions.iter().any(|(_, region)| region.region == Some(0)) {
+        return Vec::new();
+    }
+    let Some((region_file, region, limit)) = limits.max_by_key(|(_, _, limit)| *limit) else {
         return Vec::new();
     };
-    let file_name = |file: usize| collected.files.get(file).cloned().unwrap_or_default();
-    let texts =
-        collected.options.iter().filter(|(_, _, row)| matches!(row.name.as_str(), "HEAP" | "ANYHEAP"));
+    let texts = collected.options.rows().iter();
     texts
-        .filter_map(|(file, _, row)| {
-            let bytes = size(row.sub_options().first()?).filter(|bytes| *bytes >= limit)?;
-            let shown = Line {
-                file: file_name(region_file),
-                line: region.evidence.line,
-                text: region.evidence.text.clone(),
-            };
+        .filter(|placed| matches!(placed.row.name.as_str(), "HEAP" | "ANYHEAP"))
+        .filter_map(|placed| {
+            let bytes = size(placed.row.sub_options().first()?).filter(|bytes| *bytes >= limit)?;
+            let shown = evidence(collected, region_file, &region.evidence);
             let words = format!(
                 "An initial size of {} does not fit: the region leaves {}.",
                 written(bytes),
                 written(limit)
             );
-            Some(Lint { rule: "le-opt-region", evidence: vec![line(collected, *file, row), shown], words })
+            Some(Lint { rule: "le-opt-region", evidence: vec![line(collected, placed), shown], words })
         })
         .take(100)
         .collect()

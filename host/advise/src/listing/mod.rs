@@ -19,12 +19,12 @@ mod collect;
 mod compare;
 mod forms;
 mod history;
+mod in_sight;
 mod libraries;
 mod lint;
 pub mod natural;
 mod page;
 mod place;
-mod rule;
 mod rules;
 pub mod simulate;
 mod sizes;
@@ -37,11 +37,11 @@ pub use compare::{
     Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
 };
 pub use forms::Form;
+pub use in_sight::{InSight, Placed};
 pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use natural::NATURAL_RULES;
 pub use page::page;
-pub use rule::ListingRule;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
 pub use ztpf::TPF_RULES;

@@ -6,60 +6,55 @@
 //! ```
 //!
 //! Invariant: no option text is handed out silently that what is in sight would outrank.
-//! Not here: which of several texts is in force (`collect`).
+//! Not here: which of several texts is in force (`in_sight`).
 
-use underbar_listing::{Carrier, OptionRow};
+use underbar_listing::Carrier;
 
+use super::in_sight::Placed;
 use super::rules::{Found, LeCase};
 use crate::suggestion::Kind;
 
 /// Says it of what a rule found.
 pub(super) fn say(case: &LeCase<'_>, found: &mut Found, risk: &str) {
     let Some(setting) = &found.option else { return };
-    if let Some((file, row)) = fixed(case, setting.option) {
+    if let Some(Placed { file, row, .. }) = fixed(case, setting.option) {
         found.reason += &format!(
             " {setting} would be right; but {} stands with NONOVR, so that it can be changed only there, or after OVR was put \
              there: it is not among the options to set.",
             row.name
         );
-        found.evidence.push(case.line(file, &row.evidence));
+        found.evidence.push(case.line(*file, &row.evidence));
         (found.kind, found.option) = (Kind::NoAdvice, None);
         return;
     }
-    let rows = rows(case, setting.option);
-    let places = rows.filter_map(|(file, row, carrier)| Some((file, row, outranks(carrier, row)?)));
-    let Some((file, row, place)) = places.last() else { return };
+    let places = rows(case, setting.option).filter_map(|placed| Some((placed, outranks(placed)?)));
+    let Some((placed, place)) = places.last() else { return };
     let known = if found.risk.is_empty() { risk } else { &found.risk };
     found.risk = format!(
         "{} is set by {place}, which outranks CEEOPTS, CEEUOPT and CEEPRMxx: change it there, or it stays as it is. {known}",
-        row.name
+        placed.row.name
     );
-    let line = case.line(file, &row.evidence);
+    let line = case.line(placed.file, &placed.row.evidence);
     if !found.evidence.contains(&line) {
         found.evidence.push(line);
     }
 }
 
 /// Where this option stands so that it cannot be overridden.
-pub(super) fn fixed<'a>(case: &'a LeCase<'_>, option: &'a str) -> Option<(usize, &'a OptionRow)> {
-    rows(case, option).find(|(_, row, _)| row.overridable == Some(false)).map(|(file, row, _)| (file, row))
+pub(super) fn fixed<'a>(case: &'a LeCase<'_>, option: &str) -> Option<&'a Placed> {
+    rows(case, option).find(|placed| placed.row.overridable == Some(false))
 }
 
 /// All places of an option that may concern the program.
-fn rows<'a>(
-    case: &'a LeCase<'_>,
-    option: &'a str,
-) -> impl Iterator<Item = (usize, &'a OptionRow, Option<Carrier>)> {
-    let own = |enclave: &Option<String>| enclave.as_ref().is_none_or(|name| *name == case.program.name);
-    let all = case.collected.with_carriers();
-    all.filter(move |((_, enclave, row), _)| row.name == option && own(enclave))
-        .map(|((file, _, row), carrier)| (*file, row, carrier))
+fn rows<'a>(case: &'a LeCase<'_>, option: &str) -> impl Iterator<Item = &'a Placed> {
+    let own = |placed: &&Placed| placed.enclave.as_ref().is_none_or(|name| *name == case.program.name);
+    case.collected.options.named(option).filter(own)
 }
 
 /// What sets an option above a CEEOPTS data set, in words.
-fn outranks(carrier: Option<Carrier>, row: &OptionRow) -> Option<&'static str> {
-    let source = row.source.to_ascii_lowercase();
-    match carrier {
+fn outranks(placed: &Placed) -> Option<&'static str> {
+    let source = placed.row.source.to_ascii_lowercase();
+    match placed.carrier {
         Some(Carrier::Parm) => Some("PARM"),
         Some(Carrier::CeeRunopts) => Some("_CEE_RUNOPTS"),
         Some(_) => None,

@@ -19,13 +19,13 @@ use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
-use super::rule::ListingRule;
 use super::sizes::{LINE, above_the_line, written};
 use super::{Advice, Line};
+use crate::rule::RuleOf;
 use crate::suggestion::{Kind, Setting};
 
 /// One rule for programs of Language Environment, or for sessions of Natural.
-pub type LeRule = ListingRule<fn(&LeCase<'_>) -> Vec<Found>>;
+pub type LeRule = RuleOf<fn(&LeCase<'_>) -> Vec<Found>>;
 
 /// What a rule looks at.
 pub struct LeCase<'a> {
@@ -196,7 +196,8 @@ impl LeCase<'_> {
 
     /// An option as it is known to be in force.
     fn option(&self, name: &str) -> Option<(usize, &OptionRow)> {
-        self.collected.option_of(&self.program.name, name)
+        let placed = self.collected.options.option_of(&self.program.name, name)?;
+        Some((placed.file, &placed.row))
     }
 
     /// Whether a sub-option is known to be this word.

@@ -166,15 +166,18 @@ impl Advise {
         let all = advise_listing(collected);
         let form = self.form.into();
         let options = options(collected, &all, form).into_iter().map(|one| one.options);
-        let values = ztpf::names(&all).into_iter().filter_map(|name| ztpf::values_of(&all, name));
+        // Values of z/TPF have a form of their own.
+        let names = if has_values(form) { ztpf::names(&all) } else { Vec::new() };
+        let values = names.into_iter().filter_map(|name| ztpf::values_of(&all, name));
         let mut texts = options.chain(values);
         match (texts.next(), texts.next()) {
             (Some(text), None) => {
                 fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
             }
-            (None, _) if !not_in_form(collected, &all, form).is_empty() => {
-                Err(format!("-o: nothing of what is to be set has the form {}", self.form_name()))
-            }
+            (None, _) if !not_in_form(collected, &all, form).is_empty() => Err(format!(
+                "-o: nothing of what is to be set has the form {}; --as values writes it",
+                self.form_name()
+            )),
             (None, _) => Err("-o: there is nothing to set".to_owned()),
             _ => Err("-o writes the options of one program; the listing is about several".to_owned()),
         }
@@ -261,7 +264,7 @@ impl Advise {
         for lint in &lints {
             let _ = write!(text, "{lint}");
         }
-        let in_force = collected.in_force();
+        let in_force = collected.options.in_force();
         if !in_force.is_empty() {
             text.push_str("In force as far as is known, and set where:\n");
         }

@@ -12,9 +12,9 @@
 //! pages do, is not made part of it.
 //! Not here: which parameters there are, and what values they may have (`parameters`).
 
-use crate::job;
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence};
+use crate::statement::{self, InStream};
 use crate::words::{evidence, find, split};
 
 use super::lines::{bare, goes_on, is_more, is_natural, is_of_the_log, macro_of, more_of, source};
@@ -53,6 +53,8 @@ struct Open {
     /// PARM: whether a quote is open, and how many parentheses.
     in_quotes: bool,
     depth: i32,
+    /// How the data behind a DD statement end.
+    stream: Option<InStream>,
 }
 
 impl Texts {
@@ -66,7 +68,7 @@ impl Texts {
             return true;
         }
         let text = String::from_utf8_lossy(line.text);
-        if let Some(statement) = job::statement(line.text) {
+        if let Some(statement) = statement::statement(line.text) {
             return self.statement(line, &String::from_utf8_lossy(statement), out);
         }
         if text.starts_with('*') || text.trim_start().starts_with("/*") {
@@ -133,10 +135,9 @@ impl Texts {
 
     /// PARM of a step, or the statement before a file of parameters.
     fn statement(&mut self, line: Line<'_>, statement: &str, out: &mut dyn FnMut(Natural)) -> bool {
-        let words: Vec<&str> = statement.split_whitespace().collect();
-        let is_file = words.first().is_some_and(|name| name.to_ascii_uppercase().ends_with("CMPRMIN"));
-        if is_file && words.last() == Some(&"*") {
-            self.open = Some(Open::new(Form::File, ParameterCarrier::Dynamic, line));
+        if let Some(stream) = statement::in_stream(statement.as_bytes(), "CMPRMIN") {
+            let open = self.open.insert(Open::new(Form::File, ParameterCarrier::Dynamic, line));
+            open.stream = Some(stream);
             return true;
         }
         let Some(at) = find(statement.as_bytes(), b"parm=") else { return false };
@@ -161,10 +162,14 @@ impl Texts {
             return false;
         }
         let text = String::from_utf8_lossy(line.text).into_owned();
-        let statement = job::statement(line.text);
+        let statement = statement::statement(line.text);
         match open.form {
             Form::File => {
-                if text.starts_with("/*") || statement.is_some() {
+                if open.stream.as_mut().is_some_and(|stream| stream.goes_on(line.text)) {
+                    return true;
+                }
+                let of_data = open.stream.as_ref().is_some_and(|stream| stream.ends(line.text));
+                if of_data || text.starts_with("/*") || statement.is_some() {
                     self.close(true, out);
                     return statement.is_none();
                 }
@@ -271,7 +276,7 @@ fn lone_parm(text: &str) -> Option<&str> {
 impl Open {
     fn new(form: Form, carrier: ParameterCarrier, line: Line<'_>) -> Self {
         let first = evidence(line.number, line.text);
-        Self { form, carrier, first, parts: Vec::new(), skipped: 0, in_quotes: false, depth: 0 }
+        Self { form, carrier, first, parts: Vec::new(), skipped: 0, in_quotes: false, depth: 0, stream: None }
     }
 
     fn text(&self) -> String {

@@ -165,6 +165,10 @@ impl Thread {
             let agrees = |value| whole.is_some_and(|whole| agrees(value, whole, *tenths));
             match k {
                 Some(k) if same(figure.value, k.value) && agrees(figure.value) => Some(figure.clone()),
+                // Of what it is a share is not certain, and that was said.
+                Some(k) if whole.is_none() && same(figure.value, k.value) => {
+                    Some(Figure { likely: true, ..figure.clone() })
+                }
                 Some(k) if same(figure.value, k.value) => {
                     let words = format!("{name}: {} bytes are not the share that is printed", figure.value);
                     doubt(doubts, Doubtful::Contradiction, figure.evidence.line, words);

@@ -114,6 +114,11 @@ fn sizes_beyond_the_region() {
     let job = "//GO EXEC PGM=PAY,REGION=128M\n";
     check(&format!("{job}_CEE_RUNOPTS='HEAP(256M)'\n"), &[("le-opt-region", "leaves 128M")]);
     check(&format!("{job}_CEE_RUNOPTS='HEAP(64M)'\n"), &[]);
+    // It may be that of the other step.
+    let other = "//LIST EXEC PGM=LIST,REGION=300M\n";
+    check(&format!("{job}{other}_CEE_RUNOPTS='HEAP(256M)'\n"), &[]);
+    check(&format!("{job}{other}_CEE_RUNOPTS='HEAP(512M)'\n"), &[("le-opt-region", "leaves 300M")]);
+    check(&format!("{job}{}_CEE_RUNOPTS='HEAP(512M)'\n", other.replace("300M", "0M")), &[]);
 }
 
 #[test]
@@ -145,6 +150,17 @@ fn values_that_an_option_cannot_have() {
     // What nobody of Language Environment obeys, and is no misspelt option either.
     check("HEAP(32K,32K),NOEXECOPS,NONIPTSTACK(4K,4K,BELOW,KEEP),PLIST(OS)", &[]);
     self::check(&text("HEAP(32K,32K),NONIPTSTAK(4K)"), &[("le-opt-text", "NONIPTSTAK")]);
+}
+
+#[test]
+fn sizes_that_cics_does_not_grant() {
+    let words = "1536M of HEAP: under CICS a size is at most 1024M";
+    check("CEECOPT(HEAP(1536M,1M),STACK(1024M,4080))\n", &[("le-opt-cics", words)]);
+    check("CEEDOPT(HEAP(1536M,1M),STACK(1024M,4080))\n", &[]);
+    let options = "//CEEOPTS DD *\nHEAP(4M,1536M),ANYHEAP(2000M,4080)\n/*\n";
+    let region = format!("//CICS EXEC PGM=DFHSIP,REGION=0M\n{options}");
+    check(&region, &[("le-opt-cics", words), ("le-opt-cics", "2000M of ANYHEAP")]);
+    check(options, &[]);
 }
 
 #[test]

@@ -4,20 +4,22 @@
 //! Not here: what the check of options itself complains about (`underbar_options::check`).
 
 use underbar_listing::sections::SECTIONS;
-use underbar_listing::{Kind as Part, OptionRow};
+use underbar_listing::{Carrier, Kind as Part, OptionRow};
 
 use super::super::Line;
 use super::super::collect::Collected;
+use super::super::in_sight::Placed;
 use super::super::sizes::{size, written};
 use super::{Lint, line};
 
 const MOST: usize = 100;
+/// No initial size or increment under CICS is larger.
+const MOST_OF_CICS: u64 = 1 << 30;
 
 /// Sizes and units, in texts.
 pub(super) fn values(collected: &Collected) -> Vec<Lint> {
-    let texts = collected.options.iter().filter(|(_, _, row)| row.source.is_empty());
-    let found = texts.flat_map(|(file, _, row)| {
-        let evidence = line(collected, *file, row);
+    let found = collected.options.in_texts().flat_map(|placed| {
+        let (evidence, row) = (line(collected, placed), &placed.row);
         let say = move |words| lint("le-opt-values", evidence.clone(), words);
         sizes(row).chain(cells(row)).map(say)
     });
@@ -26,12 +28,32 @@ pub(super) fn values(collected: &Collected) -> Vec<Lint> {
 
 /// Letters among digits in options reports, whose values nobody typed: text recognition has misread them.
 pub(super) fn misread(collected: &Collected) -> Vec<Lint> {
-    let reports = collected.options.iter().filter(|(_, _, row)| !row.source.is_empty());
-    let found = reports.filter_map(|(file, _, row)| {
+    let found = collected.options.in_reports().filter_map(|placed| {
+        let row = &placed.row;
         let value = row.sub_options().into_iter().map(str::trim).find(|value| is_misread(value))?;
         let words =
             format!("{value} of {}: a letter stands where a digit belongs; the value is not used.", row.name);
-        Some(lint("le-opt-text", line(collected, *file, row), words))
+        Some(lint("le-opt-text", line(collected, placed), words))
+    });
+    found.take(MOST).collect()
+}
+
+/// Sizes of HEAP, ANYHEAP and STACK that CICS does not grant: those that are for CICS, or stand in a file that has its step.
+pub(super) fn under_cics(collected: &Collected) -> Vec<Lint> {
+    let found = collected.options.rows().iter().flat_map(|placed| {
+        let Placed { file, carrier, row, .. } = placed;
+        let step = collected.step_of(*file, "DFHSIP").map(|at| super::evidence(collected, *file, at));
+        let is_cics = *carrier == Some(Carrier::Ceecopt) || step.is_some();
+        let is_ours = matches!(row.name.as_str(), "HEAP" | "ANYHEAP" | "STACK");
+        let values = if is_cics && is_ours { row.sub_options() } else { Vec::new() };
+        let large =
+            values.into_iter().take(2).filter(|value| size(value).is_some_and(|bytes| bytes > MOST_OF_CICS));
+        let large: Vec<String> = large.map(|value| value.trim().to_owned()).collect();
+        large.into_iter().map(move |value| Lint {
+            rule: "le-opt-cics",
+            evidence: std::iter::once(line(collected, placed)).chain(step.clone()).collect(),
+            words: format!("{value} of {}: under CICS a size is at most 1024M.", row.name),
+        })
     });
     found.take(MOST).collect()
 }

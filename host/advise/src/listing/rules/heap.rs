@@ -20,6 +20,8 @@ const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 /// Said of whatever grows below the line.
 pub(super) const BELOW: &str = "It lies below the 16M line, where there is little storage. ";
+/// Said of a user heap that programs of AMODE 24 may share.
+const ALL31: &str = "It lies above the 16M line: under ALL31(OFF) programs of AMODE 24 take theirs below it, from the fifth value of HEAP. ";
 /// So many segments are few.
 const FEW: u64 = 8;
 /// What is larger is taken in eighths.
@@ -220,6 +222,7 @@ impl Heap<'_> {
         if self.is_below() {
             words += BELOW;
         }
+        words += self.all31(first.unwrap_or(0).max(larger));
         let each = match count {
             1 => "which does not hold all",
             _ if count <= FEW => "where one would do",
@@ -342,6 +345,13 @@ impl Heap<'_> {
             Part::AnyHeap => self.case.is_set("ANYHEAP", 2, "BELOW"),
             _ => false,
         }
+    }
+
+    /// What a program of AMODE 24 has of it: only where ALL31 is not known to be ON.
+    fn all31(&self, bytes: u64) -> &'static str {
+        let (on, off) = (self.case.is_set("ALL31", 0, "ON"), self.case.is_set("ALL31", 0, "OFF"));
+        let is_said = self.part == Part::Heap && !self.is_below() && (off || (bytes > LINE && !on));
+        if is_said { ALL31 } else { "" }
     }
 
     fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {

@@ -197,12 +197,13 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         None => "The number of threads is not known: each takes as much. ".to_owned(),
     };
     let mode = match part {
+        _ if is_below(case, part) => heap::BELOW.to_owned(),
         // Only where it is not known to be ON.
-        Part::Stack if enough > LINE && !case.is_set("ALL31", 0, "ON") => {
-            "Such a stack lies above the 16M line: ALL31 must be ON, and STACK ANYWHERE; programs of AMODE 24 cannot use it. "
-        }
-        _ if is_below(case, part) => heap::BELOW,
-        _ => "",
+        Part::Stack | Part::ThreadStack if all > LINE && !case.is_set("ALL31", 0, "ON") => format!(
+            "Such a stack lies above the 16M line: ALL31 must be ON, and {} ANYWHERE; programs of AMODE 24 cannot use it. ",
+            part.title()
+        ),
+        _ => String::new(),
     };
     raise.risk = format!("{words}{many}{mode}{}", rule("le-stack").map_or("", |rule| rule.risk));
     Some(raise)

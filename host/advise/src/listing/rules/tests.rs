@@ -504,6 +504,24 @@ fn a_stack_above_the_line_names_all31() {
     assert!(risk(&text).contains("ALL31 must be ON"), "{}", risk(&text));
     let on = format!("//CEEOPTS DD *\nALL31(ON)\n/*\n{text}");
     assert!(!risk(&on).contains("ALL31"), "{}", risk(&on));
+    // Threads together, each of them small: out of ANYHEAP, which lies there.
+    let threads = stacks(400, &[("STACK", 131_072, 200_000, 800, 0)]);
+    let region = format!("//GO EXEC PGM=PAY,REGION=900M\n{threads}");
+    assert!(risk(&region).contains("ALL31 must be ON, and STACK ANYWHERE"), "{}", risk(&region));
+}
+
+#[test]
+fn a_heap_above_the_line_names_all31() {
+    let risk = |option: &str, total: u64| {
+        let text =
+            format!("{option}{}", heap("PAY", 32_768, 32_768, total, [4_000, 3_000, total / 32_768 + 1, 0]));
+        advise_listing(&listing(&text)).remove(0).risk
+    };
+    let words = "under ALL31(OFF) programs of AMODE 24";
+    let set = |word: &str| format!("//CEEOPTS DD *\nALL31({word})\n/*\n");
+    assert!(risk("", 27 << 20).contains(words) && !risk("", 2 << 20).contains(words));
+    assert!(!risk(&set("ON"), 27 << 20).contains(words));
+    assert!(risk(&set("OFF"), 2 << 20).contains(words), "{}", risk(&set("OFF"), 2 << 20));
 }
 
 #[test]

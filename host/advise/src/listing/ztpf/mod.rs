@@ -22,9 +22,9 @@ use serde::Serialize;
 
 use underbar_listing::ztpf::model::{Found, Frequencies};
 
-use super::rule::ListingRule;
 use super::simulate::grouped;
 use super::{Advice, Collected, Line};
+use crate::rule::RuleOf;
 use crate::suggestion::Kind;
 
 /// Lists that every system has: AVL1 to AVL4.
@@ -65,7 +65,7 @@ pub(crate) fn shown(values: &[Value]) -> String {
 }
 
 /// One rule for listings of z/TPF.
-pub type TpfRule = ListingRule<fn(&Collected) -> Vec<Said>>;
+pub type TpfRule = RuleOf<fn(&Collected) -> Vec<Said>>;
 
 /// What a rule said.
 pub struct Said {

@@ -1,10 +1,10 @@
-//! What a rule for listings says of itself, whatever it is about; how it is applied is the business of its table.
+//! What a rule says of itself, whatever it is about; how it is applied is the business of its table.
 //!
 //! Invariant: `explain` and the manual print these words and no others.
-//! Not here: the rules for our own reports (`crate::rules`), which have an area besides.
+//! Not here: the rules (`rules` for our own reports, `listing` for others).
 
 /// One rule. `F`: how it is applied; `()` where that is done elsewhere.
-pub struct ListingRule<F> {
+pub struct RuleOf<F> {
     /// Its name for `explain` and in advice.
     pub id: &'static str,
     /// What it is about.
@@ -23,7 +23,7 @@ pub struct ListingRule<F> {
     pub apply: F,
 }
 
-impl<F> ListingRule<F> {
+impl<F> RuleOf<F> {
     /// For `explain`.
     #[must_use]
     pub fn explained(&self) -> String {
@@ -33,11 +33,11 @@ impl<F> ListingRule<F> {
         )
     }
 
-    /// For the manual, as a section.
+    /// For the manual, as a section; `more` stands behind the title.
     #[must_use]
-    pub fn in_manual(&self) -> String {
+    pub fn in_manual(&self, more: &str) -> String {
         format!(
-            "\n## {}\n\n{}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
+            "\n## {}\n\n{}{more}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
             self.id, self.title, self.condition, self.formula, self.stop, self.risk, self.source
         )
     }

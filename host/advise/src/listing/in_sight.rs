@@ -1,0 +1,242 @@
+//! The options in sight: from which file, of which enclave, in what text, and which of several is in force.
+//!
+//! ```text
+//! rows    [Placed] [Placed] [Placed]...     in the order in which they were met, at most MOST of them
+//! named   HEAP -> 0, 2   STACK -> 1         all rows of a name
+//! own     enclave -> HEAP -> 2              what its own options report showed last
+//! plain   HEAP -> rank, 0                   of those that are no enclave's, the one that outranks the others
+//! ```
+//!
+//! Invariant: `own` and `plain` point to rows that are kept; where two places of one rank differ, `plain` points to none.
+//! Not here: what is wrong with options (`lint`), and where one has to be changed (`place`).
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use underbar_listing::{Carrier, OptionRow};
+
+/// So many are kept.
+const MOST: usize = 2_000;
+/// What is said again within so many is kept once.
+const ALIKE: usize = 256;
+
+/// An option and its place.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// Number of the file.
+    pub file: usize,
+    /// The program, where an options report names it.
+    pub enclave: Option<String>,
+    /// In what text it stands; None where it is a row of an options report.
+    pub carrier: Option<Carrier>,
+    /// The option.
+    pub row: OptionRow,
+}
+
+/// All options in sight.
+#[derive(Default)]
+pub struct InSight {
+    rows: Vec<Placed>,
+    /// Where in `rows` those of a name are.
+    named: HashMap<String, Vec<usize>>,
+    /// Where in `rows` those of an enclave are that it had last.
+    own: HashMap<String, HashMap<String, usize>>,
+    /// Where those are that are no enclave's, with how much they outrank others; None where places of one rank differ.
+    plain: HashMap<String, (u8, Option<usize>)>,
+}
+
+impl InSight {
+    /// All of them, in the order in which they were met.
+    #[must_use]
+    pub fn rows(&self) -> &[Placed] {
+        &self.rows
+    }
+
+    /// Those that stand in texts: no report says that they are in force.
+    pub(super) fn in_texts(&self) -> impl Iterator<Item = &Placed> {
+        self.rows.iter().filter(|placed| placed.is_in_a_text())
+    }
+
+    /// Those that options reports show.
+    pub(super) fn in_reports(&self) -> impl DoubleEndedIterator<Item = &Placed> {
+        self.rows.iter().filter(|placed| !placed.is_in_a_text())
+    }
+
+    /// All places of an option, in the order in which they were met.
+    pub(super) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Placed> {
+        let places = self.named.get(name).map_or(&[][..], Vec::as_slice);
+        places.iter().filter_map(|at| self.rows.get(*at))
+    }
+
+    /// Takes one; false where there is no room for more.
+    pub(super) fn take(&mut self, placed: Placed) -> bool {
+        if self.rows.iter().rev().take(ALIKE).any(|known| known.says_the_same(&placed)) {
+            return true;
+        }
+        if self.rows.len() >= MOST {
+            return false;
+        }
+        let (at, name) = (self.rows.len(), &placed.row.name);
+        match &placed.enclave {
+            Some(enclave) => {
+                self.own.entry(enclave.clone()).or_default().insert(name.clone(), at);
+            }
+            None => {
+                let rank = placed.rank();
+                let (known, first) = self.plain.entry(name.clone()).or_insert((rank, Some(at)));
+                let values = |at: usize| self.rows.get(at).map(|known| &known.row.values);
+                if rank > *known {
+                    (*known, *first) = (rank, Some(at));
+                } else if rank == *known {
+                    *first = first.filter(|first| *first == at || values(*first) == Some(&placed.row.values));
+                }
+            }
+        }
+        self.named.entry(name.clone()).or_default().push(at);
+        self.rows.push(placed);
+        true
+    }
+
+    /// Options about storage: what options reports show, then what texts set that no report shows, each with the highest
+    /// place first and with what outranks it as its source. Nobody but a report says that a text is in force.
+    #[must_use]
+    pub fn in_force(&self) -> Vec<Placed> {
+        let ours = |placed: &&Placed| {
+            let name = placed.row.name.as_str();
+            name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
+        };
+        let mut found: Vec<Placed> = self.in_reports().filter(ours).cloned().collect();
+        let reported: HashSet<&str> =
+            self.in_reports().filter(ours).map(|placed| placed.row.name.as_str()).collect();
+        let texts = self.in_texts().filter(ours).filter_map(|placed| Some((placed, placed.carrier?)));
+        let mut texts: Vec<_> =
+            texts.filter(|(placed, _)| !reported.contains(placed.row.name.as_str())).collect();
+        texts.sort_by_key(|(placed, _)| Reverse(placed.rank()));
+        let mut highest: HashMap<&str, (u8, Carrier)> = HashMap::new();
+        for (placed, carrier) in texts {
+            let own = placed.rank();
+            let (above, by) = *highest.entry(&placed.row.name).or_insert((own, carrier));
+            let outranked = match above > own {
+                true => format!(", outranked in what it sets by {}", words(by)),
+                false => String::new(),
+            };
+            let row = OptionRow { source: format!("{}{outranked}", words(carrier)), ..placed.row.clone() };
+            found.push(Placed { row, ..placed.clone() });
+        }
+        found
+    }
+
+    /// An option as it is known for a program: from an options report of its own name, else from the place that outranks
+    /// the others. None where two of one rank differ.
+    #[must_use]
+    pub fn option_of(&self, program: &str, name: &str) -> Option<&Placed> {
+        let own = self.own.get(program).and_then(|options| options.get(name));
+        let at = own.or_else(|| self.plain.get(name)?.1.as_ref())?;
+        self.rows.get(*at)
+    }
+}
+
+impl Placed {
+    fn is_in_a_text(&self) -> bool {
+        self.row.source.is_empty()
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        let what = |placed: &Self| (placed.file, placed.carrier, placed.row.negative, placed.row.overridable);
+        let words = |row: &'_ OptionRow, other: &'_ OptionRow| {
+            (&row.name, &row.values, &row.source) == (&other.name, &other.values, &other.source)
+        };
+        words(&self.row, &other.row) && what(self) == what(other) && self.enclave == other.enclave
+    }
+
+    /// Which of several is in force: what cannot be overridden, then a report, then PARM and `_CEE_RUNOPTS`, then CEEOPTS,
+    /// then what is linked with the program, then members of the system.
+    fn rank(&self) -> u8 {
+        match self.carrier {
+            _ if self.row.overridable == Some(false) => 5,
+            None => 4,
+            Some(Carrier::Parm | Carrier::CeeRunopts) => 3,
+            Some(Carrier::Ceeopts) => 2,
+            Some(Carrier::Ceeuopt) => 1,
+            Some(Carrier::Ceeprm | Carrier::Ceecopt) => 0,
+        }
+    }
+}
+
+/// The carrier of a text, in words.
+fn words(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Parm => "PARM",
+        Carrier::CeeRunopts => "_CEE_RUNOPTS",
+        Carrier::Ceeopts => "CEEOPTS or a bare text",
+        Carrier::Ceeuopt => "CEEUOPT, CEEROPT or the source",
+        Carrier::Ceeprm => "CEEPRMxx",
+        Carrier::Ceecopt => "CEEPRMxx (CEECOPT)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listing::Collected;
+
+    fn in_sight(texts: &str) -> InSight {
+        let mut collected = Collected::default();
+        collected.file("job");
+        underbar_listing::read(texts.as_bytes()).into_iter().for_each(|item| collected.take(item));
+        collected.options
+    }
+
+    #[test]
+    fn texts_are_shown_with_what_outranks_them() {
+        let texts = "CEEDOPT(HEAP(64K,32K),STACK(128K,128K))\n//CEEOPTS DD *\nHEAP(2M,1M)\n/*\nexport _CEE_RUNOPTS=\"STACK(512K)\"\n";
+        let shown: Vec<String> = in_sight(texts)
+            .in_force()
+            .iter()
+            .map(|shown| format!("{}({}) {}", shown.row.name, shown.row.values, shown.row.source))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "STACK(512K) _CEE_RUNOPTS",
+                "HEAP(2M,1M) CEEOPTS or a bare text",
+                "HEAP(64K,32K) CEEPRMxx, outranked in what it sets by CEEOPTS or a bare text",
+                "STACK(128K,128K) CEEPRMxx, outranked in what it sets by _CEE_RUNOPTS",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_said_again_is_kept_once_and_places_of_one_rank_that_differ_are_no_place() {
+        let same = "HEAP(2M,1M)\n\nHEAP(2M,1M)\n";
+        let known =
+            |text: &str| in_sight(text).option_of("PAY", "HEAP").map(|placed| placed.row.values.clone());
+        assert_eq!((in_sight(same).rows().len(), known(same).as_deref()), (1, Some("2M,1M")));
+        let differ = "HEAP(2M,1M)\n\nHEAP(3M,1M)\n";
+        assert_eq!((in_sight(differ).named("HEAP").count(), known(differ)), (2, None));
+        assert_eq!(in_sight(differ).named("STACK").count(), 0);
+        let above = format!("{differ}\nexport _CEE_RUNOPTS=\"HEAP(4M)\"\n");
+        assert_eq!(known(&above).as_deref(), Some("4M"));
+    }
+
+    #[test]
+    fn more_than_are_kept_are_refused() {
+        let placed = |at: usize| Placed {
+            file: at,
+            enclave: None,
+            carrier: Some(Carrier::Ceeopts),
+            row: OptionRow {
+                source: String::new(),
+                overridable: None,
+                name: "HEAP".to_owned(),
+                negative: false,
+                values: at.to_string(),
+                evidence: underbar_listing::Evidence { line: 1, text: String::new() },
+            },
+        };
+        let mut all = InSight::default();
+        assert!((0..MOST).all(|at| all.take(placed(at))));
+        assert!(!all.take(placed(MOST)) && all.take(placed(MOST - 1)), "one that is known needs no room");
+        assert_eq!(all.rows().len(), MOST);
+    }
+}

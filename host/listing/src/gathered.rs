@@ -1,0 +1,281 @@
+//! An option text that is being put together: its lines one by one, then its options and what is wrong with them.
+//!
+//! Invariant: each option keeps the line on which it begins; what the check of options complains about is a doubt, with the
+//! line's column where it is known. An option that is not closed is not taken.
+//! Not here: which lines make a text (`carriers`, `parm`).
+
+use underbar_options::{Problem, Severity, check};
+
+use crate::lines::Line;
+use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, OptionText, Unread};
+use crate::options::{named, row};
+use crate::statement::InStream;
+use crate::texts::closed_at;
+use crate::words::{evidence, find, tidy};
+
+/// Names that stand among run-time options in C's `#pragma runopts` and in old texts, and are none that says anything here.
+const OTHERS: [&str; 9] =
+    ["ARGPARSE", "EXECOPS", "LIBRARY", "NONIPTSTACK", "PLIST", "REDIR", "RTLS", "TARGET", "VERSION"];
+/// So much of a line is kept to be shown.
+const WIDE: usize = 400;
+/// Stands between a message and the line that it is about.
+pub(crate) const IN: &str = "; in: ";
+
+pub(crate) struct Open {
+    pub(crate) carrier: Carrier,
+    /// Begun by a line that merely looks like options.
+    pub(crate) bare: bool,
+    pub(crate) first: Evidence,
+    pub(crate) parts: Vec<Piece>,
+    /// What is wrong with how the lines follow one another.
+    pub(crate) doubts: Vec<Doubt>,
+    pub(crate) follows: Follows,
+    pub(crate) bytes: usize,
+    pub(crate) depth: i32,
+    /// How the data behind a DD statement end.
+    pub(crate) stream: Option<InStream>,
+    /// The mark of a shell's string that is open.
+    pub(crate) quote: Option<u8>,
+}
+
+/// What a line has in a text.
+pub(crate) struct Piece {
+    line: u64,
+    pub(crate) text: Vec<u8>,
+    /// The line as it stands in the input, and where in it the piece begins.
+    whole: Vec<u8>,
+    at: usize,
+}
+
+impl Piece {
+    /// What a line has from a column on.
+    pub(crate) fn new(line: Line<'_>, text: Vec<u8>, at: usize) -> Self {
+        Self { line: line.number, text, whole: line.text.get(..WIDE).unwrap_or(line.text).to_vec(), at }
+    }
+
+    pub(crate) fn part(self, from: usize, to: usize) -> Self {
+        Self { text: self.text[from..to].to_vec(), at: self.at + from, ..self }
+    }
+}
+
+/// What the next line of a macro is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follows {
+    /// Operands.
+    Operands,
+    /// Remarks: no comma ended the operands before it.
+    Remarks,
+    /// Another statement: no mark in column 72 continued the one before it.
+    Statement,
+}
+
+impl Open {
+    pub(crate) fn new(carrier: Carrier, line: Line<'_>) -> Self {
+        Self::of(carrier, evidence(line.number, line.text))
+    }
+
+    pub(crate) fn of(carrier: Carrier, first: Evidence) -> Self {
+        let (parts, doubts, follows) = (Vec::new(), Vec::new(), Follows::Operands);
+        let (bytes, depth, stream, quote) = (0, 0, None, None);
+        Self { carrier, bare: false, first, parts, doubts, follows, bytes, depth, stream, quote }
+    }
+
+    pub(crate) fn push(&mut self, line: Line<'_>, text: Vec<u8>) {
+        self.bytes += text.len();
+        // Blanks that fill up a record do not stand in the line.
+        let shown = text.trim_ascii();
+        let start = shown.get(..shown.len().min(16)).unwrap_or_default();
+        let at = line.text.windows(start.len().max(1)).position(|here| here == start).unwrap_or(0);
+        let before = text.len() - text.trim_ascii_start().len();
+        self.parts.push(Piece::new(line, text, at.saturating_sub(before)));
+    }
+
+    /// What the line behind this one of a macro is: "A comma must end each option except for the final option."
+    pub(crate) fn follows(&mut self, line: Line<'_>, body: &[u8], more: bool) {
+        let mut quoted = false;
+        let end = body.iter().position(|byte| {
+            quoted ^= *byte == b'\'';
+            *byte == b' ' && !quoted
+        });
+        let operands = &body[..end.unwrap_or(body.len())];
+        // A string may go on up to column 71.
+        let full = line.text.len() >= 72 && line.text[70] != b' ';
+        self.follows = match (operands.last(), more) {
+            (Some(b','), false) => {
+                let words = "ends in a comma, and no mark in column 72 continues it: what follows is not set";
+                self.doubt(line, words);
+                Follows::Statement
+            }
+            (Some(last), true) if *last != b',' && !full => Follows::Remarks,
+            _ => Follows::Operands,
+        };
+    }
+
+    pub(crate) fn doubt(&mut self, line: Line<'_>, words: &str) {
+        let column = 1 + line.text.iter().position(|byte| *byte != b' ').unwrap_or(0);
+        let words = format!("column {column}: {words}{IN}{}", tidy(line.text));
+        if self.doubts.len() < 50 {
+            self.doubts.push(Doubt { kind: Doubtful::NotANumber, line: line.number, words });
+        }
+    }
+
+    /// Takes a line of a member; true at the closed parenthesis.
+    pub(crate) fn member(&mut self, line: Line<'_>, text: &[u8]) -> bool {
+        let mut kept = Vec::new();
+        let mut rest = text;
+        let mut closed = false;
+        while let Some((&byte, behind)) = rest.split_first() {
+            if rest.starts_with(b"/*") {
+                rest = find(rest, b"*/").map_or(&[], |at| &rest[at + 2..]);
+                continue;
+            }
+            rest = behind;
+            match byte {
+                b'(' => self.depth += 1,
+                b')' => self.depth -= 1,
+                _ => {}
+            }
+            if self.depth == 0 {
+                closed = true;
+                break;
+            }
+            kept.push(byte);
+        }
+        self.push(line, kept);
+        closed
+    }
+
+    pub(crate) fn unclosed(&self) -> bool {
+        let depth = |text: &[u8]| {
+            text.iter()
+                .map(|byte| match byte {
+                    b'(' => 1,
+                    b')' => -1,
+                    _ => 0,
+                })
+                .sum::<i32>()
+        };
+        let all: i32 = self.parts.iter().map(|piece| depth(&piece.text)).sum();
+        all > 0 || self.parts.last().is_some_and(|piece| piece.text.trim_ascii_end().ends_with(b","))
+    }
+
+    /// A message about the text, with the column of the line as it stands in the input, and the line.
+    fn words(piece: Option<&Piece>, from: usize, message: &str, byte: Option<u8>) -> String {
+        let plain = match message.split_once(": ") {
+            Some((at, plain)) if at.starts_with("column ") => plain,
+            _ => message,
+        };
+        let plain: String = plain.chars().take(200).collect();
+        let Some(piece) = piece else { return plain };
+        let column = piece.at + from;
+        let line = tidy(&piece.whole);
+        match piece.whole.get(column) {
+            known if known.is_some() && known.copied() == byte => {
+                format!("column {}: {plain}{IN}{line}", column + 1)
+            }
+            _ => format!("{plain}{IN}{line}"),
+        }
+    }
+
+    /// Whether a bare line has the form of options throughout, with digits: no sentence is written so.
+    fn has_form(&self) -> bool {
+        let bytes = || self.parts.iter().flat_map(|piece| piece.text.trim_ascii());
+        let plain = bytes().all(|byte| byte.is_ascii_alphanumeric() || b"(),".contains(byte));
+        plain && !self.unclosed() && bytes().any(u8::is_ascii_digit)
+    }
+
+    pub(crate) fn hand_over(mut self, closed: bool, out: &mut dyn FnMut(Item)) {
+        let (mut text, mut starts) = (Vec::new(), Vec::new());
+        for (at, piece) in self.parts.iter().enumerate() {
+            starts.push((text.len(), piece.line, at));
+            text.extend_from_slice(&piece.text);
+        }
+        let line_at = |at: usize| {
+            starts.iter().rev().find(|start| start.0 <= at).map_or(self.first.line, |start| start.1)
+        };
+        let mut doubts = std::mem::take(&mut self.doubts);
+        check(&text, &mut |diagnostic| {
+            let name = text.get(diagnostic.span.start..diagnostic.span.end).unwrap_or_default();
+            let unknown = matches!(diagnostic.problem, Problem::UnknownOption { .. });
+            if unknown && is_of_others(name) {
+                return;
+            }
+            if diagnostic.severity() == Severity::Warning && doubts.len() < 50 {
+                let place = starts.iter().rev().find(|start| start.0 <= diagnostic.span.start);
+                let (piece, from) = place
+                    .map_or((None, 0), |start| (self.parts.get(start.2), diagnostic.span.start - start.0));
+                let byte = text.get(diagnostic.span.start).copied();
+                let words = Self::words(piece, from, &diagnostic.to_string(), byte);
+                let kind = Doubtful::NotANumber;
+                doubts.push(Doubt { kind, line: line_at(diagnostic.span.start), words });
+            }
+        });
+        if self.bare && !doubts.is_empty() && !self.has_form() {
+            let words = doubts[0].words.split(IN).next().unwrap_or_default();
+            let why = format!("looks like run-time options, and is not: {words}");
+            out(Item::Unread(Unread { evidence: self.first, why }));
+            return;
+        }
+        let mut rows = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let start = at;
+            at += 1;
+            if !text[start].is_ascii_alphabetic() || (start > 0 && text[start - 1].is_ascii_alphanumeric()) {
+                continue;
+            }
+            let end = start
+                + text[start..]
+                    .iter()
+                    .position(|byte| !byte.is_ascii_alphanumeric())
+                    .unwrap_or(text.len() - start);
+            if named(&text[start..end]).is_none() {
+                at = end.max(at);
+                continue;
+            }
+            let mut plain = text[start..end].to_vec();
+            let equals = usize::from(text.get(end) == Some(&b'='));
+            plain.extend_from_slice(&text[end + equals..]);
+            let Some((name, negative, values)) = row(&plain) else {
+                at = end;
+                continue;
+            };
+            let length = closed_at(&text[end + equals..]);
+            let line = line_at(start);
+            let shown = &text[start..(end + equals + length).min(text.len())];
+            at = (end + equals + length).max(at);
+            // ((values),OVR) of a member or a macro.
+            let inner = crate::words::sub_options(&values);
+            let (values, overridable) = match inner[..] {
+                [nested, "OVR" | "NONOVR"] if nested.starts_with('(') && nested.ends_with(')') => {
+                    (nested[1..nested.len() - 1].to_owned(), Some(inner[1] == "OVR"))
+                }
+                _ => (values, None),
+            };
+            rows.push(OptionRow {
+                source: String::new(),
+                overridable,
+                name,
+                negative,
+                values,
+                evidence: evidence(line, shown),
+            });
+        }
+        if !closed {
+            let last =
+                self.parts.last().map_or_else(String::new, |piece| format!("{IN}{}", tidy(&piece.whole)));
+            let words = format!("the option text is not closed{last}");
+            doubts.push(Doubt {
+                kind: Doubtful::Cut,
+                line: self.parts.last().map_or(self.first.line, |part| part.line),
+                words,
+            });
+        }
+        out(Item::Text(OptionText { carrier: self.carrier, rows, evidence: self.first, doubts }));
+    }
+}
+
+fn is_of_others(name: &[u8]) -> bool {
+    let plain = name.get(..2).filter(|no| no.eq_ignore_ascii_case(b"no")).map_or(name, |_| &name[2..]);
+    OTHERS.iter().any(|other| [name, plain].iter().any(|name| name.eq_ignore_ascii_case(other.as_bytes())))
+}

@@ -1,0 +1,138 @@
+//! Single statements of job control: where one begins and ends in a line, its keywords, and data that follow it.
+//!
+//! Not here: what is read of them (`job`, `parm`, `carriers`, Natural's texts).
+
+use crate::words::{find, split};
+
+/// How the data behind a DD statement end.
+pub(crate) struct InStream {
+    delimiter: Option<Vec<u8>>,
+    /// The statement goes on.
+    more: bool,
+}
+
+/// The statement of job control in a line, behind a number that the job log has put before it, and without the number that
+/// records of 80 columns have in the last eight.
+pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
+    let at = find(text.get(..24.min(text.len()))?, b"//")
+        .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
+    let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));
+    let comment = text[at..].starts_with(b"//*");
+    let ends = match text.get(at + 71..) {
+        Some([_, number @ ..]) if number.len() == 8 && number.iter().all(u8::is_ascii_alphanumeric) => {
+            at + 71
+        }
+        _ => text.len(),
+    };
+    (before && !comment).then(|| &text[at..ends])
+}
+
+/// The value of a keyword, of the step itself or of one of its procedure, as in `REGION.GO=`.
+pub(crate) fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
+    let (_, value) = values(statement, name).next()?;
+    let end = value.iter().position(|byte| matches!(byte, b',' | b' ' | b')' | b'\t')).unwrap_or(value.len());
+    Some(&value[..end])
+}
+
+/// All values of a keyword: where each begins, and all that follows.
+pub(crate) fn values<'t>(statement: &'t [u8], name: &[u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + find(&statement[from..], name)?;
+            from = at + name.len();
+            let free = at > 0 && matches!(statement[at - 1], b',' | b' ' | b'(');
+            let rest = &statement[from..];
+            let step = rest.strip_prefix(b".").map_or(0, |step| {
+                1 + step
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_alphanumeric() || b"$#@".contains(byte))
+                    .count()
+            });
+            if free && rest.get(step) == Some(&b'=') {
+                return Some((from + step + 1, &rest[step + 1..]));
+            }
+        }
+    })
+}
+
+/// The data behind a DD statement of this name, alone or behind a step's: `*` or DATA, with more behind it or not.
+pub(crate) fn in_stream(text: &[u8], name: &str) -> Option<InStream> {
+    let statement = statement(text)?;
+    let mut words = split(statement.get(2..)?);
+    let last = words.next()?.rsplit(|byte| *byte == b'.').next()?;
+    let is_dd = statement[2] != b' ' && last.eq_ignore_ascii_case(name.as_bytes());
+    if !is_dd || !words.next()?.eq_ignore_ascii_case(b"dd") {
+        return None;
+    }
+    let operands = words.next()?;
+    let first = operands.split(|byte| *byte == b',').next()?;
+    (first == b"*" || first.eq_ignore_ascii_case(b"data")).then(|| {
+        let mut stream = InStream { delimiter: None, more: false };
+        stream.operands(operands);
+        stream
+    })
+}
+
+impl InStream {
+    fn operands(&mut self, operands: &[u8]) {
+        self.more = operands.ends_with(b",");
+        if let Some(at) = find(operands, b"dlm=") {
+            let value = operands[at + 4..].split(|byte| *byte == b',').next().unwrap_or_default();
+            let value: Vec<u8> = value.iter().copied().filter(|byte| *byte != b'\'').collect();
+            self.delimiter = Some(value).filter(|value| !value.is_empty());
+        }
+    }
+
+    /// Whether a line is more of the statement.
+    pub(crate) fn goes_on(&mut self, text: &[u8]) -> bool {
+        let more = std::mem::take(&mut self.more);
+        let operands = statement(text).and_then(|statement| statement[2..].strip_prefix(b" "));
+        let operands = operands.and_then(|rest| split(rest).next()).filter(|_| more);
+        operands.map(|operands| self.operands(operands)).is_some()
+    }
+
+    /// Whether a line ends the data.
+    pub(crate) fn ends(&self, text: &[u8]) -> bool {
+        match &self.delimiter {
+            Some(delimiter) => text.starts_with(delimiter),
+            None => text.starts_with(b"/*") || text.starts_with(b"//"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_in_the_stream_are_told_from_other_statements() {
+        let is = |text: &str| in_stream(text.as_bytes(), "CEEOPTS").is_some();
+        for text in [
+            "//CEEOPTS DD *",
+            "//ceeopts dd *",
+            "//GO.CEEOPTS  DD  DATA,DLM=ZZ",
+            "//CEEOPTS DD *,SYMBOLS=JCLONLY   FOR THE NIGHT",
+            "        7 //CEEOPTS DD *",
+            "//CEEOPTS  DD  *                                                        00010000",
+        ] {
+            assert!(is(text), "{text}");
+        }
+        for text in
+            ["//CEEOPTS DD DSN=A.B,DISP=SHR", "//* CEEOPTS DD *", "//XCEEOPTS DD *", "// CEEOPTS DD *", "//"]
+        {
+            assert!(!is(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_statement_before_data_may_go_on() {
+        let mut stream = in_stream(b"//CEEOPTS DD DATA,", "CEEOPTS").expect("data");
+        assert!(stream.goes_on(b"//            SYMBOLS=JCLONLY,"));
+        assert!(stream.goes_on(b"//            DLM='ZZ'"));
+        assert!(!stream.goes_on(b"//            HEAP(4M)"));
+        assert!(stream.ends(b"ZZ") && !stream.ends(b"/*"));
+        let plain = in_stream(b"//CEEOPTS DD *", "CEEOPTS").expect("data");
+        assert!(plain.ends(b"/*") && plain.ends(b"//SYSIN DD *") && !plain.ends(b"ZZ"));
+    }
+}
