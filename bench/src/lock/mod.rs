@@ -327,6 +327,7 @@ mod tests {
                     .with("cpu_ns", time * 1_000)
                     .with("elapsed_ns", time * 500)
                     .with("wait_worst_ns", time * 10)
+                    .with("queued_worst_ns", time * 8)
                     .with("wait_p999_ns", time * 5)
                     .with("fairness_ppm", 990_000)
                     .with("queued_ns", 7)
