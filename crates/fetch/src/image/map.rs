@@ -63,8 +63,9 @@ impl Mapping {
     pub fn new(layout: &Layout, content: &dyn Content) -> Result<Mapping, Errno> {
         let slack = layout.alignment - PAGE;
         let length = layout.span().checked_add(slack).ok_or(Errno::ENOMEM)? as usize;
-        // Where the file can be mapped, its own first segment is the reservation: a call less. What lies between segments
-        // then is pages of the file that nobody has an address of.
+        // Where the file can be mapped, its own first segment is the reservation: a call less, and one less for each other that
+        // is only read and as far from its place in the file. What lies between segments then is pages of the file that nobody
+        // has an address of.
         let first = layout.segments().first().filter(|first| first.rights == READ_ONLY && first.in_file > 0);
         let of_file = first.zip(content.mapping()).filter(|_| slack == 0);
         // SAFETY: without MAP_FIXED a mapping replaces nothing; the file's part lies within the file.
@@ -84,8 +85,16 @@ impl Mapping {
         let skip = layout.low.wrapping_sub(start as u64) & (layout.alignment - 1);
         let bias = start.wrapping_add(skip as usize).wrapping_sub(layout.low as usize);
         let mapping = Mapping { start, length, bias };
+        let moved = |segment: &Segment| segment.address.wrapping_sub(segment.offset);
         let is_mapped = |segment: &Segment| {
-            of_file.is_some_and(|(first, _)| first == segment && first.in_file == first.size)
+            let is_like = |first: &Segment| {
+                segment.rights == READ_ONLY
+                    && moved(segment) == moved(first)
+                    && segment.offset >= content.initial()
+            };
+            of_file.is_some_and(|(first, _)| {
+                segment.in_file == segment.size && (first == segment || is_like(first))
+            })
         };
         for segment in layout.segments().iter().filter(|segment| !is_mapped(segment)) {
             // SAFETY: the segment lies in [low, high), and so in the reservation, which nobody else uses.
