@@ -81,6 +81,7 @@ const PLANTED: [(&str, &[&str]); 3] = [
             "common_room",
             "kept_wake",
             "kept_next",
+            "forgotten_first",
         ],
     ),
     ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave"]),

@@ -450,6 +450,10 @@ fn a_forked_child_has_accounts_of_its_own() {
                     assert!(heap(section, "used_peak") >= 1000 * cell, "{how} {size}: {section}");
                 }
                 assert_eq!(section["counters"]["thread"]["started"], 1);
+                // The child's is no larger than its parent's, and its own.
+                if size == "40000" && how != "exec" {
+                    assert_eq!(heap(section, "largest_request"), 40_000, "{how}: {section}");
+                }
             }
             assert_eq!(sections.len(), if how == "twice" || how == "exec" { 3 } else { 2 }, "{how} {size}");
         }

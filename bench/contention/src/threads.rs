@@ -86,7 +86,9 @@ mod tests {
 
     #[test]
     fn the_open_file_says_what_the_account_says() {
-        let (before, now, after) = (Account::now(), Runnable::of_this_thread().nanoseconds(), Account::now());
+        let file = Runnable::of_this_thread();
+        assert_eq!(file.0.is_some(), std::path::Path::new("/proc/thread-self/schedstat").exists());
+        let (before, now, after) = (Account::now(), file.nanoseconds(), Account::now());
         assert!((before.runnable_ns..=after.runnable_ns).contains(&now));
     }
 

@@ -29,7 +29,7 @@ Of bench lock:
   --locks A,B           only these; std, parking_lot, pthread, pthread-adaptive, naive, simple, small, fifo;
                         one_rmw only where it is named
   --through NAME=WORDS  pthread once more, started through a command (underbar run ... --)
-  --ms N                length of one run in milliseconds (400)
+  --ms N                length of one run in milliseconds (400); of more than 8 threads longer in proportion
   --seed N, --no-record as above
 
 Of bench load:

@@ -280,8 +280,6 @@ fn a_damaged_member_is_known_by_its_sum() {
     }
 }
 
-/// Cut at 512 bytes or a multiple of it, a library gives its programs or errors: also where the pages that are missing are
-/// mapped, and would be read only later.
 #[test]
 fn a_label_that_is_damaged_is_told_and_the_other_one_counts() {
     let _alone = alone();
@@ -314,6 +312,8 @@ fn a_label_that_is_damaged_is_told_and_the_other_one_counts() {
     }
 }
 
+/// Cut at 512 bytes or a multiple of it, a library gives its programs or errors: also where the pages that are missing are
+/// mapped, and would be read only later.
 #[test]
 fn of_a_cut_library_programs_are_loaded_whole_or_not_at_all() {
     let _alone = alone();

@@ -11,6 +11,8 @@ pub enum Room {
     All = 1,
     /// The one for whom the lock is reserved.
     Starver = 2,
+    /// Those who were woken for a turn that another had taken: they come before the others.
+    First = 4,
 }
 
 #[cfg(not(any(loom, miri)))]
@@ -40,9 +42,10 @@ mod real {
         let _ = syscall::futex_wait_until(&nobody, 0, Some(deadline), Room::All as u32);
     }
 
-    /// Wakes one sleeper of a room, if there is one. Only the word's address is used: the word may be gone.
-    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) -> bool {
-        matches!(syscall::futex_wake_at(word, 1, room as u32), Ok(1..))
+    /// Wakes sleepers of a room, at most so many; whether there was one. Only the word's address is used: the word may be
+    /// gone.
+    pub fn wake(word: *const AtomicU32, _: &Sleepers, most: u32, room: Room) -> bool {
+        matches!(syscall::futex_wake_at(word, most, room as u32), Ok(1..))
     }
 }
 #[cfg(not(any(loom, miri)))]
@@ -99,14 +102,14 @@ mod interpreted {
         let _ = Sleepers::new().sleep(&nobody, 0, Room::All, deadline);
     }
 
-    pub fn wake(word: *const AtomicU32, _: &Sleepers, room: Room) -> bool {
+    pub fn wake(word: *const AtomicU32, _: &Sleepers, most: u32, room: Room) -> bool {
         // SAFETY: only the word's address is used.
         let woken = unsafe {
             syscall(
                 FUTEX,
                 word,
                 WAKE_BITSET_PRIVATE,
-                1 as c_int,
+                most as c_int,
                 null::<Timespec>(),
                 null::<u32>(),
                 room as u32,
@@ -155,13 +158,16 @@ mod mocked {
         loom::thread::yield_now();
     }
 
-    pub fn wake(_: *const AtomicU32, sleepers: &Sleepers, room: Room) -> bool {
+    pub fn wake(_: *const AtomicU32, sleepers: &Sleepers, most: u32, room: Room) -> bool {
         let mut kernel = sleepers.0.lock().expect("no panic inside");
-        let found = kernel.iter().position(|(other, _)| *other == room);
-        if let Some(at) = found {
+        let mut woken = 0;
+        while woken < most
+            && let Some(at) = kernel.iter().position(|(other, _)| *other == room)
+        {
             kernel.remove(at).1.unpark();
+            woken += 1;
         }
-        found.is_some()
+        woken > 0
     }
 }
 #[cfg(loom)]

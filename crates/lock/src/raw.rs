@@ -9,15 +9,16 @@
 //!                              \--after a millisecond--> L|W|S --unlock, that one is woken--> W|S --> L|W
 //! ```
 //!
-//! A thread that slept takes the lock with W set, since others may sleep still; so one wake is under way at a time, and
-//! none is lost. Whoever comes by while the woken one is on its way may take the lock first (that keeps it busy), but not
-//! for longer than a millisecond: then it is reserved.
+//! A thread that slept takes the lock with W set, since others may sleep still; so no sleeper is forgotten. One is woken at
+//! a time, and all where the lock is mostly free. Whoever comes by while the woken one is on its way may take the lock first
+//! (that keeps it busy), but not for longer than a millisecond: then it is reserved.
 //!
 //! Giving up without a mark subtracts L. A mark that comes in that very moment stays in the word, which is free then: one
 //! sleeper is woken as ever, and the next holder wakes one more.
 //!
 //! Orders: taking is Acquire, giving up is AcqRel. W and S are set by read-modify-write operations, which continue the
-//! release sequence of whoever gave up the lock, so Relaxed is enough for them.
+//! release sequence of whoever gave up the lock, so Relaxed is enough for them; Acquire where somebody is woken after it,
+//! who has said before in which room it sleeps.
 //!
 //! Invariant: L is set by the thread that gets the lock, and cleared by it; S is set and cleared by the same thread, or
 //! cleared by its acquisition. A thread sleeps only while W is set.
@@ -89,12 +90,12 @@ macro_rules! methods {
             Self { word: Word { state: AtomicU32::new(0), sleepers: Sleepers::new() }, $($rest)* }
         }
 
-        /// A free lock, kept busy by one thread or not.
+        /// A free lock of which something is known.
         #[cfg(loom)]
         #[must_use]
         #[allow(clippy::new_without_default)]
-        pub fn new(is_busy: bool) -> Self {
-            let (state, sleepers, turn) = (AtomicU32::new(0), Sleepers::new(), Turn::new(is_busy));
+        pub fn new(known: crate::turn::Known) -> Self {
+            let (state, sleepers, turn) = (AtomicU32::new(0), Sleepers::new(), Turn::new(known));
             Self { word: Word { state, sleepers, turn }, $($rest)* }
         }
 
@@ -236,7 +237,7 @@ impl Word {
         if seen != L {
             return self.give_up_awaited(seen, caller);
         }
-        // An addition takes a cycle or two less than comparing and swapping. Marks that have come since then stay.
+        // A subtraction takes a cycle or two less than comparing and swapping. Marks that have come since then stay.
         match self.state.fetch_sub(L, GIVEN_UP) {
             L => true,
             seen => self.given_up(seen, caller),
@@ -290,23 +291,27 @@ impl Word {
             return true;
         }
 
-        if room == Room::All {
+        let is_anybodys = room == Room::All
+            || !wake(address, &self.sleepers, 1, room) && RESERVED_IN_VAIN.load(Ordering::Relaxed);
+        if is_anybodys {
             self.wake_anybody(address);
-        } else if !wake(address, &self.sleepers, room) && RESERVED_IN_VAIN.load(Ordering::Relaxed) {
-            wake(address, &self.sleepers, Room::All);
         }
         true
     }
 
-    /// Wakes one of those who wait, none of whom is to be preferred. Does not touch the lock's memory.
+    /// Wakes one of those who wait, or all, see [`Turn::to_be_woken`]. Does not touch the lock's memory.
     pub(crate) fn wake_anybody(&self, address: *const AtomicU32) {
-        if wake(address, &self.sleepers, Room::All) {
+        let turn = self.turn();
+        let most = turn.to_be_woken();
+        if turn.has_first() && wake(address, &self.sleepers, most, Room::First)
+            || wake(address, &self.sleepers, most, Room::All)
+        {
             return;
         }
-        self.turn().calls_nobody(address as usize);
+        turn.calls_nobody(address as usize);
         // One for whom it was reserved, and is no longer, sleeps in the other room.
         if RESERVED_IN_VAIN.load(Ordering::Relaxed) {
-            wake(address, &self.sleepers, Room::Starver);
+            wake(address, &self.sleepers, 1, Room::Starver);
         }
     }
 

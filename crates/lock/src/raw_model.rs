@@ -2,6 +2,7 @@
 //! the faults of `--cfg seeded_bug` in place they must fail.
 
 use super::*;
+use crate::turn::Known;
 use loom::thread;
 // Not the checker's: it may not be asked any more when it has found a fault and its threads are unwound.
 use std::sync::Arc;
@@ -29,18 +30,19 @@ impl Counted {
 }
 
 /// So many threads lock so often each; those of `patient` for ever, the others until a time that has come. Once with
-/// hand-overs as they come, once with turns.
+/// hand-overs as they come, once with turns, once with all woken together, once
+/// with all in the room of those who come first.
 fn threads(patient: usize, impatient: usize, times: usize) {
-    for is_busy in [false, true] {
-        threads_of(is_busy, patient, impatient, times);
+    for known in [Known::Nothing, Known::Busy, Known::Free, Known::TurnsTaken] {
+        threads_of(known, patient, impatient, times);
     }
 }
 
-fn threads_of(is_busy: bool, patient: usize, impatient: usize, times: usize) {
+fn threads_of(known: Known, patient: usize, impatient: usize, times: usize) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let counted = Arc::new(Counted { lock: SmallLock::new(is_busy), value: Plain::new(0) });
+        let counted = Arc::new(Counted { lock: SmallLock::new(known), value: Plain::new(0) });
         let all: Vec<_> = (0..patient + impatient - 1)
             .map(|which| {
                 let counted = counted.clone();
@@ -84,7 +86,8 @@ fn loom_each_holder_sees_what_the_last_one_wrote() {
         seeded_bug = "forgotten_sleeper",
         seeded_bug = "reservation_dropped",
         seeded_bug = "common_room",
-        seeded_bug = "kept_next"
+        seeded_bug = "kept_next",
+        seeded_bug = "forgotten_first"
     ),
     should_panic
 )]
@@ -99,7 +102,8 @@ fn loom_of_three_nobody_sleeps_for_ever() {
         seeded_bug = "forgotten_sleeper",
         seeded_bug = "reservation_dropped",
         seeded_bug = "common_room",
-        seeded_bug = "kept_next"
+        seeded_bug = "kept_next",
+        seeded_bug = "forgotten_first"
     ),
     should_panic
 )]
@@ -115,10 +119,33 @@ fn loom_of_two_that_come_twice_one_starves_and_is_served() {
         seeded_bug = "reservation_dropped",
         seeded_bug = "common_room",
         seeded_bug = "kept_wake",
-        seeded_bug = "kept_next"
+        seeded_bug = "kept_next",
+        seeded_bug = "forgotten_first"
     ),
     should_panic
 )]
 fn loom_who_gives_up_waiting_leaves_nobody_behind() {
     threads(2, 1, 1);
+}
+
+/// One of two holds it, and both give it up at once: the one that did not hold it, or came second, is told so.
+#[test]
+fn loom_of_two_that_give_up_one_lock_one_is_told() {
+    loom::model(|| {
+        let counted = Arc::new(Counted { lock: SmallLock::new(Known::Nothing), value: Plain::new(0) });
+        counted.lock.lock();
+        // SAFETY: under the lock.
+        unsafe { counted.value.set(1) };
+        let other = {
+            let counted = counted.clone();
+            // SAFETY: it is held, by a thread that does not mind.
+            thread::spawn(move || unsafe { counted.lock.unlock() })
+        };
+        // SAFETY: as above.
+        let own = unsafe { counted.lock.unlock() };
+        assert!(own != other.join().expect("its end"), "one of them held it");
+        assert!(counted.lock.try_lock(), "free at the end");
+        // SAFETY: under the lock.
+        assert_eq!(unsafe { counted.value.get() }, 1);
+    });
 }

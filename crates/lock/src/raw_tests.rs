@@ -156,7 +156,7 @@ fn who_lost_a_reservation_is_woken_by_the_holder_whose_turn_begins() {
         });
         // Whoever is woken after a millisecond, in vain, starves.
         while lock.word.state.load(Ordering::Relaxed) & S == 0 || !sleeps(number.load(Ordering::Relaxed)) {
-            wake(&raw const lock.word.state, &lock.word.sleepers, Room::All);
+            wake(&raw const lock.word.state, &lock.word.sleepers, 1, Room::All);
         }
         // As if it had come to sleep after `take_reservation_back`.
         RESERVED_IN_VAIN.store(true, Ordering::Relaxed);

@@ -26,7 +26,7 @@ use core::sync::atomic::Ordering;
 use underbar_sys::sync::atomic::{AtomicU32, AtomicUsize};
 
 /// How long a turn is, in nanoseconds. Longer: fewer hand-overs (about 10 us of a processor each); shorter: shorter waits.
-pub const TURN_NS: u64 = 500_000;
+pub const TURN_NS: u64 = 300_000;
 
 /// Who comes while the next one is being woken stays away for so long, in nanoseconds: if it asked to be woken at once, the
 /// holder would wake one more, who would find its place taken and go to the end of the row.
@@ -38,6 +38,14 @@ const CALLED: usize = 1;
 /// From this weight on a lock is taken for busy; it may come to the other bound.
 const BUSY: u32 = 16;
 const BUSIEST: u32 = 24;
+
+/// From this weight on a lock is taken for mostly free; it may come to the other bound. Of those who were woken, each who
+/// found it free adds one, and each who found it held takes one away.
+const FREE: u32 = 12;
+const FREEST: u32 = 32;
+
+/// How many are woken at once for a lock that is mostly free: for most locks all; about 2 us each.
+const MANY: u32 = 64;
 
 /// What somebody saw who came for a lock that was given up a moment ago, as a weight: whether one thread keeps it busy.
 /// A lock that is free so often that it outweighs the rest, or that goes from one to another, is not left to anybody.
@@ -53,6 +61,20 @@ pub enum Sight {
     Watched = 4,
 }
 
+/// What the model checker's locks are known for, from beginning to end.
+#[cfg(loom)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing.
+    Nothing,
+    /// One thread keeps it busy.
+    Busy,
+    /// It is mostly free.
+    Free,
+    /// Whoever has to sleep was woken before, for a turn that another had taken.
+    TurnsTaken,
+}
+
 /// What is known of a lock's turns, or of several locks' that lie in one place of the table.
 pub struct Turn {
     /// See the head of this file. Written by who is to be next, and by who was; relaxed, as the word of the lock orders
@@ -64,6 +86,14 @@ pub struct Turn {
     pub given_up_by: AtomicU32,
     /// Times that somebody looked and saw it free; relaxed.
     looks: AtomicU32,
+    /// How sure it is that who is woken finds the lock free. Written by those who are woken; relaxed: a hint.
+    free: AtomicU32,
+    /// Whether somebody has ever slept in the room of those who come first: 1. Set before that sleep, never taken back;
+    /// relaxed, as the kernel looks at the word of the lock before the thread sleeps, and who wakes has changed that word.
+    first: AtomicU32,
+    /// For the model checker.
+    #[cfg(loom)]
+    pub known: Known,
 }
 
 impl Turn {
@@ -76,17 +106,22 @@ impl Turn {
             busy: AtomicU32::new(0),
             given_up_by: AtomicU32::new(0),
             looks: AtomicU32::new(0),
+            free: AtomicU32::new(0),
+            first: AtomicU32::new(0),
         }
     }
 
-    /// For the model checker: busy from the beginning, or never.
+    /// For the model checker, where nothing is learnt.
     #[cfg(loom)]
-    pub fn new(is_busy: bool) -> Self {
+    pub fn new(known: Known) -> Self {
         Self {
             next: AtomicUsize::new(0),
-            busy: AtomicU32::new(if is_busy { BUSY } else { 0 }),
+            busy: AtomicU32::new(if known == Known::Busy { BUSY } else { 0 }),
             given_up_by: AtomicU32::new(0),
             looks: AtomicU32::new(0),
+            free: AtomicU32::new(if known == Known::Free { FREE } else { 0 }),
+            first: AtomicU32::new(0),
+            known,
         }
     }
 
@@ -108,6 +143,37 @@ impl Turn {
         if now != busy {
             self.busy.store(now, Ordering::Relaxed);
         }
+    }
+
+    /// Learns from what somebody saw who was woken: whether the lock was free.
+    pub fn was_woken_to(&self, is_free: bool) {
+        if cfg!(loom) {
+            return;
+        }
+        let free = self.free.load(Ordering::Relaxed);
+        let now = if is_free { (free + 1).min(FREEST) } else { free.saturating_sub(1) };
+        if now != free {
+            self.free.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Somebody is about to sleep in the room of those who come first.
+    pub fn comes_first(&self) {
+        if self.first.load(Ordering::Relaxed) == 0 {
+            self.first.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether anybody may sleep there.
+    pub fn has_first(&self) -> bool {
+        cfg!(not(seeded_bug = "forgotten_first")) && self.first.load(Ordering::Relaxed) != 0
+    }
+
+    /// How many of those who sleep are to be woken when the lock is given up. All, where each of them would find it free:
+    /// they sleep because a holder lost its processor for a moment, and one after the other, each waking the next when it
+    /// gets a processor itself, the last would sleep for as many turns of the scheduler as there are threads.
+    pub fn to_be_woken(&self) -> u32 {
+        if !self.is_busy() && self.free.load(Ordering::Relaxed) >= FREE { MANY } else { 1 }
     }
 
     /// Whether one who looks, and sees the lock free, is to wait for a moment and see who takes it: one time in eight.

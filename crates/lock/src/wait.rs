@@ -18,6 +18,8 @@ use crate::observer::{Waited, observer};
 use crate::processor::{self, PROCESSOR, THREAD};
 use crate::raw::{L, S, W, Word};
 use crate::spin::{self, Looker};
+#[cfg(loom)]
+use crate::turn::Known;
 use crate::turn::{ASIDE_NS, Sight, TURN_NS};
 
 /// Whoever waits for longer than this has the lock reserved, in nanoseconds.
@@ -126,6 +128,11 @@ impl Word {
     ) -> bool {
         let (address, turn) = (&raw const self.state as usize, self.turn());
         let (mut is_starver, mut was_woken, mut was_next, mut stood_aside) = (false, false, false, false);
+        // Woken for a turn that another had taken: whoever came later is not to be woken before it.
+        #[cfg(not(loom))]
+        let mut is_first = false;
+        #[cfg(loom)]
+        let mut is_first = turn.known == Known::TurnsTaken;
         loop {
             let seen = self.state.load(Ordering::Relaxed);
             #[cfg(loom)]
@@ -142,7 +149,7 @@ impl Word {
                     ) {
                         continue;
                     }
-                    turn.saw(Sight::Free);
+                    turn.saw(self.sight(hint, 0));
                 }
                 #[cfg(not(seeded_bug = "forgotten_sleeper"))]
                 let new = if is_starver { L | W } else { seen | L | W };
@@ -171,6 +178,7 @@ impl Word {
             }
             if was_woken {
                 turn.calls_nobody(address);
+                is_first |= turn.is_busy();
                 was_woken = false;
             }
             let now = processor::now();
@@ -199,7 +207,14 @@ impl Word {
             if starves && was_next && self.look(place, hint, true, &mut what.spin_ns) {
                 break;
             }
-            let room = if is_starver { Room::Starver } else { Room::All };
+            let room = match () {
+                () if is_starver => Room::Starver,
+                () if is_first => Room::First,
+                () => Room::All,
+            };
+            if room == Room::First {
+                turn.comes_first();
+            }
             // Free, but for somebody else.
             let is_reserved = wanted & L == 0 && cfg!(not(loom));
             let until = match deadline {
@@ -209,6 +224,9 @@ impl Word {
             };
             was_woken = self.sleepers.sleep(&self.state, wanted, room, until) && !is_starver;
             what.parked += 1;
+            if was_woken {
+                turn.was_woken_to(self.state.load(Ordering::Relaxed) & L == 0);
+            }
             if is_reserved && !was_woken && processor::now() >= now + LOST_NS {
                 self.take_reservation_back(wanted);
             }
@@ -234,7 +252,7 @@ impl Word {
     pub(crate) fn call_the_next(&self) {
         let (address, turn) = (&raw const self.state, self.turn());
         // Who marks it after this comes behind the one woken here, or is awake and sees the change.
-        self.state.fetch_and(!W, Ordering::Relaxed);
+        self.state.fetch_and(!W, Ordering::Acquire);
         turn.given_up_by.store(processor::this(), Ordering::Relaxed);
         self.wake_anybody(address);
     }
@@ -254,10 +272,12 @@ impl Word {
 
     /// Whether somebody has the lock: who had it `before` (a hint; 0: not known), or another.
     fn sight(&self, hint: Option<&AtomicU32>, before: u32) -> Sight {
-        if self.state.load(Ordering::Relaxed) & L == 0 {
-            return Sight::Free;
-        }
         let now = hint.map_or(0, |hint| hint.load(Ordering::Relaxed));
+        if self.state.load(Ordering::Relaxed) & L == 0 {
+            // Who had it last may be about to come back, and cannot while this thread has its processor.
+            let is_mine = now & PROCESSOR != 0 && (now ^ processor::this()) & PROCESSOR == 0;
+            return if is_mine { Sight::Other } else { Sight::Free };
+        }
         if now & THREAD != 0 && (now ^ before) & THREAD == 0 { Sight::Kept } else { Sight::Other }
     }
 
@@ -267,13 +287,13 @@ impl Word {
     fn take_reservation_back(&self, seen: u32) {
         RESERVED_IN_VAIN.store(true, Ordering::Relaxed);
         if self.state.compare_exchange(seen, seen & !S, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            wake(&raw const self.state, &self.sleepers, Room::Starver);
+            wake(&raw const self.state, &self.sleepers, 1, Room::Starver);
         }
     }
 
     /// The thread for which the lock is reserved no longer wants it. If it is free, others must be told.
     fn give_back_reservation(&self) {
-        let seen = self.state.fetch_and(!S, Ordering::Relaxed);
+        let seen = self.state.fetch_and(!S, Ordering::Acquire);
         #[cfg(not(seeded_bug = "kept_wake"))]
         if seen & L == 0 {
             self.wake_anybody(&raw const self.state);

@@ -13,7 +13,7 @@ use crate::{heap, keep, lock, pages, spin, stack};
 /// One rule for our own reports.
 pub type Rule = RuleOf<Own>;
 
-/// Where a rule for our own reports belongs to, and how it is applied.
+/// Where a rule for our own reports belongs, and how it is applied.
 pub struct Own {
     /// The area of the report that it belongs to: `HEAP`, `STACK` or `LOCK`.
     pub area: &'static str,

@@ -155,12 +155,12 @@ fn reports_of_other_systems_have_ends_and_files_of_their_own() {
     }
 }
 
-/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
 /// Text in the code page that z/OS prints in.
 fn ebcdic(text: &str) -> Vec<u8> {
     CodePage::numbered(1047).and_then(|page| page.encode(text)).expect("a character of it")
 }
 
+/// A file of RECFM=V, carried over in binary: EBCDIC, and before each record its length.
 #[test]
 fn records_of_variable_length_are_read() {
     let folder = Folder::new("listing-records");

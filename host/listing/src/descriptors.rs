@@ -36,9 +36,11 @@ pub(crate) struct Descriptors {
     /// What is left of the block, and of the record.
     block: usize,
     record: usize,
-    /// The record goes on in another segment: in this one, and behind the one before it.
+    /// The record that is being read, or was read last, goes on in another segment.
     goes_on: bool,
+    /// So many segments were read; a record that has no others is one.
     segments: usize,
+    /// A length could not be: nothing more is read.
     broken: bool,
 }
 
@@ -123,7 +125,7 @@ const FIRST: u8 = 1;
 const LAST: u8 = 2;
 const MIDDLE: u8 = 3;
 
-/// The length in a descriptor, if it is one, and the code of its segment.
+/// The length that a descriptor has, its own bytes with it, and the code of the segment behind it. None if it is none.
 fn segment(bytes: &[u8]) -> Option<(usize, u8)> {
     let [high, low, code @ WHOLE..=MIDDLE, 0, ..] = *bytes else { return None };
     let length = usize::from(high) << 8 | usize::from(low);

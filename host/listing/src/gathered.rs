@@ -7,7 +7,7 @@
 use underbar_options::{Problem, Severity, check};
 
 use crate::lines::Line;
-use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, OptionText, Unread};
+use crate::model::{Carrier, Doubt, Doubtful, Evidence, IN, Item, OptionRow, OptionText, Unread};
 use crate::options::{named, row};
 use crate::statement::InStream;
 use crate::texts::closed_at;
@@ -18,8 +18,9 @@ const OTHERS: [&str; 9] =
     ["ARGPARSE", "EXECOPS", "LIBRARY", "NONIPTSTACK", "PLIST", "REDIR", "RTLS", "TARGET", "VERSION"];
 /// So much of a line is kept to be shown.
 const WIDE: usize = 400;
-/// Stands between a message and the line that it is about.
-pub(crate) const IN: &str = "; in: ";
+/// An option is no longer than this, so that many that are not closed cost no more than one.
+const LONGEST: usize = 4096;
+const TOO_LONG: &str = "an option that is not closed within 4096 bytes: not read";
 
 pub(crate) struct Open {
     pub(crate) carrier: Carrier,
@@ -126,7 +127,9 @@ impl Open {
         let mut closed = false;
         while let Some((&byte, behind)) = rest.split_first() {
             if rest.starts_with(b"/*") {
-                rest = find(rest, b"*/").map_or(&[], |at| &rest[at + 2..]);
+                // Its star does not close it.
+                let inner = &rest[2..];
+                rest = find(inner, b"*/").map_or(&[], |at| &inner[at + 2..]);
                 continue;
             }
             rest = behind;
@@ -235,20 +238,32 @@ impl Open {
             }
             let mut plain = text[start..end].to_vec();
             let equals = usize::from(text.get(end) == Some(&b'='));
-            plain.extend_from_slice(&text[end + equals..]);
+            let tail = &text[end + equals..];
+            let tail = tail.get(..LONGEST).unwrap_or(tail);
+            plain.extend_from_slice(tail);
             let Some((name, negative, values)) = row(&plain) else {
+                let is_long = tail.len() == LONGEST && tail.starts_with(b"(");
+                if is_long && !doubts.iter().any(is_too_long) {
+                    let (kind, line) = (Doubtful::Cut, line_at(start));
+                    doubts.push(Doubt { kind, line, words: TOO_LONG.to_owned() });
+                }
                 at = end;
                 continue;
             };
-            let length = closed_at(&text[end + equals..]);
+            // One with NO has no parentheses.
+            let length = closed_at(tail).unwrap_or(0);
             let line = line_at(start);
             let shown = &text[start..(end + equals + length).min(text.len())];
             at = (end + equals + length).max(at);
             // ((values),OVR) of a member or a macro.
             let inner = crate::words::sub_options(&values);
             let (values, overridable) = match inner[..] {
-                [nested, "OVR" | "NONOVR"] if nested.starts_with('(') && nested.ends_with(')') => {
-                    (nested[1..nested.len() - 1].to_owned(), Some(inner[1] == "OVR"))
+                [nested, word] if nested.starts_with('(') && nested.ends_with(')') => {
+                    let is = |name: &str| word.eq_ignore_ascii_case(name).then_some(name == "OVR");
+                    match is("OVR").or_else(|| is("NONOVR")) {
+                        Some(ovr) => (nested[1..nested.len() - 1].to_owned(), Some(ovr)),
+                        None => (values, None),
+                    }
                 }
                 _ => (values, None),
             };
@@ -275,7 +290,64 @@ impl Open {
     }
 }
 
+fn is_too_long(doubt: &Doubt) -> bool {
+    doubt.words == TOO_LONG
+}
+
 fn is_of_others(name: &[u8]) -> bool {
     let plain = name.get(..2).filter(|no| no.eq_ignore_ascii_case(b"no")).map_or(name, |_| &name[2..]);
     OTHERS.iter().any(|other| [name, plain].iter().any(|name| name.eq_ignore_ascii_case(other.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The options of all texts.
+    fn check(text: &str, expect: &[&str]) {
+        let mut got = Vec::new();
+        for item in crate::read(text.as_bytes()) {
+            let Item::Text(text) = item else { continue };
+            for OptionRow { name, values, overridable, .. } in text.rows {
+                let over = overridable.map_or("", |over| if over { " OVR" } else { " NONOVR" });
+                got.push(format!("{name}({values}){over}"));
+            }
+        }
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn options_end_at_their_own_parenthesis() {
+        check("//CEEOPTS DD *\nENVAR('A=('),HEAP(1M)\n/*\n", &["ENVAR('A=(')", "HEAP(1M)"]);
+        check(
+            "//CEEOPTS DD *\nENVAR('A=)HEAP(1M)'),STACK(64K)\n/*\n",
+            &["ENVAR('A=)HEAP(1M)')", "STACK(64K)"],
+        );
+        check("//CEEOPTS DD *\nHEAP(1M STACK(64K)\n/*\n", &["STACK(64K)"]);
+    }
+
+    #[test]
+    fn members_have_comments_and_say_what_may_be_overridden() {
+        check("CEEDOPT(/*/ HEAP(1M), */ STACK(64K))\n", &["STACK(64K)"]);
+        check("CEEDOPT(/**/HEAP(1M),/* A */STACK(64K))\n", &["HEAP(1M)", "STACK(64K)"]);
+        let over = ["HEAP(1M) NONOVR", "STACK(64K) OVR", "ANYHEAP(1M) NONOVR"];
+        check("CEEDOPT(HEAP((1M),NonOvr),STACK((64K),ovr),ANYHEAP((1M),NONOVR))\n", &over);
+    }
+
+    #[test]
+    fn an_option_that_is_too_long_is_named_and_many_that_are_not_closed_are_none() {
+        let long = format!("export _CEE_RUNOPTS=\"ENVAR('{}') STACK(64K)\"\n", "A".repeat(LONGEST));
+        check(&long, &["STACK(64K)"]);
+        let said = |text: &str| {
+            let items = crate::read(text.as_bytes());
+            items.iter().any(|item| matches!(item, Item::Text(text) if text.doubts.iter().any(is_too_long)))
+        };
+        assert!(said(&long));
+        let fits = format!("export _CEE_RUNOPTS=\"ENVAR('{}') STACK(64K)\"\n", "A".repeat(4000));
+        check(&fits, &[&format!("ENVAR('{}')", "A".repeat(4000)), "STACK(64K)"]);
+        assert!(!said(&fits));
+        let open = "HEAP(".repeat(6000);
+        check(&format!("export _CEE_RUNOPTS=\"{open}\"\n"), &[]);
+        check(&format!("export _CEE_RUNOPTS=\"{open}STACK(64K)\"\n"), &["STACK(64K)"]);
+    }
 }

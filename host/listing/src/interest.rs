@@ -50,6 +50,7 @@ const STARTS: &[&[u8]] = &[
     b"region.",
     b"regionx",
     b"memlimit=",
+    b"memlimit.",
     b"pgm=",
     b"exec ",
     b"parm=",

@@ -13,7 +13,7 @@ use crate::messages::Messages;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
 use crate::parm::Parm;
-use crate::statement::{keyword, statement, values};
+use crate::statement::{is_comment, keyword, statement, values};
 use crate::words::{evidence, find, has, split};
 
 /// So many lines without a row end a table of timings.
@@ -82,8 +82,7 @@ impl Job {
         if self.messages.line(line, out) {
             return true;
         }
-        let comment = line.text.starts_with(b"//*");
-        if let Some(parm) = self.parm.take_if(|_| !comment) {
+        if let Some(parm) = self.parm.take_if(|_| !is_comment(line.text)) {
             let (open, belongs) = parm.goes_on(line, statement(line.text), out);
             self.parm = open;
             if belongs && self.parm.is_some() {
@@ -102,6 +101,9 @@ impl Job {
             let evidence = evidence(line.number, line.text);
             if region.is_some() {
                 out(Item::Region(Region { program, region, memlimit: None, used_above: None, evidence }));
+            } else if allowed.is_none() {
+                let why = "the private area allowed above 16M, damaged or cut: not read".to_owned();
+                out(Item::Unread(Unread { evidence, why }));
             }
             return true;
         }
@@ -203,19 +205,33 @@ impl Job {
             let region_bytes = region_bytes.filter(is_exact);
             let memlimit_bytes = memlimit.and_then(|word| match word {
                 word if word.eq_ignore_ascii_case(b"NOLIMIT") => Some(u64::MAX),
-                word => size(&String::from_utf8_lossy(word), u64::MAX),
+                word => {
+                    let has_unit = word.last().is_some_and(u8::is_ascii_alphabetic);
+                    let bytes = size(&String::from_utf8_lossy(word), 1);
+                    bytes.filter(|bytes| has_unit || *bytes == 0)
+                }
             });
-            let cut = !line.whole || (region.is_some() && region_bytes.is_none());
-            if cut {
-                let is_symbol = region.is_some_and(|word| word.starts_with(b"&"));
-                let why = match (is_symbol, extended) {
-                    (true, _) => "REGION is a symbol, whose value is not in sight: not read",
-                    (_, Some(_)) => "REGIONX without a second value of 32M or more: not read",
-                    _ => "REGION or MEMLIMIT that is damaged or cut: not read",
-                };
-                let why = why.to_owned();
-                out(Item::Unread(Unread { evidence, why }));
-            } else {
+            let is_symbol = |word: Option<&[u8]>| word.is_some_and(|word| word.starts_with(b"&"));
+            let why = match extended {
+                _ if !line.whole => Some("REGION or MEMLIMIT that is damaged or cut: not read"),
+                _ if region.is_none() || region_bytes.is_some() => None,
+                _ if is_symbol(region) => Some("REGION is a symbol, whose value is not in sight: not read"),
+                Some(_) => Some("REGIONX without a second value of 32M or more: not read"),
+                None => Some("REGION that is damaged: not read"),
+            };
+            let why_memlimit = match memlimit.filter(|_| line.whole && memlimit_bytes.is_none()) {
+                Some(word) if is_symbol(Some(word)) => {
+                    Some("MEMLIMIT is a symbol, whose value is not in sight: not read")
+                }
+                Some(_) => Some("MEMLIMIT that is damaged, or has no unit: not read"),
+                None => None,
+            };
+            for why in why.into_iter().chain(why_memlimit) {
+                out(Item::Unread(Unread { evidence: evidence.clone(), why: why.to_owned() }));
+            }
+            let is_step = keyword(statement, b"pgm").is_some();
+            // A step whose MEMLIMIT is not known still tells that what others ask for is not its own.
+            if why.is_none() && (region_bytes.is_some() || memlimit_bytes.is_some() || is_step) {
                 let program = self.program.clone();
                 out(Item::Region(Region {
                     program,
@@ -321,6 +337,56 @@ mod tests {
         for not_read in ["REGIONX=(8M,16M)", "REGIONX=8M", "REGIONX=(8M,)", "REGION=&RGN", "REGION=9O6M"] {
             check(not_read, None);
         }
+    }
+
+    /// Each region with its MEMLIMIT, or why something was not read.
+    fn regions(text: &str) -> Vec<String> {
+        let shown = |item| match item {
+            Item::Region(Region { region, memlimit, .. }) => format!("{region:?} {memlimit:?}"),
+            Item::Unread(unread) => unread.why,
+            other => panic!("{other:?}"),
+        };
+        crate::read(text.as_bytes()).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn memlimit_is_read_or_named() {
+        let damaged = "MEMLIMIT that is damaged, or has no unit: not read";
+        let step = |operands: &str| regions(&format!("//GO EXEC PGM=PAY,{operands}\n"));
+        assert_eq!(step("MEMLIMIT=4G"), ["None Some(4294967296)"]);
+        assert_eq!(step("MEMLIMIT=0M"), ["None Some(0)"]);
+        assert_eq!(step("REGION=0M,MEMLIMIT=NOLIMIT"), [format!("Some(0) Some({})", u64::MAX)]);
+        for bad in ["MEMLIMIT=2O0G", "MEMLIMIT=1", "MEMLIMIT=G"] {
+            assert_eq!(step(bad), [damaged, "None None"], "{bad}");
+            assert_eq!(step(&format!("REGION=0M,{bad}")), [damaged, "Some(0) None"], "{bad}");
+        }
+        let symbol = "MEMLIMIT is a symbol, whose value is not in sight: not read";
+        assert_eq!(regions("//J JOB (1),MEMLIMIT=&MEM\n"), [symbol]);
+        assert_eq!(regions("// EXEC PAYPROC,\n//  MEMLIMIT.GO=4G\n"), ["None Some(4294967296)"]);
+    }
+
+    #[test]
+    fn a_statement_that_is_cut_is_called_so() {
+        let cut = ["REGION or MEMLIMIT that is damaged or cut: not read"];
+        for operands in ["REGIONX=(8M,256M)", "REGION=64M", "MEMLIMIT=4G", "MEMLIMIT=4"] {
+            assert_eq!(regions(&format!("//GO EXEC PGM=PAY,{operands}")), cut, "{operands}");
+        }
+    }
+
+    #[test]
+    fn the_private_area_that_is_allowed_is_read_or_named() {
+        let text = |figure: &str| regions(&format!("  ALLOWED PRIVATE AREA ABOVE 16MB: {figure}\n"));
+        assert_eq!(text("65536K"), ["Some(67108864) None"]);
+        assert_eq!(text("8192K"), [""; 0]);
+        for bad in ["6553GK", "65,536K", ""] {
+            assert_eq!(text(bad), ["the private area allowed above 16M, damaged or cut: not read"], "{bad}");
+        }
+    }
+
+    #[test]
+    fn comments_of_a_job_log_ask_for_no_region() {
+        assert_eq!(regions("XX*  REGION=4M WAS TOO SMALL\n"), [""; 0]);
+        assert_eq!(regions("        7 XX*  PGM=PAY NEEDS REGION=4M\n"), [""; 0]);
     }
 
     #[test]

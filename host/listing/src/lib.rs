@@ -51,7 +51,7 @@ pub mod ztpf;
 
 pub use lists::LISTS;
 pub use model::{
-    Carrier, Doubt, Doubtful, Evidence, Figure, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
+    Carrier, Doubt, Doubtful, Evidence, Figure, IN, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
     Section, StepTiming, StorageReport, Unread, has_time,
 };
 pub use reader::{Reader, read};

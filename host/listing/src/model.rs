@@ -70,6 +70,9 @@ impl Doubtful {
     }
 }
 
+/// What stands in [`Doubt::words`] between a message about an option text and the line that it is about.
+pub const IN: &str = "; in: ";
+
 /// Something that is not certain, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doubt {
@@ -210,6 +213,12 @@ pub struct OptionRow {
 }
 
 impl OptionRow {
+    /// Whether it stands in an option text: no report says that it is in force.
+    #[must_use]
+    pub fn is_in_a_text(&self) -> bool {
+        self.source.is_empty()
+    }
+
     /// The sub-options.
     #[must_use]
     pub fn sub_options(&self) -> Vec<&str> {

@@ -120,7 +120,7 @@ impl Parm {
     /// Takes what a statement has of the value, from this column on.
     fn take(&mut self, line: Line<'_>, statement: &[u8], from: usize) -> Ends {
         let (mut kept, mut at) = (Vec::new(), from);
-        // Where in the statement what is kept begins.
+        // Where in the statement what is kept begins: known one byte later, when the first has been kept.
         let mut begins = None;
         let ends = loop {
             let byte = match statement.get(at) {
@@ -204,6 +204,8 @@ mod tests {
         check(&format!("{first}\n//             CK(128K,128K,ANY)'\n"), all);
         check(&format!("{first}X00010000\n//             CK(128K,128K,ANY)'{:23}00020000\n", ""), all);
         check(&format!("{first}\n//* A COMMENT\n//             CK(128K,128K,ANY)'\n"), all);
+        let comments = "        3 //* ONE\n          //* TWO\n        4 XX* THREE\n".repeat(3);
+        check(&format!("{first}\n{comments}//             CK(128K,128K,ANY)'\n"), all);
         // As a job log shows them.
         check(&format!("        2 {first}\n          //             CK(128K,128K,ANY)'\n"), all);
         let three = "//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),\n//             STACK(128K),\n//             RPTSTG(ON)',REGION=8M\n";

@@ -14,17 +14,26 @@ pub(crate) struct InStream {
 /// The statement of job control in a line, behind a number that the job log has put before it, and without the number that
 /// records of 80 columns have in the last eight.
 pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
-    let at = find(text.get(..24.min(text.len()))?, b"//")
-        .or_else(|| find(text.get(..24.min(text.len()))?, b"xx"))?;
-    let before = split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit));
-    let comment = text[at..].starts_with(b"//*");
+    let at = begins(text).filter(|_| !is_comment(text))?;
     let ends = match text.get(at + 71..) {
         Some([_, number @ ..]) if number.len() == 8 && number.iter().all(u8::is_ascii_alphanumeric) => {
             at + 71
         }
         _ => text.len(),
     };
-    (before && !comment).then(|| &text[at..ends])
+    Some(&text[at..ends])
+}
+
+/// Whether a line is a comment of job control, be it the job's or a procedure's, behind a number as a statement is.
+pub(crate) fn is_comment(text: &[u8]) -> bool {
+    begins(text).is_some_and(|at| text[at + 2..].starts_with(b"*"))
+}
+
+/// Where the slashes of job control stand, or what a job log has in their place for a procedure.
+fn begins(text: &[u8]) -> Option<usize> {
+    let head = text.get(..24).unwrap_or(text);
+    let at = find(head, b"//").or_else(|| find(head, b"xx"))?;
+    split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit)).then_some(at)
 }
 
 /// The value of a keyword, of the step itself or of one of its procedure, as in `REGION.GO=`.
@@ -122,6 +131,16 @@ mod tests {
             ["//CEEOPTS DD DSN=A.B,DISP=SHR", "//* CEEOPTS DD *", "//XCEEOPTS DD *", "// CEEOPTS DD *", "//"]
         {
             assert!(!is(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_are_no_statements_wherever_they_stand() {
+        for text in ["//* REGION=4M", "XX*  REGION=4M WAS TOO SMALL", "        7 XX* REGION=4M", "   //*"] {
+            assert!(is_comment(text.as_bytes()) && statement(text.as_bytes()).is_none(), "{text}");
+        }
+        for text in ["//A EXEC PGM=PAY", "XXA EXEC PGM=PAY", "        7 //  PARM='*'", "//", "XX"] {
+            assert!(!is_comment(text.as_bytes()) && statement(text.as_bytes()).is_some(), "{text}");
         }
     }
 

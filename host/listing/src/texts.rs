@@ -29,22 +29,21 @@ const BARE: [&str; 20] = [
     "THREADSTACK64",
 ];
 
-/// Behind the parenthesis that closes the first one, which opens the text.
-pub(crate) fn closed_at(text: &[u8]) -> usize {
-    if text.first() != Some(&b'(') {
-        return 0;
-    }
-    let mut depth = 0;
-    text.iter()
-        .position(|byte| {
-            depth += match byte {
-                b'(' => 1,
-                b')' => -1,
-                _ => 0,
-            };
-            depth == 0
-        })
-        .map_or(text.len(), |at| at + 1)
+/// Behind the parenthesis that closes the one with which the text begins; those in quotes are no parentheses. None where there
+/// is none, or it is not closed.
+pub(crate) fn closed_at(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut quote) = (0, None);
+    let closing = text.iter().position(|&byte| {
+        match (byte, quote) {
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (_, Some(open)) if byte == open => quote = None,
+            (b'(', None) => depth += 1,
+            (b')', None) => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    closing.filter(|_| text.starts_with(b"(")).map(|at| at + 1)
 }
 
 /// Columns 1 to 72, as fixed records have them: filled up, so that nothing runs together.
@@ -69,15 +68,30 @@ pub(crate) fn macro_line(text: &[u8], from: usize) -> (Vec<u8>, bool) {
     }
 }
 
-/// What is behind the variable's name where it is set.
+/// What is behind the variable's name where it is first set.
 pub(crate) fn variable(text: &[u8]) -> Option<&[u8]> {
-    const NAME: &[u8] = b"_cee_runopts";
-    let at = find(text, NAME)?;
-    let behind = &text[at + NAME.len()..];
-    let is_c_shell = split(&text[..at]).last().is_some_and(|word| word.eq_ignore_ascii_case(b"setenv"));
-    // The last is YAML's.
-    let named = behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell));
-    named.or_else(|| behind.strip_prefix(b": "))
+    variables(text, b"_cee_runopts").find_map(|(before, behind)| {
+        let is_c_shell = || split(before).last().is_some_and(|word| word.eq_ignore_ascii_case(b"setenv"));
+        // The last is YAML's.
+        let named = behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell()));
+        named.or_else(|| behind.strip_prefix(b": "))
+    })
+}
+
+/// What stands before and behind each place of a variable's name, in small letters, that is not the end of a longer name.
+fn variables<'t>(text: &'t [u8], name: &'static [u8]) -> impl Iterator<Item = (&'t [u8], &'t [u8])> {
+    let mut from = 0;
+    let places = std::iter::from_fn(move || {
+        let at = from + find(&text[from..], name)?;
+        from = at + name.len();
+        Some((&text[..at], &text[from..]))
+    });
+    // A digit in the first column is a control character.
+    places.filter(|(before, _)| match before {
+        [only] => !(only.is_ascii_alphabetic() || *only == b'_'),
+        [.., last] => !(last.is_ascii_alphanumeric() || *last == b'_'),
+        [] => true,
+    })
 }
 
 /// Options in a source: `#pragma runopts(...)` of C, PLIXOPT of PL/I; and whether they are closed.
@@ -86,9 +100,9 @@ pub(crate) fn in_source(text: &[u8]) -> Option<(&[u8], bool)> {
     if let Some(at) = find(text, PRAGMA) {
         let alone = text[..at].trim_ascii().is_empty();
         let rest = text[at + PRAGMA.len()..].trim_ascii_start();
-        let closed = closed_at(rest);
-        let inner = rest.get(1..closed).filter(|_| alone && rest.starts_with(b"("))?;
-        return Some(inner.strip_suffix(b")").map_or((inner, false), |inner| (inner, true)));
+        let open = rest.strip_prefix(b"(").filter(|_| alone)?;
+        // Behind both parentheses, of which `open` lacks one.
+        return Some(closed_at(rest).map_or((open, false), |end| (&open[..end - 2], true)));
     }
     let at = find(text, b"plixopt")?;
     let init = at + find(&text[at..], b"init")? + 4;
@@ -119,16 +133,22 @@ pub(crate) fn shell_value(text: &[u8], mut quote: Option<u8>) -> (Vec<u8>, Shell
         match (byte, quote) {
             (b'"' | b'\'', None) => quote = Some(byte),
             (_, Some(open)) if byte == open => quote = None,
-            (b' ', None) if value.contains(&b'(') && option_at(text[at..].trim_ascii_start()) == Some(0) => {
-                value.push(byte);
+            (b' ', None) => {
+                // Over all blanks at once: there may be many.
+                let next = text.len() - text[at..].trim_ascii_start().len();
+                if !(value.contains(&b'(') && option_at(&text[next..]) == Some(0)) {
+                    return (value, Shell::Closed);
+                }
+                value.extend_from_slice(&text[at - 1..next]);
+                at = next;
             }
-            (b';' | b'&' | b' ', None) => return (value, Shell::Closed),
+            (b';' | b'&', None) => return (value, Shell::Closed),
             (b'\\', Some(b'"')) if at == text.len() => {}
             (b'$', None | Some(b'"')) => {
-                let name = text[at..]
-                    .iter()
-                    .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'{' | b'}'));
-                at += name.count();
+                let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+                let name = &text[at..];
+                let braced = name.iter().position(|byte| *byte == b'}').filter(|_| name.starts_with(b"{"));
+                at += braced.map_or_else(|| name.iter().take_while(is_name).count(), |end| end + 1);
                 value.push(b' ');
             }
             _ => value.push(byte),
@@ -139,11 +159,10 @@ pub(crate) fn shell_value(text: &[u8], mut quote: Option<u8>) -> (Vec<u8>, Shell
 
 /// The variable without its last letter, set or used.
 pub(crate) fn is_misspelt(text: &[u8]) -> bool {
-    const NAME: &[u8] = b"_cee_runopt";
-    let Some(at) = find(text, NAME) else { return false };
-    let next = text.get(at + NAME.len());
-    let used = text[..at].ends_with(b"$") || text[..at].ends_with(b"${");
-    next == Some(&b'=') || (used && !next.is_some_and(u8::is_ascii_alphanumeric))
+    variables(text, b"_cee_runopt").any(|(before, behind)| {
+        let used = before.ends_with(b"$") || before.ends_with(b"${");
+        behind.starts_with(b"=") || (used && !behind.first().is_some_and(u8::is_ascii_alphanumeric))
+    })
 }
 
 /// Whether a line is nothing but options, by its first word.
@@ -170,6 +189,10 @@ mod tests {
         check("#pragma runopts(HEAP(2M,500K) STACK(,,ANY))", Some(("HEAP(2M,500K) STACK(,,ANY)", true)));
         check("  #pragma runopts ( HEAP(2M) ) /* large */", Some((" HEAP(2M) ", true)));
         check("#pragma runopts(HEAP(2M),", Some(("HEAP(2M),", false)));
+        check("#pragma runopts(HEAP(2M)", Some(("HEAP(2M)", false)));
+        check("#pragma runopts(ENVAR('A=)'),HEAP(2M))", Some(("ENVAR('A=)'),HEAP(2M)", true)));
+        check("#pragma runopts()", Some(("", true)));
+        check("#pragma runopts(", Some(("", false)));
         check(
             " DCL PLIXOPT CHAR(40) VAR STATIC EXTERNAL INIT('HEAP(2M),RPTSTG(ON)');",
             Some(("HEAP(2M),RPTSTG(ON)", true)),
@@ -197,8 +220,42 @@ mod tests {
         check("setenv _CEE_RUNOPTS 'HEAPP(ON)'", Some(("HEAPP(ON)", Shell::AtEnd)));
         check("_CEE_RUNOPTS=\"HEAP(1M", Some(("HEAP(1M", Shell::Quoted(b'"'))));
         check("_CEE_RUNOPTS=\"HEAP(1M) \\", Some(("HEAP(1M)", Shell::Quoted(b'"'))));
+        check("_CEE_RUNOPTS=\"${BASE}HEAP(1M)\"", Some(("HEAP(1M)", Shell::AtEnd)));
+        check("_CEE_RUNOPTS=\"${BASE:-STACK(64K)} HEAP(1M)\"", Some(("HEAP(1M)", Shell::AtEnd)));
+        check("_CEE_RUNOPTS=\"$BASE}HEAP(1M)\"", Some(("}HEAP(1M)", Shell::AtEnd)));
+        check("_CEE_RUNOPTS=HEAP(1M)  STACK(32K)   x", Some(("HEAP(1M)  STACK(32K)", Shell::Closed)));
         check("echo $_CEE_RUNOPTS", None);
+        let again = "unset _CEE_RUNOPTS; export _CEE_RUNOPTS=\"HEAP(1M)\"";
+        check(again, Some(("HEAP(1M)", Shell::AtEnd)));
+        check("1_CEE_RUNOPTS=HEAP(1M)", Some(("HEAP(1M)", Shell::AtEnd)));
+        for other in ["MY_CEE_RUNOPTS=HEAP(1M)", "A2_CEE_RUNOPTS=HEAP(1M)", "__CEE_RUNOPTS=HEAP(1M)"] {
+            check(other, None);
+        }
         let more = shell_value(b"  STACK(32K)\" ./prog", Some(b'"'));
         assert_eq!(more, (b"STACK(32K)".to_vec(), Shell::Closed));
+    }
+
+    #[test]
+    fn the_name_without_its_last_letter_is_misspelt() {
+        for text in ["_CEE_RUNOPT=HEAP(1M)", "unset _CEE_RUNOPT; _CEE_RUNOPT=x", "echo ${_CEE_RUNOPT}"] {
+            assert!(is_misspelt(text.as_bytes()), "{text}");
+        }
+        for text in ["_CEE_RUNOPTS=HEAP(1M)", "MY_CEE_RUNOPT=HEAP(1M)", "echo $_CEE_RUNOPTS"] {
+            assert!(!is_misspelt(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn parentheses_in_quotes_are_none() {
+        let check = |text: &str, expect: Option<usize>| {
+            assert_eq!(closed_at(text.as_bytes()), expect, "{text}");
+        };
+        check("(1M,(2),3) (4)", Some(10));
+        check("('A=('),HEAP(1M)", Some(7));
+        check("('A=)HEAP(1M)')", Some(15));
+        check("(\"it's (\")x", Some(10));
+        for other in ["", "1M)", "x(1M)", "(1M", "('1M)"] {
+            check(other, None);
+        }
     }
 }

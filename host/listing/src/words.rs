@@ -1,4 +1,4 @@
-//! Small things about text: search without regard to case, closing up blanks, sub-options.
+//! Small things about text: search without regard to case, closing up blanks, sub-options, and what programs put around a line.
 
 use crate::model::Evidence;
 
@@ -79,7 +79,7 @@ pub(crate) fn without_number(text: &[u8]) -> &[u8] {
     shown.map_or(text, |length| text.get(length + 1..).unwrap_or_default())
 }
 
-/// What stands in a line that is a text of JSON and nothing else, as tools print the lines of a job's output.
+/// What stands in a line that is a text of JSON and nothing else, as programs print the lines of a job's output.
 pub(crate) fn unquoted(text: &[u8]) -> &[u8] {
     let inner = text.trim_ascii_start().strip_prefix(b"\"");
     let inner = inner.and_then(|inner| inner.strip_suffix(b",").unwrap_or(inner).strip_suffix(b"\""));

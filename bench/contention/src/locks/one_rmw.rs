@@ -81,9 +81,9 @@ impl OneRmw {
     #[inline]
     fn give_up(&self) {
         if self.area != 0 {
-            // SAFETY: the area is what `sequences::area` gave, and not 0. Who gives up holds the lock, so the word stays until
-            // it is given up.
-            if unsafe { sequences::store_if_held(&self.word, self.area) } {
+            // SAFETY: the area is what `sequences::area` gave, and not 0; the word stays, as this thread holds the lock.
+            let is_given_up = unsafe { sequences::store_if_held(&self.word, self.area) };
+            if is_given_up {
                 return;
             }
         }
@@ -209,9 +209,9 @@ mod sequences {
     /// a read-modify-write, and it stays where it is up to the store.
     #[inline(always)]
     pub unsafe fn store_if_held(word: &AtomicU32, area: isize) -> bool {
-        // SAFETY: by the caller's promise `area` is the distance of this thread's registered area, whose field at 8 is
-        // there to be written by the thread, and the word is there up to the store. Where the sequence goes on has the
-        // signature before it; all registers that it needs are unchanged there.
+        // By the caller's promise `area` is the distance of this thread's registered area, whose field at 8 the thread may
+        // write, and the word is there up to the store.
+        // SAFETY: as above; where the sequence goes on has the signature before it, and finds its registers unchanged.
         unsafe {
             core::arch::asm!(
                 ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -261,7 +261,7 @@ mod sequences {
     /// Never does anything.
     ///
     /// # Safety
-    /// None is needed: it is the other one's form.
+    /// As the other one: its callers promise the same.
     pub unsafe fn store_if_held(_: &AtomicU32, _: isize) -> bool {
         false
     }

@@ -36,7 +36,7 @@ pub struct Extent {
     /// Cells that their owner freed, latest first.
     pub list: *mut Cell,
     /// How many more cells must come back until somebody looks: at the last one of the extent, or at an eighth of
-    /// them, when a full one is worth taking cells from again and frees are counted.
+    /// them (or four), when a full one is worth taking cells from again and frees are counted.
     pub countdown: u32,
     /// Cells out beyond the countdown.
     pub held: u32,
@@ -107,9 +107,10 @@ impl Extent {
         self.countdown + self.held
     }
 
-    /// Counts on to the next look, at an eighth of the cells or the last one: so much is not known to be back.
+    /// Counts on to the next look, at an eighth of the cells (of large ones at four) or the last one: so much is not known
+    /// to be back.
     pub fn count_on(&mut self) {
-        let step = (self.capacity / 8).max(1).min(self.held);
+        let step = (self.capacity / 8).max(4).min(self.held);
         self.countdown = step;
         self.held -= step;
     }

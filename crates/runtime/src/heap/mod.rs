@@ -175,7 +175,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
         let cell = unsafe { (*heap).get(class) };
         if !cell.is_null() {
             if size > LARGEST_SMALL {
-                ledger::raise(Key::HeapLargestRequest, size as u64);
+                note_size(size);
             }
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
@@ -187,9 +187,33 @@ unsafe fn get(size: usize, align: usize) -> Got {
     let Some(element) = SPACE.lock().get(size, align) else { return out_of_storage() };
     ledger::add(Key::HeapGets, 1);
     ledger::use_bytes(element.block_bytes as i64);
-    ledger::raise(Key::HeapLargestRequest, size as u64);
+    note_size(size);
     coverage::look_if_due();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
+}
+
+/// The largest request that the ledger knows of, so that the others need not look there; 0: it knows of none. Written by
+/// whoever makes a larger one, and set back when the process gets another slot; relaxed: the ledger keeps the larger one of two.
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+#[inline(always)]
+fn note_size(size: usize) {
+    if cfg!(not(feature = "no-accounts")) && size > LARGEST.load(Ordering::Relaxed) {
+        is_largest(size);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn is_largest(size: usize) {
+    // Only what the slot of this process has been told counts as known: asked first, as that may set it back.
+    ledger::raise(Key::HeapLargestRequest, size as u64);
+    LARGEST.fetch_max(size, Ordering::Relaxed);
+}
+
+/// This process has a slot in which nothing stands yet.
+pub(crate) fn forget_largest() {
+    LARGEST.store(0, Ordering::Relaxed);
 }
 
 /// The class whose cells hold `size` bytes at that alignment: extents begin at a page, so a cell size that is
@@ -366,7 +390,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
         if owner == SEGMENT {
             let freed = SPACE.lock().free(address as usize);
             ledger::add(Key::HeapFrees, 1);
-            ledger::use_bytes(-(freed as i64));
+            used_less(freed);
             return;
         }
         let target = (owner & !FILLING) as *mut ThreadHeap;
@@ -377,6 +401,17 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
             None => thread::send(target, cell, cell),
         }
     }
+}
+
+/// So many bytes of elements are no longer used. What the thread's cells added before, and nobody was told of yet, was used
+/// at the same time: without it the most that was in use would come out too low.
+fn used_less(bytes: usize) {
+    let heap = slot::get();
+    if thread::is_real(heap) {
+        // SAFETY: the slot's heap is this thread's, who is not inside it.
+        unsafe { (*heap).tell_growth() };
+    }
+    ledger::use_bytes(-(bytes as i64));
 }
 
 /// Bytes that may be used of what begins at `address`.
@@ -460,8 +495,12 @@ unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
         }
     };
     drop(space);
-    ledger::use_bytes(new as i64 - old as i64);
-    ledger::raise(Key::HeapLargestRequest, size as u64);
+    if new < old {
+        used_less(old - new);
+    } else {
+        ledger::use_bytes((new - old) as i64);
+    }
+    note_size(size);
     ledger::add(Key::HeapGrownInPlace, 1);
     Some(place as *mut u8)
 }

@@ -60,18 +60,29 @@ impl Tally {
         }
     }
 
-    /// Cells that went into a bin.
-    pub fn handed(&mut self, cells: u32, extent: &Extent) {
+    /// Cells that went into a bin. Whether more is out than ever, and so much that [`Self::wants_look`] or
+    /// [`Self::is_grown`]: as a rule not, and nothing else is to be asked.
+    #[inline]
+    pub fn handed(&mut self, cells: u32, extent: &Extent) -> bool {
         if !COUNTS {
-            return;
+            return false;
         }
         self.bytes += i64::from(cells) * i64::from(extent.cell_bytes);
-        self.most = self.most.max(self.bytes);
+        if self.bytes < self.most {
+            return false;
+        }
+        self.most = self.bytes;
+        self.is_first || self.is_grown()
     }
 
     /// Whether a look at the bins is worth it: nothing was published yet, and more is out than ever.
     pub fn wants_look(&self) -> bool {
-        COUNTS && self.is_first && self.bytes == self.most
+        self.is_first && self.bytes == self.most
+    }
+
+    /// Whether so many bytes went out that they are to be published.
+    pub fn is_grown(&self) -> bool {
+        self.bytes >= self.due_bytes
     }
 
     /// Takes note of what is in use exactly, when so many bytes wait in bins.
@@ -93,24 +104,40 @@ impl Tally {
         if !COUNTS {
             return;
         }
+        let out = extent.out();
         // What waited in the inbox may have been counted before it is put away.
-        let back = extent.settled.saturating_sub(extent.out());
-        extent.settled -= back;
-        self.frees += back;
-        self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
+        if extent.settled > out {
+            let back = extent.settled - out;
+            extent.settled = out;
+            self.frees += back;
+            self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
+        }
     }
 
-    /// Whether enough has gathered to be published.
+    /// Whether enough requests have gathered to be published.
+    pub fn is_full(&self) -> bool {
+        COUNTS && self.gets + self.frees >= TALLY_REQUESTS
+    }
+
+    /// Whether enough has gathered to be published, where cells came back.
     pub fn is_due(&self) -> bool {
-        COUNTS && (self.gets + self.frees >= TALLY_REQUESTS || self.bytes.abs() >= self.due_bytes)
+        COUNTS && (self.is_full() || self.bytes <= -self.due_bytes)
     }
 
     /// Adds what is due to the ledger: bytes come and go much faster than requests where these are large.
     #[cold]
     pub fn publish_due(&mut self) {
-        if self.gets + self.frees >= TALLY_REQUESTS {
+        if self.is_full() {
             self.publish();
         } else {
+            self.publish_bytes();
+        }
+    }
+
+    /// Adds to the ledger what went out beyond what came back; not as long as nothing was published, when less is in use
+    /// than a list of cells that waits in a bin would add to it.
+    pub fn publish_growth(&mut self) {
+        if COUNTS && self.bytes > 0 && !self.is_first {
             self.publish_bytes();
         }
     }

@@ -105,6 +105,7 @@ fn use_slot(slot: &'static Slot, guard: *mut AtomicPtr<Slot>) {
     // SAFETY: the caller gives a guard that stays mapped.
     unsafe { &*guard }.store(slot, Ordering::Relaxed);
     GUARD.store(guard, Ordering::Relaxed);
+    crate::heap::forget_largest();
 }
 
 /// The slot in use, where no fork wipes the word: a child finds its parent's figures by it.

@@ -77,7 +77,7 @@ impl<'a> Beside<'a> {
     /// All of it, with no more options in force than this many.
     #[must_use]
     pub fn of(collected: &'a Collected, lint: &'a [Lint], most_in_force: usize) -> Self {
-        let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
+        let name = |file: usize| collected.name_of(file);
         let in_force = collected.options.in_force().into_iter().take(most_in_force);
         let in_force = in_force.map(|shown| InForce {
             file: name(shown.file),
@@ -140,7 +140,7 @@ pub fn json(
     };
     let mut unread: Vec<_> = collected.unread.iter().collect();
     unread.sort_by_key(|(file, line, _)| (*file, *line));
-    let name = |file: usize| collected.files.get(file).map_or("", String::as_str);
+    let name = |file: usize| collected.name_of(file);
     let not_read = unread.into_iter();
     let not_read = not_read.map(|(file, line, why)| NotRead { file: name(*file), line: *line, why });
     let answer = Answer {

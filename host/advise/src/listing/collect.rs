@@ -4,8 +4,8 @@
 //! [`WHOLE`] only figures and lines, without the text that stands there; how many more there were is said. A fragment without
 //! heading is a program of its own: nobody knows whose it is.
 
-use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
@@ -54,8 +54,8 @@ pub struct Collected {
     pub options: InSight,
     /// What shows the region: the file and the statement.
     pub regions: Vec<(usize, Region)>,
-    /// Programs of steps that ask for no region: the file and the statement.
-    without_region: HashMap<String, (usize, Evidence)>,
+    /// Statements of steps that ask for no region, by program and file.
+    without_region: BTreeMap<(String, usize), Evidence>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
     /// What was found of z/TPF: the file and the finding.
@@ -97,7 +97,7 @@ impl Collected {
         }) = item
         {
             if self.without_region.len() < MOST_OTHER {
-                self.without_region.entry(program).or_insert((file, evidence));
+                self.without_region.entry((program, file)).or_insert(evidence);
             }
             return;
         }
@@ -121,7 +121,7 @@ impl Collected {
                 }
             }
             Item::Step(step) if self.steps.len() < MOST_OTHER => self.steps.push((file, step)),
-            Item::Region(region) if self.is_known(&region) => {}
+            Item::Region(region) if self.is_known(file, &region) => {}
             Item::Region(region) if self.regions.len() < MOST_OTHER => self.regions.push((file, region)),
             Item::Step(_) | Item::Region(_) => self.beyond += 1,
             Item::Ztpf(found) => self.ztpf(file, found),
@@ -149,6 +149,12 @@ impl Collected {
         }
     }
 
+    /// The file of that number, as it was named.
+    #[must_use]
+    pub fn name_of(&self, file: usize) -> &str {
+        self.files.get(file).map_or("", String::as_str)
+    }
+
     /// The program of that name.
     pub(super) fn program(&self, name: &str) -> Option<&Program> {
         self.programs.get(*self.places.get(name)?)
@@ -164,7 +170,7 @@ impl Collected {
         for (file, line, why) in &all {
             lines.entry((*file, why)).or_default().push(*line);
         }
-        let name = |file: &usize| self.files.get(*file).map_or("", String::as_str);
+        let name = |file: &usize| self.name_of(*file);
         let said =
             all.iter().filter_map(|(file, line, why)| match lines.get(&(*file, why.as_str()))?.as_slice() {
                 many if many.len() < MANY_ALIKE => Some((format!("{}:{line}", name(file)), why.clone())),
@@ -208,10 +214,10 @@ impl Collected {
         }
         let name = match &report.enclave {
             Some(name) => name.clone(),
-            None => format!("{}:{}", self.files.get(file).map_or("", String::as_str), report.lines.0),
+            None => format!("{}:{}", self.name_of(file), report.lines.0),
         };
         if let Some((first, line)) = self.is_again(&name, file, &report) {
-            let first = self.files.get(first).map_or("", String::as_str).to_owned();
+            let first = self.name_of(first);
             let words =
                 format!("the same report of {name} again as at {first}:{line}: one run, counted once");
             self.say(file, report.lines.0, words);
@@ -279,7 +285,7 @@ impl Collected {
         match self.seen.entry(hasher.finish()) {
             Entry::Occupied(known) => {
                 let (first, at) = *known.get();
-                let first = self.files.get(first).map_or("", String::as_str);
+                let first = self.name_of(first);
                 let words = match has_time {
                     true => format!("the same {what} as at {first}:{at}: it counts once"),
                     false => format!(
@@ -296,11 +302,11 @@ impl Collected {
         }
     }
 
-    /// Whether a job that is in the log again and again asks for the same.
-    fn is_known(&self, region: &Region) -> bool {
-        self.regions.iter().rev().take(ALIKE).any(|(_, known)| {
-            (&known.program, known.region, known.memlimit, known.used_above)
-                == (&region.program, region.region, region.memlimit, region.used_above)
+    /// Whether a job that is in the log again and again asks for the same. In another file it shows what runs there.
+    fn is_known(&self, file: usize, region: &Region) -> bool {
+        self.regions.iter().rev().take(ALIKE).any(|(of, known)| {
+            (*of, &known.program, known.region, known.memlimit, known.used_above)
+                == (file, &region.program, region.region, region.memlimit, region.used_above)
         })
     }
 
@@ -314,7 +320,7 @@ impl Collected {
             return;
         }
         if let Some((known, line)) = super::ztpf::same(&self.ztpf, &found) {
-            let place = self.files.get(known).cloned().unwrap_or_default();
+            let place = self.name_of(known);
             let words = format!("the same report as that of {place}:{line}: it counts once");
             self.say(file, super::ztpf::first_line(&found), words);
         } else if self.ztpf.len() < MOST_OTHER {
@@ -346,11 +352,10 @@ impl Collected {
 
     /// The step in this file that runs a program: its statement.
     pub(super) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
-        let regions =
-            self.regions.iter().map(|(file, region)| (*file, region.program.as_deref(), &region.evidence));
-        let others = self.without_region.iter().map(|(name, (file, at))| (*file, Some(name.as_str()), at));
-        let mut all = regions.chain(others);
-        all.find(|(of, name, _)| *of == file && *name == Some(program)).map(|(_, _, evidence)| evidence)
+        let mut regions = self.regions.iter();
+        let with = regions.find(|(of, region)| *of == file && region.program.as_deref() == Some(program));
+        let without = || self.without_region.get(&(program.to_owned(), file));
+        with.map(|(_, region)| &region.evidence).or_else(without)
     }
 
     /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree. Where its step is
@@ -360,7 +365,8 @@ impl Collected {
         let with = || self.regions.iter().filter(|(_, region)| region.region.is_some());
         let named = || with().filter(|(_, region)| region.program.as_deref() == Some(program));
         let smallest = named().min_by_key(|(_, region)| above(region));
-        let own = self.without_region.contains_key(program);
+        let mut without = self.without_region.range((program.to_owned(), 0)..);
+        let own = without.next().is_some_and(|((name, _), _)| name == program);
         let with = || with().filter(|(_, region)| !own || region.program.is_none());
         let (file, region) = smallest.or_else(|| {
             let (first, mut all) = (with().next()?, with());
@@ -467,6 +473,11 @@ mod tests {
             why.starts_with("may be the same report of buffers as at job:")
         };
         assert_eq!(twice.unread.iter().filter(said).count(), 1, "{:?}", twice.unread);
+        let is_again = |at: usize| {
+            let doubts = &twice.natural.reports[at].1.doubts;
+            doubts.iter().any(|doubt| doubt.kind == Doubtful::Again)
+        };
+        assert_eq!((is_again(0), is_again(1)), (false, true));
     }
 
     #[test]
@@ -497,6 +508,21 @@ mod tests {
         let on_another_card = "//A EXEC PGM=SORT,REGION=96M\n//B EXEC PGM=OTHER,\n//  REGION=64M\n";
         assert_eq!(region(on_another_card, "OTHER"), Some(64 << 20));
         assert!(!collected("//B EXEC PGM=OTHER\n").is_of_language_environment());
+    }
+
+    #[test]
+    fn the_step_of_a_program_is_known_in_each_file() {
+        for log in ["//CICS EXEC PGM=DFHSIP,REGION=0M\n", "//CICS EXEC PGM=DFHSIP\n", "+DFHSI1517 CICSA\n"] {
+            let mut both = collected(log);
+            both.file("job2");
+            underbar_listing::read(log.as_bytes()).into_iter().for_each(|item| both.take(item));
+            both.file("job3");
+            let step = |file| both.step_of(file, "DFHSIP").map(|at| at.line);
+            assert_eq!([step(0), step(1), step(2)], [Some(1), Some(1), None], "{log}");
+            assert_eq!(both.step_of(0, "DFHSI"), None, "{log}");
+        }
+        let twice = collected(&"//A EXEC PGM=SORT,REGION=96M\n".repeat(2));
+        assert_eq!(twice.regions.len(), 1, "what one file says again is kept once");
     }
 
     #[test]

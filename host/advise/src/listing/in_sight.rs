@@ -54,12 +54,12 @@ impl InSight {
 
     /// Those that stand in texts: no report says that they are in force.
     pub(super) fn in_texts(&self) -> impl Iterator<Item = &Placed> {
-        self.rows.iter().filter(|placed| placed.is_in_a_text())
+        self.rows.iter().filter(|placed| placed.row.is_in_a_text())
     }
 
     /// Those that options reports show.
     pub(super) fn in_reports(&self) -> impl DoubleEndedIterator<Item = &Placed> {
-        self.rows.iter().filter(|placed| !placed.is_in_a_text())
+        self.rows.iter().filter(|placed| !placed.row.is_in_a_text())
     }
 
     /// All places of an option, in the order in which they were met.
@@ -70,26 +70,26 @@ impl InSight {
 
     /// Takes one; false where there is no room for more.
     pub(super) fn take(&mut self, placed: Placed) -> bool {
-        if self.rows.iter().rev().take(ALIKE).any(|known| known.says_the_same(&placed)) {
-            return true;
-        }
-        if self.rows.len() >= MOST {
+        let last = self.rows.len();
+        let again = (last.saturating_sub(ALIKE)..last).rev().find(|at| self.rows[*at].says_the_same(&placed));
+        if again.is_none() && last >= MOST {
             return false;
         }
-        let (at, name) = (self.rows.len(), &placed.row.name);
-        match &placed.enclave {
-            Some(enclave) => {
-                self.own.entry(enclave.clone()).or_default().insert(name.clone(), at);
-            }
-            None => {
-                let rank = placed.rank();
-                let (known, first) = self.plain.entry(name.clone()).or_insert((rank, Some(at)));
-                let values = |at: usize| self.rows.get(at).map(|known| &known.row.values);
-                if rank > *known {
-                    (*known, *first) = (rank, Some(at));
-                } else if rank == *known {
-                    *first = first.filter(|first| *first == at || values(*first) == Some(&placed.row.values));
-                }
+        let (at, name) = (again.unwrap_or(last), &placed.row.name);
+        if let Some(enclave) = &placed.enclave {
+            self.own.entry(enclave.clone()).or_default().insert(name.clone(), at);
+        }
+        if again.is_some() {
+            return true;
+        }
+        if placed.enclave.is_none() {
+            let rank = placed.rank();
+            let (known, first) = self.plain.entry(name.clone()).or_insert((rank, Some(at)));
+            let values = |at: usize| self.rows.get(at).map(|known| &known.row.values);
+            if rank > *known {
+                (*known, *first) = (rank, Some(at));
+            } else if rank == *known {
+                *first = first.filter(|first| *first == at || values(*first) == Some(&placed.row.values));
             }
         }
         self.named.entry(name.clone()).or_default().push(at);
@@ -137,10 +137,6 @@ impl InSight {
 }
 
 impl Placed {
-    fn is_in_a_text(&self) -> bool {
-        self.row.source.is_empty()
-    }
-
     fn says_the_same(&self, other: &Self) -> bool {
         let what = |placed: &Self| (placed.file, placed.carrier, placed.row.negative, placed.row.overridable);
         let words = |row: &'_ OptionRow, other: &'_ OptionRow| {
@@ -217,6 +213,19 @@ mod tests {
         assert_eq!(in_sight(differ).named("STACK").count(), 0);
         let above = format!("{differ}\nexport _CEE_RUNOPTS=\"HEAP(4M)\"\n");
         assert_eq!(known(&above).as_deref(), Some("4M"));
+    }
+
+    #[test]
+    fn what_an_options_report_showed_last_is_its_enclaves() {
+        let report = |size: &str| {
+            let row = format!("Invocation command             HEAP({size},32768,ANYWHERE,KEEP,8192,4096)\n");
+            format!(
+                "Options Report for Enclave PAY 11/20/26\n\nLAST WHERE SET                 OPTION\n{row}\n"
+            )
+        };
+        let all = in_sight(&["1M", "2M", "1M"].map(report).concat());
+        let known = all.option_of("PAY", "HEAP").map(|placed| placed.row.values.clone());
+        assert_eq!((all.rows().len(), known.as_deref()), (2, Some("1M,32768,ANYWHERE,KEEP,8192,4096")));
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod tests;
 mod values;
 
 use serde::Serialize;
-use underbar_listing::{Evidence, OptionRow};
+use underbar_listing::{Evidence, IN, OptionRow};
 
 use super::Line;
 use super::collect::Collected;
@@ -123,8 +123,8 @@ pub static LE_LINTS: [LeLint; 9] = [
         id: "le-opt-region",
         title: "Initial sizes that the region cannot hold",
         source: "An initial heap of 256M where about 125M was free ended in abend 0C4 (zowe/zowe-common-c#505)",
-        condition: "An initial size of HEAP or ANYHEAP in a text is as large as the region or larger; where there are several, as the \
-                    largest.",
+        condition: "An initial size of HEAP or ANYHEAP, in a text or an options report, is as large as the region or larger; where there \
+                    are several regions, as the largest.",
         formula: "Lower the size or raise REGION.",
         apply: beyond,
     },
@@ -155,14 +155,14 @@ fn line(collected: &Collected, placed: &Placed) -> Line {
 }
 
 fn evidence(collected: &Collected, file: usize, at: &Evidence) -> Line {
-    let file = collected.files.get(file).cloned().unwrap_or_default();
+    let file = collected.name_of(file).to_owned();
     Line { file, line: at.line, text: at.text.clone() }
 }
 
 fn text(collected: &Collected) -> Vec<Lint> {
     let flaws = collected.flaws.iter().map(|(file, line, words)| {
-        let file = collected.files.get(*file).cloned().unwrap_or_default();
-        let (words, shown) = words.split_once("; in: ").unwrap_or((words, ""));
+        let file = collected.name_of(*file).to_owned();
+        let (words, shown) = words.split_once(IN).unwrap_or((words, ""));
         let (column, words) = match words.split_once(": ") {
             Some((at, what)) if at.starts_with("column") => (at, what),
             _ => ("", words),
@@ -239,8 +239,8 @@ fn together(collected: &Collected) -> Vec<Lint> {
             }
         }
         // A report shows all sub-options: only in a text do they mean something to whoever wrote it.
-        let is_text = |placed: &Placed| placed.row.source.is_empty();
-        if let Some(row) = get("THREADSTACK").filter(|row| is_text(row) && is_word(row, 0, &["OFF"]))
+        if let Some(row) =
+            get("THREADSTACK").filter(|row| row.row.is_in_a_text() && is_word(row, 0, &["OFF"]))
             && row.row.sub_options().iter().skip(1).any(|value| !value.trim().is_empty())
         {
             say(&[row], "Under THREADSTACK(OFF) its sizes are ignored: those of STACK are used.".to_owned());
@@ -328,7 +328,7 @@ fn nonovr(collected: &Collected) -> Vec<Lint> {
 fn elsewhere(collected: &Collected) -> Vec<Lint> {
     let mut found = Vec::new();
     for text in collected.options.in_texts() {
-        let report = collected.options.named(&text.row.name).rfind(|placed| !placed.row.source.is_empty());
+        let report = collected.options.named(&text.row.name).rfind(|placed| !placed.row.is_in_a_text());
         let Some(report) = report.filter(|report| differ(&report.row, &text.row)) else { continue };
         let row = &report.row;
         found.push(Lint {

@@ -168,7 +168,7 @@ impl LeCase<'_> {
 
     /// A line to show as evidence.
     pub(super) fn line(&self, file: usize, evidence: &Evidence) -> Line {
-        let file = self.collected.files.get(file).cloned().unwrap_or_default();
+        let file = self.collected.name_of(file).to_owned();
         // Of the first reports the text is kept; of others the line says where it is.
         let text =
             if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };

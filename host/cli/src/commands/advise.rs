@@ -246,7 +246,7 @@ impl Advise {
             text.push_str("Steps:\n");
         }
         for (file, step) in collected.steps.iter().take(IN_FORCE) {
-            let file = collected.files.get(*file).map_or("", String::as_str);
+            let file = collected.name_of(*file);
             let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
             let time = |hundredths: Option<u64>| {
                 hundredths.map_or("not known".to_owned(), |all| format!("{}.{:02} s", all / 100, all % 100))
@@ -270,7 +270,7 @@ impl Advise {
         }
         for shown in in_force.iter().take(IN_FORCE) {
             let row = &shown.row;
-            let file = collected.files.get(shown.file).map_or("", String::as_str);
+            let file = collected.name_of(shown.file);
             let no = if row.negative { "NO" } else { "" };
             let over = if row.overridable == Some(false) { ", NONOVR" } else { "" };
             let _ = writeln!(

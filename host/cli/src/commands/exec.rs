@@ -113,13 +113,14 @@ fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
         return Err(wrong(NOT_FOUND, &"this is no program library"));
     }
     let text = CString::new(path.as_os_str().as_bytes()).map_err(|error| wrong(NOT_FOUND, &error))?;
-    // What is wrong with one that cannot be opened is said below.
-    if is_ours(path).unwrap_or(false)
+    let library = table::open(&text, true).map_err(|error| wrong(NOT_FOUND, &error))?;
+    // Opened as `underbar lib` does only where there is something to say, in its words.
+    if table::is_doubtful(library) == Ok(true)
         && let Ok(library) = underbar_store::library::Library::open(path)
     {
         warn_of_doubt(&library, color);
     }
-    table::open(&text, true).map_err(|error| wrong(NOT_FOUND, &error))
+    Ok(library)
 }
 
 /// Is it a program that stands alone?

@@ -41,6 +41,9 @@ pub const FILLING: usize = 2;
 pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
+/// Of cells that are no smaller than that so many are carved, once so many were asked for that the class is in use.
+const FEW: u32 = 2;
+const SETTLED_IN: u32 = 64;
 /// So many cells that came back are enough to go on with; fewer are joined by new ones.
 const TOP_UP: u32 = 32;
 /// An extent of large cells has room for this many, less one for the word that is not its own.
@@ -154,6 +157,9 @@ impl ThreadHeap {
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
         self.tally.gets += self.pools[class].handed;
         self.pools[class].handed = 0;
+        if self.tally.is_full() {
+            self.tally.publish_due();
+        }
         // SAFETY: extents in our pools are live and ours.
         unsafe {
             self.collect();
@@ -172,18 +178,27 @@ impl ThreadHeap {
                     (*extent).countdown += count;
                     (*extent).settled += count;
                     self.pools[class].handed = count;
-                    self.tally.handed(count, &*extent);
-                    if self.tally.wants_look() {
-                        self.look(class, count);
-                    }
-                    if self.tally.is_due() {
-                        self.tally.publish_due();
+                    if self.tally.handed(count, &*extent) {
+                        self.grown(class, count);
                     }
                     *self.bin(class) = cells;
                     return cells;
                 }
                 self.now_full(class, extent);
             }
+        }
+    }
+
+    /// More is out than ever, a list of cells for the bin of this class included.
+    #[cold]
+    #[inline(never)]
+    unsafe fn grown(&mut self, class: usize, count: u32) {
+        if self.tally.wants_look() {
+            // SAFETY: the contract above.
+            unsafe { self.look(class, count) };
+        }
+        if self.tally.is_grown() {
+            self.tally.publish_due();
         }
     }
 
@@ -207,8 +222,6 @@ impl ThreadHeap {
 
     /// Counts the cells that wait in bins, and those that came back. A list for the bin of this class was just handed
     /// out: all but one of its cells wait.
-    #[cold]
-    #[inline(never)]
     unsafe fn look(&mut self, filled: usize, count: u32) {
         let mut waiting = i64::from(count - 1) * i64::from(CELL_BYTES[filled]);
         for (class, cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
@@ -235,7 +248,8 @@ impl ThreadHeap {
         let (back, waiting) = (extent.list, extent.carved - extent.out());
         extent.list = null_mut();
         let stride = &mut self.pools[extent.class as usize].stride;
-        let wanted = (*stride).min(CARVE / extent.cell_bytes).max(1);
+        let least = if *stride >= SETTLED_IN { FEW } else { 1 };
+        let wanted = (*stride).min(CARVE / extent.cell_bytes).max(least);
         if waiting >= wanted.min(TOP_UP) {
             return (back, waiting);
         }
@@ -274,7 +288,7 @@ impl ThreadHeap {
         extent
     }
 
-    /// Lays an extent aside until an eighth of its cells has come back.
+    /// Lays an extent aside until so many of its cells have come back that it is worth a look.
     unsafe fn now_full(&mut self, class: usize, extent: *mut Extent) {
         // SAFETY: the extent is ours and in no list.
         unsafe {
@@ -333,6 +347,11 @@ impl ThreadHeap {
                 self.countdown_ended(extent);
             }
         }
+    }
+
+    /// Publishes what went out beyond what came back, if anything did.
+    pub fn tell_growth(&mut self) {
+        self.tally.publish_growth();
     }
 
     /// Puts ready cells back into their extents and settles every figure, so that the accounts are exact.

@@ -161,6 +161,13 @@ fn sizes_that_cics_does_not_grant() {
     let region = format!("//CICS EXEC PGM=DFHSIP,REGION=0M\n{options}");
     check(&region, &[("le-opt-cics", words), ("le-opt-cics", "2000M of ANYHEAP")]);
     check(options, &[]);
+    let mut collected = Collected::default();
+    for name in ["job1.txt", "job2.txt"] {
+        collected.file(name);
+        underbar_listing::read(region.as_bytes()).into_iter().for_each(|item| collected.take(item));
+    }
+    let files: Vec<_> = lint(&collected).iter().map(|lint| lint.evidence[1].file.clone()).collect();
+    assert_eq!(files, ["job1.txt", "job1.txt", "job2.txt", "job2.txt"]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn setting(name: &'static str, values: Vec<String>) -> Option<Setting> {
 }
 
 fn line(case: &LeCase<'_>, file: usize, evidence: &underbar_listing::Evidence) -> Line {
-    let file = case.collected.files.get(file).cloned().unwrap_or_default();
+    let file = case.collected.name_of(file).to_owned();
     Line { file, line: evidence.line, text: evidence.text.clone() }
 }
 

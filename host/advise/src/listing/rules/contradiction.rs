@@ -48,7 +48,7 @@ fn of(case: &LeCase<'_>, part: Part) -> Option<Found> {
     };
     let (file, figure, said) =
         [(Field::Initial, place), (Field::Increment, place + 1)].into_iter().find_map(differs)?;
-    let place = if row.source.is_empty() { "an option text" } else { "the options report" };
+    let place = if row.is_in_a_text() { "an option text" } else { "the options report" };
     let reason = format!(
         "{}: {place} says {said}, the storage report shows {}: one of them is of another run or damaged, or the text is not in \
          force. Nothing is advised upon {option}.",

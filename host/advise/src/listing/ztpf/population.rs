@@ -103,7 +103,7 @@ pub(crate) fn name(set: Option<&str>) -> String {
 
 /// A line that speaks for an advice.
 pub(crate) fn line(collected: &Collected, file: usize, evidence: &Evidence) -> Line {
-    let file = collected.files.get(file).cloned().unwrap_or_default();
+    let file = collected.name_of(file).to_owned();
     Line { file, line: evidence.line, text: evidence.text.clone() }
 }
 
