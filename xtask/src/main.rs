@@ -6,7 +6,8 @@
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
-//! What is absent: nothing here measures time to decide anything; durations are printed for the reader.
+//! What is absent: nothing here measures time to decide anything, but that tests which say nothing for a quarter of an hour
+//! hang ([`processes`] shows where); durations are printed for the reader.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -21,6 +22,7 @@ mod miri;
 mod packages;
 mod paths;
 mod policy;
+mod processes;
 mod steps;
 mod test;
 mod web;

@@ -6,7 +6,11 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::processes;
 
 /// What a run has found so far.
 #[derive(Debug, Default)]
@@ -130,8 +134,16 @@ pub fn output(command: &mut Command) -> Option<String> {
     done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Runs a command, shows each line of its standard output and hands it to `see`; true when it ended with status 0.
-pub fn watch(command: &mut Command, mut see: impl FnMut(&str)) -> bool {
+/// A command that says nothing for so long hangs: tests name themselves as they end.
+const QUIET: Duration = Duration::from_secs(15 * 60);
+
+/// Runs a command, shows each line of its standard output and hands it to `see`; true when it ended with status 0. One
+/// that hangs is ended with all that it started, after what those wait for was shown.
+pub fn watch(command: &mut Command, see: impl FnMut(&str)) -> bool {
+    watch_for(QUIET, command, see)
+}
+
+fn watch_for(quiet: Duration, command: &mut Command, mut see: impl FnMut(&str)) -> bool {
     let mut child = match command.stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -139,11 +151,28 @@ pub fn watch(command: &mut Command, mut see: impl FnMut(&str)) -> bool {
             return false;
         }
     };
+    let (send, lines) = mpsc::channel();
     if let Some(pipe) = child.stdout.take() {
-        for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            see(&line);
+        // Not waited for: what outlives the command may keep the pipe open.
+        thread::spawn(move || {
+            let lines = BufReader::new(pipe).split(b'\n').map_while(Result::ok);
+            lines.map(|line| send.send(line)).take_while(Result::is_ok).for_each(drop);
+        });
+    }
+    loop {
+        match lines.recv_timeout(quiet) {
+            Ok(line) => {
+                let line = String::from_utf8_lossy(&line);
+                println!("{line}");
+                see(&line);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                println!("== nothing was heard for {}; what runs is ended:", seconds(quiet));
+                processes::end_all_of(child.id());
+                let _ = child.wait();
+                return false;
+            }
         }
     }
     child.wait().is_ok_and(|status| status.success())
@@ -164,7 +193,7 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sum, on_path, seconds};
+    use super::{Sum, command, on_path, seconds, watch, watch_for};
     use std::time::Duration;
 
     #[test]
@@ -187,6 +216,28 @@ mod tests {
         sum.not_checked("advisories");
         assert_eq!(sum.closing_line(), "1 passed, 0 failed, 0 skipped, 1 NOT CHECKED");
         assert!(sum.close(true));
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_with_what_it_started() {
+        let mut lines = Vec::new();
+        let mut hangs = command("sh", &["-c", "sleep 1000 & echo $!; wait"]);
+        assert!(!watch_for(Duration::from_millis(200), &mut hangs, |line| lines.push(line.to_owned())));
+        let [sleeper] = lines.as_slice() else { panic!("{lines:?}") };
+        // Whoever takes it over buries it, sooner or later.
+        let is_there = || {
+            let state = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        while is_there() {
+            std::thread::yield_now();
+        }
+
+        lines.clear();
+        let mut ends = command("sh", &["-c", "echo one; echo two"]);
+        assert!(watch(&mut ends, |line| lines.push(line.to_owned())));
+        assert_eq!(lines, ["one", "two"]);
+        assert!(!watch(&mut command("sh", &["-c", "exit 3"]), |_| ()));
     }
 
     #[test]

@@ -57,5 +57,5 @@ pub mod waiting {
     pub use crate::futex::sleep_until;
     pub use crate::processor::{known, now};
     pub use crate::spin::{Looker, Place, SLEEP_NS, WATCH_NS, place, stays};
-    pub use crate::turn::{ASIDE_NS, Sight, TURN_NS, Turn};
+    pub use crate::turn::{ASIDE_NS, Sight, TURN_NS, Turn, looks_again_at};
 }

@@ -30,10 +30,10 @@ impl Counted {
 }
 
 /// So many threads lock so often each; those of `patient` for ever, the others until a time that has come. Once with
-/// hand-overs as they come, once with turns, once with all woken together, once
-/// with all in the room of those who come first.
+/// hand-overs as they come, once with turns, once with all woken together, once with all in the room of those who come
+/// first, and once with turns of which each is taken over by whoever comes.
 fn threads(patient: usize, impatient: usize, times: usize) {
-    for known in [Known::Nothing, Known::Busy, Known::Free, Known::TurnsTaken] {
+    for known in [Known::Nothing, Known::Busy, Known::Free, Known::TurnsTaken, Known::Late] {
         threads_of(known, patient, impatient, times);
     }
 }

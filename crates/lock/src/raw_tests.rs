@@ -204,3 +204,29 @@ fn one_holder_at_a_time_with_turns() {
     assert!(was_busy.load(Ordering::Relaxed) > 0);
     assert!(lock.try_lock(), "free at the end");
 }
+
+/// Whose turn is next, and who jumped out of its sleep: those who sleep get the lock all the same.
+#[test]
+#[cfg(not(miri))]
+fn who_is_next_and_never_comes_keeps_nobody_waiting() {
+    let lock = SimpleLock::new();
+    let turn = lock.word.turn();
+    (0..8).for_each(|_| turn.saw(Sight::Watched));
+    assert!(turn.is_busy() && turn.is_mine(&raw const lock.word.state as usize, false));
+    lock.lock();
+    let numbers = [const { std::sync::atomic::AtomicI32::new(0) }; 3];
+    thread::scope(|scope| {
+        for number in &numbers {
+            scope.spawn(|| {
+                number.store(underbar_sys::syscall::gettid(), Ordering::Relaxed);
+                lock.lock();
+                assert!(Lock::unlock(&lock));
+            });
+        }
+        while !numbers.iter().all(|number| sleeps(number.load(Ordering::Relaxed))) {
+            thread::yield_now();
+        }
+        assert!(turn.is_taken_care_of(&raw const lock.word.state as usize), "so nobody is woken");
+        assert!(Lock::unlock(&lock));
+    });
+}

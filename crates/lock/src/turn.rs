@@ -18,12 +18,18 @@
 //! Invariant: whoever is next clears `next`, and after that either takes the lock or marks its word, by an operation that
 //! sees the newest value. So who gives a lock up without such a mark, and then sees its address in `next`, may leave all
 //! waking to that thread: it comes, finds the lock free, and takes it as one behind whom others may sleep.
+//!
+//! A thread may never come: a signal's handler jumped out of its sleep, it was cancelled, a debugger stopped it. So it is
+//! relied upon until `due` only; after that whoever gives up wakes others again, and whoever waits may be the next. What was
+//! left to it before that, those find out who sleep: nobody sleeps for longer than a second without a look at the lock.
 //! In a forked child nobody sleeps: there the kernel clears the table of which this is a part (see `spin`).
 //! Not here: the word of the lock (`raw`).
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_sys::sync::atomic::{AtomicU32, AtomicUsize};
+
+use crate::processor;
 
 /// How long a turn is, in nanoseconds. Longer: fewer hand-overs (about 10 us of a processor each); shorter: shorter waits.
 pub const TURN_NS: u64 = 300_000;
@@ -31,6 +37,19 @@ pub const TURN_NS: u64 = 300_000;
 /// Who comes while the next one is being woken stays away for so long, in nanoseconds: if it asked to be woken at once, the
 /// holder would wake one more, who would find its place taken and go to the end of the row.
 pub const ASIDE_NS: u64 = TURN_NS / 2;
+
+/// Whoever is next and has not come so long after its turn was over will not come, as far as others are concerned, in
+/// nanoseconds: longer than a thread that can run has to wait for a processor, as a rule.
+const LATE_NS: u64 = 100_000_000;
+
+/// Nobody who waits sleeps for longer than this without a look at the lock, in nanoseconds; or than it has waited by then.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// When a thread that began to wait at `began` is to look at the lock, if nobody wakes it `now` or later.
+#[must_use]
+pub fn looks_again_at(began: u64, now: u64) -> u64 {
+    now + PATIENCE_NS.max(now.saturating_sub(began))
+}
 
 /// With an address in `next`: nobody sleeps by the clock; who is woken next will, and nobody before it.
 const CALLED: usize = 1;
@@ -73,6 +92,8 @@ pub enum Known {
     Free,
     /// Whoever has to sleep was woken before, for a turn that another had taken.
     TurnsTaken,
+    /// One thread keeps it busy, and whoever is next is late.
+    Late,
 }
 
 /// What is known of a lock's turns, or of several locks' that lie in one place of the table.
@@ -80,6 +101,10 @@ pub struct Turn {
     /// See the head of this file. Written by who is to be next, and by who was; relaxed, as the word of the lock orders
     /// what matters: if it is cleared before the mark that who gives up sees, then that is seen, too.
     next: AtomicUsize,
+    /// Until when the one who is next is waited for, in nanoseconds of the monotonic clock. Written by it when it has become
+    /// the next; relaxed: one who sees an older moment wakes somebody in vain, or becomes the next beside it, and either
+    /// does no harm.
+    due: AtomicU64,
     /// How sure it is that one thread keeps it busy. Written by those who wait; relaxed: a hint.
     busy: AtomicU32,
     /// Whoever woke somebody for it last: a thread, as `processor::this` or the kernel tells it. Relaxed: a hint.
@@ -103,6 +128,7 @@ impl Turn {
     pub const fn new() -> Self {
         Self {
             next: AtomicUsize::new(0),
+            due: AtomicU64::new(0),
             busy: AtomicU32::new(0),
             given_up_by: AtomicU32::new(0),
             looks: AtomicU32::new(0),
@@ -116,7 +142,8 @@ impl Turn {
     pub fn new(known: Known) -> Self {
         Self {
             next: AtomicUsize::new(0),
-            busy: AtomicU32::new(if known == Known::Busy { BUSY } else { 0 }),
+            due: AtomicU64::new(0),
+            busy: AtomicU32::new(if matches!(known, Known::Busy | Known::Late) { BUSY } else { 0 }),
             given_up_by: AtomicU32::new(0),
             looks: AtomicU32::new(0),
             free: AtomicU32::new(if known == Known::Free { FREE } else { 0 }),
@@ -187,7 +214,24 @@ impl Turn {
     pub fn is_mine(&self, lock: usize, was_woken: bool) -> bool {
         let taken =
             |from| self.next.compare_exchange(from, lock, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        taken(0) || was_woken && taken(lock | CALLED)
+        let now = processor::now();
+        let is_mine = taken(0)
+            || was_woken && taken(lock | CALLED)
+            || self.is_late(now) && taken(self.next.load(Ordering::Relaxed));
+        if is_mine {
+            self.due.store(now + TURN_NS + LATE_NS, Ordering::Relaxed);
+        }
+        is_mine
+    }
+
+    #[cfg(not(loom))]
+    fn is_late(&self, now: u64) -> bool {
+        now > self.due.load(Ordering::Relaxed)
+    }
+
+    #[cfg(loom)]
+    fn is_late(&self, _: u64) -> bool {
+        self.known == Known::Late
     }
 
     /// The one who was next has slept. After this it takes the lock, or marks its word; and when it has the lock it wakes
@@ -213,6 +257,61 @@ impl Turn {
 
     /// Whether whoever has just given the lock up may leave all waking to the one who is next.
     pub fn is_taken_care_of(&self, lock: usize) -> bool {
-        self.is_busy() && self.next.load(Ordering::Relaxed) == lock
+        self.is_busy()
+            && self.next.load(Ordering::Relaxed) == lock
+            // For the model checker who is late comes in the end.
+            && (cfg!(loom) || !self.is_late(processor::now()))
+    }
+}
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn busy() -> Turn {
+        let turn = Turn::new();
+        turn.busy.store(BUSIEST, Ordering::Relaxed);
+        turn
+    }
+
+    #[test]
+    fn who_is_next_takes_care_of_the_others_until_its_turn_is_over() {
+        let (turn, lock) = (busy(), 64);
+        assert!(!turn.is_taken_care_of(lock));
+        assert!(turn.is_mine(lock, false) && turn.is_taken_care_of(lock) && !turn.is_taken_care_of(128));
+        assert!(!turn.is_mine(lock, true) && !turn.is_mine(128, true), "another is");
+        turn.over(lock);
+        assert!(!turn.is_taken_care_of(lock) && turn.is_called(lock));
+        assert!(!turn.is_mine(lock, false) && turn.is_mine(lock, true), "who was called is next");
+    }
+
+    /// As one whose sleep was left by a jump, and one that was called and has gone.
+    #[test]
+    fn who_never_comes_is_relied_upon_no_longer_than_it_is_due() {
+        for is_called in [false, true] {
+            let (turn, lock) = (busy(), 64);
+            assert!(turn.is_mine(lock, false));
+            if is_called {
+                turn.over(lock);
+            }
+            // Its time is over.
+            turn.due.store(processor::now() - 1, Ordering::Relaxed);
+            assert!(!turn.is_taken_care_of(lock));
+            assert!(turn.is_mine(lock, false), "another may be next");
+            assert!(turn.is_taken_care_of(lock) && !turn.is_mine(lock, false));
+        }
+    }
+
+    #[test]
+    fn who_waits_looks_after_a_second_and_each_time_that_it_has_waited_twice_as_long() {
+        let mut now = 5_000_000_000;
+        let looks: Vec<u64> = core::iter::repeat_with(|| {
+            now = looks_again_at(5_000_000_000, now);
+            now / 1_000_000_000 - 5
+        })
+        .take(5)
+        .collect();
+        assert_eq!(looks, [1, 2, 4, 8, 16]);
     }
 }

@@ -20,7 +20,7 @@ use crate::raw::{L, S, W, Word};
 use crate::spin::{self, Looker};
 #[cfg(loom)]
 use crate::turn::Known;
-use crate::turn::{ASIDE_NS, Sight, TURN_NS};
+use crate::turn::{ASIDE_NS, Sight, TURN_NS, looks_again_at};
 
 /// Whoever waits for longer than this has the lock reserved, in nanoseconds.
 const STARVED_NS: u64 = 1_000_000;
@@ -207,20 +207,21 @@ impl Word {
             if starves && was_next && self.look(place, hint, true, &mut what.spin_ns) {
                 break;
             }
-            let room = match () {
-                () if is_starver => Room::Starver,
-                () if is_first => Room::First,
-                () => Room::All,
-            };
-            if room == Room::First {
+            let room = if is_starver {
+                Room::Starver
+            } else if is_first {
                 turn.comes_first();
-            }
+                Room::First
+            } else {
+                Room::All
+            };
             // Free, but for somebody else.
             let is_reserved = wanted & L == 0 && cfg!(not(loom));
-            let until = match deadline {
-                _ if !is_reserved => deadline,
-                0 => now + LOST_NS,
-                deadline => deadline.min(now + LOST_NS),
+            let until = match if is_reserved { now + LOST_NS } else { looks_again_at(began, now) } {
+                // For the model checker nobody comes out of its sleep by itself.
+                _ if cfg!(loom) => deadline,
+                look_at if deadline == 0 => look_at,
+                look_at => deadline.min(look_at),
             };
             was_woken = self.sleepers.sleep(&self.state, wanted, room, until) && !is_starver;
             what.parked += 1;

@@ -26,7 +26,7 @@ static void must(int yes, const char *what) {
 }
 #define MUST(x) must(x, #x)
 
-enum { THREADS = 5, TIMES = 2000 };
+enum { THREADS = 5, TIMES = 2000, JUMPS = 8 };
 static pthread_mutex_t mutex;
 static int kind;
 
@@ -255,14 +255,16 @@ static void locks_in_handlers(void) {
 
     action.sa_handler = jumps;
     sigaction(SIGUSR2, &action, NULL);
-    got = 0;
-    MUST(pthread_mutex_lock(&mutex) == 0);
-    other = a_waiter(waits_till_it_must_jump);
-    pthread_kill(other, SIGUSR2);
-    pthread_join(other, NULL);
-    printf("jumped out of its wait, it got it %d times\n", got);
-    says("unlocked", pthread_mutex_unlock(&mutex));
-    contend(NULL);
+    for (int i = 0; i < JUMPS; i++) {
+        got = 0;
+        MUST(pthread_mutex_lock(&mutex) == 0);
+        other = a_waiter(waits_till_it_must_jump);
+        pthread_kill(other, SIGUSR2);
+        pthread_join(other, NULL);
+        printf("jumped out of its wait, it got it %d times\n", got);
+        says("unlocked", pthread_mutex_unlock(&mutex));
+        contend(NULL);
+    }
     says("and destroyed", pthread_mutex_destroy(&mutex));
 }
 

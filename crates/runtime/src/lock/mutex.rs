@@ -302,6 +302,7 @@ fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
     while REAL_CLOCKLOCK.get().is_some()
         && let Some(long) = wait.is_long_at()
     {
+        let long = Timespec::of(long);
         let failure = real!(REAL_CLOCKLOCK as ClockLock, mutex, CLOCK_MONOTONIC as i32, &raw const long);
         if failure == 0 {
             return 0;
@@ -417,7 +418,7 @@ fn lock_until(
     trial::obey_if_changed();
     let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
     let failure = if is_simple(&wait) {
-        let failure = simple::wait(mutex, &mut wait, Some((clock == CLOCK_REALTIME, until)));
+        let failure = simple::wait(mutex, &mut wait, Some((clock, until.in_nanoseconds())));
         if failure == 0 {
             mutex.taken();
         }

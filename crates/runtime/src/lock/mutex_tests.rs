@@ -206,3 +206,45 @@ fn nobody_is_forgotten_when_turns_are_taken_over() {
     assert_eq!((forgotten.into_inner(), sum.into_inner()), (0, THREADS * ROUNDS * TIMES));
     configure(Mode::Off);
 }
+
+/// Whose turn is next, and who jumped out of its sleep: those who sleep get the mutex all the same, with a time and without.
+#[test]
+fn who_is_next_and_never_comes_keeps_nobody_waiting() {
+    let _alone = MODE_IS_ONE.lock();
+    configure(Mode::Simple);
+    let mutex = new(NORMAL);
+    let address = &raw const mutex.word as usize;
+    let turn = &underbar_lock::waiting::place(address).turn;
+    (0..8).for_each(|_| turn.saw(underbar_lock::waiting::Sight::Watched));
+    assert!(turn.is_busy() && turn.is_mine(address, false));
+    assert_eq!(take(&mutex, 0), 0);
+    let numbers = [const { AtomicU32::new(0) }; 4];
+    let late = [CLOCK_MONOTONIC, CLOCK_REALTIME]
+        .map(|clock| (clock, Timespec::of(syscall::clock_nanoseconds(clock) + 600_000_000_000)));
+    std::thread::scope(|scope| {
+        for (which, number) in numbers.iter().enumerate() {
+            let mutex = &mutex;
+            scope.spawn(move || {
+                number.store(syscall::gettid() as u32, Ordering::Relaxed);
+                let failure = match late.get(which) {
+                    // SAFETY: a mutex, and a time.
+                    Some((clock, until)) => unsafe { clocklock(mutex, clock.cast_signed(), until, 1) },
+                    None => take(mutex, 0),
+                };
+                assert_eq!((failure, release(mutex, 0)), (0, 0));
+            });
+        }
+        while !numbers.iter().all(|number| sleeps(number.load(Ordering::Relaxed))) {
+            std::thread::yield_now();
+        }
+        assert!(turn.is_taken_care_of(address), "so nobody is woken");
+        assert_eq!(release(&mutex, 0), 0);
+    });
+    configure(Mode::Off);
+}
+
+/// Whether a thread is asleep in the kernel's futex.
+fn sleeps(thread: u32) -> bool {
+    std::fs::read_to_string(std::format!("/proc/self/task/{thread}/syscall"))
+        .is_ok_and(|call| call.starts_with("202 "))
+}

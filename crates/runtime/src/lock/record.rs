@@ -17,8 +17,7 @@ use underbar_ledger::Key;
 use underbar_ledger::locks::{
     Area, CLAIMED, INTERVALS, LOCKS, LockRecord, POLICY_AS_OPTION, READY, Site, Sort,
 };
-use underbar_lock::waiting::now;
-use underbar_sys::syscall::Timespec;
+use underbar_lock::waiting::{looks_again_at, now};
 
 use super::mutex::thread;
 use super::{area, holder, later, one, order};
@@ -172,16 +171,19 @@ impl Wait {
 
     /// When the wait is long, and when it is ten times as long, and so on to a second, by the monotonic clock; then never. For
     /// one thread that sleeps for a lock; for the others after a second.
-    pub fn is_long_at(&self) -> Option<Timespec> {
-        let at = self.began + LONG_NS * 10_u64.pow(self.long);
-        let moment =
-            Timespec { seconds: (at / 1_000_000_000) as i64, nanoseconds: (at % 1_000_000_000) as i64 };
-        (self.long < LOOKS).then_some(moment)
+    pub fn is_long_at(&self) -> Option<u64> {
+        (self.long < LOOKS).then(|| self.began + LONG_NS * 10_u64.pow(self.long))
+    }
+
+    /// When one who sleeps in our way is to look at the lock again if nobody wakes it: never is not an answer there, see
+    /// `underbar_lock`'s `turn`.
+    pub fn looks_again_at(&self, now: u64) -> u64 {
+        self.is_long_at().unwrap_or_else(|| looks_again_at(self.began, now))
     }
 
     /// It is.
     pub fn is_long(&mut self, owner: u32) {
-        self.long += 1;
+        self.long = (self.long + 1).min(LOOKS);
         if let Some(found) = self.found {
             holder::look(found, owner);
             order::look(found, self.caller, true);

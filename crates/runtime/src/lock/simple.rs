@@ -18,16 +18,16 @@ use underbar_ledger::locks::POLICY_SLEEP;
 use underbar_lock::waiting::{
     ASIDE_NS, Looker, Place, SLEEP_NS, Sight, TURN_NS, Turn, WATCH_NS, now, place, sleep_until, stays,
 };
-use underbar_sys::syscall::{self, Errno, Timespec};
+use underbar_sys::syscall::{self, CLOCK_REALTIME, Errno};
 
 use super::mutex::{ETIMEDOUT, Mutex, thread};
 use super::record::Wait;
 
-/// A moment: of the wall clock or the monotonic one.
-type Moment<'a> = (bool, &'a Timespec);
+/// A moment: the kernel's number of the clock, and nanoseconds by that.
+type Moment = (u32, u64);
 
 /// Waits until this thread has the mutex, or until the time is up: 0 or ETIMEDOUT.
-pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment<'_>>) -> i32 {
+pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment>) -> i32 {
     let place = place(&raw const mutex.word as usize);
     wait.is_ours();
     let may_look = wait.policy() != POLICY_SLEEP;
@@ -58,7 +58,7 @@ fn sleep(
     mutex: &Mutex,
     place: &'static Place,
     wait: &mut Wait,
-    until: Option<Moment<'_>>,
+    until: Option<Moment>,
     may_look: bool,
 ) -> i32 {
     let (address, turn) = (&raw const mutex.word as usize, &place.turn);
@@ -100,22 +100,21 @@ fn sleep(
             came = Came::Here;
         }
         let sleeps_at = now();
-        let long = wait.is_long_at();
-        let (is_wall_clock, deadline) = match until {
-            Some((is_wall_clock, deadline)) => (is_wall_clock, Some(deadline)),
-            None => (false, long.as_ref()),
-        };
         let room = if came == Came::Next { ROOM_OF_THE_NEXT } else { ROOM_OF_ALL };
-        let reason = syscall::futex_wait_by(&mutex.word, 2, deadline, is_wall_clock, room);
+        let (reason, is_over) = sleep_once(mutex, sleeps_at, wait.looks_again_at(sleeps_at), until, room);
         if reason == Err(Errno::ETIMEDOUT) {
-            if until.is_some() {
-                wait.slept(0);
-                return ETIMEDOUT;
-            }
             // It goes on, as far as the record is concerned.
             slept_long = true;
-            wait.is_long(mutex.owner.load(Ordering::Relaxed));
-            continue;
+            if !is_over {
+                wait.is_long(mutex.owner.load(Ordering::Relaxed));
+                continue;
+            }
+            // Whoever was to take care of this thread may not have come.
+            if mutex.word.compare_exchange(0, 2, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                break;
+            }
+            wait.slept(0);
+            return ETIMEDOUT;
         }
         if reason == Err(Errno::EAGAIN) {
             continue;
@@ -142,6 +141,28 @@ fn sleep(
         call_the_next(mutex, turn);
     }
     0
+}
+
+/// Sleeps while others may, from `now` until it is time for a look or the time is up; and whether that comes first.
+fn sleep_once(
+    mutex: &Mutex,
+    now: u64,
+    look_at: u64,
+    until: Option<Moment>,
+    room: u32,
+) -> (syscall::Result<()>, bool) {
+    match until {
+        Some((CLOCK_REALTIME, deadline)) => {
+            let look_at = syscall::clock_nanoseconds(CLOCK_REALTIME) + look_at.saturating_sub(now);
+            let reason = syscall::futex_wait_until_wall_clock(&mutex.word, 2, deadline.min(look_at), room);
+            (reason, deadline <= look_at)
+        }
+        Some((_, deadline)) => {
+            let reason = syscall::futex_wait_until(&mutex.word, 2, Some(deadline.min(look_at)), room);
+            (reason, deadline <= look_at)
+        }
+        None => (syscall::futex_wait_until(&mutex.word, 2, Some(look_at), room), false),
+    }
 }
 
 /// Sleeps by the clock while another thread keeps the mutex busy; then sees whether it still does.

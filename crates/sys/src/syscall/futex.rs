@@ -35,19 +35,12 @@ pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, 
     futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline.map(Timespec::of).as_ref(), rooms)
 }
 
-/// As [`futex_wait_until`], with a moment of the wall clock where `is_wall_clock`. The kernel refuses
-/// a time whose nanoseconds are not 0 to 999,999,999 ([`Errno::EINVAL`]).
+/// As [`futex_wait_until`], until a time of the wall clock.
 #[inline]
-pub fn futex_wait_by(
-    word: &AtomicU32,
-    expected: u32,
-    deadline: Option<&Timespec>,
-    is_wall_clock: bool,
-    rooms: u32,
-) -> Result<()> {
+pub fn futex_wait_until_wall_clock(word: &AtomicU32, expected: u32, deadline: u64, rooms: u32) -> Result<()> {
     const FUTEX_CLOCK_REALTIME: usize = 256;
-    let clock = if is_wall_clock { FUTEX_CLOCK_REALTIME } else { 0 };
-    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | clock, expected, deadline, rooms)
+    let deadline = Timespec::of(deadline);
+    futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, expected, Some(&deadline), rooms)
 }
 
 /// Wakes at most `count` of those who sleep on the word at this address in one of `rooms`; says how many. Nothing is

@@ -2,6 +2,8 @@
 
 use super::{number, syscall3};
 
+const SECOND: u64 = 1_000_000_000;
+
 /// Seconds and nanoseconds as the kernel counts them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,9 +16,16 @@ pub struct Timespec {
 
 impl Timespec {
     /// So many nanoseconds.
-    pub(crate) fn of(nanoseconds: u64) -> Self {
-        const SECOND: u64 = 1_000_000_000;
+    #[must_use]
+    pub fn of(nanoseconds: u64) -> Self {
         Self { seconds: (nanoseconds / SECOND) as i64, nanoseconds: (nanoseconds % SECOND) as i64 }
+    }
+
+    /// All of it in nanoseconds; where that are too many, and before 0, the nearest number.
+    #[must_use]
+    pub fn in_nanoseconds(&self) -> u64 {
+        let (seconds, rest) = (self.seconds.max(0) as u64, self.nanoseconds.max(0) as u64);
+        seconds.saturating_mul(SECOND).saturating_add(rest)
     }
 }
 
@@ -39,7 +48,7 @@ pub fn clock_nanoseconds(clock: u32) -> u64 {
     if done.is_err() {
         return 0;
     }
-    (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
+    time.in_nanoseconds()
 }
 
 /// The time from one of the kernel's own ticks to the next, in nanoseconds: the step of its coarse clock. 0 where it does
@@ -53,13 +62,20 @@ pub fn tick_nanoseconds() -> u64 {
     if done.is_err() {
         return 0;
     }
-    (step.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(step.nanoseconds as u64)
+    step.in_nanoseconds()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::syscall::sched_yield;
+
+    #[test]
+    fn times_in_nanoseconds_end_at_the_last_number() {
+        assert_eq!(Timespec::of(3_000_000_007).in_nanoseconds(), 3_000_000_007);
+        assert_eq!(Timespec { seconds: i64::MAX, nanoseconds: 999_999_999 }.in_nanoseconds(), u64::MAX);
+        assert_eq!(Timespec { seconds: -1, nanoseconds: 5 }.in_nanoseconds(), 5);
+    }
 
     #[test]
     fn clocks_run_forward() {
