@@ -96,7 +96,7 @@ impl Carriers {
             .find_map(|(group, carrier)| Some((*carrier, find(text, group.as_bytes())? + group.len())))
         {
             let open = self.open.insert(Open::new(carrier, line));
-            open.depth = 1;
+            open.nesting.depth = 1;
             if open.member(line, &text[group..]) {
                 self.close(true, out);
             }

@@ -11,7 +11,7 @@ use crate::model::{Carrier, Doubt, Doubtful, Evidence, IN, Item, OptionRow, Opti
 use crate::options::{named, row};
 use crate::statement::InStream;
 use crate::texts::closed_at;
-use crate::words::{evidence, find, tidy};
+use crate::words::{Nesting, evidence, find, tidy};
 
 /// Names that stand among run-time options in C's `#pragma runopts` and in old texts, and are none that says anything here.
 const OTHERS: [&str; 9] =
@@ -32,7 +32,7 @@ pub(crate) struct Open {
     pub(crate) doubts: Vec<Doubt>,
     pub(crate) follows: Follows,
     pub(crate) bytes: usize,
-    pub(crate) depth: i32,
+    pub(crate) nesting: Nesting,
     /// How the data behind a DD statement end.
     pub(crate) stream: Option<InStream>,
     /// The mark of a shell's string that is open.
@@ -77,8 +77,8 @@ impl Open {
 
     pub(crate) fn of(carrier: Carrier, first: Evidence) -> Self {
         let (parts, doubts, follows) = (Vec::new(), Vec::new(), Follows::Operands);
-        let (bytes, depth, stream, quote) = (0, 0, None, None);
-        Self { carrier, bare: false, first, parts, doubts, follows, bytes, depth, stream, quote }
+        let (bytes, nesting, stream, quote) = (0, Nesting::default(), None, None);
+        Self { carrier, bare: false, first, parts, doubts, follows, bytes, nesting, stream, quote }
     }
 
     pub(crate) fn push(&mut self, line: Line<'_>, text: Vec<u8>) {
@@ -125,20 +125,16 @@ impl Open {
         let mut kept = Vec::new();
         let mut rest = text;
         let mut closed = false;
+        self.nesting.unquote();
         while let Some((&byte, behind)) = rest.split_first() {
-            if rest.starts_with(b"/*") {
+            if rest.starts_with(b"/*") && !self.nesting.is_quoted() {
                 // Its star does not close it.
                 let inner = &rest[2..];
                 rest = find(inner, b"*/").map_or(&[], |at| &inner[at + 2..]);
                 continue;
             }
             rest = behind;
-            match byte {
-                b'(' => self.depth += 1,
-                b')' => self.depth -= 1,
-                _ => {}
-            }
-            if self.depth == 0 {
+            if self.nesting.take(byte) {
                 closed = true;
                 break;
             }
@@ -149,17 +145,13 @@ impl Open {
     }
 
     pub(crate) fn unclosed(&self) -> bool {
-        let depth = |text: &[u8]| {
-            text.iter()
-                .map(|byte| match byte {
-                    b'(' => 1,
-                    b')' => -1,
-                    _ => 0,
-                })
-                .sum::<i32>()
-        };
-        let all: i32 = self.parts.iter().map(|piece| depth(&piece.text)).sum();
-        all > 0 || self.parts.last().is_some_and(|piece| piece.text.trim_ascii_end().ends_with(b","))
+        let mut nesting = Nesting::default();
+        for piece in &self.parts {
+            nesting.unquote();
+            piece.text.iter().for_each(|byte| _ = nesting.take(*byte));
+        }
+        nesting.depth > 0
+            || self.parts.last().is_some_and(|piece| piece.text.trim_ascii_end().ends_with(b","))
     }
 
     /// A message about the text, with the column of the line as it stands in the input, and the line.
@@ -330,6 +322,10 @@ mod tests {
     fn members_have_comments_and_say_what_may_be_overridden() {
         check("CEEDOPT(/*/ HEAP(1M), */ STACK(64K))\n", &["STACK(64K)"]);
         check("CEEDOPT(/**/HEAP(1M),/* A */STACK(64K))\n", &["HEAP(1M)", "STACK(64K)"]);
+        check("CEEDOPT(ENVAR('A=)'),\n  STACK(64K))\n", &["ENVAR('A=)')", "STACK(64K)"]);
+        check("CEEDOPT(ENVAR('A=/*'),\n  STACK(64K))\n", &["ENVAR('A=/*')", "STACK(64K)"]);
+        // An apostrophe that no other follows in its line is no quote in the next.
+        check("CEEDOPT(HEAP(1M), DON'T\n  STACK(64K))\n", &["HEAP(1M)", "STACK(64K)"]);
         let over = ["HEAP(1M) NONOVR", "STACK(64K) OVR", "ANYHEAP(1M) NONOVR"];
         check("CEEDOPT(HEAP((1M),NonOvr),STACK((64K),ovr),ANYHEAP((1M),NONOVR))\n", &over);
     }

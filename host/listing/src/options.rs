@@ -13,7 +13,7 @@ use underbar_options::{OPTIONS, WhereSet, find_option};
 
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Item, OptionRow, OptionsReport};
-use crate::words::{evidence, find, has, split, sub_options, tidy};
+use crate::words::{Nesting, evidence, find, has, split, sub_options, tidy};
 
 const HEADING: &str = "options report for enclave";
 /// So many lines without a row end the report.
@@ -217,19 +217,12 @@ pub(crate) fn row(text: &[u8]) -> Option<(String, bool, String)> {
     if text.get(end) != Some(&b'(') {
         return negative.then(|| (name.to_owned(), negative, values));
     }
-    let (mut depth, mut quote) = (0, None);
+    let mut nesting = Nesting::default();
     for &byte in &text[end..] {
-        match (byte, quote) {
-            (b'\'' | b'"', None) => quote = Some(byte),
-            (_, Some(open)) if byte == open => quote = None,
-            (b'(', None) => depth += 1,
-            (b')', None) => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
+        if nesting.take(byte) {
             return Some((name.to_owned(), negative, values[1..].to_owned()));
         }
-        if quote.is_some() || !byte.is_ascii_whitespace() {
+        if nesting.is_quoted() || !byte.is_ascii_whitespace() {
             values.push(if byte.is_ascii() { char::from(byte) } else { '?' });
         }
     }

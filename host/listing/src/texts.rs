@@ -3,7 +3,7 @@
 //! Not here: which lines make a text (`carriers`).
 
 use crate::options::{named, option_at};
-use crate::words::{find, split};
+use crate::words::{Nesting, find, split};
 
 /// Options at whose name a bare line is taken for an option text.
 const BARE: [&str; 20] = [
@@ -32,17 +32,8 @@ const BARE: [&str; 20] = [
 /// Behind the parenthesis that closes the one with which the text begins; those in quotes are no parentheses. None where there
 /// is none, or it is not closed.
 pub(crate) fn closed_at(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut quote) = (0, None);
-    let closing = text.iter().position(|&byte| {
-        match (byte, quote) {
-            (b'\'' | b'"', None) => quote = Some(byte),
-            (_, Some(open)) if byte == open => quote = None,
-            (b'(', None) => depth += 1,
-            (b')', None) => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    });
+    let mut nesting = Nesting::default();
+    let closing = text.iter().position(|&byte| nesting.take(byte));
     closing.filter(|_| text.starts_with(b"(")).map(|at| at + 1)
 }
 

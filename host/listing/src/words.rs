@@ -37,6 +37,36 @@ pub(crate) fn evidence(line: u64, text: &[u8]) -> Evidence {
     Evidence { line, text: tidy(text) }
 }
 
+/// How many parentheses are open in a text; those in quotes are none.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Nesting {
+    pub(crate) depth: i32,
+    quote: Option<u8>,
+}
+
+impl Nesting {
+    /// Takes the next byte; true where none is open behind it.
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
+        match (byte, self.quote) {
+            (b'\'' | b'"', None) => self.quote = Some(byte),
+            (_, Some(open)) if byte == open => self.quote = None,
+            (b'(', None) => self.depth += 1,
+            (b')', None) => self.depth -= 1,
+            _ => {}
+        }
+        self.depth == 0
+    }
+
+    pub(crate) fn is_quoted(self) -> bool {
+        self.quote.is_some()
+    }
+
+    /// A line ends, and with it a quote: what is not closed there was an apostrophe.
+    pub(crate) fn unquote(&mut self) {
+        self.quote = None;
+    }
+}
+
 /// The sub-options between commas that stand in no parentheses of their own and in no quotes.
 pub(crate) fn sub_options(values: &str) -> Vec<&str> {
     let (mut all, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);

@@ -174,9 +174,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
         // SAFETY: this thread owns its heap.
         let cell = unsafe { (*heap).get(class) };
         if !cell.is_null() {
-            if size > LARGEST_SMALL {
-                note_size(size);
-            }
+            note_size(size);
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
         return out_of_storage();
@@ -199,13 +197,13 @@ static LARGEST: AtomicUsize = AtomicUsize::new(0);
 #[inline(always)]
 fn note_size(size: usize) {
     if cfg!(not(feature = "no-accounts")) && size > LARGEST.load(Ordering::Relaxed) {
-        is_largest(size);
+        note_largest(size);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn is_largest(size: usize) {
+fn note_largest(size: usize) {
     // Only what the slot of this process has been told counts as known: asked first, as that may set it back.
     ledger::raise(Key::HeapLargestRequest, size as u64);
     LARGEST.fetch_max(size, Ordering::Relaxed);
@@ -390,7 +388,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
         if owner == SEGMENT {
             let freed = SPACE.lock().free(address as usize);
             ledger::add(Key::HeapFrees, 1);
-            used_less(freed);
+            use_elements(-(freed as i64));
             return;
         }
         let target = (owner & !FILLING) as *mut ThreadHeap;
@@ -403,15 +401,15 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
     }
 }
 
-/// So many bytes of elements are no longer used. What the thread's cells added before, and nobody was told of yet, was used
-/// at the same time: without it the most that was in use would come out too low.
-fn used_less(bytes: usize) {
+/// So many bytes more of elements are used, or less. What the thread's cells added before, and nobody was told of yet, was
+/// used at the same time: without it the most that was in use would come out too low.
+fn use_elements(change: i64) {
     let heap = slot::get();
-    if thread::is_real(heap) {
+    if change < 0 && thread::is_real(heap) {
         // SAFETY: the slot's heap is this thread's, who is not inside it.
-        unsafe { (*heap).tell_growth() };
+        unsafe { (*heap).publish_growth() };
     }
-    ledger::use_bytes(-(bytes as i64));
+    ledger::use_bytes(change);
 }
 
 /// Bytes that may be used of what begins at `address`.
@@ -495,11 +493,7 @@ unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
         }
     };
     drop(space);
-    if new < old {
-        used_less(old - new);
-    } else {
-        ledger::use_bytes((new - old) as i64);
-    }
+    use_elements(new as i64 - old as i64);
     note_size(size);
     ledger::add(Key::HeapGrownInPlace, 1);
     Some(place as *mut u8)

@@ -350,7 +350,7 @@ impl ThreadHeap {
     }
 
     /// Publishes what went out beyond what came back, if anything did.
-    pub fn tell_growth(&mut self) {
+    pub fn publish_growth(&mut self) {
         self.tally.publish_growth();
     }
 
