@@ -1,8 +1,9 @@
 //! `cargo xtask ci`: what a change must pass, and what `.ci/run` calls.
 
 use crate::policy::Policy;
-use crate::steps::{self, Sum, cargo, on_path, output, step, succeeds};
+use crate::steps::{self, Sum, cargo, on_path, output, root, step, succeeds, target};
 use crate::{budget, fuzz, licences, paths, test};
+use std::path::PathBuf;
 
 /// Runs all checks, then every test with nothing skipped, then every fuzz target for a minute; true when green.
 pub fn command() -> bool {
@@ -32,9 +33,9 @@ fn dependencies(sum: &mut Sum) {
         sum.check("licences", false);
         return;
     };
-    if on_path("cargo-deny").is_some() {
-        let words = ["deny", "--workspace", "check", "licenses", "bans"];
-        sum.check("cargo deny check licenses bans", succeeds(&mut cargo(&words)));
+    if let Some(deny) = cargo_deny() {
+        let held = succeeds(&mut steps::command(&deny, &["--workspace", "check", "licenses", "bans"]));
+        sum.check("cargo deny check licenses bans", held);
     } else {
         sum.check("licences", licences::check(&metadata, &policy));
         sum.check("refused crates", licences::refused(&metadata, &policy));
@@ -42,25 +43,41 @@ fn dependencies(sum: &mut Sum) {
     budget::check(sum);
 }
 
-/// Known vulnerabilities. They can only be checked against RustSec's database, so where cargo-deny or the database cannot
-/// be had this is said in capitals, here and in the last line; it is no skipped test, since a project must be testable
-/// without a network.
+/// Known vulnerabilities, by RustSec's database; cargo-deny, which reads it, is built where it is not there. Where the
+/// database cannot be reached this is said in capitals, here and in the last line; it is no skipped test, since a project
+/// must be testable without a network.
 fn advisories(sum: &mut Sum) {
-    if on_path("cargo-deny").is_none() {
-        sum.not_checked(
-            "advisories of the RustSec database; cargo-deny is not installed (cargo install cargo-deny)",
-        );
-        println!("checked instead: the crates that deny.toml refuses, and the versions that are there twice");
-        duplicates();
-        return;
-    }
-    if succeeds(&mut cargo(&["deny", "--workspace", "fetch", "db"])) {
-        let held = succeeds(&mut cargo(&["deny", "--workspace", "check", "--disable-fetch", "advisories"]));
+    const DATABASE: &str = "https://github.com/RustSec/advisory-db";
+    let is_reached =
+        succeeds(&mut steps::command("git", &["ls-remote", "--quiet", "--exit-code", DATABASE, "HEAD"]));
+    if !is_reached {
+        sum.not_checked("advisories: the RustSec database cannot be reached");
+    } else if let Some(deny) = cargo_deny().or_else(install_cargo_deny) {
+        let held = succeeds(&mut steps::command(&deny, &["--workspace", "check", "advisories"]));
         sum.check("cargo deny check advisories", held);
+        return;
     } else {
-        sum.not_checked("advisories; cargo-deny is there, but the RustSec database could not be fetched");
-        duplicates();
+        sum.check("cargo install cargo-deny", false);
     }
+    println!("checked instead: the crates that deny.toml refuses, and the versions that are there twice");
+    duplicates();
+}
+
+/// Cargo-deny: the one on the path, or one that an earlier run built.
+fn cargo_deny() -> Option<String> {
+    let path =
+        on_path("cargo-deny").or_else(|| Some(tools().join("bin/cargo-deny")).filter(|path| path.is_file()));
+    path.map(|path| path.to_string_lossy().into_owned())
+}
+
+fn install_cargo_deny() -> Option<String> {
+    let mut install =
+        cargo(&["install", "--quiet", "--locked", "cargo-deny", "--version", "^0.20", "--root"]);
+    succeeds(install.arg(tools())).then(cargo_deny).flatten()
+}
+
+fn tools() -> PathBuf {
+    root().join(target()).join("tools")
 }
 
 /// Names crates that are there in two versions; one of them is often old. No failure, but never unseen.
