@@ -2,7 +2,7 @@
 
 use crate::policy::Policy;
 use crate::steps::{self, Sum, cargo, on_path, output, root, step, succeeds, target};
-use crate::{budget, fuzz, licences, paths, test};
+use crate::{budget, fuzz, licences, order, paths, test};
 use std::path::PathBuf;
 
 /// Runs all checks, then every test with nothing skipped, then every fuzz target for a minute; true when green.
@@ -41,6 +41,7 @@ fn dependencies(sum: &mut Sum) {
         sum.check("refused crates", licences::refused(&metadata, &policy));
     }
     budget::check(sum);
+    order::check(&metadata, sum);
 }
 
 /// Known vulnerabilities, by RustSec's database; cargo-deny, which reads it, is built where it is not there. Where the

@@ -19,6 +19,7 @@ mod libraries;
 mod licences;
 mod listings;
 mod miri;
+mod order;
 mod packages;
 mod paths;
 mod policy;

@@ -189,12 +189,12 @@ fn as_user(command: &mut Command) -> &mut Command {
         .fold(command, |command, name| command.env_remove(name))
 }
 
-/// A shell without job control starts what runs in the background with INT and QUIT ignored, and what is ignored
-/// stays so in programs that are started: tests that wait for either would hang.
+/// A shell without job control starts what runs in the background with INT and QUIT ignored, nohup with HUP, and what is
+/// ignored stays so in programs that are started: tests that wait for one of them would hang.
 fn as_in_the_foreground() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        for signal in [name::INT, name::QUIT] {
+        for signal in [name::HUP, name::INT, name::QUIT] {
             set_disposition(signal, Disposition::Default).expect("a signal that has a default");
         }
     });

@@ -187,6 +187,18 @@ fn a_program_with_another_loader_runs_plain() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
+/// Its library ends the program where it is not the first.
+#[test]
+fn a_program_with_address_sanitizer_runs_plain() {
+    let loaded = match try_compiled("loaded", "loaded-asan", &["-fsanitize=address"]) {
+        Ok(path) => path,
+        Err(error) => return skip(&format!("AddressSanitizer: {error}")),
+    };
+    check(&[], &[text(&loaded)], "plain");
+    check(&[], &["sh", "-c", &format!("{}; :", text(&loaded))], "plain");
+    assert_eq!(reason(&[text(&loaded)]), "sanitizer");
+}
+
 #[test]
 fn a_program_with_another_users_rights_runs_plain() {
     if !is_superuser_or_skips("setuid programs") {

@@ -36,6 +36,12 @@ fn threads_that_ask_for_no_size_get_the_option_s() {
     assert_eq!(sizes("THREADSTACK(OFF,3M)"), bare);
 }
 
+/// Threads could not be made at all.
+#[test]
+fn a_size_for_which_there_is_no_room_is_as_if_nothing_was_said() {
+    assert_eq!(sizes("THREADSTACK(ON,5000G)"), sizes(""));
+}
+
 #[test]
 fn no_stack_is_made_smaller_than_is_safe() {
     let found = sizes("THREADSTACK(ON,16K)");

@@ -82,8 +82,8 @@ counters! {
         "Requests answered with ENOMEM.";
     HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, by Request, live Exact, killed Exact, Sum,
         "Pointers given to free or realloc that this heap did not hand out; they were left alone.";
-    HeapMapFallbacks = "heap.map_fallbacks", "Segments joined for the kernel's limit", Count, by SpaceLock, live Exact, killed Exact, Sum,
-        "Times that a segment was made larger than asked for because the kernel's limit on mappings was near.";
+    HeapMapFallbacks = "heap.map_fallbacks", "Segments not as HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum,
+        "Segments that were made larger than HEAP says because the kernel's limit on mappings was near, or smaller because it refused that much.";
     HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum,
         "realloc calls on elements that were served without moving them.";
     HeapMoved = "heap.moved", "Reallocations that moved", Count, by Request, live Exact, killed Exact, Sum,
@@ -136,6 +136,8 @@ counters! {
         "Programs started that are 32-bit.";
     NotFollowedOtherLibc = "follow.other_libc", "not followed: another C library", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose loader is not glibc's (musl, for example).";
+    NotFollowedSanitizer = "follow.sanitizer", "not followed: AddressSanitizer", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started that need AddressSanitizer's library, which must be the first of all and serves the heap itself.";
     NotFollowedOtherMachine = "follow.other_machine", "not followed: another processor", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started that are for another processor.";
     NotFollowedMalformed = "follow.malformed", "not followed: a file that makes no sense", Count, by Follow, live Exact, killed Exact, Sum,

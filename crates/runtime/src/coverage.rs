@@ -10,13 +10,15 @@
 //!
 //! Only others' pages are asked for, page by page; so a look costs little where most memory is ours, and some ten
 //! nanoseconds for each page where it is not. It is taken when resident memory has doubled since the last one, and
-//! at the end; a process of less than [`WORTH_A_LOOK`] is not looked at. The ledger keeps the look that saw most.
+//! at the end; a process of less than [`WORTH_A_LOOK`] is not looked at. The ledger keeps the look that saw most. Asking how
+//! much is resident is a read that the kernel counts as the program's: so it is done after twice as many requests, or large
+//! elements freed, as the last time.
 //!
 //! Invariant: a look is never taken twice at a time, allocates nothing, and leaves errno alone.
 //! Not here: judging (`advise`).
 
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::layout::{OWNERS, Owner};
 use underbar_ledger::{Key, Slot};
@@ -82,6 +84,28 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
     if due >= (NEXT_LOOK.load(Ordering::Relaxed) / 8).max(MIB) {
         MAPPED.store(0, Ordering::Relaxed);
         look_if_grown();
+    }
+}
+
+/// Says that a large element is about to be freed, with whose pages the most that is resident may go. Called without locks.
+#[inline]
+pub fn before_free(bytes: usize) {
+    if bytes as u64 >= WORTH_A_LOOK / 4 {
+        before_large_free(bytes as u64);
+    }
+}
+
+#[cold]
+fn before_large_free(bytes: u64) {
+    /// Large elements freed since it was looked. Any thread; relaxed: two would ask, or none.
+    static FREED: AtomicU32 = AtomicU32::new(0);
+    let next_look = NEXT_LOOK.load(Ordering::Relaxed);
+    if bytes < next_look / 4 || !(FREED.fetch_add(1, Ordering::Relaxed).wrapping_add(1)).is_power_of_two() {
+        return;
+    }
+    look_if_grown();
+    if NEXT_LOOK.load(Ordering::Relaxed) != next_look {
+        FREED.store(0, Ordering::Relaxed);
     }
 }
 

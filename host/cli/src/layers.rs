@@ -147,6 +147,20 @@ impl Layers {
         settings
     }
 
+    /// What was said for this run alone, by UNDERBAR_OPTS, --opts-file and --opts, as a text that says the same: for a file.
+    pub fn given(&self) -> String {
+        let given = [WhereSet::Environment, WhereSet::OptionsFile, WhereSet::CommandLine];
+        let layers = self.layers.iter().filter(|layer| given.contains(&layer.source));
+        layers
+            .map(|layer| {
+                let text = layer.text.trim_end();
+                // What follows is outside of its sections.
+                let end = if text.contains('[') { "\n[*]" } else { "" };
+                format!("\n# Given with {}.\n{text}{end}\n", layer.origin)
+            })
+            .collect()
+    }
+
     /// What is wrong, each with its place and an excerpt.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.unread.clone();
@@ -235,7 +249,11 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
         return Err(io::Error::other("it is no file"));
     }
     let bytes = fs::read(path)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not text (UTF-8)"))
+    if bytes.contains(&0) {
+        return Err(io::Error::other("it is not text"));
+    }
+    // A character that is none is wrong where it stands, and nowhere else.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn our_user() -> u32 {

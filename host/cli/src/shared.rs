@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use underbar_options::{Base, Settings, WhereSet};
 
@@ -17,7 +18,7 @@ use crate::say::{Color, Kind, say};
 #[derive(Args, Clone, Debug)]
 pub struct Shared {
     /// Run-time options, as in HEAP(64M,16M,,KEEP)
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = any_text())]
     pub opts: Option<String>,
 
     /// A file of run-time options; --opts is stronger
@@ -40,13 +41,14 @@ pub struct Shared {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Say more
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub verbose: bool,
-
     /// When messages are coloured
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
+}
+
+/// A text, with a mark in place of what is none: what is wrong in options never keeps the program from running.
+fn any_text() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().map(|text| text.to_string_lossy().into_owned())
 }
 
 /// Defaults below all options.

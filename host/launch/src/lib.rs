@@ -23,6 +23,7 @@ mod library;
 mod program;
 mod run;
 mod session;
+mod started;
 
 pub use control::{ControlError, ControlPage};
 pub use ledger::LedgerFile;

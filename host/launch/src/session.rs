@@ -4,7 +4,7 @@
 //! ```text
 //! Session::begin  signals held back until it is dropped, also between two programs
 //!   start ─> Process ── wait(patience) ─> Ended, or nothing yet
-//!                    └─ dropped before its end: killed, and waited for
+//!                    └─ stopped, or dropped before its end: killed and waited for, with what it had started
 //! told  the signal by which we were asked to end (Ctrl-C, SIGTERM, ...), once there was one
 //! ```
 //!
@@ -24,6 +24,7 @@ use underbar_sys::syscall::{Errno, getpid, kill};
 
 use crate::program::{self, Failure};
 use crate::run::{Ended, How, LOOK_AGAIN, Prepared, stop_too, was_for_us_alone};
+use crate::started::Started;
 use crate::{Launch, Reason};
 
 /// What asks us to end.
@@ -150,20 +151,28 @@ impl Process<'_> {
         }
     }
 
-    /// Asks the program to end (SIGTERM), and kills it where it has not after `grace`.
+    /// Asks the program to end (SIGTERM), and kills it where it has not after `grace`. What it had started and left behind
+    /// is killed then: it would go on beside what is run next.
     ///
     /// # Errors
     /// As [`Process::wait`].
     pub fn stop(&mut self, grace: Duration) -> Result<Ended, Failure> {
+        let started = self.started();
         self.send(name::TERM);
-        if let Some(ended) = self.wait(Some(grace))? {
-            return Ok(ended);
+        let mut ended = self.wait(Some(grace))?;
+        let mut later = None;
+        if ended.is_none() {
+            later = self.started();
+            self.send(name::KILL);
+            ended = self.wait(None)?;
         }
-        self.send(name::KILL);
-        match self.wait(None)? {
-            Some(ended) => Ok(ended),
-            None => Err(Failure::NoProcess(Errno::ESRCH)),
-        }
+        [started, later].into_iter().flatten().for_each(Started::kill);
+        ended.ok_or(Failure::NoProcess(Errno::ESRCH))
+    }
+
+    /// What the program has started; None where it has ended.
+    fn started(&self) -> Option<Started> {
+        self.child.as_ref().map(|child| Started::by(child.pid))
     }
 
     /// Was it stopped for a while (Ctrl-Z)? Then its elapsed time says nothing.
@@ -222,6 +231,7 @@ impl Process<'_> {
 
 impl Drop for Process<'_> {
     fn drop(&mut self) {
+        let started = self.started();
         self.send(name::KILL);
         while let Some(child) = &self.child {
             match child.change() {
@@ -235,6 +245,7 @@ impl Drop for Process<'_> {
                 Ok(Some(_)) => {}
             }
         }
+        started.into_iter().for_each(Started::kill);
     }
 }
 
@@ -282,6 +293,31 @@ mod tests {
         assert_eq!(failure.exit_code(), 127);
         absent.program = "a\0b".into();
         assert!(session.start(&absent).is_err());
+
+        // What it had started and not waited for.
+        for stops in [true, false] {
+            let mut parent = session.start(&shell("sleep 1000 & trap 'exit 7' TERM; wait")).expect("started");
+            let pid = parent.child.as_ref().expect("running").pid;
+            let begin = Instant::now();
+            let sleeper = loop {
+                let started = Started::by(pid);
+                if let [(sleeper, _)] = started.0[..] {
+                    break sleeper;
+                }
+                assert!(begin.elapsed() < Duration::from_secs(60));
+            };
+            if stops {
+                let _ = parent.stop(Duration::from_secs(60)).expect("ours");
+            }
+            drop(parent);
+            let is_there = || {
+                let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
+                !stat.is_empty() && !stat.contains(") Z ")
+            };
+            while is_there() {
+                assert!(begin.elapsed() < Duration::from_secs(60), "it lives on");
+            }
+        }
 
         assert_eq!(session.told(), None);
     }

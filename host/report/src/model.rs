@@ -120,11 +120,11 @@ pub struct OptionInForce {
 /// All processes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
-    /// Processes that kept accounts.
+    /// Programs that kept accounts: a process that goes on as another program counts once for each.
     pub processes: u64,
     /// Different programs among them.
     pub programs: u64,
-    /// Processes for which the ledger had no room.
+    /// Programs for which the ledger had no room.
     pub unrecorded: u64,
     /// Their counters, each folded by its rule: sums, and the largest of peaks.
     pub counters: Figures,
@@ -159,7 +159,7 @@ pub struct Process {
     pub process: u32,
     /// Its parent.
     pub parent: u32,
-    /// How many processes these figures are from.
+    /// How many processes these figures are from; one that ran the program twice, by exec, counts twice.
     pub processes: u64,
     /// What became of it.
     pub state: State,

@@ -22,6 +22,9 @@ pub(crate) enum Tone {
 /// One line: pieces of text with their tone.
 pub(crate) struct Line(pub(crate) Vec<(Tone, String)>);
 
+/// What a label takes of a line.
+pub(crate) const LABEL_COLUMNS: usize = 12;
+
 pub(crate) fn labelled(label: &str, text: String) -> Line {
     Line(vec![(Tone::Label, format!("  {label:<10}")), (Tone::Plain, text)])
 }
@@ -58,7 +61,8 @@ fn style(tone: Tone) -> Style {
 }
 
 /// A word as a POSIX shell takes it. None if it holds control characters.
-pub(crate) fn quoted(word: &str) -> Option<String> {
+#[must_use]
+pub fn quoted(word: &str) -> Option<String> {
     if word.chars().any(char::is_control) {
         return None;
     }
@@ -72,6 +76,15 @@ pub(crate) fn quoted(word: &str) -> Option<String> {
 /// Without control characters, which could steer the terminal.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Cut to a width at its front, three dots for what is missing: what names have in common is there (`x86_64-linux-gnu-as`).
+pub(crate) fn clip_front(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    format!("...{}", text.chars().skip(length - width.saturating_sub(3)).collect::<String>())
 }
 
 /// Cut to a width, three dots for what is missing.

@@ -53,9 +53,11 @@ pub fn schema() -> Value {
     let mut tree = object(
         "All processes together.",
         json!({
-            "processes": number("Processes that kept accounts."),
+            "processes": number(
+                "Programs that kept accounts: a process that goes on as another program counts once for each."
+            ),
             "programs": number("Different programs among them."),
-            "unrecorded": number("Processes for which the ledger had no room."),
+            "unrecorded": number("Programs for which the ledger had no room."),
             "counters": {"$ref": "#/$defs/counters"},
             "other_locks": {
                 "type": "array", "items": {"$ref": "#/$defs/locks"},

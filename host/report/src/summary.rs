@@ -22,7 +22,9 @@ use underbar_ledger::table::KEYS;
 use crate::figures::split;
 use crate::lock;
 use crate::model::{Program, Report};
-use crate::page::{COLUMNS, Line, Tone, clean, clip, labelled, paint, quoted, warning};
+use crate::page::{
+    COLUMNS, LABEL_COLUMNS, Line, Tone, clean, clip, clip_front, labelled, paint, quoted, warning,
+};
 use crate::timing;
 use crate::units::{bytes, count, counted, parse_size, percent, size};
 
@@ -58,9 +60,11 @@ pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
         lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
     }
     let options = option_lines(report);
-    let tree = tree_line(report);
-    // What is left for children, after the tree, the options and the next command.
-    let rest = LINES.saturating_sub(lines.len() + options.len() + usize::from(tree.is_some()) + 1);
+    let mut tree = tree_lines(report);
+    // After the options and the next command there is room for the tree; what that leaves is the children's.
+    let room = LINES.saturating_sub(lines.len() + options.len() + 1);
+    tree.truncate(room.max(1));
+    let rest = room.saturating_sub(tree.len());
     lines.extend(programs.iter().skip(1).take(rest.min(4)).map(child));
     lines.extend(tree);
     lines.extend(options);
@@ -94,7 +98,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
             "of",
             format!(
                 "{name}, {}, the largest heap of {}",
-                counted(leading.processes, "process", "processes"),
+                counted(leading.processes, "run", "runs"),
                 counted(programs as u64, "program", "programs")
             ),
         ));
@@ -107,7 +111,8 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
         let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
         let option = for_area.and_then(|advice| advice.option.as_deref());
         let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
-        let used = if used == 0 { "not measured".to_owned() } else { bytes(used) };
+        // A stack is always used: where it is 0 it was not looked at.
+        let used = if used == 0 && area == "STACK" { "not measured".to_owned() } else { bytes(used) };
         lines.push(row(area, &set, &used, option, verdict));
     }
     lines.push(labelled(
@@ -204,7 +209,7 @@ fn child(program: &Program) -> Line {
         "child",
         format!(
             "{:<24} heap {:>8}, {}, {}",
-            format!("{}{times}", clip(&clean(&program.name), 16)),
+            format!("{}{times}", clip_front(&clean(&program.name), 20)),
             bytes(counters.get(Key::HeapUsedPeak)),
             counted(counters.get(Key::HeapGets), "get", "gets"),
             counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
@@ -212,7 +217,8 @@ fn child(program: &Program) -> Line {
     )
 }
 
-fn tree_line(report: &Report) -> Option<Line> {
+/// How many programs there were, and which of them keep no accounts, each with its reason: on as many lines as that takes.
+fn tree_lines(report: &Report) -> Vec<Line> {
     let tree = &report.tree;
     let reasons: Vec<String> = KEYS
         .into_iter()
@@ -224,20 +230,34 @@ fn tree_line(report: &Report) -> Option<Line> {
         })
         .collect();
     if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 {
-        return None;
+        return Vec::new();
     }
-    let mut text = format!(
+    let text = format!(
         "{}, {}",
-        counted(tree.processes, "process", "processes"),
+        counted(tree.processes, "program run", "program runs"),
         counted(tree.programs, "program", "programs")
     );
-    if !reasons.is_empty() {
-        let _ = write!(text, "; not followed: {}", reasons.join(", "));
-    }
+    let mut parts = vec![text];
     if tree.unrecorded > 0 {
-        let _ = write!(text, "; {} without room in the ledger", count(tree.unrecorded));
+        parts.push(format!("; {} without room in the ledger", count(tree.unrecorded)));
     }
-    Some(labelled("tree", text))
+    for (at, reason) in reasons.iter().enumerate() {
+        parts.push(format!("{}{reason}", if at == 0 { "; not followed: " } else { ", " }));
+    }
+    let mut texts = vec![String::new()];
+    for part in parts {
+        match texts.last_mut() {
+            Some(text)
+                if text.is_empty()
+                    || text.chars().count() + part.chars().count() <= COLUMNS - LABEL_COLUMNS =>
+            {
+                text.push_str(&part);
+            }
+            _ => texts.push(part.trim_start_matches([';', ',', ' ']).to_owned()),
+        }
+    }
+    let label = |at| if at == 0 { "tree" } else { "" };
+    texts.into_iter().enumerate().map(|(at, text)| labelled(label(at), text)).collect()
 }
 
 fn option_lines(report: &Report) -> Vec<Line> {
@@ -345,7 +365,7 @@ underbar: ./getfree --seed 7: exit 0
 underbar: g++ -c it's.cc: exit 0
   time      1.45 s elapsed, CPU 1.32 s (user 1.20 s, system 120 ms), peak 905 MiB resident
   kernel    221,344 page faults (none with I/O), 12 waits, 34 preemptions, 56 reads, 7 writes
-  of        cc1plus, 3 processes, the largest heap of 3 programs
+  of        cc1plus, 3 runs, the largest heap of 3 programs
   area      set                                used at most   suggested
   HEAP      HEAP(AUTO,AUTO)                    210 MiB        no change
   STACK     limit 8 MiB                        90 KiB
@@ -353,7 +373,7 @@ underbar: g++ -c it's.cc: exit 0
   coverage  74 % of 300 MiB anonymous memory is in this heap; libgmp.so.10 40 MiB, [stack] 1 MiB
   child     as x3                    heap    3 MiB, 900 gets, 0 segments
   child     g++                      heap    1 MiB, 700 gets, 0 segments
-  tree      7 processes, 3 programs; not followed: 2 statically linked
+  tree      7 program runs, 3 programs; not followed: 2 statically linked
 Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc'
 "
         );
@@ -381,6 +401,22 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
         assert!(text.contains("accounts  none were kept"), "{text}");
         assert!(text.contains("not followed: 1 statically linked"), "{text}");
         assert!(text.ends_with("underbar doctor -- ./getfree --seed 7\n"), "{text}");
+    }
+
+    #[test]
+    fn every_reason_why_programs_were_not_followed_is_said() {
+        let mut report = sample::tree();
+        let follows = |key: &Key| key.entry().key.starts_with("follow.");
+        let some: Vec<Key> = KEYS.into_iter().filter(follows).take(6).collect();
+        some.iter().for_each(|key| report.tree.counters.set(*key, 3));
+        let text = render(&report, &[], false);
+        let at = text.find("  tree ").expect("a tree");
+        for key in some {
+            let label = key.entry().label;
+            let reason = label.strip_prefix("not followed: ").unwrap_or(label);
+            assert!(text[at..].contains(&format!("3 {reason}")), "{reason}: {text}");
+        }
+        assert!(!text.contains("...") && text.lines().count() <= LINES, "{text}");
     }
 
     /// A report with everything at once.

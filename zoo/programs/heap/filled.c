@@ -22,6 +22,16 @@ int main(void) {
             memset(p, 1, size), free(p);
             if (posix_memalign((void **)&q, 256, size) || !all(q, size, byte)) printf("aligned %zu is not filled\n", size);
             memset(q, 1, size), free(q);
+            /* What is grown: where it lies, or elsewhere. */
+            p = size % 2 ? malloc(size) : calloc(size, 1);
+            memset(p, 1, size);
+            size_t more = size + size / 4 + 24, most = 6 * more;
+            p = realloc(p, more);
+            if (!all(p, size, 1) || !all(p + size, more - size, byte)) printf("%zu grown to %zu is not filled\n", size, more);
+            memset(p, 2, more);
+            p = realloc(p, most);
+            if (!all(p, more, 2) || !all(p + more, most - more, byte)) printf("%zu grown to %zu is not filled\n", more, most);
+            free(p);
         }
     printf("got %02x, calloc 00\n", byte);
     return 0;

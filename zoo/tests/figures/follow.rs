@@ -48,6 +48,7 @@ pub(super) fn programs_not_followed_are_counted() {
     check(&executable(&folder, "malformed", b"\x7fELF\x02\x01"), Key::NotFollowedMalformed);
     let musl = compiled("loaded", "loaded-lost", &["-Wl,--dynamic-linker=/nowhere/ld-musl-x86_64.so.1"]);
     check(&musl, Key::NotFollowedOtherLibc);
+    check(&compiled("loaded", "loaded-asan", &["-fsanitize=address"]), Key::NotFollowedSanitizer);
     let loaded = underbar_zoo::program("loaded");
     not_followed(&[], "empty", &loaded, Key::NotFollowedEnvironment);
     not_followed(&["--no-follow"], "plain", &loaded, Key::NotFollowedByRequest);

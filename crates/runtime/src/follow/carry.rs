@@ -4,6 +4,7 @@
 //! file ── "#!" ──────────────────────────> Script(interpreter): look there
 //!      ── \x7fELF, 64 bit, x86-64 ── PT_INTERP ── ld-linux-x86-64.so.2 ──> Carries
 //!      │        │ else: Bits32, OtherMachine │ none: Static    │ else: OtherLibc
+//!      │                                     PT_DYNAMIC ── needs libasan.so: Sanitizer
 //!      ── anything else ───────────────────> Carries: it will be run by /bin/sh or a registered interpreter
 //! ```
 //!
@@ -28,6 +29,8 @@ pub enum Reason {
     Bits32,
     /// The program: its loader is not the GNU C library's (musl, for instance).
     OtherLibc,
+    /// The program: needs AddressSanitizer's library, which ends the program where another one comes before it.
+    Sanitizer,
     /// The program: made for another processor.
     OtherMachine,
     /// The program: may be executed but not read, so nothing is known about it.
@@ -45,12 +48,13 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Reason::Static,
         Reason::SetUid,
         Reason::FileCapabilities,
         Reason::Bits32,
         Reason::OtherLibc,
+        Reason::Sanitizer,
         Reason::OtherMachine,
         Reason::Unreadable,
         Reason::Malformed,
@@ -68,6 +72,7 @@ impl Reason {
             Reason::FileCapabilities => ("file_capabilities", "has file capabilities"),
             Reason::Bits32 => ("bits_32", "a 32-bit program"),
             Reason::OtherLibc => ("other_libc", "not linked with the GNU C library"),
+            Reason::Sanitizer => ("sanitizer", "needs AddressSanitizer's library as the first"),
             Reason::OtherMachine => ("other_machine", "made for another processor"),
             Reason::Unreadable => ("unreadable", "may not be read"),
             Reason::Malformed => ("malformed", "not a valid ELF file"),
@@ -154,6 +159,8 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     const EXECUTABLE: u16 = 2;
     const SHARED: u16 = 3; // position-independent programs too
     const ENTRY: u64 = 56;
+    const LOAD: u32 = 1;
+    const DYNAMIC: u32 = 2;
     const LOADER: u32 = 3; // PT_INTERP
     /// More program headers than any real program has; a bound on our work.
     const MOST_ENTRIES: u16 = 256;
@@ -177,23 +184,102 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     {
         return Err(Reason::Malformed);
     }
+    let (mut interpreter, mut dynamic) = (None, None);
+    let mut parts = Parts { all: [(0, 0, 0); 16], length: 0 };
     for index in 0..u64::from(entries) {
         let mut entry = [0; ENTRY as usize];
         let offset = table.checked_add(index * ENTRY).ok_or(Reason::Malformed)?;
         if read(offset, &mut entry) != entry.len() {
             return Err(Reason::Malformed);
         }
-        if u32_at(&entry, 0)? == LOADER {
-            return loader(u64_at(&entry, 8)?, u64_at(&entry, 32)?, read);
+        let (offset, address, length) = (u64_at(&entry, 8)?, u64_at(&entry, 16)?, u64_at(&entry, 32)?);
+        match u32_at(&entry, 0)? {
+            LOADER => interpreter = Some((offset, length)),
+            DYNAMIC => dynamic = Some((offset, length)),
+            LOAD => parts.add(address, offset, length),
+            _ => {}
         }
     }
-    Err(Reason::Static)
+    let (offset, length) = interpreter.ok_or(Reason::Static)?;
+    loader(offset, length, &mut read)?;
+    match dynamic {
+        Some((offset, length)) if needs_sanitizer(offset, length, &parts, &mut read) => {
+            Err(Reason::Sanitizer)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the file's parts come to lie: address, offset, length.
+struct Parts {
+    all: [(u64, u64, u64); 16],
+    length: usize,
+}
+
+impl Parts {
+    fn add(&mut self, address: u64, offset: u64, length: u64) {
+        if let Some(part) = self.all.get_mut(self.length) {
+            *part = (address, offset, length);
+            self.length += 1;
+        }
+    }
+
+    /// Where in the file an address is.
+    fn offset_of(&self, wanted: u64) -> Option<u64> {
+        let mut parts = self.all.iter().take(self.length);
+        let part = parts.find(|(address, _, length)| wanted.wrapping_sub(*address) < *length);
+        part.and_then(|(address, offset, _)| offset.checked_add(wanted - address))
+    }
+}
+
+/// Whether one of the libraries that a program needs is AddressSanitizer's. What makes no sense there, the loader will say.
+fn needs_sanitizer(
+    offset: u64,
+    length: u64,
+    parts: &Parts,
+    read: &mut impl FnMut(u64, &mut [u8]) -> usize,
+) -> bool {
+    const NEEDED: u64 = 1;
+    const STRINGS: u64 = 5; // DT_STRTAB
+    /// More entries and libraries than any real program has; a bound on our work.
+    const MOST_BYTES: u64 = 16 * 512;
+    const MOST_NEEDED: usize = 128;
+    let (mut strings, mut needed, mut libraries) = (None, [0; MOST_NEEDED], 0);
+    let mut at = 0;
+    'all: while at < length.min(MOST_BYTES) {
+        let mut entries = [0; 512];
+        let filled = read(offset.saturating_add(at), &mut entries).min(entries.len());
+        let (whole, _) = entries.get(..filled).unwrap_or_default().as_chunks::<16>();
+        for entry in whole {
+            match (u64_at(entry, 0), u64_at(entry, 8)) {
+                (Ok(NEEDED), Ok(name)) => {
+                    if let Some(place) = needed.get_mut(libraries) {
+                        *place = name;
+                        libraries += 1;
+                    }
+                }
+                (Ok(STRINGS), Ok(address)) => strings = parts.offset_of(address),
+                (Ok(0), _) => break 'all,
+                _ => {}
+            }
+        }
+        if whole.is_empty() {
+            break;
+        }
+        at += 16 * whole.len() as u64;
+    }
+    let Some(strings) = strings else { return false };
+    needed.iter().take(libraries).any(|name| {
+        const SANITIZER: &[u8] = b"libasan.so";
+        let mut text = [0; SANITIZER.len()];
+        strings.checked_add(*name).is_some_and(|at| read(at, &mut text) == text.len() && text == SANITIZER)
+    })
 }
 
 /// Is the loader, whose path lies at `offset` with `length` bytes, that of the GNU C library?
 ///
 /// Only its name counts: some distributions keep it elsewhere than in /lib64.
-fn loader(offset: u64, length: u64, mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(), Reason> {
+fn loader(offset: u64, length: u64, read: &mut impl FnMut(u64, &mut [u8]) -> usize) -> Result<(), Reason> {
     let mut path = [0; 256];
     let length = usize::try_from(length).unwrap_or(usize::MAX).min(path.len());
     let place = path.get_mut(..length).ok_or(Reason::Malformed)?;

@@ -89,6 +89,7 @@ pub const fn counter_of(reason: Reason) -> Key {
         Reason::FileCapabilities => Key::NotFollowedCapabilities,
         Reason::Bits32 => Key::NotFollowedBits32,
         Reason::OtherLibc => Key::NotFollowedOtherLibc,
+        Reason::Sanitizer => Key::NotFollowedSanitizer,
         Reason::OtherMachine => Key::NotFollowedOtherMachine,
         Reason::Unreadable => Key::NotFollowedUnreadable,
         Reason::Malformed => Key::NotFollowedMalformed,

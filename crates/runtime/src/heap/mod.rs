@@ -146,11 +146,20 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
     // SAFETY: the storage is new and nobody else's.
     unsafe {
         let got = get(size, 16);
-        let fill = FILL_GET.load(Ordering::Relaxed);
-        if fill != 0 && !got.address.is_null() {
-            got.address.write_bytes(fill as u8, size);
-        }
+        fill_from(got.address, 0);
         got.address
+    }
+}
+
+/// Fills what was got as STORAGE says, from an offset on; all that may be used, as realloc gives it out without moving it.
+unsafe fn fill_from(address: *mut u8, from: usize) {
+    let fill = FILL_GET.load(Ordering::Relaxed);
+    if fill != 0 && !address.is_null() {
+        // SAFETY: the storage at the address is new from there on, and nobody else's.
+        unsafe {
+            let usable = usable_size(address);
+            address.add(from).write_bytes(fill as u8, usable.saturating_sub(from));
+        }
     }
 }
 
@@ -294,6 +303,7 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
             if dirty < space::WORTH_A_PURGE || !space::clear_pages(got.address as usize, dirty) {
                 got.address.write_bytes(0, dirty);
             }
+            fill_from(got.address, bytes);
         }
         got.address
     }
@@ -310,10 +320,7 @@ pub unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
             return malloc(size);
         }
         let got = get(size, align);
-        let fill = FILL_GET.load(Ordering::Relaxed);
-        if fill != 0 && !got.address.is_null() {
-            got.address.write_bytes(fill as u8, size);
-        }
+        fill_from(got.address, 0);
         got.address
     }
 }
@@ -386,6 +393,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
             address.write_bytes(fill as u8, usable(address, descriptor));
         }
         if owner == SEGMENT {
+            coverage::before_free(usable(address, descriptor));
             let freed = SPACE.lock().free(address as usize);
             ledger::add(Key::HeapFrees, 1);
             use_elements(-(freed as i64));
@@ -459,6 +467,7 @@ pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
         let old = usable(address, descriptor);
         if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
             if let Some(same) = resize(address, size) {
+                fill_from(same, old);
                 return same;
             }
         } else if size <= old && size >= old / 2 {

@@ -39,8 +39,9 @@ pub struct Tally {
     is_first: bool,
     /// Bytes to gather.
     due_bytes: i64,
-    /// Requests and cells published since memory was last asked for.
+    /// Requests and cells published since memory was last asked for, and how many are to be.
     since_look: u32,
+    look_at: u32,
 }
 
 impl Tally {
@@ -57,6 +58,7 @@ impl Tally {
             is_first: true,
             due_bytes: TALLY_BYTES,
             since_look: 0,
+            look_at: LOOK_REQUESTS,
         }
     }
 
@@ -146,12 +148,13 @@ impl Tally {
     pub fn publish(&mut self) {
         ledger::add(Key::HeapGets, u64::from(self.gets));
         ledger::add(Key::HeapFrees, u64::from(self.frees));
-        self.since_look += self.gets + self.frees;
+        self.since_look = self.since_look.saturating_add(self.gets + self.frees);
         (self.gets, self.frees) = (0, 0);
         self.publish_bytes();
         heartbeat_if_parked();
-        if self.since_look >= LOOK_REQUESTS {
+        if self.since_look >= self.look_at {
             self.since_look = 0;
+            self.look_at = self.look_at.saturating_mul(2);
             coverage::look_if_grown();
         }
     }

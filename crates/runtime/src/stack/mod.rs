@@ -125,17 +125,22 @@ pub unsafe fn create(
     // changing the size would touch.
     unsafe {
         let mut own = MaybeUninit::<Attributes>::uninit();
-        let (size, attributes) = size_and_attributes(attributes, &mut own);
+        let sized = size_and_attributes(attributes, &mut own);
         record.write(Record {
             start,
             argument,
-            size,
+            size: sized.size,
             base: 0,
             low: 0,
             next: null_mut(),
             previous: null_mut(),
         });
-        let failed = create(thread, attributes, run, record.cast());
+        let mut failed = create(thread, sized.attributes, run, record.cast());
+        if failed != 0 && sized.attributes != attributes {
+            // There is no room for what THREADSTACK says: the program gets what it would have without it.
+            (*record).size = sized.given;
+            failed = create(thread, attributes, run, record.cast());
+        }
         if failed != 0 {
             heap::put_descriptor(record.cast());
         }
@@ -143,12 +148,19 @@ pub unsafe fn create(
     }
 }
 
-/// The size that a thread's stack will have, 0 where the program brings it, and the attributes to create it with:
-/// the caller's, or where THREADSTACK decides, `own`.
-unsafe fn size_and_attributes(
-    given: *const Attributes,
-    own: &mut MaybeUninit<Attributes>,
-) -> (usize, *const Attributes) {
+/// How a thread's stack is to be made.
+struct Sized {
+    /// Its size; 0 where the program brings it.
+    size: usize,
+    /// What to create it with: what the caller gave, or where THREADSTACK decides, a copy.
+    attributes: *const Attributes,
+    /// Its size by what the caller gave.
+    given: usize,
+}
+
+/// What the caller of pthread_create gave, with the size that THREADSTACK says, for which there is room in `own`.
+unsafe fn size_and_attributes(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Sized {
+    let brought = Sized { size: 0, attributes: given, given: 0 };
     let addresses = [
         address_of_attr_init(),
         address_of_attr_getstacksize(),
@@ -156,7 +168,7 @@ unsafe fn size_and_attributes(
         address_of_attr_getstack(),
     ];
     if addresses.contains(&0) {
-        return (0, given);
+        return brought;
     }
     // SAFETY: the C library's functions of these names, whose signatures these are.
     unsafe {
@@ -170,7 +182,7 @@ unsafe fn size_and_attributes(
         let own = own.as_mut_ptr();
         let mut default = 0;
         if init(own) != 0 || get_size(own, &raw mut default) != 0 {
-            return (0, given);
+            return brought;
         }
         let mut size = default;
         if !given.is_null() {
@@ -179,16 +191,18 @@ unsafe fn size_and_attributes(
                 || get_size(given, &raw mut size) != 0
                 || address.wrapping_add(length) != 0
             {
-                return (0, given);
+                return brought;
             }
             own.copy_from(given, 1);
         }
         let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
         if wanted == 0 || size != default {
-            return (size, given);
+            return Sized { size, attributes: given, given: size };
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
-        if set_size(own, size) == 0 { (size, own) } else { (default, given) }
+        let (size, attributes) =
+            if set_size(own, size) == 0 { (size, own.cast_const()) } else { (default, given) };
+        Sized { size, attributes, given: default }
     }
 }
 

@@ -7,6 +7,7 @@
 //! Invariant: A is the reference. `plain` runs without the library, `default` or nothing without further options.
 //! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ use crate::trial::flags::Flags;
 use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
-use crate::trial::{Stop, files, say};
+use crate::trial::{Stop, say};
 
 /// The arms, in the order of `--opts`.
 const ARMS: [Arm; 8] = [
@@ -105,10 +106,17 @@ impl Compare {
         };
         let options: Vec<Options> = self.opts.iter().map(|text| self.options(text, shared)).collect();
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
-        let input = files::input()?;
+        let input = self.flags.input()?;
         let session = Session::begin()?;
-        let task =
-            Task { program, arguments, flags: &self.flags, input, library: &library, session: &session };
+        let task = Task {
+            program,
+            arguments,
+            flags: &self.flags,
+            input,
+            library: &library,
+            session: &session,
+            was_absent: Cell::new(false),
+        };
         let mut progress = Progress::new(self.flags.quiet);
         let arms: Vec<Treatment<'_>> = ARMS
             .into_iter()

@@ -43,7 +43,7 @@ pub struct Run {
     #[arg(long, value_enum, value_name = "FORM")]
     report: Option<Form>,
 
-    /// Follow only the program itself, not those that it starts
+    /// Follow only the program itself, not those that its children execute
     #[arg(long)]
     pub no_follow: bool,
 

@@ -14,7 +14,8 @@
 
 mod live;
 
-use std::ffi::OsString;
+use std::cell::Cell;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use underbar_advise::{Kind as Advised, Suggestion, advise};
 use underbar_launch::Session;
 use underbar_options::WhereSet;
 use underbar_report::Report;
+use underbar_report::page::quoted;
 use underbar_report::units::{self, counted};
 use underbar_verdict::compare::Question;
 use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
@@ -37,7 +39,7 @@ use crate::carried;
 use crate::layers::Layers;
 use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;
-use crate::shared::Shared;
+use crate::shared::{OptsBase, Shared};
 use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
 use crate::trial::flags::{Flags, duration};
 use crate::trial::lock::Wanted;
@@ -45,7 +47,7 @@ use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::tried::Tried;
-use crate::trial::{Stop, files, say};
+use crate::trial::{Stop, say};
 
 /// Name and version of the form that the result has in JSON.
 const SCHEMA: &str = "underbar.tune/1";
@@ -179,10 +181,17 @@ impl Tune {
         for warning in default.first_warnings() {
             shared.say(Kind::Warning, warning);
         }
-        let input = files::input()?;
+        let input = self.flags.input()?;
         let session = Session::begin()?;
-        let task =
-            Task { program, arguments, flags: &self.flags, input, library: &library, session: &session };
+        let task = Task {
+            program,
+            arguments,
+            flags: &self.flags,
+            input,
+            library: &library,
+            session: &session,
+            was_absent: Cell::new(false),
+        };
         let mut progress = Progress::new(self.flags.quiet);
         let begin = Instant::now();
         progress.say(&self.how_often());
@@ -285,15 +294,24 @@ impl Tune {
     }
 
     fn written_lines(&self, option: &str, note: &str) -> String {
-        let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
         let path = self.output.display();
         let note = if note.is_empty() { String::new() } else { format!(": {option}, {note}") };
-        format!(
-            "{:<11}{path}{note}\n{:<11}underbar run --opts-file {path} -- {}\n",
-            "written",
-            "use it",
-            words.join(" ")
-        )
+        format!("{:<11}{path}{note}\n{:<11}{}\n", "written", "use it", self.use_it())
+    }
+
+    /// The command that runs the program with what was written, for a shell: the base cannot stand in a file.
+    fn use_it(&self) -> String {
+        let base = match self.flags.opts_base {
+            OptsBase::Underbar => "",
+            OptsBase::Le => " --opts-base le",
+        };
+        let words = [self.output.as_os_str()].into_iter().chain(self.program.iter().map(OsString::as_os_str));
+        let words: Vec<String> = words
+            .map(OsStr::to_string_lossy)
+            .map(|word| quoted(&word).unwrap_or_else(|| word.escape_default().to_string()))
+            .collect();
+        let (path, program) = words.split_first().map_or(("", &[][..]), |(path, rest)| (path.as_str(), rest));
+        format!("underbar run{base} --opts-file {path} -- {}", program.join(" "))
     }
 
     fn could_not_write(&self, error: &std::io::Error, outcome: &mut Outcome) {
@@ -365,7 +383,7 @@ impl Tune {
             self.confirm(ground, best, progress, outcome)?;
         }
         progress.clear();
-        self.conclude(best, outcome);
+        self.conclude(best, default, outcome);
         Ok(())
     }
 
@@ -392,7 +410,7 @@ impl Tune {
     }
 
     /// What became of each set, and the file.
-    fn conclude(&self, best: Option<usize>, outcome: &mut Outcome) {
+    fn conclude(&self, best: Option<usize>, default: &Layers, outcome: &mut Outcome) {
         let mut text = "\n".to_owned();
         for (at, (set, verdict)) in outcome.tried.iter().enumerate() {
             let is_best = Some(at) == best;
@@ -412,7 +430,7 @@ impl Tune {
         if let (true, Some((set, _)), Some(confirmed)) =
             (outcome.kept, best.and_then(|best| outcome.tried.get(best)), &outcome.confirmed)
         {
-            match set.write(&self.output, &confirmed.to_string(), self.opts.as_deref()) {
+            match set.write(&self.output, &confirmed.to_string(), &default.given()) {
                 Ok(()) => {
                     outcome.written = true;
                     text += &self.written_lines("", "");

@@ -3,7 +3,7 @@
 //!
 //! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -51,33 +51,35 @@ impl Candidate {
         self.options.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Writes the file: the verdict, the options of `--opts` that all arms had, and the set itself.
-    pub fn write(&self, path: &Path, verdict: &str, opts: Option<&str>) -> io::Result<()> {
+    /// Writes the file: the verdict, the options that all arms were given, and the set itself.
+    pub fn write(&self, path: &Path, verdict: &str, given: &str) -> io::Result<()> {
         let verdict: String = verdict.lines().map(|line| format!("# {line}\n")).collect();
-        let opts = given(opts);
-        fs::write(path, format!("{OURS}\n{verdict}{opts}{}", self.file))
+        fs::write(path, format!("{OURS}\n{verdict}{given}{}", self.file))
     }
 }
 
-/// Writes a file of options that are no set of a trial in runs: those of `--opts`, and then these.
-pub fn write(path: &Path, options: &str, opts: Option<&str>) -> io::Result<()> {
-    fs::write(path, format!("{OURS}\n{}{options}", given(opts)))
+/// Writes a file of options that are no set of a trial in runs: those that were given, and then these.
+pub fn write(path: &Path, options: &str, given: &str) -> io::Result<()> {
+    fs::write(path, format!("{OURS}\n{given}{options}"))
 }
 
-fn given(opts: Option<&str>) -> String {
-    opts.map(|opts| format!("\n# Given with --opts.\n{opts}\n")).unwrap_or_default()
-}
-
-/// Fails where there is a file of that name which we did not write.
+/// Fails where there is a file of that name which we did not write, or where none can be written: better now than when all
+/// runs are made.
 pub fn may_be_written(path: &Path) -> Result<(), String> {
+    let refused = |error: io::Error| format!("{}: {error}", path.display());
     match fs::read(path) {
-        Ok(bytes) if bytes.starts_with(OURS.as_bytes()) => Ok(()),
+        Ok(bytes) if bytes.starts_with(OURS.as_bytes()) => {
+            OpenOptions::new().append(true).open(path).map(drop).map_err(refused)
+        }
         Ok(_) => Err(format!(
             "{} is there already, and not by underbar tune: name another file with -o",
             path.display()
         )),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let tried = OpenOptions::new().write(true).create_new(true).open(path);
+            tried.and_then(|_| fs::remove_file(path)).map_err(refused)
+        }
+        Err(error) => Err(refused(error)),
     }
 }
 
@@ -120,6 +122,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("underbar-candidate-{}", std::process::id()));
         let _ = fs::remove_file(&path);
         assert_eq!(may_be_written(&path), Ok(()));
+        assert!(!path.exists(), "to ask leaves nothing");
+        assert!(may_be_written(Path::new("/proc/none/x.opts")).expect_err("no place").contains("/proc/none"));
         fs::write(&path, "HEAP(1M)").expect("written");
         assert!(may_be_written(&path).expect_err("not ours").contains("-o"));
         let candidate = Candidate {
@@ -127,7 +131,7 @@ mod tests {
             options: "HEAP(1M)".to_owned(),
             file: "HEAP(1M)\n".to_owned(),
         };
-        candidate.write(&path, "tuned: kept\nand more", Some("RPTSTG(ON)")).expect("written");
+        candidate.write(&path, "tuned: kept\nand more", "\n# Given.\nRPTSTG(ON)\n").expect("written");
         assert_eq!(may_be_written(&path), Ok(()));
         let text = fs::read_to_string(&path).expect("read");
         let set: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();

@@ -1,4 +1,5 @@
-//! The files of trials: input that can be read again, captured output, fingerprints.
+//! The files of trials: input that can be read again, captured output, fingerprints; and which of the files that are compared
+//! a run has written.
 //!
 //! Invariant: no file of ours has a name while a program runs, so nothing is left behind, however we end.
 //! Not here: where they are put in a run's place ([`super::once`]).
@@ -6,8 +7,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 /// The most of a captured text that is shown.
 const SHOWN_BYTES: u64 = 2_000;
@@ -33,27 +37,68 @@ fn in_folder(folder: &Path, error: &dyn std::fmt::Display) -> io::Error {
 }
 
 /// What all runs read as their standard input: a copy of ours; nothing where ours is a terminal, since nobody
-/// wants to type the same thirty times.
-pub fn input() -> io::Result<File> {
+/// wants to type the same thirty times. Calls `waits` before it reads from another process, which may take its time.
+pub fn input(waits: impl FnOnce()) -> io::Result<File> {
     let mut copy = nameless()?;
     let mut given = io::stdin().lock();
-    if !given.is_terminal() {
-        io::copy(&mut given, &mut copy)?;
+    if given.is_terminal() {
+        return Ok(copy);
     }
+    let kind = File::from(given.as_fd().try_clone_to_owned()?).metadata()?.file_type();
+    if kind.is_fifo() || kind.is_socket() {
+        waits();
+    }
+    io::copy(&mut given, &mut copy)?;
     Ok(copy)
+}
+
+/// The files that are compared, as they are before a run.
+pub struct Before<'a>(Vec<(&'a Path, Option<State>)>);
+
+/// What changes when a file is written: device, inode, when its inode changed, length.
+type State = (u64, u64, i64, i64, u64);
+
+fn state(path: &Path) -> Option<State> {
+    let data = fs::metadata(path).ok()?;
+    Some((data.dev(), data.ino(), data.ctime(), data.ctime_nsec(), data.len()))
+}
+
+/// The longest step of a file system's clock: two changes within it may bear the same time.
+const STEP: Duration = Duration::from_millis(20);
+
+impl<'a> Before<'a> {
+    /// Looks at the files; waits where one was written so lately that another change might bear the same time.
+    pub fn of(checked: &'a [PathBuf]) -> Before<'a> {
+        let states: Vec<_> = checked.iter().map(|path| (path.as_path(), state(path))).collect();
+        let changed = |state: &State| {
+            let since = Duration::new(u64::try_from(state.2).ok()?, u32::try_from(state.3).ok()?);
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + since).ok()
+        };
+        if let Some(age) = states.iter().filter_map(|(_, state)| changed(state.as_ref()?)).min() {
+            thread::sleep(STEP.saturating_sub(age));
+        }
+        Before(states)
+    }
+
+    /// The first of them that is not there.
+    pub fn absent(&self) -> Option<&'a Path> {
+        self.0.iter().find(|(path, _)| !path.exists()).map(|(path, _)| *path)
+    }
 }
 
 /// A number that stands for the contents of these files; differs if they do (but for chance, 2^-53).
 ///
-/// `captured` from its start, then `checked` by name; one that cannot be read counts as absent.
-pub fn fingerprint(captured: &mut File, checked: &[PathBuf]) -> io::Result<u64> {
+/// `captured` from its start, then those that are compared; one that cannot be read counts as absent, one that was not
+/// written since `before` as not written, whatever an earlier run left in it.
+pub fn fingerprint(captured: &mut File, before: &Before<'_>) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
     captured.rewind()?;
     add(&mut hasher, captured)?;
-    for path in checked {
-        match File::open(path).and_then(|mut file| add(&mut hasher, &mut file)) {
-            Ok(()) => {}
-            Err(_) => hasher.write_u8(0),
+    for (path, before) in &before.0 {
+        if before.is_some() && state(path) == *before {
+            hasher.write_u8(2);
+        } else if File::open(path).and_then(|mut file| add(&mut hasher, &mut file)).is_err() {
+            hasher.write_u8(0);
         }
     }
     // 53 bits, so that a JSON reader that knows only floating point reads it unharmed.
@@ -124,9 +169,10 @@ mod tests {
                     fs::write(path, content).expect("written");
                 }
             }
-            let checked = [one.clone(), two.clone()];
-            let print = fingerprint(&mut holding(output), &checked).expect("read");
-            assert_eq!(print, fingerprint(&mut holding(output), &checked).expect("read"));
+            // As before a run in which both were written.
+            let before = Before(vec![(&one, None), (&two, None)]);
+            let print = fingerprint(&mut holding(output), &before).expect("read");
+            assert_eq!(print, fingerprint(&mut holding(output), &before).expect("read"));
             assert!(print < 1 << 53);
             prints.push(print);
         }
@@ -134,6 +180,28 @@ mod tests {
         prints.sort_unstable();
         prints.dedup();
         assert_eq!(prints.len(), count);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    /// What an earlier run left was taken for what this one wrote.
+    #[test]
+    fn a_file_that_a_run_does_not_write_is_not_the_same_as_one_that_it_does() {
+        let folder = std::env::temp_dir().join(format!("underbar-before-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let checked = [folder.join("file")];
+        let print = |run: &dyn Fn()| {
+            let before = Before::of(&checked);
+            run();
+            fingerprint(&mut holding(""), &before).expect("read")
+        };
+        let writes = || fs::write(&checked[0], "data").expect("written");
+        let absent = print(&|| ());
+        assert_eq!(Before::of(&checked).absent(), Some(checked[0].as_path()));
+        let written = [print(&writes), print(&writes), print(&writes)];
+        assert_eq!(Before::of(&checked).absent(), None);
+        let left = print(&|| ());
+        assert!(written.iter().all(|print| *print == written[0]), "{written:?}");
+        assert!(absent != written[0] && left != written[0] && left != absent);
         fs::remove_dir_all(folder).expect("removed");
     }
 

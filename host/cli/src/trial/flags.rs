@@ -1,5 +1,6 @@
 //! The flags that `tune` and `compare` have in common.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use clap::{Args, ValueEnum};
 use underbar_verdict::plan::MAXIMUM_ROUNDS;
 use underbar_verdict::sample::Measure;
 
-use crate::say::Color;
+use super::files;
+use crate::say::{Color, Kind, say};
 use crate::shared::{OptsBase, Shared};
 
 /// How trials are made.
@@ -104,6 +106,22 @@ impl From<Primary> for Measure {
 }
 
 impl Flags {
+    /// Writes a message on standard error.
+    pub fn say(&self, kind: Kind, message: impl std::fmt::Display) {
+        say(self.color, kind, message);
+    }
+
+    /// Reads standard input, and says so where another process writes it.
+    pub fn input(&self) -> std::io::Result<File> {
+        files::input(|| {
+            if !self.quiet {
+                eprintln!(
+                    "underbar: reading standard input to its end, for every run; </dev/null where there is none"
+                );
+            }
+        })
+    }
+
     /// The flags that all commands share, with the options of one arm.
     pub fn shared(&self, opts: Option<String>) -> Shared {
         Shared {
@@ -113,7 +131,6 @@ impl Flags {
             output: None,
             json: self.json,
             quiet: self.quiet,
-            verbose: false,
             color: self.color,
         }
     }

@@ -8,6 +8,7 @@
 //! Invariant: setup and cleanup are never measured, and cleanup follows whatever happened in between.
 //! Not here: which runs, and in what order ([`super::rounds`]).
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
@@ -23,6 +24,7 @@ use super::live::{Live, Watch};
 use super::{Stop, files, say};
 use crate::layers::Layers;
 use crate::runner::{Finished, Runner};
+use crate::say::Kind;
 
 /// How long a program that is told to end may take for it.
 const GRACE: Duration = Duration::from_secs(10);
@@ -46,6 +48,8 @@ pub struct Task<'a> {
     pub library: &'a Library,
     /// Where requests to end are kept.
     pub session: &'a Session,
+    /// Was the user told that a file to be compared is not there?
+    pub was_absent: Cell<bool>,
 }
 
 /// What differs between arms.
@@ -207,6 +211,7 @@ impl Task<'_> {
             Way::Plain => (None, &none),
             Way::Under(layers) => (Some(self.library), layers),
         };
+        let before = files::Before::of(&self.flags.check);
         let captured = if self.flags.load.is_some() { &server_output } else { &output };
         let streams = [Some(&self.input), Some(captured), Some(&error)];
         let runner = Runner { library, layers, follow: true, streams };
@@ -231,7 +236,13 @@ impl Task<'_> {
             (runner.run_unread(self.program, self.arguments, by)?.0, None, None)
         };
         self.go_on()?;
-        let print = files::fingerprint(&mut output, &self.flags.check)?;
+        let print = files::fingerprint(&mut output, &before)?;
+        if let Some(path) = before.absent()
+            && !self.was_absent.replace(true)
+        {
+            let path = path.display();
+            self.flags.say(Kind::Warning, format_args!("--check {path}: no such file after a run"));
+        }
         let sample = Sample {
             cpu_ns: ended.usage.user_nanoseconds() + ended.usage.system_nanoseconds(),
             elapsed_ns: u64::try_from(ended.elapsed.as_nanos()).unwrap_or(u64::MAX),

@@ -144,9 +144,13 @@ impl Space {
             self.return_idle((16 * MIB).max((self.bytes - self.idle_bytes) / 4));
         }
         // Where the kernel refuses what HEAP says, the program gets what it needs all the same.
-        let (start, size) = [size, need.max(MIB).min(size), need]
+        let asked = size;
+        let (start, size) = [asked, need.max(MIB).min(asked), need]
             .into_iter()
             .find_map(|size| Some((self.map_segment(size)?, size)))?;
+        if size < asked {
+            ledger::add(Key::HeapMapFallbacks, 1);
+        }
         if !map::prepare(start, size, &mut self.own.bytes) {
             // SAFETY: nobody knows of the mapping yet.
             let _ = unsafe { syscall::munmap(start as *mut u8, size) };

@@ -50,7 +50,7 @@ impl Tune {
             match tried.for_next_run() {
                 Some(next) => {
                     let body = format!("# underbar tune --live\n{}", next.file);
-                    match write(&self.output, &body, self.opts.as_deref()) {
+                    match write(&self.output, &body, &default.given()) {
                         Ok(()) => {
                             outcome.written = true;
                             text += &self.written_lines(&next.option, next.note);
