@@ -3,6 +3,7 @@
 //! ```text
 //! text    := { blank | ',' | comment | section | option }
 //! comment := '#' ... end of line                     where an option could begin
+//!          | '*' ... end of line                     in the first column, as CEEOPTS has it
 //! section := '[' ( '*' | program | 'build-id:' hex ) ']'
 //! option  := name [ [ '=' ] '(' body ')' ]           name: letters, digits, '_'
 //! body    := sub-option { ',' sub-option }           '(' ... ')' may be nested
@@ -146,6 +147,9 @@ impl Iterator for Items<'_> {
             self.at = start;
             match *self.text.get(start)? {
                 b'#' => self.at = self.end_of_line(start),
+                b'*' if start == 0 || self.text.get(start - 1) == Some(&b'\n') => {
+                    self.at = self.end_of_line(start);
+                }
                 b'[' => return Some(self.section(start)),
                 b')' => {
                     self.at = start + 1;
@@ -301,6 +305,8 @@ mod tests {
         check("[cc1plus] HEAP(1M)\n[ * ]\n[build-id:00ff]", "[cc1plus]\nHEAP|1M\n[*]\n[build-id:00ff]");
         check("[cc1\nHEAP(1M)", "UnclosedSection [cc1\nHEAP|1M");
         check("STORAGE(#)", "STORAGE|#");
+        check("* all of it HEAP(1M)\nHEAP(2M)\n* more", "HEAP|2M");
+        check("HEAP(2M) * more", "HEAP|2M\nStrayCharacter *\nmore");
     }
 
     #[test]
