@@ -296,14 +296,15 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
         let got = if bytes <= LARGEST_SMALL && thread::FILLS.load(Ordering::Relaxed) == 0 {
             Got { address: malloc(bytes), zero_from: usize::MAX }
         } else {
-            get(bytes, 16)
+            let got = get(bytes, 16);
+            fill_from(got.address, bytes);
+            got
         };
         if !got.address.is_null() {
             let dirty = got.zero_from.saturating_sub(got.address as usize).min(bytes);
             if dirty < space::WORTH_A_PURGE || !space::clear_pages(got.address as usize, dirty) {
                 got.address.write_bytes(0, dirty);
             }
-            fill_from(got.address, bytes);
         }
         got.address
     }

@@ -125,20 +125,20 @@ pub unsafe fn create(
     // changing the size would touch.
     unsafe {
         let mut own = MaybeUninit::<Attributes>::uninit();
-        let sized = size_and_attributes(attributes, &mut own);
+        let plan = plan_of(attributes, &mut own);
         record.write(Record {
             start,
             argument,
-            size: sized.size,
+            size: plan.size,
             base: 0,
             low: 0,
             next: null_mut(),
             previous: null_mut(),
         });
-        let mut failed = create(thread, sized.attributes, run, record.cast());
-        if failed != 0 && sized.attributes != attributes {
+        let mut failed = create(thread, plan.attributes, run, record.cast());
+        if failed != 0 && plan.attributes != attributes {
             // There is no room for what THREADSTACK says: the program gets what it would have without it.
-            (*record).size = sized.given;
+            (*record).size = plan.given;
             failed = create(thread, attributes, run, record.cast());
         }
         if failed != 0 {
@@ -149,7 +149,7 @@ pub unsafe fn create(
 }
 
 /// How a thread's stack is to be made.
-struct Sized {
+struct Plan {
     /// Its size; 0 where the program brings it.
     size: usize,
     /// What to create it with: what the caller gave, or where THREADSTACK decides, a copy.
@@ -159,8 +159,8 @@ struct Sized {
 }
 
 /// What the caller of pthread_create gave, with the size that THREADSTACK says, for which there is room in `own`.
-unsafe fn size_and_attributes(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Sized {
-    let brought = Sized { size: 0, attributes: given, given: 0 };
+unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Plan {
+    let brought = Plan { size: 0, attributes: given, given: 0 };
     let addresses = [
         address_of_attr_init(),
         address_of_attr_getstacksize(),
@@ -197,12 +197,12 @@ unsafe fn size_and_attributes(given: *const Attributes, own: &mut MaybeUninit<At
         }
         let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
         if wanted == 0 || size != default {
-            return Sized { size, attributes: given, given: size };
+            return Plan { size, attributes: given, given: size };
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
         let (size, attributes) =
             if set_size(own, size) == 0 { (size, own.cast_const()) } else { (default, given) };
-        Sized { size, attributes, given: default }
+        Plan { size, attributes, given: default }
     }
 }
 
