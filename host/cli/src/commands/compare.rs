@@ -7,7 +7,6 @@
 //! Invariant: A is the reference. `plain` runs without the library, `default` or nothing without further options.
 //! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -108,15 +107,7 @@ impl Compare {
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         let input = self.flags.input()?;
         let session = Session::begin()?;
-        let task = Task {
-            program,
-            arguments,
-            flags: &self.flags,
-            input,
-            library: &library,
-            session: &session,
-            was_absent: Cell::new(false),
-        };
+        let task = Task::new((program, arguments), &self.flags, input, &library, &session);
         let mut progress = Progress::new(self.flags.quiet);
         let arms: Vec<Treatment<'_>> = ARMS
             .into_iter()

@@ -14,7 +14,6 @@
 
 mod live;
 
-use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -183,15 +182,7 @@ impl Tune {
         }
         let input = self.flags.input()?;
         let session = Session::begin()?;
-        let task = Task {
-            program,
-            arguments,
-            flags: &self.flags,
-            input,
-            library: &library,
-            session: &session,
-            was_absent: Cell::new(false),
-        };
+        let task = Task::new((program, arguments), &self.flags, input, &library, &session);
         let mut progress = Progress::new(self.flags.quiet);
         let begin = Instant::now();
         progress.say(&self.how_often());

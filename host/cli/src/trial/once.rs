@@ -49,7 +49,7 @@ pub struct Task<'a> {
     /// Where requests to end are kept.
     pub session: &'a Session,
     /// Was the user told that a file to be compared is not there?
-    pub was_absent: Cell<bool>,
+    was_absent: Cell<bool>,
 }
 
 /// What differs between arms.
@@ -154,6 +154,19 @@ impl Seen<'_> {
                 return Ok(None);
             }
         }
+    }
+}
+
+impl<'a> Task<'a> {
+    /// Nothing was run yet.
+    pub fn new(
+        (program, arguments): (&'a OsStr, &'a [OsString]),
+        flags: &'a Flags,
+        input: File,
+        library: &'a Library,
+        session: &'a Session,
+    ) -> Task<'a> {
+        Task { program, arguments, flags, input, library, session, was_absent: Cell::new(false) }
     }
 }
 
