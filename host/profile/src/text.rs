@@ -104,7 +104,10 @@ fn head(profile: &Profile) -> String {
         let _ =
             writeln!(text, "the kernel held back {} times: a lower --rate avoids that", count(*throttled));
     }
-    if *samples == 0 && facts.sampler == By::Timer {
+    let expected = u128::from(facts.user_ns) * u128::from(facts.rate_hz) / 1_000_000_000;
+    if *samples == 0 && expected >= 10 {
+        let _ = writeln!(text, "no samples, where some {expected} were to be expected");
+    } else if *samples == 0 && facts.sampler == By::Timer {
         text += "no samples: it ran too short\n";
     } else if *samples == 0 {
         text += "no samples: it ran too short in user mode, or took other rights (setuid), which ends the sampling\n";
@@ -228,6 +231,9 @@ and 2 more instructions                                                         
         let begin = "underbar profile: spin: 1,000 samples at 250 a second of CPU time; 1.00 s in user mode, 12.0 ms in the kernel\none\ntwo?lines\n";
         assert!(text.starts_with(begin), "{text}");
         (profile.samples, profile.instructions) = (0, Vec::new());
+        let text = render(&profile, 5);
+        assert!(text.contains("no samples, where some ") && !text.contains("too short"), "{text}");
+        profile.facts.user_ns = 1_000;
         let text = render(&profile, 5);
         assert!(text.contains("no samples: it ran too short\n") && !text.contains("setuid"), "{text}");
     }

@@ -87,6 +87,16 @@ pub(crate) fn clip_front(text: &str, width: usize) -> String {
     format!("...{}", text.chars().skip(length - width.saturating_sub(3)).collect::<String>())
 }
 
+/// Cut to a width in its middle: a name begins with whose it is, and ends with where in it and the line.
+pub(crate) fn clip_middle(text: &str, width: usize) -> String {
+    let front = width / 4;
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let before: String = text.chars().take(front).collect();
+    before + &clip_front(text, width - front)
+}
+
 /// Cut to a width, three dots for what is missing.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
@@ -99,6 +109,15 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_wide_loses_one_part() {
+        let place = "std::thread::_State_impl<std::thread::_Invoker>::_M_run()+0x5a (blame) blame.cc:42";
+        assert_eq!(clip(place, 20), "std::thread::_Sta...");
+        assert_eq!(clip_front(place, 20), "...lame) blame.cc:42");
+        assert_eq!(clip_middle(place, 44), "std::thread...run()+0x5a (blame) blame.cc:42");
+        assert_eq!(clip_middle("short", 44), "short");
+    }
 
     #[test]
     fn words_are_quoted_as_a_shell_needs_them() {

@@ -26,6 +26,9 @@
 
 #include <time.h>
 
+/* <time.h> has it under POSIX only, not under plain ISO C. */
+struct timespec;
+
 #ifdef __cplusplus
 extern "C" {
 #endif

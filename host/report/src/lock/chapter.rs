@@ -23,7 +23,7 @@ use super::lines::title;
 use super::model::{Call, LockSort, Locks, Mode, Site};
 use super::spread::Spread;
 use crate::model::{Process, Report};
-use crate::page::{COLUMNS, clean, clip};
+use crate::page::{COLUMNS, clean, clip, clip_middle};
 use crate::summary::Advice;
 use crate::timing;
 use crate::units::{count, counted, nanoseconds, percent};
@@ -142,6 +142,9 @@ fn section(text: &mut String, program: &str, locks: &Locks) {
     for group in groups.iter().take(IN_FULL) {
         one(text, group);
     }
+    if groups.len() > IN_FULL {
+        let _ = writeln!(text, "\n  Those with the longest waits together are shown in full; --json has all");
+    }
     circles(text, locks);
     missing(text, locks);
 }
@@ -232,7 +235,7 @@ fn sites(line: &mut impl FnMut(&str, &str), label: &str, sites: &[Site]) {
         let words = format!(
             "{:>3} %  {:<44} {:>9} {:>10}",
             percent(site.ns, all),
-            clip(&place(&site.place), 44),
+            clip_middle(&place(&site.place), 44),
             nanoseconds(site.ns),
             counted(site.count, "time", "times")
         );
@@ -286,7 +289,7 @@ fn circles(text: &mut String, locks: &Locks) {
                 text,
                 "      for {} at {}, {}",
                 name(edge.wanted),
-                clip(&place(&edge.site), 30),
+                clip_middle(&place(&edge.site), 30),
                 counted(edge.count, "time", "times")
             );
         }

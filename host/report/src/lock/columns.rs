@@ -162,11 +162,11 @@ pub fn sums() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| !column.counted)
 }
 
-/// What locks of these sorts do not have under this LOCK.
+/// What locks do not have that are waited for in these ways, and are of these sorts.
 #[must_use]
-pub fn missing(mode: Mode, sorts: &[LockSort]) -> Vec<Missing> {
+pub fn missing(ways: &[(Mode, LockSort)]) -> Vec<Missing> {
     let missing = COLUMNS.iter().filter_map(|column| {
-        let why = sorts.iter().find_map(|&sort| column.missing(mode, sort))?;
+        let why = ways.iter().find_map(|&(mode, sort)| column.missing(mode, sort))?;
         Some(Missing { key: column.key.to_owned(), why: why.to_owned() })
     });
     missing.collect()
@@ -218,7 +218,7 @@ mod tests {
     fn what_waits_inside_the_c_library_says_less() {
         use LockSort::{MutexAdaptive, MutexNormal, Simple};
         let keys = |mode, sort| -> Vec<String> {
-            missing(mode, &[sort]).into_iter().map(|missing| missing.key).collect()
+            missing(&[(mode, sort)]).into_iter().map(|missing| missing.key).collect()
         };
         for sort in [MutexNormal, MutexAdaptive] {
             assert_eq!(

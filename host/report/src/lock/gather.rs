@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use underbar_ledger::locks::Sort;
+use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
 
 use super::area::{Area, Record, Site as Seen};
 use super::model::{Call, Edge, Lock, LockSort, Locks, Mode, Place, Site};
@@ -46,10 +46,10 @@ impl Locks {
             })
             .collect();
         edges.sort_by_key(|edge| (edge.held, edge.wanted, Reverse(edge.count), edge.site.offset));
-        let mut sorts: Vec<LockSort> = locks.iter().map(|lock| lock.sort).collect();
-        sorts.dedup();
+        let mut ways: Vec<_> = locks.iter().map(|lock| (mode_under(lock.policy, mode), lock.sort)).collect();
+        ways.dedup();
         let circles = order::circles(&edges);
-        let mut missing = columns::missing(mode, &sorts);
+        let mut missing = columns::missing(&ways);
         // A figure that is there all the same was filled by somebody.
         missing.retain(|missing| match columns::find(&missing.key).map(|column| &column.get) {
             Some(columns::Get::Each(get, _)) => {
@@ -68,6 +68,15 @@ impl Locks {
             circles,
             missing,
         }
+    }
+}
+
+/// How a lock is waited for: it may have a policy of its own, whatever LOCK says.
+fn mode_under(policy: u64, mode: Mode) -> Mode {
+    match u32::try_from(policy) {
+        Ok(POLICY_AS_OPTION) | Err(_) => mode,
+        Ok(POLICY_COUNT) => Mode::Count,
+        Ok(_) => Mode::Simple,
     }
 }
 
@@ -100,8 +109,7 @@ impl Maker<'_> {
             Some(Sort::SimpleSmall) => LockSort::SimpleSmall,
             None => LockSort::Unknown,
         };
-        // A lock may have a policy of its own, whatever LOCK says.
-        let mode = if record.policy > 1 { Mode::Simple } else { self.mode };
+        let mode = mode_under(u64::from(record.policy), self.mode);
         let filled = |key: &str, figure: u64| {
             let missing = columns::find(key).and_then(|column| column.missing(mode, sort));
             (figure != 0 || missing.is_none()).then_some(figure)
@@ -236,6 +244,21 @@ mod tests {
         let locks = locks(&bytes);
         assert_eq!((locks.locks[0].parked, locks.locks[0].spun), (Some(7), None));
         assert!(!locks.missing.iter().any(|missing| missing.key == "locks.parked"));
+    }
+
+    /// It was said to have never slept.
+    #[test]
+    fn what_the_c_library_does_for_one_lock_under_simple_is_not_known() {
+        let mut bytes = Bytes::new(1, 1_500, 2);
+        for (place, policy) in [(0, POLICY_COUNT), (1, POLICY_AS_OPTION)] {
+            bytes.lock(place, |lock| {
+                (lock.address, lock.sort, lock.policy) = (place as u64 + 1, 1, policy);
+                lock.wait_ns = 10 - place as u64;
+            });
+        }
+        let locks = locks(&bytes);
+        assert_eq!((locks.locks[0].parked, locks.locks[1].parked), (None, Some(0)));
+        assert!(locks.missing.iter().any(|missing| missing.key == "locks.parked"));
     }
 
     #[test]
