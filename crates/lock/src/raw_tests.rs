@@ -226,7 +226,12 @@ fn who_is_next_and_never_comes_keeps_nobody_waiting() {
         while !numbers.iter().all(|number| sleeps(number.load(Ordering::Relaxed))) {
             thread::yield_now();
         }
-        assert!(turn.is_taken_care_of(&raw const lock.word.state as usize), "so nobody is woken");
+        // So nobody is woken. It may be late by now, on a busy machine.
+        let address = &raw const lock.word.state as usize;
+        while !turn.is_taken_care_of(address) {
+            turn.saw(Sight::Watched);
+            turn.is_mine(address, true);
+        }
         assert!(Lock::unlock(&lock));
     });
 }

@@ -217,11 +217,12 @@ impl Word {
             };
             // Free, but for somebody else.
             let is_reserved = wanted & L == 0 && cfg!(not(loom));
-            let until = match if is_reserved { now + LOST_NS } else { looks_again_at(began, now) } {
+            let look_at = if is_reserved { now + LOST_NS } else { looks_again_at(began, now) };
+            let until = match deadline {
                 // For the model checker nobody comes out of its sleep by itself.
-                _ if cfg!(loom) => deadline,
-                look_at if deadline == 0 => look_at,
-                look_at => deadline.min(look_at),
+                deadline if cfg!(loom) => deadline,
+                0 => look_at,
+                deadline => deadline.min(look_at),
             };
             was_woken = self.sleepers.sleep(&self.state, wanted, room, until) && !is_starver;
             what.parked += 1;

@@ -310,11 +310,7 @@ mod tests {
                 let _ = parent.stop(Duration::from_secs(60)).expect("ours");
             }
             drop(parent);
-            let is_there = || {
-                let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
-                !stat.is_empty() && !stat.contains(") Z ")
-            };
-            while is_there() {
+            while crate::ledger::is_alive(sleeper.cast_unsigned()) {
                 assert!(begin.elapsed() < Duration::from_secs(60), "it lives on");
             }
         }

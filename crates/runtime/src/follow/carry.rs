@@ -10,7 +10,9 @@
 //!
 //! Invariant: safe code over bytes that anybody may have written; a wrong file gives an answer, never a panic.
 //! The reader is asked for bytes at an offset because tools such as patchelf move headers to the file's end.
-//! Not here: opening files, rights, and what is done about the answer (`super::target`).
+//! Not here: which libraries it needs (`super::needed`), opening files, rights, and what is done about the answer (`super::target`).
+
+use super::needed::{Parts, needs_sanitizer};
 
 /// Why a program is not followed: why the preload library is not in it.
 ///
@@ -158,7 +160,8 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     const I386: u16 = 3;
     const EXECUTABLE: u16 = 2;
     const SHARED: u16 = 3; // position-independent programs too
-    const ENTRY: u64 = 56;
+    const ENTRY: usize = 56;
+    const AT_ONCE: usize = 16; // a system call for each would be a dozen
     const LOAD: u32 = 1;
     const DYNAMIC: u32 = 2;
     const LOADER: u32 = 3; // PT_INTERP
@@ -178,27 +181,32 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
     let kind = u16_at(head, 16)?;
     let (table, entry_size, entries) = (u64_at(head, 32)?, u16_at(head, 54)?, u16_at(head, 56)?);
     if !matches!(kind, EXECUTABLE | SHARED)
-        || u64::from(entry_size) != ENTRY
+        || usize::from(entry_size) != ENTRY
         || entries == 0
         || entries > MOST_ENTRIES
     {
         return Err(Reason::Malformed);
     }
-    let (mut interpreter, mut dynamic) = (None, None);
-    let mut parts = Parts { all: [(0, 0, 0); 16], length: 0 };
-    for index in 0..u64::from(entries) {
-        let mut entry = [0; ENTRY as usize];
-        let offset = table.checked_add(index * ENTRY).ok_or(Reason::Malformed)?;
-        if read(offset, &mut entry) != entry.len() {
+    let (mut interpreter, mut dynamic, mut parts) = (None, None, Parts::NONE);
+    let mut at = table;
+    let mut left = usize::from(entries);
+    while left > 0 {
+        let mut room = [0; AT_ONCE * ENTRY];
+        let some = room.get_mut(..left.min(AT_ONCE) * ENTRY).ok_or(Reason::Malformed)?;
+        if read(at, some) != some.len() {
             return Err(Reason::Malformed);
         }
-        let (offset, address, length) = (u64_at(&entry, 8)?, u64_at(&entry, 16)?, u64_at(&entry, 32)?);
-        match u32_at(&entry, 0)? {
-            LOADER => interpreter = Some((offset, length)),
-            DYNAMIC => dynamic = Some((offset, length)),
-            LOAD => parts.add(address, offset, length),
-            _ => {}
+        for entry in some.chunks_exact(ENTRY) {
+            let (offset, address, length) = (u64_at(entry, 8)?, u64_at(entry, 16)?, u64_at(entry, 32)?);
+            match u32_at(entry, 0)? {
+                LOADER => interpreter = interpreter.or(Some((offset, length))),
+                DYNAMIC => dynamic = Some((offset, length)),
+                LOAD => parts.add(address, offset, length),
+                _ => {}
+            }
         }
+        at = at.checked_add(some.len() as u64).ok_or(Reason::Malformed)?;
+        left = left.saturating_sub(AT_ONCE);
     }
     let (offset, length) = interpreter.ok_or(Reason::Static)?;
     loader(offset, length, &mut read)?;
@@ -208,72 +216,6 @@ fn elf(head: &[u8], mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Result<(),
         }
         _ => Ok(()),
     }
-}
-
-/// Where the file's parts come to lie: address, offset, length.
-struct Parts {
-    all: [(u64, u64, u64); 16],
-    length: usize,
-}
-
-impl Parts {
-    fn add(&mut self, address: u64, offset: u64, length: u64) {
-        if let Some(part) = self.all.get_mut(self.length) {
-            *part = (address, offset, length);
-            self.length += 1;
-        }
-    }
-
-    /// Where in the file an address is.
-    fn offset_of(&self, wanted: u64) -> Option<u64> {
-        let mut parts = self.all.iter().take(self.length);
-        let part = parts.find(|(address, _, length)| wanted.wrapping_sub(*address) < *length);
-        part.and_then(|(address, offset, _)| offset.checked_add(wanted - address))
-    }
-}
-
-/// Whether one of the libraries that a program needs is AddressSanitizer's. What makes no sense there, the loader will say.
-fn needs_sanitizer(
-    offset: u64,
-    length: u64,
-    parts: &Parts,
-    read: &mut impl FnMut(u64, &mut [u8]) -> usize,
-) -> bool {
-    const NEEDED: u64 = 1;
-    const STRINGS: u64 = 5; // DT_STRTAB
-    /// More entries and libraries than any real program has; a bound on our work.
-    const MOST_BYTES: u64 = 16 * 512;
-    const MOST_NEEDED: usize = 128;
-    let (mut strings, mut needed, mut libraries) = (None, [0; MOST_NEEDED], 0);
-    let mut at = 0;
-    'all: while at < length.min(MOST_BYTES) {
-        let mut entries = [0; 512];
-        let filled = read(offset.saturating_add(at), &mut entries).min(entries.len());
-        let (whole, _) = entries.get(..filled).unwrap_or_default().as_chunks::<16>();
-        for entry in whole {
-            match (u64_at(entry, 0), u64_at(entry, 8)) {
-                (Ok(NEEDED), Ok(name)) => {
-                    if let Some(place) = needed.get_mut(libraries) {
-                        *place = name;
-                        libraries += 1;
-                    }
-                }
-                (Ok(STRINGS), Ok(address)) => strings = parts.offset_of(address),
-                (Ok(0), _) => break 'all,
-                _ => {}
-            }
-        }
-        if whole.is_empty() {
-            break;
-        }
-        at += 16 * whole.len() as u64;
-    }
-    let Some(strings) = strings else { return false };
-    needed.iter().take(libraries).any(|name| {
-        const SANITIZER: &[u8] = b"libasan.so";
-        let mut text = [0; SANITIZER.len()];
-        strings.checked_add(*name).is_some_and(|at| read(at, &mut text) == text.len() && text == SANITIZER)
-    })
 }
 
 /// Is the loader, whose path lies at `offset` with `length` bytes, that of the GNU C library?
@@ -301,7 +243,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32, Reason> {
     field.map(u32::from_le_bytes).ok_or(Reason::Malformed)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Reason> {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Reason> {
     let field = bytes.get(at..at + 8).and_then(|field| field.try_into().ok());
     field.map(u64::from_le_bytes).ok_or(Reason::Malformed)
 }

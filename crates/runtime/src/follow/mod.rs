@@ -22,6 +22,7 @@ pub mod build_id;
 pub mod calls;
 pub mod carry;
 pub mod environment;
+mod needed;
 pub mod target;
 
 use carry::Reason;

@@ -152,13 +152,19 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
 }
 
 /// Fills what was got as STORAGE says, from an offset on; all that may be used, as realloc gives it out without moving it.
+///
+/// # Safety
+/// The address is null, or that of storage that is the caller's and holds nothing of worth from there on.
 unsafe fn fill_from(address: *mut u8, from: usize) {
     let fill = FILL_GET.load(Ordering::Relaxed);
-    if fill != 0 && !address.is_null() {
-        // SAFETY: the storage at the address is new from there on, and nobody else's.
-        unsafe {
-            let usable = usable_size(address);
-            address.add(from).write_bytes(fill as u8, usable.saturating_sub(from));
+    if fill == 0 {
+        return;
+    }
+    // SAFETY: the caller's promise; what is usable is the caller's. Of null nothing is.
+    unsafe {
+        let usable = usable_size(address);
+        if usable > from {
+            address.add(from).write_bytes(fill as u8, usable - from);
         }
     }
 }

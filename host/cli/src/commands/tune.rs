@@ -296,13 +296,12 @@ impl Tune {
             OptsBase::Underbar => "",
             OptsBase::Le => " --opts-base le",
         };
-        let words = [self.output.as_os_str()].into_iter().chain(self.program.iter().map(OsString::as_os_str));
-        let words: Vec<String> = words
-            .map(OsStr::to_string_lossy)
-            .map(|word| quoted(&word).unwrap_or_else(|| word.escape_default().to_string()))
-            .collect();
-        let (path, program) = words.split_first().map_or(("", &[][..]), |(path, rest)| (path.as_str(), rest));
-        format!("underbar run{base} --opts-file {path} -- {}", program.join(" "))
+        let word = |word: &OsStr| {
+            let word = word.to_string_lossy();
+            quoted(&word).unwrap_or_else(|| word.escape_default().to_string())
+        };
+        let program: Vec<String> = self.program.iter().map(|part| word(part)).collect();
+        format!("underbar run{base} --opts-file {} -- {}", word(self.output.as_os_str()), program.join(" "))
     }
 
     fn could_not_write(&self, error: &std::io::Error, outcome: &mut Outcome) {

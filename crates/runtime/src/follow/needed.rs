@@ -1,0 +1,138 @@
+//! The libraries that a program needs, as its file names them: is AddressSanitizer's among them?
+//!
+//! ```text
+//! PT_DYNAMIC   NEEDED name | NEEDED name | STRTAB address | ...   each name an offset into the strings
+//!                                              └─ PT_LOAD says where in the file that is
+//! ```
+//!
+//! Invariant: as in `super::carry`; what makes no sense here the loader will say.
+
+use super::carry::u64_at;
+
+/// Where parts of the file come to lie: address, offset, length. More than any real program has are left out.
+pub struct Parts {
+    all: [(u64, u64, u64); 16],
+    length: usize,
+}
+
+impl Parts {
+    /// None yet.
+    pub const NONE: Parts = Parts { all: [(0, 0, 0); 16], length: 0 };
+
+    /// One more.
+    pub fn add(&mut self, address: u64, offset: u64, length: u64) {
+        if let Some(part) = self.all.get_mut(self.length) {
+            *part = (address, offset, length);
+            self.length += 1;
+        }
+    }
+
+    /// Where in the file an address is.
+    fn offset_of(&self, wanted: u64) -> Option<u64> {
+        let mut parts = self.all.iter().take(self.length);
+        let part = parts.find(|(address, _, length)| wanted.wrapping_sub(*address) < *length);
+        part.and_then(|(address, offset, _)| offset.checked_add(wanted - address))
+    }
+}
+
+/// Whether a program whose dynamic section lies at `offset` with `length` bytes needs AddressSanitizer's library.
+pub fn needs_sanitizer(
+    offset: u64,
+    length: u64,
+    parts: &Parts,
+    read: &mut impl FnMut(u64, &mut [u8]) -> usize,
+) -> bool {
+    const NEEDED: u64 = 1;
+    const STRINGS: u64 = 5; // DT_STRTAB
+    const ENTRY: usize = 16;
+    const SANITIZER: &[u8] = b"libasan.so";
+    /// More entries and libraries than any real program has; a bound on our work.
+    const MOST_BYTES: u64 = 512 * ENTRY as u64;
+    const MOST_NEEDED: usize = 128;
+    let (mut strings, mut needed, mut libraries) = (None, [0; MOST_NEEDED], 0);
+    let mut at = 0;
+    'all: while at < length.min(MOST_BYTES) {
+        let mut room = [0; 32 * ENTRY];
+        let filled = read(offset.saturating_add(at), &mut room).min(room.len());
+        let mut entries = room.get(..filled).unwrap_or_default().chunks_exact(ENTRY);
+        if entries.len() == 0 {
+            break;
+        }
+        at += (entries.len() * ENTRY) as u64;
+        for entry in &mut entries {
+            match (u64_at(entry, 0), u64_at(entry, 8)) {
+                (Ok(NEEDED), Ok(name)) => {
+                    if let Some(place) = needed.get_mut(libraries) {
+                        *place = name;
+                        libraries += 1;
+                    }
+                }
+                (Ok(STRINGS), Ok(address)) => strings = parts.offset_of(address),
+                (Ok(0), _) => break 'all,
+                _ => {}
+            }
+        }
+    }
+    let Some(strings) = strings else { return false };
+    needed.iter().take(libraries).any(|name| {
+        let mut text = [0; SANITIZER.len()];
+        strings.checked_add(*name).is_some_and(|at| read(at, &mut text) == text.len() && text == SANITIZER)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// A file that needs these libraries; its strings come to lie at an address of their own.
+    fn needs(libraries: &[&str], fillers: usize) -> bool {
+        const ADDRESS: u64 = 0x40_0000;
+        let mut strings = std::vec![0_u8];
+        let mut entries: Vec<(u64, u64)> = std::vec![(30, 8); fillers];
+        for library in libraries {
+            entries.push((1, strings.len() as u64));
+            strings.extend(library.bytes().chain([0]));
+        }
+        entries.extend([(5, ADDRESS), (0, 0), (1, 1)]);
+        let mut file = std::vec![0_u8; 64];
+        file.extend(
+            entries.iter().flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()].concat()),
+        );
+        let (length, at) = (file.len() as u64 - 64, file.len() as u64);
+        file.extend(&strings);
+        let mut parts = Parts::NONE;
+        parts.add(0x1000, 0, 64);
+        parts.add(ADDRESS, at, strings.len() as u64);
+        needs_sanitizer(64, length, &parts, &mut |offset, room| {
+            let rest = file.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
+            let length = rest.len().min(room.len());
+            room[..length].copy_from_slice(&rest[..length]);
+            length
+        })
+    }
+
+    #[test]
+    fn the_sanitizer_is_found_wherever_it_is_named() {
+        assert!(needs(&["libasan.so.8", "libc.so.6"], 0));
+        assert!(needs(&["libm.so.6", "libc.so.6", "libasan.so.6"], 0));
+        assert!(needs(&["libc.so.6", "libasan.so"], 100), "behind the first piece that is read");
+        for others in
+            [&["libc.so.6"][..], &["libtsan.so.2", "libubsan.so.1", "liblsan.so.0"], &["xlibasan.so"], &[]]
+        {
+            assert!(!needs(others, 0), "{others:?}");
+        }
+        assert!(!needs(&["libasan.so.8"], 1_000), "no more than a bound is read");
+    }
+
+    #[test]
+    fn what_makes_no_sense_needs_nothing() {
+        let nothing = &mut |_, _: &mut [u8]| 0;
+        assert!(!needs_sanitizer(u64::MAX, u64::MAX, &Parts::NONE, nothing));
+        let strings_only = &mut |_, room: &mut [u8]| {
+            room.fill(5);
+            room.len()
+        };
+        assert!(!needs_sanitizer(0, u64::MAX, &Parts::NONE, strings_only));
+    }
+}
