@@ -5,14 +5,20 @@
 //!
 //! Result: the file named by the environment variable UNDERBAR_PRELOAD_FILE, and a hash of its bytes.
 //!
-//! And the command is linked for a fixed address, on purpose: it starts for each run of a program, and would relocate some
-//! 5,000 pointers each time (`readelf --relocs` counts them). The programs that it runs lie where they would.
+//! And the command is linked in a way of its own, since it starts for each run of a program:
+//!
+//! - For a fixed address: it would relocate some 5,000 pointers each time (`readelf --relocs` counts them). The programs
+//!   that it runs lie where they would.
+//! - With the unwinder of backtraces in itself, where the C compiler has it: `libgcc_s.so` asks the processor what it is when
+//!   it is loaded, which in a virtual machine takes some microseconds for each question, all for a backtrace that no run
+//!   prints. A program that throws exceptions brings the library itself.
 
 mod nested;
 
 use std::env;
-use std::path::PathBuf;
-use std::process::exit;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
 
 fn main() {
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -26,6 +32,7 @@ fn main() {
 
     if variable("CARGO_CFG_TARGET_ENV") == "gnu" {
         println!("cargo::rustc-link-arg-bins=-no-pie");
+        carry_unwinder();
     }
 
     let wanted = nested::Wanted {
@@ -49,9 +56,29 @@ fn main() {
     let built = wanted.built();
     let file = built.with_file_name("libunderbar.so");
     let file = if nested::strip(&built, &file) { file } else { built };
-    let bytes = std::fs::read(&file).unwrap_or_else(|error| fail(&format!("{}: {error}", file.display())));
+    let bytes = fs::read(&file).unwrap_or_else(|error| fail(&format!("{}: {error}", file.display())));
     println!("cargo::rustc-env=UNDERBAR_PRELOAD_FILE={}", file.display());
     println!("cargo::rustc-env=UNDERBAR_PRELOAD_HASH={:016x}", hash(&bytes));
+}
+
+/// Puts a `libgcc_s.so` before the compiler's, which names the archive of the same functions. The linker takes it for the
+/// `-lgcc_s` that the standard library asks for, as it takes the compiler's, which is such a text, too.
+fn carry_unwinder() {
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let answer = Command::new(compiler).arg("-print-file-name=libgcc_eh.a").output();
+    let Ok(path) = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) else {
+        return;
+    };
+    // A compiler that does not have it repeats the name.
+    if !Path::new(&path).is_absolute() || path.contains(char::is_whitespace) {
+        return;
+    }
+    let folder = PathBuf::from(variable("OUT_DIR")).join("unwinder");
+    let text = format!("GROUP ( {path} -lgcc -lc )\n");
+    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("libgcc_s.so"), text));
+    written.unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
+    println!("cargo::rustc-link-search=native={}", folder.display());
 }
 
 /// FNV-1a: it tells builds apart, it does not defend anything.

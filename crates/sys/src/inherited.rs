@@ -1,8 +1,8 @@
-//! What the caller of the command handed over, noted before the Rust runtime changes it.
+//! What the caller of the command handed over, noted before anybody changes it.
 //!
-//! Before `main`, the Rust runtime sets SIGPIPE to ignored and opens `/dev/null` in place of closed
+//! As its first act the command (as any program of Rust) sets SIGPIPE to ignored and opens `/dev/null` in place of closed
 //! descriptors 0, 1 and 2. A program started by us must see what it would see without us; so a function in
-//! `.init_array`, which the C library runs earlier, notes both.
+//! `.init_array`, which the C library runs earlier, notes both, and where the environment lies.
 //!
 //! Invariant: [`inherited`] is what the process was given at exec, whatever was done since.
 //! [`restore_dispositions`] undoes the signals' part in this process, which then becomes the program itself.
@@ -10,7 +10,9 @@
 
 use crate::signal::{Disposition, SignalSet, disposition, set_disposition};
 use crate::syscall::syscall3;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// What the command was given at exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +29,20 @@ static IGNORED: AtomicU64 = AtomicU64::new(0);
 /// The signals that somebody handles who came before us: a library that was loaded ahead of the command.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU32 = AtomicU32::new(0);
+/// The list of the environment that the kernel laid down; null where the C library does not say.
+static ENVIRONMENT: AtomicPtr<*const c_char> = AtomicPtr::new(null_mut());
 
 /// Runs [`note`] before `main`.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn() = note;
+static AT_START: extern "C" fn(c_int, *mut *const c_char) = note;
 
-extern "C" fn note() {
+/// Its arguments are those of `main` where the C library is glibc, and nothing elsewhere.
+extern "C" fn note(count: c_int, arguments: *mut *const c_char) {
+    if cfg!(target_env = "gnu") && !arguments.is_null() {
+        // Behind the arguments and their null. Not `environ`, which somebody loaded ahead of the command may have changed.
+        ENVIRONMENT.store(arguments.wrapping_add(count as usize + 1), Ordering::Relaxed);
+    }
     const FCNTL: usize = 72;
     const F_GETFD: usize = 1;
     let (mut ignored, mut handled) = (SignalSet::NONE, SignalSet::NONE);
@@ -64,8 +73,28 @@ pub fn inherited() -> Inherited {
     Inherited { ignored: SignalSet(IGNORED.load(Ordering::Relaxed)), closed: CLOSED.load(Ordering::Relaxed) }
 }
 
-/// Brings back what happened on each standard signal when the command began: the Rust runtime handles SIGSEGV and SIGBUS
-/// to tell of a stack that overflows, and ignores SIGPIPE; the command ignores more. For a program that runs in this
+/// The environment that the command was given, as the kernel passed it: strings without `=` are among it. Empty where it is
+/// not known, too.
+pub fn environment() -> impl Iterator<Item = &'static CStr> {
+    let mut next = ENVIRONMENT.load(Ordering::Relaxed);
+    core::iter::from_fn(move || {
+        if next.is_null() {
+            return None;
+        }
+        // SAFETY: the kernel laid down the list, a null at its end, and its strings, for as long as the process lives;
+        // nothing in the command writes there.
+        unsafe {
+            let string = *next;
+            if string.is_null() {
+                return None;
+            }
+            next = next.add(1);
+            Some(CStr::from_ptr(string))
+        }
+    })
+}
+
+/// Brings back what happened on each standard signal when the command began: it ignores SIGPIPE, and more. For a program that runs in this
 /// process and must find what exec would have given it.
 pub fn restore_dispositions() {
     let ignored = inherited().ignored;
@@ -82,6 +111,7 @@ mod tests {
     use super::*;
     use crate::signal::name;
     use std::process::Command;
+    use std::vec::Vec;
 
     /// The child's part: says what it was given. Run as a test it proves nothing and says nothing.
     #[test]
@@ -98,6 +128,13 @@ mod tests {
                 assert_ne!(disposition(signal), Disposition::Handled, "signal {signal}");
             }
         }
+    }
+
+    #[test]
+    fn the_environment_is_the_kernels() {
+        let file = std::fs::read("/proc/self/environ").expect("read");
+        let known: Vec<u8> = environment().flat_map(|string| string.to_bytes_with_nul().to_vec()).collect();
+        assert_eq!(std::string::String::from_utf8_lossy(&known), std::string::String::from_utf8_lossy(&file));
     }
 
     #[test]

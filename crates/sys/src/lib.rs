@@ -7,12 +7,16 @@ extern crate std;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("underbar runs on Linux on x86-64 only");
 
+#[cfg(feature = "launch")]
+pub mod entry;
 pub mod file;
 #[cfg(feature = "launch")]
 pub mod inherited;
 #[cfg(feature = "launch")]
 pub mod instrumented;
 pub mod lock;
+#[cfg(feature = "launch")]
+pub mod machine;
 #[cfg(feature = "launch")]
 pub mod mapping;
 #[cfg(feature = "launch")]

@@ -134,8 +134,11 @@ impl Layers {
 
     /// What is in force for a program.
     pub fn settings(&self, program: &OsStr) -> Settings {
-        // As the library sees it: the file that is executed in the end, whatever links lead to it.
-        let file = crate::shared::find(program).and_then(|path| fs::canonicalize(path).ok());
+        // As the library sees it: the file that is executed in the end, whatever links lead to it. Nobody asks where no
+        // text has a section, as for most runs.
+        let has_sections = self.layers.iter().any(|layer| layer.text.contains('['));
+        let file = Some(program).filter(|_| has_sections).and_then(crate::shared::find);
+        let file = file.and_then(|path| fs::canonicalize(path).ok());
         let path = file.as_deref().unwrap_or(Path::new(program));
         let name = path.file_name().unwrap_or(program).to_string_lossy();
         let build_id = file.as_deref().map(underbar_launch::build_id).unwrap_or_default();

@@ -7,19 +7,23 @@
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
 //!      ├─ say       messages     carried  the library in this file     elf  what a program brings along
-//!      └─ costs     what pages, calls and hand-overs cost here
+//!      ├─ costs     what pages, calls and hand-overs cost here
+//!      └─ exit      what the command ends with
 //! ```
 //!
 //! Exit codes: those of the program; 125 our own failure or wrong usage, 126 and 127 a program that cannot
 //! be executed or found. Commands that run no program: 0, 1 (a gate failed, a text is wrong), 2 wrong usage.
 //! Not here: any work. A command reads its flags, calls the crates under host/, and prints.
 #![forbid(unsafe_code)]
+// But for tests, whose harness has one.
+#![cfg_attr(not(test), no_main)]
 
 mod carried;
 mod commands;
 mod costs;
 mod demo;
 mod elf;
+mod exit;
 mod layers;
 mod listings;
 mod naming;
@@ -36,8 +40,8 @@ mod trial;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser};
 use commands::Command;
+use exit::ExitCode;
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// Our own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
@@ -54,7 +58,12 @@ struct Arguments {
     command: Command,
 }
 
-fn main() -> ExitCode {
+#[cfg(not(test))]
+underbar_sys::entry!(command);
+
+/// What the command line asks for.
+#[cfg_attr(test, expect(dead_code, reason = "the harness has a main of its own"))]
+fn command() -> ExitCode {
     if let Some(code) = programs::run_if_asked() {
         return code;
     }

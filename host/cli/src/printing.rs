@@ -6,10 +6,10 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::exit::ExitCode;
 use crate::say::{Color, Kind, say};
 
 /// Wrong usage, or what could not be read or written: the code of grep and diff.

@@ -18,6 +18,8 @@ use underbar_report::gather::Facts;
 use underbar_report::lock::Area;
 use underbar_report::model::{End, Host, Options, Report, Run};
 use underbar_report::steps::Steps;
+use underbar_sys::machine::{Kernel, Resource, limit, memory};
+use underbar_sys::syscall::processors;
 
 use crate::layers::Layers;
 use crate::naming::Names;
@@ -193,31 +195,31 @@ pub fn steps(ended: &Ended) -> Steps {
 
 /// The machine, as far as figures depend on it.
 pub fn host() -> Host {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let kernel = Kernel::ask().map(|kernel| format!("{} {}", kernel.system(), kernel.release()));
     Host {
-        kernel: format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease")),
-        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+        kernel: kernel.unwrap_or_default(),
+        cores: cores(),
         page_bytes: 4096,
         memory_limit_bytes: memory_limit(),
-        thread_stack_bytes: limit("Max stack size"),
+        thread_stack_bytes: limit(Resource::Stack),
         utc_offset_seconds: 0,
     }
 }
 
-/// The least of what limits memory here: the address space limit, the control group, the machine's memory.
-fn memory_limit() -> Option<u64> {
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+/// Processors that this process may use: those that it may run on, or as many as the control group's quota comes to. Not
+/// `available_parallelism`, which looks for the group in six files, and this after each run.
+fn cores() -> u64 {
+    let quota = fs::read_to_string("/sys/fs/cgroup/cpu.max").ok().and_then(|text| {
+        let (quota, period) = text.trim().split_once(' ')?;
+        quota.parse::<u64>().ok()?.checked_div(period.parse().ok()?)
     });
-    let group =
-        fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    [limit("Max address space"), group, machine].into_iter().flatten().min()
+    let processors = u64::from(processors());
+    quota.map_or(processors, |quota| quota.min(processors)).max(1)
 }
 
-/// The soft limit of that name, where there is one.
-fn limit(name: &str) -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/limits").ok()?;
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    line.get(name.len()..)?.split_whitespace().next()?.parse().ok()
+/// The least of what limits memory here: the address space limit, the control group, the machine's memory.
+fn memory_limit() -> Option<u64> {
+    let group =
+        fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    [limit(Resource::AddressSpace), group, memory()].into_iter().flatten().min()
 }

@@ -8,9 +8,10 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 /// When messages are coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set or TERM is dumb
+    #[default]
     Auto,
     /// Always
     Always,

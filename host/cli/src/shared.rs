@@ -15,7 +15,7 @@ use crate::layers::Layers;
 use crate::say::{Color, Kind, say};
 
 /// Flags of all commands.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Shared {
     /// Run-time options, as in HEAP(64M,16M,,KEEP)
     #[arg(long, value_name = "TEXT", value_parser = any_text())]
@@ -26,7 +26,7 @@ pub struct Shared {
     pub opts_file: Option<PathBuf>,
 
     /// Defaults below all options: underbar's own, or the documented ones of Language Environment
-    #[arg(long, value_enum, value_name = "BASE", default_value_t = OptsBase::Underbar)]
+    #[arg(long, value_enum, value_name = "BASE", default_value_t)]
     pub opts_base: OptsBase,
 
     /// Write the report to FILE instead of standard error or MSGFILE; %p, %e and %h are process, program and host
@@ -42,7 +42,7 @@ pub struct Shared {
     pub quiet: bool,
 
     /// When messages are coloured
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
 }
 
@@ -52,9 +52,10 @@ fn any_text() -> impl TypedValueParser<Value = String> {
 }
 
 /// Defaults below all options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OptsBase {
     /// underbar's own: HEAP(AUTO,AUTO,ANYWHERE,AUTO)
+    #[default]
     Underbar,
     /// Those that IBM documents for Language Environment: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K)
     Le,

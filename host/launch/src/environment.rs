@@ -9,10 +9,14 @@ use std::os::unix::ffi::OsStringExt;
 use underbar_ledger::samples;
 use underbar_runtime::follow::NO_FOLLOW;
 use underbar_runtime::follow::environment::{LEDGER, PRELOAD, entries, is_our_library};
+use underbar_sys::inherited;
 
-/// The caller's environment. Read as the kernel passed it, since the standard library leaves out strings
-/// without `=`; nothing of this process has changed it.
+/// The caller's environment, as the kernel passed it: the standard library leaves out strings without `=`.
 pub(crate) fn own() -> Vec<Vec<u8>> {
+    let given: Vec<Vec<u8>> = inherited::environment().map(|string| string.to_bytes().to_vec()).collect();
+    if !given.is_empty() {
+        return given;
+    }
     // Room for most environments at once; else they would be read in pieces that begin at 32 bytes.
     let mut bytes = Vec::with_capacity(16 * 1024);
     match File::open("/proc/self/environ").and_then(|mut file| file.read_to_end(&mut bytes)) {

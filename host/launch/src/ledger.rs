@@ -72,8 +72,10 @@ impl LedgerFile {
     pub fn create_at(path: &Path, options: &[u8], keep: bool) -> io::Result<LedgerFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         let ledger = LedgerFile { path: path.to_owned(), file, keep };
-        // The name was free, so what lies beside it is of a ledger that is gone.
-        remove_areas(path);
+        // What lies beside a name that somebody gave is of a ledger that is gone. Ours has the moment in it, and is new.
+        if keep {
+            remove_areas(path);
+        }
         let written = ledger.write(options, keep);
         if written.is_err() && keep {
             let _ = fs::remove_file(path);
@@ -271,11 +273,16 @@ fn folders() -> impl Iterator<Item = PathBuf> {
 
 /// Makes the folder if it is not there; it must be ours, and nobody else's to write.
 fn own_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let status = fs::symlink_metadata(folder)?;
+    let status = match fs::symlink_metadata(folder) {
+        Ok(status) => status,
+        Err(_) => {
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            fs::symlink_metadata(folder)?
+        }
+    };
     if status.is_dir() && status.uid() == getuid() && status.mode() & 0o077 == 0 {
         Ok(())
     } else {
@@ -395,8 +402,10 @@ mod tests {
         let beside = |name: &str| folder.join(name);
         let stale = beside("1-1.ledger.9-9.locks");
         fs::write(&stale, b"old").expect("written");
-        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        drop(LedgerFile::create_at(&path, b"", true).expect("a ledger whose name was given"));
         assert!(!stale.exists(), "left by a ledger of the same name");
+        fs::remove_file(&path).expect("removed");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
 
         let own = [beside("1-1.ledger.7-a0.locks"), beside("1-1.ledger.8-ff.locks")];
         fs::write(&own[0], vec![7; size_of::<Area>() + 9]).expect("written");

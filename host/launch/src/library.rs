@@ -111,10 +111,13 @@ fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io:
     }
     let path = folder.join(FILE_NAME);
     let both = [parent, folder.as_path()];
-    create_folders(&folder, if is_shared { &both } else { &[] })?;
+    if is_shared {
+        create_folders(&folder, &both)?;
+    }
     let file = match File::open(&path) {
         Ok(file) if has_content(&file, content, hash) => file,
         _ => {
+            create_folders(&folder, if is_shared { &both } else { &[] })?;
             write_new(&folder, &path, content, hash)?;
             sweep(parent, hash);
             File::open(&path)?

@@ -5,17 +5,15 @@
 //!         9..16   144 ... 256            steps of 16
 //!        17..24   288 ... 512            steps of 32
 //!        25..32   576 ... 1024           steps of 64
-//!        33..56   1152, 1280 ... 8192    eight steps for each doubling
-//!        57..64   10240, 12288 ... 32768  four steps for each doubling
+//!        33..72   1152, 1280 ... 32768   eight steps for each doubling
 //! ```
 //!
 //! Invariant: `cell_bytes(class_of(n)) >= n`, and every cell size is a multiple of 16. Past 128
-//! bytes a cell is at most an eighth larger than the request, past 8 KiB at most a quarter: there it is address
-//! space that is lost, as pages that the request does not reach are not touched.
+//! bytes a cell is at most an eighth larger than the request.
 //! Not here: requests above [`LARGEST_CELL`], which are elements of a segment.
 
 /// Number of classes; class 0 is nobody's.
-pub const CLASSES: usize = 65;
+pub const CLASSES: usize = 73;
 /// Up to here the class comes from a table with one entry for every 16 bytes.
 pub const LARGEST_SMALL: usize = 1024;
 /// The largest cell.
@@ -29,13 +27,9 @@ const fn bytes_of(class: usize) -> usize {
         1..=16 => class * 16,
         17..=24 => 256 + (class - 16) * 32,
         25..=32 => 512 + (class - 24) * 64,
-        33..=56 => {
+        _ => {
             let (doubling, step) = ((class - 33) / 8, (class - 33) % 8 + 1);
             (1024 << doubling) + (128 << doubling) * step
-        }
-        _ => {
-            let (doubling, step) = ((class - 57) / 4, (class - 57) % 4 + 1);
-            (8192 << doubling) + (2048 << doubling) * step
         }
     }
 }
@@ -75,11 +69,7 @@ pub fn class_of(size: usize) -> usize {
     }
     let last = size - 1;
     let doubling = last.ilog2() as usize;
-    if doubling < 13 {
-        33 + (doubling - 10) * 8 + ((last >> (doubling - 3)) & 7)
-    } else {
-        57 + (doubling - 13) * 4 + ((last >> (doubling - 2)) & 3)
-    }
+    33 + (doubling - 10) * 8 + ((last >> (doubling - 3)) & 7)
 }
 
 #[cfg(test)]
@@ -104,11 +94,7 @@ mod tests {
     fn little_is_lost_to_rounding() {
         for size in 17..=LARGEST_CELL {
             let lost = CELL_BYTES[class_of(size)] as usize - size;
-            let bound = match size {
-                ..=128 => 15,
-                129..=8192 => size / 8,
-                _ => size / 4,
-            };
+            let bound = if size <= 128 { 15 } else { size / 8 };
             assert!(lost <= bound, "{size} loses {lost}");
         }
     }

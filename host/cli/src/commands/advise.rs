@@ -9,7 +9,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::listing::simulate::Tried;
@@ -20,6 +19,7 @@ use underbar_advise::listing::{
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_report::Report;
 
+use crate::exit::ExitCode;
 use crate::listings::{self, Found};
 use crate::printing::Printing;
 

@@ -9,7 +9,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -22,6 +21,7 @@ use underbar_verdict::render;
 use underbar_verdict::sample::Runs;
 
 use crate::carried;
+use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;

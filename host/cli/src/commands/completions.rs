@@ -1,9 +1,8 @@
 //! `underbar completions SHELL`: what the shell needs to complete commands and flags, made from the one table.
 
-use std::process::ExitCode;
-
 use clap::{Args, ValueEnum};
 
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::say::Color;
 

@@ -2,12 +2,11 @@
 //!
 //! Its page goes to standard output: there is no program here that standard output belongs to.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use crate::demo::{Asked, DEMOS, Entry, Problem};
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 
 /// A count that must be so is not.

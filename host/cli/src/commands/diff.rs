@@ -4,13 +4,13 @@
 //! Invariant: exit status 1 means one thing only, that a gate failed; what keeps a gate from deciding is 2.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use underbar_advise::listing::{Collected, Comparison};
 use underbar_report::diff::Diff as Difference;
 use underbar_report::gate::{Gate, Outcome};
 
+use crate::exit::ExitCode;
 use crate::listings::{self, Found};
 use crate::printing::Printing;
 use crate::say::{Kind, say};

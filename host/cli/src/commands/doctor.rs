@@ -14,17 +14,18 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 use underbar_launch::{Launch, LedgerFile, Library};
 use underbar_options::Base;
 use underbar_profile::{DEFAULT_RATE, Sampler};
+use underbar_sys::machine::{Resource, limit};
 
 use crate::carried;
 use crate::costs::{self, Measured};
 use crate::elf::{self, Brought};
+use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::Printing;
 use crate::runner::Runner;
@@ -271,10 +272,8 @@ fn overcommit() -> Check {
 
 fn address_space() -> Check {
     const NAME: &str = "address space";
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"));
-    match line.and_then(|rest| rest.split_whitespace().next()) {
-        Some("unlimited") => Check::new(NAME, State::Ok, "not limited"),
+    match limit(Resource::AddressSpace) {
+        None => Check::new(NAME, State::Ok, "not limited"),
         Some(bytes) => Check::new(
             NAME,
             State::Limited,
@@ -282,7 +281,6 @@ fn address_space() -> Check {
                 "limited to {bytes} bytes (ulimit -v): initial segments count against it, touched or not"
             ),
         ),
-        None => Check::new(NAME, State::Unknown, "its limit cannot be read"),
     }
 }
 

@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use underbar_fetch::Error;
@@ -18,6 +17,7 @@ use underbar_sys::inherited::restore_dispositions;
 
 use super::lib::any::{is_ours, is_theirs, warn_of_doubt};
 use crate::OWN_FAILURE;
+use crate::exit::ExitCode;
 use crate::say::{Color, Kind, say};
 
 const CANNOT_RUN: u8 = 126;

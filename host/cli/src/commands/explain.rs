@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use underbar_advise::RULES;
@@ -17,6 +16,7 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::steps::STEPS;
 
+use crate::exit::ExitCode;
 use crate::say::{Color, Kind, say};
 
 /// The flags of `explain`.

@@ -6,7 +6,6 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Command};
 use clap_mangen::{
@@ -14,6 +13,7 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::say::Color;
 use crate::table::{EXAMPLES, EXIT_STATUS, behind_help, documented, full_name, table};

@@ -18,9 +18,9 @@ pub mod run;
 pub mod tune;
 
 use clap::Subcommand;
-use std::process::ExitCode;
 
 use crate::OWN_FAILURE;
+use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 
 /// What the command can do.

@@ -10,7 +10,6 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -19,6 +18,7 @@ use underbar_options::{OPTIONS, Severity, WhereSet};
 use underbar_report::model::{Run, file_name};
 use underbar_report::{Facts, Report, le};
 
+use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::Printing;
 use crate::runner::host;

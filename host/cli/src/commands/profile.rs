@@ -12,7 +12,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use underbar_launch::Ended;
@@ -21,6 +20,7 @@ use underbar_profile::{DEFAULT_RATE, Facts, MOST_RATE, folded, profile, text};
 use underbar_symbols::Symbols;
 
 use crate::OWN_FAILURE;
+use crate::exit::ExitCode;
 use crate::runner::steps;
 use crate::sampling::{Choice, Sampled, Sampling};
 use crate::say::{Color, Kind, say};

@@ -4,7 +4,6 @@
 //! would have been at the end of the run.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use std::fmt::Write as _;
@@ -14,6 +13,7 @@ use underbar_report::model::file_name;
 use underbar_report::{Report as Accounts, le, summary};
 
 use super::run::Form;
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
 

@@ -9,13 +9,13 @@
 //! goes wrong here changes how the program runs or what it returns.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
 use underbar_report::le;
 use underbar_report::model::file_name;
 
+use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::runner::{Finished, Runner};
 use crate::say::Kind;
@@ -23,7 +23,7 @@ use crate::shared::Shared;
 use crate::{OWN_FAILURE, carried};
 
 /// The flags of `run`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(after_help = "\
 Examples:
   underbar run -- ./prog --its --own --flags
@@ -41,7 +41,7 @@ pub struct Run {
 
     /// Form of the report: a summary, the storage report of Language Environment, or the lock report
     #[arg(long, value_enum, value_name = "FORM")]
-    report: Option<Form>,
+    pub report: Option<Form>,
 
     /// Follow only the program itself, not those that its children execute
     #[arg(long)]

@@ -16,7 +16,6 @@ mod live;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -35,6 +34,7 @@ use underbar_verdict::sample::Sample;
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use crate::carried;
+use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::{NO_ANSWER, to_output};
 use crate::say::Kind;

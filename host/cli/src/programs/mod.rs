@@ -25,11 +25,11 @@ pub mod storage;
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::ExitCode;
 
 use underbar_verdict::random::Random;
 
 use crate::OWN_FAILURE;
+use crate::exit::ExitCode;
 
 /// The hidden sub-command.
 pub const WORD: &str = "__program";

@@ -3,10 +3,11 @@
 //! The standard library asks for a size of its own for each thread, and one that asks gets it. These threads ask
 //! for the C library's default, which is to ask for none; so THREADSTACK governs them.
 
-use std::fs;
 use std::hint::black_box;
 use std::sync::{RwLock, mpsc};
 use std::thread;
+
+use underbar_sys::machine::{Resource, limit};
 
 use super::{Parameters, say};
 
@@ -75,9 +76,7 @@ fn together(threads: usize, frames: usize) -> usize {
 /// What the C library gives a thread that does not ask: the limit on the stack. None: there is no limit, and its
 /// default is then the standard library's.
 fn default_size() -> Option<usize> {
-    let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max stack size"))?;
-    line.split_whitespace().next()?.parse().ok()
+    limit(Resource::Stack).and_then(|bytes| usize::try_from(bytes).ok())
 }
 
 /// Calls itself this often, and writes its array each time. What it returns keeps the frames alive.

@@ -26,11 +26,11 @@ pub mod say;
 pub mod tried;
 
 use std::fmt;
-use std::process::ExitCode;
 
 use underbar_launch::{Failure, How};
 
 use crate::OWN_FAILURE;
+use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 
 /// Why there are no more runs. Says whose doing it is.

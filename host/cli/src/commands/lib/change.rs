@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
@@ -21,6 +20,7 @@ use super::list::json;
 use super::progress::Progress;
 use super::text::{about, many};
 use super::{fetch_options, name, now};
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 
 /// Which library is changed, and what if another changes it, too.

@@ -5,7 +5,6 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
@@ -22,6 +21,7 @@ use super::now;
 use super::output::{self, Way};
 use super::progress::Progress;
 use super::text::{about, time};
+use crate::exit::ExitCode;
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say as say_message};
 

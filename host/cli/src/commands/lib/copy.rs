@@ -1,7 +1,6 @@
 //! `lib create`, `lib copy`, `lib compress`: whole libraries made.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use underbar_partitioned::binder::LARGEST_BLOCK_SIZE;
@@ -16,6 +15,7 @@ use super::change::{Target, say};
 use super::progress::Progress;
 use super::text::about;
 use super::{Organisation, block_size, name, now};
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 
 /// The flags of `lib create`.

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
@@ -20,6 +19,7 @@ use super::list::json;
 use super::output::{Output, Refused, Way};
 use super::progress::Progress;
 use super::text::{about, many};
+use crate::exit::ExitCode;
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
@@ -15,6 +14,7 @@ use super::any::{Any, Choice, Listed, is_theirs};
 use super::program::{self, Close};
 use super::progress::Progress;
 use super::text::{Columns, about, many, time};
+use crate::exit::ExitCode;
 use crate::printing::Printing;
 
 /// The flags of `lib ls`.

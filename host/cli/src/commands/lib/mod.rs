@@ -21,7 +21,6 @@ mod progress;
 mod survey;
 mod text;
 
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -30,6 +29,8 @@ use underbar_partitioned::attribute::FetchOptions;
 use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
 use underbar_partitioned::name::Name;
 use underbar_store::library;
+
+use crate::exit::ExitCode;
 
 /// The flags of `lib`.
 #[derive(Args)]

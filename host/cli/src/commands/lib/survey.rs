@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
@@ -22,6 +21,7 @@ use super::any::is_ours;
 use super::list::json;
 use super::progress::Progress;
 use super::text::{Columns, about, many};
+use crate::exit::ExitCode;
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say};
 

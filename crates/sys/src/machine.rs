@@ -1,0 +1,105 @@
+//! The machine, and what limits this process, as the kernel itself says it: no file of `/proc` has to be opened and read for it.
+//!
+//! Invariant: what the kernel does not tell is None, never 0.
+//! Not here: control groups, which the kernel shows in files only; clocks and pages ([`crate::syscall`]).
+
+use core::ffi::CStr;
+
+use crate::syscall::{number, syscall3};
+
+/// Something that a limit can be set to (`ulimit`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// The stack of the main thread, and of a thread that asks for no size: bytes (`-s`).
+    Stack = 3,
+    /// Address space: bytes (`-v`).
+    AddressSpace = 9,
+}
+
+/// The soft limit of this process; None: there is none.
+#[must_use]
+pub fn limit(resource: Resource) -> Option<u64> {
+    const INFINITY: u64 = u64::MAX;
+    let mut limits = [INFINITY; 2];
+    // SAFETY: the kernel writes two words.
+    unsafe { syscall3(number::GETRLIMIT, resource as usize, limits.as_mut_ptr() as usize, 0) }.ok()?;
+    Some(limits[0]).filter(|soft| *soft != INFINITY)
+}
+
+/// `struct sysinfo` of x86-64; the last words pad it.
+#[repr(C)]
+#[derive(Default)]
+struct Information {
+    since_boot_and_loads: [u64; 4],
+    memory: u64,
+    other_memory: [u64; 5],
+    processes: u64,
+    high: [u64; 2],
+    unit: u32,
+    padding: u32,
+}
+
+const _: () = assert!(size_of::<Information>() == 112, "struct sysinfo of x86-64");
+
+/// Memory that the kernel can use: bytes (`MemTotal`).
+#[must_use]
+pub fn memory() -> Option<u64> {
+    let mut information = Information::default();
+    // SAFETY: the kernel writes one struct sysinfo.
+    unsafe { syscall3(number::SYSINFO, &raw mut information as usize, 0, 0) }.ok()?;
+    information.memory.checked_mul(u64::from(information.unit)).filter(|bytes| *bytes != 0)
+}
+
+/// The kernel's names (`uname`).
+pub struct Kernel([[u8; Kernel::FIELD]; 6]);
+
+impl Kernel {
+    const FIELD: usize = 65;
+
+    /// Asks for them.
+    #[must_use]
+    pub fn ask() -> Option<Kernel> {
+        let mut names = [[0; Self::FIELD]; 6];
+        // SAFETY: the kernel writes one struct utsname, six fields of that many bytes.
+        unsafe { syscall3(number::UNAME, names.as_mut_ptr() as usize, 0, 0) }.ok()?;
+        Some(Kernel(names))
+    }
+
+    /// `Linux`, or what a layer that plays it calls itself.
+    #[must_use]
+    pub fn system(&self) -> &str {
+        self.field(0)
+    }
+
+    /// Its release, such as `6.1.0-26-amd64`.
+    #[must_use]
+    pub fn release(&self) -> &str {
+        self.field(2)
+    }
+
+    fn field(&self, at: usize) -> &str {
+        CStr::from_bytes_until_nul(&self.0[at]).ok().and_then(|name| name.to_str().ok()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_kernel_says_the_same_in_its_files() {
+        let file = |path: &str| fs::read_to_string(path).expect(path);
+        let kernel = Kernel::ask().expect("names");
+        assert_eq!(kernel.system(), file("/proc/sys/kernel/ostype").trim());
+        assert_eq!(kernel.release(), file("/proc/sys/kernel/osrelease").trim());
+        let number = |text: &str, name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok())
+        };
+        assert_eq!(memory(), number(&file("/proc/meminfo"), "MemTotal:").map(|kib| kib * 1024));
+        let limits = file("/proc/self/limits");
+        assert_eq!(limit(Resource::Stack), number(&limits, "Max stack size"));
+        assert_eq!(limit(Resource::AddressSpace), number(&limits, "Max address space"));
+    }
+}

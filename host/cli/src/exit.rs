@@ -1,0 +1,27 @@
+//! What the command ends with.
+//!
+//! Why not the standard library's: that one tells nobody its number, and the command has a `main` of its own
+//! (`underbar_sys::entry`).
+
+/// An exit code, 0 to 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitCode(u8);
+
+impl ExitCode {
+    /// All is well.
+    pub const SUCCESS: ExitCode = ExitCode(0);
+    /// Something is wrong that the command was to look for.
+    pub const FAILURE: ExitCode = ExitCode(1);
+}
+
+impl From<u8> for ExitCode {
+    fn from(code: u8) -> ExitCode {
+        ExitCode(code)
+    }
+}
+
+impl From<ExitCode> for i32 {
+    fn from(ExitCode(code): ExitCode) -> i32 {
+        code.into()
+    }
+}
