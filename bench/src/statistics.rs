@@ -65,6 +65,32 @@ pub fn paired(ours: &[f64], theirs: &[f64]) -> LogMean {
     LogMean { mean, variance, freedom }
 }
 
+/// A difference with its 95 % interval, in the unit of what it was made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// The best guess.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+}
+
+/// The mean of differences, one for each round. With a single round the interval says that nothing is known.
+#[must_use]
+pub fn difference(of_rounds: &[f64]) -> Difference {
+    let count = of_rounds.len() as f64;
+    let value = of_rounds.iter().sum::<f64>() / count;
+    let freedom = of_rounds.len().saturating_sub(1);
+    let squares = of_rounds.iter().map(|one| (one - value).powi(2)).sum::<f64>();
+    let half = if freedom == 0 {
+        f64::INFINITY
+    } else {
+        student(freedom) * (squares / freedom as f64 / count).sqrt()
+    };
+    Difference { value, low: value - half, high: value + half }
+}
+
 /// The geometric mean of several workloads' ratios; each weighs the same.
 #[must_use]
 pub fn geometric_mean(parts: &[LogMean]) -> LogMean {
@@ -118,7 +144,7 @@ fn student(freedom: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{geometric_mean, median, paired, student};
+    use super::{difference, geometric_mean, median, paired, student};
 
     #[test]
     fn a_constant_ratio_has_no_width_whatever_the_machine_does() {
@@ -136,6 +162,11 @@ mod tests {
         assert!((ratio.high.ln() - 4.303 / 3.0f64.sqrt()).abs() < 1e-9);
         assert!((ratio.low * ratio.high - 1.0).abs() < 1e-9);
         assert!(paired(&[2.0], &[1.0]).ratio().high.is_infinite(), "one round says nothing");
+        // Differences 4, 5, 6: the same spread around 5.
+        let difference_of = difference(&[4.0, 5.0, 6.0]);
+        assert!((difference_of.value - 5.0).abs() < 1e-12);
+        assert!((difference_of.high - 5.0 - 4.303 / 3.0f64.sqrt()).abs() < 1e-9);
+        assert!(difference(&[1.0]).low.is_infinite());
     }
 
     #[test]

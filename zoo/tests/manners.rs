@@ -272,6 +272,18 @@ fn few_descriptors_are_enough() {
     }
 }
 
+/// Each further library takes a tenth of a millisecond of every run.
+#[test]
+fn the_command_loads_the_c_library_and_nothing_else() {
+    let loaded = left(Command::new(underbar()).env("LD_TRACE_LOADED_OBJECTS", "1")).output;
+    let names: Vec<&str> = loaded.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"libc.so.6"), "{loaded}");
+    let is_usual = |name: &&str| {
+        ["linux-vdso.so", "libc.so.", "/lib64/ld-linux"].iter().any(|start| name.starts_with(start))
+    };
+    assert!(names.iter().all(is_usual), "{loaded}");
+}
+
 #[test]
 fn exec_keeps_the_process() {
     let mut running = Running::start(&mut command(Way::Replaced, &[text(&program("signals"))]));

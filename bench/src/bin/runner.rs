@@ -1,14 +1,15 @@
-//! `underbar-bench heap|accounts|lock|load [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|command|lock|load [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, heap, load, lock};
+use underbar_bench::{Error, accounts, command, heap, load, lock};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
 cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU time, with and without them
+cargo xtask bench command   what the command adds: to a start, to each followed child, by a profile
 cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
 cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
 
@@ -35,11 +36,16 @@ Of bench lock:
 Of bench load:
   --quick               three rounds of a tenth of the turns; nothing is recorded
   --rounds N            rounds of each row (15)
+  --seed N, --no-record as above
+
+Of bench command:
+  --quick               three rounds; nothing is recorded
+  --rounds N            rounds (20)
   --seed N, --no-record as above";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    match command(&words) {
+    match obey(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -49,13 +55,16 @@ fn main() -> ExitCode {
 }
 
 /// Takes the words apart and runs what they name.
-fn command(words: &[String]) -> Result<(), Error> {
+fn obey(words: &[String]) -> Result<(), Error> {
     let Some((what, flags)) = words.split_first() else { return Err(Error::Usage(USAGE.to_owned())) };
     if what == "lock" {
         return lock::run(parse_lock(flags)?, &workspace()?);
     }
     if what == "load" {
         return load::run(parse_load(flags)?, &workspace()?);
+    }
+    if what == "command" {
+        return command::run(parse_command(flags)?, &workspace()?);
     }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
@@ -136,6 +145,23 @@ fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
 /// Flags of `load` into a request.
 fn parse_load(flags: &[String]) -> Result<load::Request, Error> {
     let mut request = load::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => request.quick(),
+            "--no-record" => request.record = false,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    Ok(request)
+}
+
+/// Flags of `command` into a request.
+fn parse_command(flags: &[String]) -> Result<command::Request, Error> {
+    let mut request = command::Request::default();
     let mut words = flags.iter();
     while let Some(flag) = words.next() {
         let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));

@@ -1,0 +1,198 @@
+//! The arms: what is run, and what of it is measured.
+
+use crate::Error;
+use crate::workloads::find;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Children of the shell in one arm.
+pub const CHILDREN: usize = 100;
+/// Samples a second of the arms that sample.
+pub const RATE: u32 = 1_000;
+/// The workload that is sampled, and half of its steps: long enough that its start does not count.
+const WORKLOAD: &str = "lifo";
+
+/// What of a run is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// From before it is started until its end is known.
+    Start,
+    /// The same, of a shell with children.
+    Children,
+    /// CPU time of the workload alone, as the launcher prints it.
+    Work,
+}
+
+impl Kind {
+    /// So often in each round.
+    pub fn turns(self) -> usize {
+        match self {
+            Kind::Start => 25,
+            Kind::Children => 3,
+            Kind::Work => 3,
+        }
+    }
+}
+
+/// One arm.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// What files and goals name it by.
+    pub name: &'static str,
+    /// One line for the table.
+    pub about: String,
+    /// What is measured.
+    pub kind: Kind,
+    /// The command line.
+    words: Vec<String>,
+}
+
+/// The programs that arms are made of.
+#[derive(Debug)]
+pub struct Programs {
+    underbar: String,
+    launch: String,
+    unread: String,
+    workload: String,
+    /// Where `perf` is installed.
+    perf: bool,
+}
+
+impl Programs {
+    /// Finds them beside the running program.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when they were not built.
+    pub fn beside_us() -> Result<Self, Error> {
+        let own =
+            std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
+        let find = |name: &str, package: &str| {
+            let path: PathBuf = own.with_file_name(name);
+            if path.exists() {
+                Ok(path.display().to_string())
+            } else {
+                Err(Error::Missing(format!("{name}: cargo build --release -p {package}")))
+            }
+        };
+        let perf = Command::new("perf").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        Ok(Self {
+            underbar: find("underbar", "underbar-cli")?,
+            launch: find("underbar-bench-launch", "underbar-bench")?,
+            unread: find("underbar-bench-unread", "underbar-bench")?,
+            workload: find("underbar-bench-workload", "underbar-bench")?,
+            perf: perf.is_ok_and(|status| status.success()),
+        })
+    }
+
+    #[cfg(test)]
+    pub fn named() -> Self {
+        let [underbar, launch, unread, workload] =
+            ["underbar", "launch", "unread", "workload"].map(str::to_owned);
+        Self { underbar, launch, unread, workload, perf: true }
+    }
+}
+
+/// All arms that can be run here.
+pub fn all(programs: &Programs) -> Vec<Arm> {
+    let mut arms = Vec::new();
+    let mut add = |name, about: &str, kind, words: &[&str]| {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        arms.push(Arm { name, about: about.to_owned(), kind, words });
+    };
+    let underbar = programs.underbar.as_str();
+    add("true", "true", Kind::Start, &["true"]);
+    add(
+        "timeout",
+        "timeout 9 true: a process more, and nothing else",
+        Kind::Start,
+        &["timeout", "9", "true"],
+    );
+    add("run", "underbar run -- true", Kind::Start, &[underbar, "run", "--", "true"]);
+    add("quiet", "underbar run -q -- true", Kind::Start, &[underbar, "run", "-q", "--", "true"]);
+
+    let none = children(0);
+    let all = children(CHILDREN);
+    for (name, about, script) in
+        [("shell", "a shell", &none), ("children", "a shell with 100 children, one by one", &all)]
+    {
+        add(name, about, Kind::Children, &["sh", "-c", script]);
+    }
+    for (name, about, script) in [
+        ("shell-followed", "the same under run -q", &none),
+        ("children-followed", "the same under run -q, each child followed", &all),
+    ] {
+        add(name, about, Kind::Children, &[underbar, "run", "-q", "--", "sh", "-c", script]);
+    }
+
+    let steps = find(WORKLOAD).map_or(1, |workload| workload.steps / 2).to_string();
+    let work = [programs.launch.as_str(), "--", &programs.workload, WORKLOAD, &steps, "1"];
+    let rate = RATE.to_string();
+    let profile = [underbar, "profile", "-q", "-o", "/dev/null", "--rate", &rate, "--"];
+    add("work", "a program that computes", Kind::Work, &work);
+    let unread = [programs.unread.as_str(), &rate, "--"];
+    add("unread", "sampled by the kernel at 1 kHz, nobody reads", Kind::Work, &[&unread[..], &work].concat());
+    add("profile", "underbar profile at 1 kHz", Kind::Work, &[&profile[..], &work].concat());
+    if programs.perf {
+        let perf = ["perf", "record", "-q", "-e", "task-clock:u", "-c", "1000000", "-o", "/dev/null", "--"];
+        add("perf", "perf record at 1 kHz", Kind::Work, &[&perf[..], &work].concat());
+    }
+    arms
+}
+
+/// A script that starts so many children, each when the one before has ended.
+fn children(count: usize) -> String {
+    format!("i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i+1)); done")
+}
+
+impl Arm {
+    /// Runs it once: microseconds.
+    ///
+    /// # Errors
+    /// [`Error::Workload`] when it did not end well, [`Error::System`] when it could not be started.
+    pub fn sample(&self) -> Result<f64, Error> {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).stdin(Stdio::null());
+        let wrong = |what: &str| Error::Workload(format!("{}: {what}", self.words.join(" ")));
+        let starting = |error| Error::system("starting a run", &error);
+        if self.kind == Kind::Work {
+            let done = command.output().map_err(starting)?;
+            let text = String::from_utf8_lossy(&done.stdout);
+            let usage =
+                text.lines().find_map(|line| line.strip_prefix("usage ")).filter(|_| done.status.success());
+            let numbers: Option<Vec<f64>> =
+                usage.and_then(|line| line.split(' ').map(|word| word.parse().ok()).collect());
+            return match numbers.as_deref() {
+                Some([user, system, ..]) => Ok(user + system),
+                _ => Err(wrong(String::from_utf8_lossy(&done.stderr).trim_end())),
+            };
+        }
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let began = Instant::now();
+        let status = command.status().map_err(starting)?;
+        let elapsed = began.elapsed();
+        if status.success() { Ok(elapsed.as_secs_f64() * 1e6) } else { Err(wrong(&status.to_string())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Programs, all};
+
+    #[test]
+    fn names_are_unique_and_a_run_that_fails_is_no_sample() {
+        let arms = all(&Programs::named());
+        for arm in &arms {
+            assert_eq!(arms.iter().filter(|other| other.name == arm.name).count(), 1);
+        }
+        let mut arm = arms[0].clone();
+        assert!(arm.sample().expect("true") > 0.0);
+        arm.words = vec!["false".to_owned()];
+        assert!(arm.sample().is_err());
+        arm.kind = Kind::Work;
+        arm.words = ["echo", "usage 3 4 5 6"].map(str::to_owned).to_vec();
+        assert!((arm.sample().expect("a usage line") - 7.0).abs() < 1e-9);
+        arm.words = vec!["true".to_owned()];
+        assert!(arm.sample().is_err(), "it printed nothing");
+    }
+}

@@ -1,0 +1,98 @@
+//! The goals of the command, judged: each printed as held or missed, with what was found.
+
+use super::Run;
+use super::arms::CHILDREN;
+use crate::goal::Goal;
+use crate::statistics::{Difference, difference};
+
+/// What a run may take longer than its program, in microseconds.
+const START: f64 = 2_000.0;
+/// What each followed child may.
+const CHILD: f64 = 300.0;
+/// What a sampled program may take, of what it takes unsampled.
+const SAMPLED: f64 = 1.01;
+
+/// All goals whose arms could be run.
+pub fn all(run: &Run) -> Vec<Goal> {
+    [start(run), child(run), sampled(run)].into_iter().flatten().collect()
+}
+
+fn start(run: &Run) -> Option<Goal> {
+    let plain = run.find("true")?;
+    let more = run.more(run.find("run")?, plain);
+    let line = |name: &str, words: &str| {
+        Some(format!("{} for {words}", milliseconds(run.more(run.find(name)?, plain))))
+    };
+    let others = [line("quiet", "run -q"), line("timeout", "timeout, which keeps no accounts")];
+    Some(Goal {
+        wanted: "run -- true adds at most 2 ms".to_owned(),
+        held: more.value <= START,
+        found: std::iter::once(milliseconds(more)).chain(others.into_iter().flatten()).collect(),
+    })
+}
+
+fn child(run: &Run) -> Option<Goal> {
+    let each = of_child(run)?;
+    Some(Goal {
+        wanted: "each followed child takes at most 0.3 ms more".to_owned(),
+        held: each.value <= CHILD,
+        found: vec![milliseconds(each)],
+    })
+}
+
+/// What a followed child takes more, in microseconds: what the shell takes more with all of them than with none.
+fn of_child(run: &Run) -> Option<Difference> {
+    let [followed, alone, plain, shell] =
+        ["children-followed", "shell-followed", "children", "shell"].map(|name| run.find(name));
+    let (followed, alone) = (run.values(followed?), run.values(alone?));
+    let (plain, shell) = (run.values(plain?), run.values(shell?));
+    let each: Vec<f64> = (0..run.request.rounds)
+        .map(|round| ((followed[round] - alone[round]) - (plain[round] - shell[round])) / CHILDREN as f64)
+        .collect();
+    Some(difference(&each))
+}
+
+fn sampled(run: &Run) -> Option<Goal> {
+    let plain = run.find("work")?;
+    let ours = run.against(run.find("profile")?, plain).ratio();
+    let line =
+        |name: &str, words: &str| Some(format!("{} {words}", run.against(run.find(name)?, plain).ratio()));
+    let others = [
+        line("unread", "sampled by the kernel alone, nobody reading: the interrupts of this machine"),
+        line("perf", "perf record"),
+    ];
+    Some(Goal {
+        wanted: "a profile at 1 kHz costs the program under 1 % of its CPU time".to_owned(),
+        held: ours.value < SAMPLED,
+        found: std::iter::once(ours.to_string()).chain(others.into_iter().flatten()).collect(),
+    })
+}
+
+/// `1.234 [1.200, 1.260] ms`.
+fn milliseconds(difference: Difference) -> String {
+    let Difference { value, low, high } = difference;
+    format!("{:.3} [{:.3}, {:.3}] ms", value / 1e3, low / 1e3, high / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+    use crate::command::tests::run;
+
+    #[test]
+    fn goals_are_held_and_missed() {
+        let held = |slow: f64| {
+            let run = run(|name| match name {
+                "run" => 1_000.0 + 1_900.0 * slow,
+                "children-followed" => 130_000.0 * slow,
+                "profile" => 1_005.0 * slow,
+                "children" => 101_000.0,
+                "timeout" => 1_500.0,
+                _ => 1_000.0,
+            });
+            all(&run).iter().map(|goal| goal.held).collect::<Vec<bool>>()
+        };
+        assert_eq!(held(1.0), [true; 3]);
+        assert_eq!(held(1.1), [false; 3]);
+    }
+}

@@ -1,0 +1,173 @@
+//! `bench command`: what the command adds to a program: to its start, to each child that is followed, and by sampling it.
+//!
+//! ```text
+//! arms (true, timeout true, underbar run -- true ...)
+//! for each round: turns in an order drawn anew ──> microseconds of each, the middle one of the round's turns counts
+//! all rounds ──> differences and ratios within rounds ──> goals (held or missed), csv, json
+//! ```
+//!
+//! Invariant: a sample is a run that ended with status 0; what is compared ran in the same round.
+//! Not here: what goes on within the program's own storage (`accounts`, `heap`).
+
+mod arms;
+mod goals;
+mod table;
+
+use crate::busy::Busy;
+use crate::heap;
+use crate::host::Host;
+use crate::random::Random;
+use crate::statistics::{Difference, LogMean, difference, median, paired};
+use crate::{Error, command::arms::Arm};
+use std::path::Path;
+use std::time::Instant;
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Rounds, at least one.
+    pub rounds: usize,
+    /// The seed of the order.
+    pub seed: u64,
+    /// Whether text, CSV and JSON are written below `bench/runs`.
+    pub record: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self { rounds: 20, seed: 1, record: true }
+    }
+}
+
+impl Request {
+    /// Three rounds.
+    pub fn quick(&mut self) {
+        (self.rounds, self.record) = (3, false);
+    }
+}
+
+/// One sample.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The arm's place in [`Run::arms`].
+    pub arm: usize,
+    /// The round, from 0.
+    pub round: usize,
+    /// Microseconds.
+    pub microseconds: f64,
+}
+
+/// A whole run.
+#[derive(Debug)]
+pub struct Run {
+    /// What it was made on.
+    pub host: Host,
+    /// What was asked for.
+    pub request: Request,
+    /// The arms, in the order of the table.
+    pub arms: Vec<Arm>,
+    /// All samples, in the order in which they were taken.
+    pub records: Vec<Record>,
+    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    pub others: f64,
+}
+
+/// Runs the rounds, prints the tables and writes the files.
+///
+/// # Errors
+/// Everything in [`Error`].
+pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
+    let arms = arms::all(&arms::Programs::beside_us()?);
+    let mut run = Run { host: Host::here(), request, arms, records: Vec::new(), others: 0.0 };
+    let mut order = Random::new(run.request.seed ^ 0x636f_6d6d_616e_6400);
+    let (began, before) = (Instant::now(), Busy::now());
+    for round in 0..run.request.rounds {
+        eprintln!("round {} of {}", round + 1, run.request.rounds);
+        // Every turn of every arm, mixed, so that a slow minute of the machine falls on all.
+        let mut turns: Vec<usize> =
+            run.arms.iter().enumerate().flat_map(|(place, arm)| vec![place; arm.kind.turns()]).collect();
+        order.shuffle(&mut turns);
+        for arm in turns {
+            let microseconds = run.arms[arm].sample()?;
+            run.records.push(Record { arm, round, microseconds });
+        }
+    }
+    run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
+    let text = table::text(&run);
+    print!("{text}");
+    if run.request.record {
+        let files =
+            [("command.txt", text), ("command.csv", table::csv(&run)), ("command.json", table::json(&run))];
+        heap::record(&run.host, &files, workspace)?;
+    }
+    Ok(())
+}
+
+impl Run {
+    /// The place of the arm of that name; None where it could not be run here.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.arms.iter().position(|arm| arm.name == name)
+    }
+
+    /// The middle of an arm's turns, round by round.
+    #[must_use]
+    pub fn values(&self, arm: usize) -> Vec<f64> {
+        (0..self.request.rounds)
+            .map(|round| {
+                let of_round =
+                    self.records.iter().filter(|record| record.arm == arm && record.round == round);
+                median(&of_round.map(|record| record.microseconds).collect::<Vec<f64>>())
+            })
+            .collect()
+    }
+
+    /// The middle of an arm's rounds.
+    #[must_use]
+    pub fn median(&self, arm: usize) -> f64 {
+        median(&self.values(arm))
+    }
+
+    /// What an arm takes more than another, in microseconds.
+    #[must_use]
+    pub fn more(&self, arm: usize, base: usize) -> Difference {
+        let pairs = self.values(arm).into_iter().zip(self.values(base));
+        difference(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<f64>>())
+    }
+
+    /// Log ratios of an arm to another.
+    #[must_use]
+    pub fn against(&self, arm: usize, base: usize) -> LogMean {
+        paired(&self.values(arm), &self.values(base))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arms::{Programs, all};
+    use super::{Record, Request, Run};
+    use crate::host::Host;
+
+    /// Two rounds, in which each arm takes these microseconds.
+    pub(super) fn run(time: impl Fn(&str) -> f64) -> Run {
+        let arms = all(&Programs::named());
+        let records = (0..2)
+            .flat_map(|round| arms.iter().enumerate().map(move |(arm, one)| (round, arm, one.name)))
+            .flat_map(|(round, arm, name)| {
+                [1.0, 0.5, 2.0].map(|part| Record { arm, round, microseconds: time(name) * part })
+            })
+            .collect();
+        let request = Request { rounds: 2, ..Request::default() };
+        Run { host: Host::here(), request, arms, records, others: 0.0 }
+    }
+
+    #[test]
+    fn the_middle_turn_of_a_round_counts() {
+        let run = run(|name| if name == "true" { 1_000.0 } else { 3_000.0 });
+        let (ours, plain) = (run.find("run").expect("there"), run.find("true").expect("there"));
+        assert!((run.median(ours) - 3_000.0).abs() < 1e-9);
+        let more = run.more(ours, plain);
+        assert!((more.value - 2_000.0).abs() < 1e-9 && (more.high - more.low).abs() < 1e-6);
+        assert!((run.against(ours, plain).ratio().value - 3.0).abs() < 1e-9);
+    }
+}
