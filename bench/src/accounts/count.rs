@@ -67,6 +67,9 @@ pub fn start(programs: &Programs, libraries: &Both<Allocator>) -> Result<Both<u6
     both(programs, libraries, lifo, 0)
 }
 
+/// Steps of a workload that are counted at least, where it has so many: fewer would be its beginning alone.
+const LEAST: usize = 4;
+
 /// Instructions of a workload: a tenth of what is timed, quickly a hundredth; callgrind takes fifty times as long.
 pub fn whole(
     programs: &Programs,
@@ -74,7 +77,7 @@ pub fn whole(
     workload: &Workload,
     quick: bool,
 ) -> Result<Counted, Error> {
-    let steps = (workload.steps / if quick { 100 } else { 10 }).max(1);
+    let steps = (workload.steps / if quick { 100 } else { 10 }).max(workload.steps.min(LEAST));
     let instructions = both(programs, libraries, workload, steps)?;
     Ok(Counted { workload: workload.name, steps, instructions })
 }

@@ -30,7 +30,7 @@ impl Kind {
         match self {
             Kind::Start => 25,
             Kind::Children => 3,
-            Kind::Work => 3,
+            Kind::Work => 8,
         }
     }
 }

@@ -13,9 +13,9 @@ pub fn text(run: &Run) -> String {
     let _ = writeln!(out, "underbar bench command: {} rounds, {}", run.request.rounds, run.host);
     let _ = writeln!(out, "Others used {:.0} % of the processors meanwhile.", run.others * 100.0);
     for (kind, words) in [
-        (Kind::Start, "Start to end, milliseconds: medians of rounds of 25"),
-        (Kind::Children, "Start to end, milliseconds"),
-        (Kind::Work, "CPU time of the program alone, milliseconds"),
+        (Kind::Start, "Start to end, milliseconds: the middle of 25 in a round"),
+        (Kind::Children, "Start to end, milliseconds: the middle of 3 in a round"),
+        (Kind::Work, "CPU time of the program alone, milliseconds: the least of 8"),
     ] {
         let _ = writeln!(out, "\n{words:<64}  ratio to the first, 95 % interval");
         let mut first = None;

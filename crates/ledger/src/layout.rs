@@ -17,7 +17,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::table::{COUNTERS, FINGERPRINT, Key};
+use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
 pub const LAYOUT_VERSION: u32 = 3;
@@ -209,8 +209,8 @@ impl Slot {
     /// Adds another slot's figures to this one, each by its fold rule. Called by the folder only.
     pub fn fold(&self, other: &Slot) {
         let relaxed = Ordering::Relaxed;
-        for (entry, (mine, theirs)) in crate::TABLE.iter().zip(self.counters.iter().zip(&other.counters)) {
-            mine.store(entry.fold.apply(mine.load(relaxed), theirs.load(relaxed)), relaxed);
+        for (fold, (mine, theirs)) in FOLDS.iter().zip(self.counters.iter().zip(&other.counters)) {
+            mine.store(fold.apply(mine.load(relaxed), theirs.load(relaxed)), relaxed);
         }
         let processes = other.processes.load(relaxed).max(1);
         self.processes.store(self.processes.load(relaxed).saturating_add(processes), relaxed);

@@ -35,6 +35,9 @@ macro_rules! counters {
             fold: Fold::$fold, meaning: $meaning,
         }),*];
 
+        /// How each of them is folded: apart, since this is all that a program itself needs of the table.
+        pub(crate) static FOLDS: [Fold; COUNTERS] = [$(Fold::$fold),*];
+
         /// Every key, in order.
         pub const KEYS: [Key; COUNTERS] = [$(Key::$name),*];
 

@@ -203,11 +203,10 @@ fn resident() -> u64 {
     resident.saturating_sub(shared) * PAGE as u64
 }
 
-/// One mapping of the process.
+/// One mapping of the process that can be written.
 struct Mapping<'a> {
     start: usize,
     end: usize,
-    is_writable: bool,
     has_file: bool,
     name: &'a [u8],
 }
@@ -215,9 +214,6 @@ struct Mapping<'a> {
 /// Counts the resident pages of a mapping that are not this heap's. The kernel joins neighbouring mappings, whoever
 /// made them, so that ours and others' may lie in one.
 fn judge(mapping: &Mapping<'_>, found: &mut Found) {
-    if !mapping.is_writable {
-        return;
-    }
     let special = if mapping.name == b"[heap]" {
         Some(Who::Named(c"brk"))
     } else if mapping.name.starts_with(b"[stack") {
@@ -279,7 +275,7 @@ fn maker_of(page: usize, end: usize) -> (usize, Who) {
     (until, UNKNOWN)
 }
 
-/// Reads the mappings of this process, one by one; false where the kernel does not show them.
+/// Reads the mappings of this process that can be written, one by one; false where the kernel does not show them.
 fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     let Ok(fd) = syscall::open(c"/proc/self/maps", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return false;
@@ -292,7 +288,7 @@ fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     {
         filled += read;
         let mut done = 0;
-        while let Some(length) = text[done..filled].iter().position(|&byte| byte == b'\n') {
+        while let Some(length) = line_in(&text[done..filled]) {
             if let Some(mapping) = mapping(&text[done..done + length]) {
                 then(&mapping);
             }
@@ -309,14 +305,30 @@ fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     true
 }
 
-/// A line of the list: `7f00-7f10 rw-p 00000000 00:00 0   [stack]`.
+/// Bytes before the first end of a line. Eight at a time: a process has hundreds of mappings, and their lines are long.
+fn line_in(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, _) = text.as_chunks::<8>();
+    let is_in = |word: &[u8; 8]| {
+        // A byte that is zero, here an end of line, is the only kind from which taking 1 sets the top bit that it had not.
+        let word = u64::from_ne_bytes(*word) ^ (ONES * b'\n' as u64);
+        word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
+    };
+    let from = words.iter().position(is_in).unwrap_or(words.len()) * 8;
+    text[from..].iter().position(|&byte| byte == b'\n').map(|at| from + at)
+}
+
+/// A line of the list: `7f00-7f10 rw-p 00000000 00:00 0   [stack]`. None of a mapping that cannot be written, as most are.
 fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
-    let mut range = fields.next()?.split(|&byte| byte == b'-');
+    let range = fields.next()?;
+    if fields.next()?.get(1) != Some(&b'w') {
+        return None;
+    }
+    let mut range = range.split(|&byte| byte == b'-');
     let (start, end) = (hexadecimal(range.next()?)?, hexadecimal(range.next()?)?);
-    let is_writable = fields.next()?.get(1) == Some(&b'w');
     let has_file = fields.nth(2)? != b"0";
-    Some(Mapping { start, end, is_writable, has_file, name: fields.next().unwrap_or_default() })
+    Some(Mapping { start, end, has_file, name: fields.next().unwrap_or_default() })
 }
 
 fn hexadecimal(text: &[u8]) -> Option<usize> {
@@ -418,20 +430,28 @@ mod tests {
 
     #[test]
     fn a_line_of_the_list_is_read() {
-        let check = |line: &str, expect: Option<(usize, usize, bool, bool, &str)>| {
+        let check = |line: &str, expect: Option<(usize, usize, bool, &str)>| {
             let found = mapping(line.as_bytes());
-            let found = found.map(|m| (m.start, m.end, m.is_writable, m.has_file, m.name));
-            let expect =
-                expect.map(|(start, end, write, file, name)| (start, end, write, file, name.as_bytes()));
+            let found = found.map(|m| (m.start, m.end, m.has_file, m.name));
+            let expect = expect.map(|(start, end, file, name)| (start, end, file, name.as_bytes()));
             assert_eq!(found, expect, "{line}");
         };
-        check("7f00a000-7f00b000 rw-p 00000000 00:00 0 ", Some((0x7f00_a000, 0x7f00_b000, true, false, "")));
-        check("55e0-55f0 rw-p 00000000 00:00 0     [heap]", Some((0x55e0, 0x55f0, true, false, "[heap]")));
-        check(
-            "55e0-55f0 r--p 00001000 fe:00 42   /usr/x.so",
-            Some((0x55e0, 0x55f0, false, true, "/usr/x.so")),
-        );
+        check("7f00a000-7f00b000 rw-p 00000000 00:00 0 ", Some((0x7f00_a000, 0x7f00_b000, false, "")));
+        check("55e0-55f0 rw-p 00000000 00:00 0     [heap]", Some((0x55e0, 0x55f0, false, "[heap]")));
+        check("55e0-55f0 -w-p 00001000 fe:00 42   /usr/x.so", Some((0x55e0, 0x55f0, true, "/usr/x.so")));
+        check("55e0-55f0 r--p 00001000 fe:00 42   /usr/x.so", None);
         check("what is this", None);
+    }
+
+    #[test]
+    fn lines_end_where_they_end() {
+        for length in 0..40 {
+            let mut text = [b'\n' + 1, 0x8a, 0xff, 0, b'\n' - 1, 1, 0x80].repeat(6);
+            text.truncate(length);
+            assert_eq!(line_in(&text), None);
+            text.extend(b"\nx\n");
+            assert_eq!(line_in(&text), Some(length));
+        }
     }
 
     #[test]
@@ -459,7 +479,7 @@ mod tests {
         unsafe { ((start + 9 * PAGE) as *mut u8).write(1) };
         mapped(start, 9 * PAGE + 3136, 1);
         let mut found = Found { others: 0, owners: [(0, Who::Nobody); OWNERS], pages: 1000 };
-        let whole = Mapping { start, end: start + 10 * PAGE, is_writable: true, has_file: false, name: b"" };
+        let whole = Mapping { start, end: start + 10 * PAGE, has_file: false, name: b"" };
         judge(&whole, &mut found);
         assert_eq!(found.others, PAGE as u64);
         assert_eq!(resident_in(start, start + 9 * PAGE + 1, &mut 1000), PAGE as u64);

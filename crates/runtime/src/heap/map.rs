@@ -84,10 +84,16 @@ pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
 /// Enters a descriptor (or null) for every page that begins in `[start, start + bytes)`. `start` is the
 /// beginning of a page, and the range was prepared. Called under the space's lock.
 pub fn enter(start: usize, bytes: usize, descriptor: *mut Descriptor) {
-    for address in (start..start + bytes).step_by(PAGE) {
-        let leaf = ROOT[address >> LEAF_BITS].load(Ordering::Relaxed);
+    let (mut page, end) = (start / PAGE, (start + bytes).div_ceil(PAGE));
+    while page < end {
+        let leaf = ROOT[page / LEAF_ENTRIES].load(Ordering::Relaxed);
+        let first = page % LEAF_ENTRIES;
+        let count = (end - page).min(LEAF_ENTRIES - first);
         // SAFETY: the range was prepared, so the leaf is there.
-        unsafe { &*leaf }.0[(address >> 12) & (LEAF_ENTRIES - 1)].store(descriptor, Ordering::Relaxed);
+        for entry in &unsafe { &*leaf }.0[first..first + count] {
+            entry.store(descriptor, Ordering::Relaxed);
+        }
+        page += count;
     }
 }
 

@@ -145,9 +145,32 @@ pub unsafe fn ready(size: usize) -> *mut u8 {
 unsafe fn malloc_slow(size: usize) -> *mut u8 {
     // SAFETY: the storage is new and nobody else's.
     unsafe {
+        let cell = ready_large(size);
+        if !cell.is_null() {
+            return cell;
+        }
         let got = get(size, 16);
         fill_from(got.address, 0);
         got.address
+    }
+}
+
+/// As [`ready`], for the sizes that it leaves out. Where there are to be no cells of a size, or all storage is filled, and in
+/// a thread without a heap, no bin ever holds one.
+#[inline(always)]
+unsafe fn ready_large(size: usize) -> *mut u8 {
+    if !(LARGEST_SMALL + 1..=LARGEST_CELL).contains(&size) {
+        return null_mut();
+    }
+    // SAFETY: the slot holds the address of a heap, and a bin holds free cells of this thread.
+    unsafe {
+        let bin = (&raw mut (*slot::get()).bins).cast::<*mut Cell>().add(class_of(size));
+        let cell = *bin;
+        if !cell.is_null() {
+            *bin = (*cell).next.get();
+            note_size(size);
+        }
+        cell.cast()
     }
 }
 
@@ -186,10 +209,11 @@ unsafe fn get(size: usize, align: usize) -> Got {
         && let Some(heap) = heap
         && let Some(class) = class_for(size, align)
     {
+        // Before the cell is got, not after: else the size would have to be kept meanwhile.
+        note_size(size);
         // SAFETY: this thread owns its heap.
         let cell = unsafe { (*heap).get(class) };
         if !cell.is_null() {
-            note_size(size);
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
         return out_of_storage();

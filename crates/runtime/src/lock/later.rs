@@ -66,6 +66,14 @@ static LANE: [Lane; LANES] = [const {
     }
 }; LANES];
 
+/// Lanes from this one on were never filled. Raised by who fills one, before it; relaxed, since whoever looks and misses that
+/// lane would have met it empty. So a process in which nobody waits touches no lane, neither at its end nor in a forked child.
+static FILLED: AtomicUsize = AtomicUsize::new(0);
+
+fn filled() -> &'static [Lane] {
+    LANE.get(..FILLED.load(Ordering::Relaxed)).unwrap_or(&LANE)
+}
+
 impl Lane {
     fn is_mine(&self, from: u32) -> bool {
         self.state.load(Ordering::Relaxed) == from
@@ -96,13 +104,24 @@ impl Lane {
 }
 
 fn own() -> &'static Lane {
-    &LANE[thread() as usize % LANES]
+    &LANE[own_place()]
+}
+
+fn own_place() -> usize {
+    thread() as usize % LANES
 }
 
 /// Keeps a wait that got the lock, until this thread holds it no longer. False where it is to be written down now.
 pub fn keep(lock: usize, caller: usize, sums: &Sums, spun: bool) -> bool {
-    let lane = own();
-    if sums.ns >= LONG_NS || !lane.is_mine(EMPTY) {
+    if sums.ns >= LONG_NS {
+        return false;
+    }
+    let place = own_place();
+    if FILLED.load(Ordering::Relaxed) <= place {
+        FILLED.fetch_max(place + 1, Ordering::Relaxed);
+    }
+    let lane = &LANE[place];
+    if !lane.is_mine(EMPTY) {
         return false;
     }
     lane.thread.store(thread(), Ordering::Relaxed);
@@ -127,12 +146,12 @@ pub fn write_down() {
 
 /// The process ends, or becomes another program.
 pub fn write_all_down() {
-    LANE.iter().for_each(Lane::write_down);
+    filled().iter().for_each(Lane::write_down);
 }
 
 /// In a forked child: what is in the lanes is the parent's to write down.
 pub fn in_child() {
-    LANE.iter().for_each(|lane| lane.state.store(EMPTY, Ordering::Relaxed));
+    filled().iter().for_each(|lane| lane.state.store(EMPTY, Ordering::Relaxed));
 }
 
 #[cfg(test)]

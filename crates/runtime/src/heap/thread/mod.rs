@@ -42,7 +42,7 @@ pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
 /// Bytes of cells that are carved at a time.
 const CARVE: u32 = 4096;
 /// Of cells that are no smaller than that so many are carved, once so many were asked for that the class is in use.
-const FEW: u32 = 2;
+const FEW: u32 = 4;
 const SETTLED_IN: u32 = 64;
 /// So many cells that came back are enough to go on with; fewer are joined by new ones.
 const TOP_UP: u32 = 32;
