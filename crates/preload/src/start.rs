@@ -9,10 +9,12 @@ use core::ffi::{c_char, c_int};
 static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
 
 /// The loader of the GNU C library passes constructors what it passes `main`.
-unsafe extern "C" fn at_start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
-    // SAFETY: the loader passes the environment; no other thread runs yet.
-    unsafe { underbar_runtime::follow::at_start(environment) };
-    underbar_runtime::start::constructor(environment as usize);
+unsafe extern "C" fn at_start(_: c_int, arguments: *const *const c_char, environment: *const *const c_char) {
+    // SAFETY: the loader passes arguments and environment; no other thread runs yet.
+    unsafe {
+        underbar_runtime::follow::at_start(environment);
+        underbar_runtime::start::constructor(arguments, environment as usize);
+    }
 }
 
 #[cfg_attr(feature = "artifact", used, unsafe(link_section = ".fini_array"))]

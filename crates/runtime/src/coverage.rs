@@ -171,7 +171,7 @@ impl Found {
 /// Looks at the process's mappings, and keeps what it sees if that is the most so far.
 pub fn look() {
     const MOST_PAGES: usize = 1 << 22;
-    if sandbox::is_closed() {
+    if sandbox::is_closed() || syscall::peak_resident() < WORTH_A_LOOK {
         return;
     }
     let total = resident();

@@ -4,6 +4,7 @@
 //! Invariant: [`ensure`] does its work once, and nothing that it calls asks the program's heap.
 //! Not here: what the options mean (`options`), and what is done with them (`heap`).
 
+use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use underbar_sys::syscall::{number, syscall6};
@@ -43,8 +44,12 @@ pub fn ensure() {
 
 /// The rest, for which the C library must be up: called by the preload's constructor, which knows where the kernel
 /// put the environment: just above the first thread's stack.
-pub fn constructor(environment: usize) {
-    ensure();
+///
+/// # Safety
+/// `arguments` is null, or a list of C strings that ends with null, as `main` gets it; both stay while this lasts.
+pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { ledger::arguments::known(arguments, ensure) };
     lock::at_start();
     stack::at_start(environment);
     // SAFETY: functions of ours, which stay loaded: the preload is never closed.

@@ -23,7 +23,7 @@ use underbar_ledger::layout::{
 use underbar_ledger::{Header, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
-use super::{private, use_slot};
+use super::{arguments, private, use_slot};
 use crate::follow::environment::Environment;
 use crate::sandbox;
 
@@ -326,12 +326,7 @@ fn fill_in(slot: &Slot) {
     if let Ok(program) = file::readlink(c"/proc/self/exe", &mut text) {
         slot.program.store(program);
     }
-    if let Ok(fd) = syscall::open(c"/proc/self/cmdline", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
-        if let Ok(length) = syscall::read(fd, &mut text) {
-            slot.arguments.store(text.get(..length).unwrap_or_default());
-        }
-        let _ = syscall::close(fd);
-    }
+    slot.arguments.store(arguments::into(&mut text));
 }
 
 /// A page that the kernel wipes in a forked child, for the pointer to the slot.

@@ -29,6 +29,7 @@ pub const FTRUNCATE: usize = 77;
 pub const UNLINK: usize = 87;
 pub const READLINK: usize = 89;
 pub const GETRLIMIT: usize = 97;
+pub const GETRUSAGE: usize = 98;
 pub const SYSINFO: usize = 99;
 pub const GETUID: usize = 102;
 pub const GETEUID: usize = 107;

@@ -45,6 +45,19 @@ pub fn processors() -> u32 {
     set.iter().take(bytes / 8).map(|word| word.count_ones()).sum()
 }
 
+/// The most that this process ever had resident, in bytes, or its parent had when it was made for an exec (`vfork`); 0 where
+/// the kernel does not say. One call, where `/proc` takes three and counts them as reads.
+#[must_use]
+pub fn peak_resident() -> u64 {
+    /// `struct rusage` of x86-64, and in it, in KiB, what is asked for.
+    const WORDS: usize = 18;
+    const PEAK: usize = 4;
+    let mut usage = [0_u64; WORDS];
+    // SAFETY: the kernel writes one struct rusage.
+    let done = unsafe { syscall3(number::GETRUSAGE, 0, usage.as_mut_ptr() as usize, 0) };
+    if done.is_ok() { usage[PEAK].saturating_mul(1024) } else { 0 }
+}
+
 /// Lets another thread run first.
 #[inline]
 pub fn sched_yield() {
@@ -97,5 +110,12 @@ mod tests {
         assert!(gettid() > 0);
         let mut bytes = [0; 16];
         assert_eq!(getrandom(&mut bytes), Ok(16));
+    }
+
+    #[test]
+    fn the_peak_is_at_least_what_was_touched() {
+        let before = peak_resident();
+        let touched = std::vec![1_u8; 32 << 20];
+        assert!(peak_resident() >= before.max(std::hint::black_box(&touched).len() as u64));
     }
 }
