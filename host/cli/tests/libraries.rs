@@ -19,6 +19,18 @@ fn letter(length: usize) -> u8 {
     b'a' + (length % 26) as u8
 }
 
+/// Damages members of these lengths, each in the middle of a page's worth of its bytes: what stands before its first may be
+/// the same letter, if once in 256 libraries, and is not its own.
+fn damage(library: &str, lengths: &[usize]) {
+    let mut bytes = std::fs::read(library).expect("there");
+    for length in lengths {
+        let text = [letter(*length); 1000];
+        let at = bytes.windows(text.len()).position(|window| window == text).expect("its bytes");
+        bytes[at + text.len() / 2] ^= 1;
+    }
+    std::fs::write(library, &bytes).expect("written");
+}
+
 const BOTH: [&[&str]; 2] = [&["--organisation", "pdse"], &["--organisation", "pds", "--block-size", "6144"]];
 
 #[test]
@@ -273,10 +285,7 @@ fn wrong_use_names_who_is_at_fault() {
 fn damage_is_exit_status_1_and_named() {
     let folder = Folder::new("damage");
     let path = library(&folder, "lib", &[], &[("A", 50_000), ("B", 20)]);
-    let mut bytes = std::fs::read(&path).expect("there");
-    let at = bytes.windows(1000).position(|window| window == [letter(50_000); 1000]).expect("A's bytes");
-    bytes[at] ^= 1;
-    std::fs::write(&path, &bytes).expect("written");
+    damage(&path, &[50_000]);
     let (code, output, error) = run(&["lib", "verify", &path]);
     assert_eq!((code, error.as_str()), (1, ""));
     assert!(output.contains("member A: ") && output.ends_with("1 problem\n"), "{output}");
@@ -290,13 +299,7 @@ fn extract_goes_on_behind_a_damaged_member_and_names_it() {
         let folder = Folder::new("extract-damage");
         let lengths = [("A", 50_000), ("B", 20), ("C", 60_001), ("D", 30)];
         let path = library(&folder, "lib", flags, &lengths);
-        let mut bytes = std::fs::read(&path).expect("there");
-        for length in [50_000, 60_001] {
-            let text = [letter(length); 1000];
-            let at = bytes.windows(1000).position(|window| window == text).expect("its bytes");
-            bytes[at] ^= 1;
-        }
-        std::fs::write(&path, &bytes).expect("written");
+        damage(&path, &[50_000, 60_001]);
         let out = folder.name("out");
         let (code, output, error) = run(&["lib", "extract", "--json", "--to", &out, &path]);
         assert_eq!(code, 2, "{error}");
