@@ -11,6 +11,7 @@
 //! What single processes keep lies beside it, `NAME.PROCESS-MOMENT.locks` and `.samples`, and shares its fate.
 //! Not here: its layout (the `ledger` crate), and what is made of it.
 
+use std::cell::Cell;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -40,6 +41,8 @@ pub struct LedgerFile {
     path: PathBuf,
     file: File,
     keep: bool,
+    /// It was looked for what lies beside it, and nothing did.
+    is_alone: Cell<bool>,
 }
 
 impl LedgerFile {
@@ -71,7 +74,7 @@ impl LedgerFile {
     /// Those of making and writing a file.
     pub fn create_at(path: &Path, options: &[u8], keep: bool) -> io::Result<LedgerFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        let ledger = LedgerFile { path: path.to_owned(), file, keep };
+        let ledger = LedgerFile { path: path.to_owned(), file, keep, is_alone: Cell::new(false) };
         // What lies beside a name that somebody gave is of a ledger that is gone. Ours has the moment in it, and is new.
         if keep {
             remove_areas(path);
@@ -138,10 +141,12 @@ impl LedgerFile {
         LedgerView::check(&head, length).map_err(|error| error.to_string())
     }
 
-    /// The bytes of the lock areas beside it; see [`areas`].
+    /// The bytes of the lock areas beside it, once its programs have ended; see [`areas`].
     #[must_use]
     pub fn areas(&self) -> Vec<Vec<u8>> {
-        areas(&self.path)
+        let paths = beside(&self.path, &[LOCKS, SAMPLES]);
+        self.is_alone.set(paths.is_empty());
+        read_areas(paths)
     }
 
     /// Where the sample areas of its processes lie, of all that have one now.
@@ -155,7 +160,10 @@ impl Drop for LedgerFile {
     fn drop(&mut self) {
         if !self.keep {
             let _ = fs::remove_file(&self.path);
-            remove_areas(&self.path);
+            // What a process that outlives the run makes later is swept by a later run.
+            if !self.is_alone.get() {
+                remove_areas(&self.path);
+            }
         }
     }
 }
@@ -169,7 +177,11 @@ pub fn not_readable(error: &io::Error) -> String {
 /// report without it is better than none.
 #[must_use]
 pub fn areas(ledger: &Path) -> Vec<Vec<u8>> {
-    let mut paths = beside(ledger, &[LOCKS]);
+    read_areas(beside(ledger, &[LOCKS]))
+}
+
+fn read_areas(mut paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == LOCKS));
     paths.truncate(AREAS as usize);
     paths.iter().filter_map(|path| area(path)).collect()
 }
