@@ -1,7 +1,6 @@
 //! The arms: what is run, and what of it is measured.
 
 use crate::Error;
-use crate::workloads::find;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -10,8 +9,9 @@ use std::time::Instant;
 pub const CHILDREN: usize = 100;
 /// Samples a second of the arms that sample.
 pub const RATE: u32 = 1_000;
-/// The workload that is sampled, and half of its steps: long enough that its start does not count.
-const WORKLOAD: &str = "lifo";
+/// Turns of the program that is sampled: long enough that its start does not count, and no memory in them, whose speed
+/// changes with what others do.
+const TURNS: &str = "150000000";
 
 /// What of a run is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Kind {
     Start,
     /// The same, of a shell with children.
     Children,
-    /// CPU time of the workload alone, as the launcher prints it.
+    /// CPU time of the program alone, as the launcher prints it.
     Work,
 }
 
@@ -54,7 +54,7 @@ pub struct Programs {
     underbar: String,
     launch: String,
     unread: String,
-    workload: String,
+    spin: String,
     /// Where `perf` is installed.
     perf: bool,
 }
@@ -80,16 +80,15 @@ impl Programs {
             underbar: find("underbar", "underbar-cli")?,
             launch: find("underbar-bench-launch", "underbar-bench")?,
             unread: find("underbar-bench-unread", "underbar-bench")?,
-            workload: find("underbar-bench-workload", "underbar-bench")?,
+            spin: find("underbar-bench-spin", "underbar-bench")?,
             perf: perf.is_ok_and(|status| status.success()),
         })
     }
 
     #[cfg(test)]
     pub fn named() -> Self {
-        let [underbar, launch, unread, workload] =
-            ["underbar", "launch", "unread", "workload"].map(str::to_owned);
-        Self { underbar, launch, unread, workload, perf: true }
+        let [underbar, launch, unread, spin] = ["underbar", "launch", "unread", "spin"].map(str::to_owned);
+        Self { underbar, launch, unread, spin, perf: true }
     }
 }
 
@@ -125,8 +124,7 @@ pub fn all(programs: &Programs) -> Vec<Arm> {
         add(name, about, Kind::Children, &[underbar, "run", "-q", "--", "sh", "-c", script]);
     }
 
-    let steps = find(WORKLOAD).map_or(1, |workload| workload.steps / 2).to_string();
-    let work = [programs.launch.as_str(), "--", &programs.workload, WORKLOAD, &steps, "1"];
+    let work = [programs.launch.as_str(), "--", &programs.spin, TURNS];
     let rate = RATE.to_string();
     let profile = [underbar, "profile", "-q", "-o", "/dev/null", "--rate", &rate, "--"];
     add("work", "a program that computes", Kind::Work, &work);
