@@ -211,8 +211,12 @@ fn one_holder_at_a_time_with_turns() {
 fn who_is_next_and_never_comes_keeps_nobody_waiting() {
     let lock = SimpleLock::new();
     let turn = lock.word.turn();
-    (0..8).for_each(|_| turn.saw(Sight::Watched));
-    assert!(turn.is_busy() && turn.is_mine(&raw const lock.word.state as usize, false));
+    let address = &raw const lock.word.state as usize;
+    // Another test's lock may have the same turn, and be next.
+    while !(turn.is_busy() && turn.is_mine(address, false)) {
+        turn.saw(Sight::Watched);
+        thread::yield_now();
+    }
     lock.lock();
     let numbers = [const { std::sync::atomic::AtomicI32::new(0) }; 3];
     thread::scope(|scope| {
@@ -227,7 +231,6 @@ fn who_is_next_and_never_comes_keeps_nobody_waiting() {
             thread::yield_now();
         }
         // So nobody is woken. It may be late by now, on a busy machine.
-        let address = &raw const lock.word.state as usize;
         while !turn.is_taken_care_of(address) {
             turn.saw(Sight::Watched);
             turn.is_mine(address, true);

@@ -94,8 +94,8 @@ pub fn environment() -> impl Iterator<Item = &'static CStr> {
     })
 }
 
-/// Brings back what happened on each standard signal when the command began: it ignores SIGPIPE, and more. For a program that runs in this
-/// process and must find what exec would have given it.
+/// Brings back what happened on each standard signal when the command began: it ignores SIGPIPE, and more. For a program that
+/// runs in this process and must find what exec would have given it.
 pub fn restore_dispositions() {
     let ignored = inherited().ignored;
     let handled = SignalSet(HANDLED.load(Ordering::Relaxed));
