@@ -46,18 +46,21 @@ impl Programs {
     /// # Errors
     /// [`Error::Missing`] when they were not built.
     pub fn beside_us() -> Result<Self, Error> {
-        let own =
-            std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
-        let find = |name: &str| {
-            let path = own.with_file_name(name);
-            if path.exists() {
-                Ok(path)
-            } else {
-                Err(Error::Missing(format!("{name}: cargo build --release -p underbar-bench")))
-            }
-        };
-        Ok(Self { launch: find("underbar-bench-launch")?, workload: find("underbar-bench-workload")? })
+        Ok(Self { launch: beside("underbar-bench-launch")?, workload: beside("underbar-bench-workload")? })
     }
+}
+
+/// A program beside the running one, built by the same call.
+///
+/// # Errors
+/// [`Error::Missing`] when it was not built.
+pub fn beside(name: &str) -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
+    let path = own.with_file_name(name);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Error::Missing(format!("{name}: cargo build --release -p underbar-bench -p underbar-cli")))
 }
 
 /// Runs `workload` once.

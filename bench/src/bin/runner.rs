@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, command, heap, load, lock};
+use underbar_bench::{Error, accounts, command, heap, load, lock, rounds};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
@@ -33,14 +33,9 @@ Of bench lock:
   --ms N                length of one run in milliseconds (400); of more than 8 threads longer in proportion
   --seed N, --no-record as above
 
-Of bench load:
-  --quick               three rounds of a tenth of the turns; nothing is recorded
-  --rounds N            rounds of each row (15)
-  --seed N, --no-record as above
-
-Of bench command:
-  --quick               three rounds; nothing is recorded
-  --rounds N            rounds (20)
+Of bench load and command:
+  --quick               three rounds, of load with a tenth of the turns; nothing is recorded
+  --rounds N            rounds (of load 15, of command 20)
   --seed N, --no-record as above";
 
 fn main() -> ExitCode {
@@ -61,10 +56,10 @@ fn obey(words: &[String]) -> Result<(), Error> {
         return lock::run(parse_lock(flags)?, &workspace()?);
     }
     if what == "load" {
-        return load::run(parse_load(flags)?, &workspace()?);
+        return load::run(parse_rounds(flags, load::ROUNDS)?, &workspace()?);
     }
     if what == "command" {
-        return command::run(parse_command(flags)?, &workspace()?);
+        return command::run(parse_rounds(flags, command::ROUNDS)?, &workspace()?);
     }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
@@ -142,26 +137,9 @@ fn parse_lock(flags: &[String]) -> Result<lock::Request, Error> {
     Ok(request)
 }
 
-/// Flags of `load` into a request.
-fn parse_load(flags: &[String]) -> Result<load::Request, Error> {
-    let mut request = load::Request::default();
-    let mut words = flags.iter();
-    while let Some(flag) = words.next() {
-        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
-        match flag.as_str() {
-            "--quick" => request.quick(),
-            "--no-record" => request.record = false,
-            "--rounds" => request.rounds = number(flag, value()?)?,
-            "--seed" => request.seed = number(flag, value()?)? as u64,
-            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
-        }
-    }
-    Ok(request)
-}
-
-/// Flags of `command` into a request.
-fn parse_command(flags: &[String]) -> Result<command::Request, Error> {
-    let mut request = command::Request::default();
+/// Flags of `load` and `command` into a request; so many rounds where they name no number.
+fn parse_rounds(flags: &[String], rounds: usize) -> Result<rounds::Request, Error> {
+    let mut request = rounds::Request::of(rounds);
     let mut words = flags.iter();
     while let Some(flag) = words.next() {
         let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));

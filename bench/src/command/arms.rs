@@ -1,7 +1,7 @@
 //! The arms: what is run, and what of it is measured.
 
 use crate::Error;
-use std::path::PathBuf;
+use crate::measure::beside;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -65,22 +65,13 @@ impl Programs {
     /// # Errors
     /// [`Error::Missing`] when they were not built.
     pub fn beside_us() -> Result<Self, Error> {
-        let own =
-            std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
-        let find = |name: &str, package: &str| {
-            let path: PathBuf = own.with_file_name(name);
-            if path.exists() {
-                Ok(path.display().to_string())
-            } else {
-                Err(Error::Missing(format!("{name}: cargo build --release -p {package}")))
-            }
-        };
+        let find = |name: &str| beside(name).map(|path| path.display().to_string());
         let perf = Command::new("perf").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         Ok(Self {
-            underbar: find("underbar", "underbar-cli")?,
-            launch: find("underbar-bench-launch", "underbar-bench")?,
-            unread: find("underbar-bench-unread", "underbar-bench")?,
-            spin: find("underbar-bench-spin", "underbar-bench")?,
+            underbar: find("underbar")?,
+            launch: find("underbar-bench-launch")?,
+            unread: find("underbar-bench-unread")?,
+            spin: find("underbar-bench-spin")?,
             perf: perf.is_ok_and(|status| status.success()),
         })
     }

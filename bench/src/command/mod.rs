@@ -18,34 +18,14 @@ use crate::busy::Busy;
 use crate::heap;
 use crate::host::Host;
 use crate::random::Random;
+use crate::rounds::Request;
 use crate::statistics::{Difference, LogMean, difference, median, paired};
 use arms::{Arm, Kind};
 use std::path::Path;
 use std::time::Instant;
 
-/// What the command line asks for.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Rounds, at least one.
-    pub rounds: usize,
-    /// The seed of the order.
-    pub seed: u64,
-    /// Whether text, CSV and JSON are written below `bench/runs`.
-    pub record: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self { rounds: 20, seed: 1, record: true }
-    }
-}
-
-impl Request {
-    /// Three rounds.
-    pub fn quick(&mut self) {
-        (self.rounds, self.record) = (3, false);
-    }
-}
+/// Rounds, where no others are asked for.
+pub const ROUNDS: usize = 20;
 
 /// One sample.
 #[derive(Debug, Clone)]
@@ -151,8 +131,9 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::arms::{Programs, all};
-    use super::{Record, Request, Run};
+    use super::{Record, Run};
     use crate::host::Host;
+    use crate::rounds::Request;
 
     /// Two rounds, in which each arm takes these microseconds.
     pub(super) fn run(time: impl Fn(&str) -> f64) -> Run {
@@ -163,7 +144,7 @@ mod tests {
                 [1.0, 0.5, 2.0].map(|part| Record { arm, round, microseconds: time(name) * part })
             })
             .collect();
-        let request = Request { rounds: 2, ..Request::default() };
+        let request = Request::of(2);
         Run { host: Host::here(), request, arms, records, others: 0.0 }
     }
 

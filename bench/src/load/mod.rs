@@ -19,38 +19,17 @@ mod table;
 use self::rows::Row;
 use crate::busy::Busy;
 use crate::host::Host;
+use crate::measure::beside;
 use crate::random::Random;
+use crate::rounds::Request;
 use crate::statistics::{LogMean, median, paired};
 use crate::{Error, heap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What the command line asks for.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Rounds, at least one.
-    pub rounds: usize,
-    /// Of each row's turns, one of so many is made.
-    pub share: u64,
-    /// The seed of the order.
-    pub seed: u64,
-    /// Whether text, CSV and JSON are written below `bench/runs`.
-    pub record: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self { rounds: 15, share: 1, seed: 1, record: true }
-    }
-}
-
-impl Request {
-    /// Three rounds of a tenth of the turns.
-    pub fn quick(&mut self) {
-        (self.rounds, self.share, self.record) = (3, 10, false);
-    }
-}
+/// Rounds, where no others are asked for.
+pub const ROUNDS: usize = 15;
 
 /// One sample.
 #[derive(Debug, Clone)]
@@ -85,7 +64,7 @@ pub struct Run {
 /// # Errors
 /// Everything in [`Error`].
 pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
-    let program = program()?;
+    let program = beside("underbar-bench-load")?;
     let folder = made::Folder::new()?;
     eprintln!("making libraries");
     let places = rows::make(&folder)?;
@@ -100,7 +79,7 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
         for (place, row) in places_of_rows.into_iter().enumerate() {
             let one = &run.rows[row];
             let (path, member) = places.of(one)?;
-            let times = (one.times / run.request.share).max(2);
+            let times = if run.request.quick { one.times / 10 } else { one.times }.max(2);
             let microseconds = sample(&program, one.way.name, &path, &member, times)?;
             run.records.push(Record { round, place, row, microseconds });
         }
@@ -131,16 +110,6 @@ fn sample(program: &Path, way: &str, path: &Path, member: &str, times: u64) -> R
     let text = String::from_utf8_lossy(&done.stdout);
     let elapsed: Option<f64> = text.trim().strip_prefix("elapsed_ns ").and_then(|digits| digits.parse().ok());
     elapsed.map(|elapsed| elapsed / 1e3 / times as f64).ok_or_else(|| wrong("no figures"))
-}
-
-/// The program beside this one.
-fn program() -> Result<PathBuf, Error> {
-    let own = std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
-    let path = own.with_file_name("underbar-bench-load");
-    if path.exists() {
-        return Ok(path);
-    }
-    Err(Error::Missing("underbar-bench-load: cargo build --release -p underbar-bench".to_owned()))
 }
 
 impl Run {
@@ -182,8 +151,9 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::rows::{Row, all};
-    use super::{Record, Request, Run};
+    use super::{ROUNDS, Record, Run};
     use crate::host::Host;
+    use crate::rounds::Request;
 
     /// Two rounds, with these times.
     pub(super) fn run(time: impl Fn(&Row) -> f64) -> Run {
@@ -192,7 +162,7 @@ mod tests {
             .flat_map(|round| rows.iter().enumerate().map(move |(row, one)| (round, row, one)))
             .map(|(round, row, one)| Record { round, place: row, row, microseconds: time(one) })
             .collect();
-        Run { host: Host::here(), request: Request::default(), rows, records, others: 0.0 }
+        Run { host: Host::here(), request: Request::of(ROUNDS), rows, records, others: 0.0 }
     }
 
     #[test]

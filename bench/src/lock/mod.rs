@@ -19,10 +19,11 @@ mod table;
 use self::figure::Figure;
 use crate::busy::Busy;
 use crate::host::Host;
+use crate::measure::beside;
 use crate::random::Random;
 use crate::{Error, heap};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use underbar_contention::contend::{self, CELLS, MOST_THREADS};
@@ -149,7 +150,7 @@ pub struct Run {
 /// # Errors
 /// Everything in [`Error`].
 pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
-    let program = program()?;
+    let program = beside("underbar-bench-contend")?;
     let mut run = Run {
         host: Host::here(),
         rate: Rate::measure(),
@@ -221,16 +222,6 @@ fn sample(program: &Path, before: &[String], words: &[String]) -> Result<Figures
         return Err(wrong(String::from_utf8_lossy(&done.stderr).trim_end()));
     }
     Figures::parse(&String::from_utf8_lossy(&done.stdout)).ok_or_else(|| wrong("no figures"))
-}
-
-/// The program beside this one.
-fn program() -> Result<PathBuf, Error> {
-    let own = std::env::current_exe().map_err(|error| Error::system("finding the own program", &error))?;
-    let path = own.with_file_name("underbar-bench-contend");
-    if path.exists() {
-        return Ok(path);
-    }
-    Err(Error::Missing("underbar-bench-contend: cargo build --release -p underbar-bench".to_owned()))
 }
 
 /// The cells that the request names.

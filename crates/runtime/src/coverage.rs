@@ -171,7 +171,8 @@ impl Found {
 /// Looks at the process's mappings, and keeps what it sees if that is the most so far.
 pub fn look() {
     const MOST_PAGES: usize = 1 << 22;
-    if sandbox::is_closed() || syscall::peak_resident() < WORTH_A_LOOK {
+    // One call, where the amount that is resident now takes three; most programs are small. 0 is no answer.
+    if sandbox::is_closed() || (1..WORTH_A_LOOK).contains(&syscall::peak_resident()) {
         return;
     }
     let total = resident();
@@ -310,7 +311,7 @@ fn line_in(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let (words, _) = text.as_chunks::<8>();
     let is_in = |word: &[u8; 8]| {
-        // A byte that is zero, here an end of line, is the only kind from which taking 1 sets the top bit that it had not.
+        // An end of line is now a byte of zero. Taking 1 from each byte sets a top bit that was not set only if some byte is zero.
         let word = u64::from_ne_bytes(*word) ^ (ONES * b'\n' as u64);
         word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
     };

@@ -15,7 +15,6 @@ pub mod inherited;
 #[cfg(feature = "launch")]
 pub mod instrumented;
 pub mod lock;
-#[cfg(feature = "launch")]
 pub mod machine;
 #[cfg(feature = "launch")]
 pub mod mapping;

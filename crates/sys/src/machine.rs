@@ -1,15 +1,17 @@
 //! The machine, and what limits this process, as the kernel itself says it: no file of `/proc` has to be opened and read for it.
 //!
-//! Invariant: what the kernel does not tell is None, never 0.
+//! Invariant: what the kernel does not tell is None or its error, never 0.
 //! Not here: control groups, which the kernel shows in files only; clocks and pages ([`crate::syscall`]).
 
 use core::ffi::CStr;
 
-use crate::syscall::{number, syscall3};
+use crate::syscall::{Result, number, syscall3};
 
 /// Something that a limit can be set to (`ulimit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
+    /// The length of a file that is written: bytes (`-f`). Beyond it the kernel sends a signal that ends most programs.
+    File = 1,
     /// The stack of the main thread, and of a thread that asks for no size: bytes (`-s`).
     Stack = 3,
     /// Address space: bytes (`-v`).
@@ -17,13 +19,12 @@ pub enum Resource {
 }
 
 /// The soft limit of this process; None: there is none.
-#[must_use]
-pub fn limit(resource: Resource) -> Option<u64> {
+pub fn limit(resource: Resource) -> Result<Option<u64>> {
     const INFINITY: u64 = u64::MAX;
     let mut limits = [INFINITY; 2];
     // SAFETY: the kernel writes two words.
-    unsafe { syscall3(number::GETRLIMIT, resource as usize, limits.as_mut_ptr() as usize, 0) }.ok()?;
-    Some(limits[0]).filter(|soft| *soft != INFINITY)
+    unsafe { syscall3(number::GETRLIMIT, resource as usize, limits.as_mut_ptr() as usize, 0)? };
+    Ok(Some(limits[0]).filter(|soft| *soft != INFINITY))
 }
 
 /// `struct sysinfo` of x86-64; the last words pad it.
@@ -99,7 +100,8 @@ mod tests {
         };
         assert_eq!(memory(), number(&file("/proc/meminfo"), "MemTotal:").map(|kib| kib * 1024));
         let limits = file("/proc/self/limits");
-        assert_eq!(limit(Resource::Stack), number(&limits, "Max stack size"));
-        assert_eq!(limit(Resource::AddressSpace), number(&limits, "Max address space"));
+        assert_eq!(limit(Resource::File), Ok(number(&limits, "Max file size")));
+        assert_eq!(limit(Resource::Stack), Ok(number(&limits, "Max stack size")));
+        assert_eq!(limit(Resource::AddressSpace), Ok(number(&limits, "Max address space")));
     }
 }

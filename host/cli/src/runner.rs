@@ -201,25 +201,47 @@ pub fn host() -> Host {
         cores: cores(),
         page_bytes: 4096,
         memory_limit_bytes: memory_limit(),
-        thread_stack_bytes: limit(Resource::Stack),
+        thread_stack_bytes: limit(Resource::Stack).ok().flatten(),
         utc_offset_seconds: 0,
     }
 }
 
-/// Processors that this process may use: those that it may run on, or as many as the control group's quota comes to. Not
-/// `available_parallelism`, which looks for the group in six files, and this after each run.
+/// Processors that this process may use: those that it may run on, or as many as the quota of the control group (version 2)
+/// comes to. Not `available_parallelism`, which looks for the group in six files, and this after each run.
 fn cores() -> u64 {
-    let quota = fs::read_to_string("/sys/fs/cgroup/cpu.max").ok().and_then(|text| {
-        let (quota, period) = text.trim().split_once(' ')?;
-        quota.parse::<u64>().ok()?.checked_div(period.parse().ok()?)
-    });
+    let quota = fs::read_to_string("/sys/fs/cgroup/cpu.max").ok().and_then(|text| quota(&text));
     let processors = u64::from(processors());
     quota.map_or(processors, |quota| quota.min(processors)).max(1)
+}
+
+/// Whole processors of a line such as `150000 100000`: time that may be used, and of how much. None for `max`.
+fn quota(line: &str) -> Option<u64> {
+    let (quota, period) = line.trim().split_once(' ')?;
+    quota.parse::<u64>().ok()?.checked_div(period.parse().ok()?)
 }
 
 /// The least of what limits memory here: the address space limit, the control group, the machine's memory.
 fn memory_limit() -> Option<u64> {
     let group =
         fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    [limit(Resource::AddressSpace), group, memory()].into_iter().flatten().min()
+    [limit(Resource::AddressSpace).ok().flatten(), group, memory()].into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_whole_processors() {
+        for (line, processors) in [
+            ("max 100000\n", None),
+            ("250000 100000\n", Some(2)),
+            ("50000 100000\n", Some(0)),
+            ("5 0\n", None),
+            ("", None),
+        ] {
+            assert_eq!(quota(line), processors, "{line}");
+        }
+        assert!(cores() >= 1 && cores() <= u64::from(processors()).max(1));
+    }
 }

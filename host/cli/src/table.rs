@@ -38,7 +38,7 @@ pub fn run(words: &[OsString]) -> Option<Run> {
 }
 
 /// The same for `run -- PROGRAM ARGUMENTS` and `run -q -- PROGRAM ARGUMENTS`: most runs are called so, and even its own part
-/// of the table takes a fifth of the time that the command has before the program starts.
+/// of the table is a good part of what the command does before the program starts.
 fn plain_run(words: &[OsString]) -> Option<Run> {
     let (quiet, program) = match words {
         [run, dashes, program @ ..] if run == RUN && dashes == "--" => (false, program),

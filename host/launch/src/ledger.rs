@@ -285,16 +285,11 @@ fn folders() -> impl Iterator<Item = PathBuf> {
 
 /// Makes the folder if it is not there; it must be ours, and nobody else's to write.
 fn own_folder(folder: &Path) -> io::Result<()> {
-    let status = match fs::symlink_metadata(folder) {
-        Ok(status) => status,
-        Err(_) => {
-            match DirBuilder::new().mode(0o700).create(folder) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-            fs::symlink_metadata(folder)?
-        }
-    };
+    let status =
+        fs::symlink_metadata(folder).or_else(|_| match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => fs::symlink_metadata(folder),
+        })?;
     if status.is_dir() && status.uid() == getuid() && status.mode() & 0o077 == 0 {
         Ok(())
     } else {

@@ -111,13 +111,14 @@ fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io:
     }
     let path = folder.join(FILE_NAME);
     let both = [parent, folder.as_path()];
-    if is_shared {
-        create_folders(&folder, &both)?;
+    let there = File::open(&path);
+    // Where others can write, whose the folders are is looked at each time.
+    if is_shared || there.is_err() {
+        create_folders(&folder, if is_shared { &both } else { &[] })?;
     }
-    let file = match File::open(&path) {
+    let file = match there {
         Ok(file) if has_content(&file, content, hash) => file,
         _ => {
-            create_folders(&folder, if is_shared { &both } else { &[] })?;
             write_new(&folder, &path, content, hash)?;
             sweep(parent, hash);
             File::open(&path)?

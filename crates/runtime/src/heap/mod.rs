@@ -26,6 +26,7 @@
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread counted and has not published |
 //! | `thread`, `slot` | a thread's cells, and how it finds them |
+//! | `realloc`, `whole` | changing size; what is asked of all of it |
 //!
 //! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
 //!
@@ -45,18 +46,26 @@ pub mod info;
 mod map;
 pub mod new;
 mod own;
+mod realloc;
 mod size;
 mod slot;
 mod space;
 mod tally;
 mod thread;
+mod whole;
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 
+pub use own::DESCRIPTOR;
+pub use realloc::realloc;
 pub use space::{Disposition, HugePages, Policy, segment_end};
+pub use whole::{
+    after_fork, before_fork, change_disposition, get_descriptor, give_back_empty, next_ours, put_descriptor,
+    settle, trim,
+};
 
 use crate::{coverage, ledger, start};
 use block::Block;
@@ -124,19 +133,46 @@ pub unsafe fn malloc(size: usize) -> *mut u8 {
 /// As malloc of C.
 #[inline(always)]
 pub unsafe fn ready(size: usize) -> *mut u8 {
-    // SAFETY: the slot holds the address of a heap, and a bin holds free cells of this thread.
+    if size > LARGEST_SMALL {
+        return null_mut();
+    }
+    let heap = slot::get();
+    // SAFETY: the slot holds the address of a heap; its table has an entry for each small size, and names classes.
     unsafe {
-        if size <= LARGEST_SMALL {
-            let heap = slot::get();
-            let class = *(*heap).class_of.get_unchecked((size + 15) >> 4) as usize;
-            let bin = (&raw mut (*heap).bins).cast::<*mut Cell>().add(class);
-            let cell = *bin;
-            if !cell.is_null() {
-                *bin = (*cell).next.get();
-                return cell.cast();
-            }
+        let class = *(*heap).class_of.get_unchecked((size + 15) >> 4) as usize;
+        take(heap, class)
+    }
+}
+
+/// As [`ready`], for the sizes that it leaves out.
+#[inline(always)]
+unsafe fn ready_large(size: usize) -> *mut u8 {
+    if !(LARGEST_SMALL + 1..=LARGEST_CELL).contains(&size) {
+        return null_mut();
+    }
+    // SAFETY: the slot holds the address of a heap.
+    let cell = unsafe { take(slot::get(), class_of(size)) };
+    if !cell.is_null() {
+        note_size(size);
+    }
+    cell
+}
+
+/// The first cell of a bin; null where it has none. Where there are to be no cells of a size, where all storage is filled, and
+/// in a thread without a heap, no bin ever has one.
+///
+/// # Safety
+/// The heap is this thread's, and the class is one.
+#[inline(always)]
+unsafe fn take(heap: *mut ThreadHeap, class: usize) -> *mut u8 {
+    // SAFETY: the caller's promise; a bin holds free cells of this thread.
+    unsafe {
+        let bin = (&raw mut (*heap).bins).cast::<*mut Cell>().add(class);
+        let cell = *bin;
+        if !cell.is_null() {
+            *bin = (*cell).next.get();
         }
-        null_mut()
+        cell.cast()
     }
 }
 
@@ -152,25 +188,6 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
         let got = get(size, 16);
         fill_from(got.address, 0);
         got.address
-    }
-}
-
-/// As [`ready`], for the sizes that it leaves out. Where there are to be no cells of a size, or all storage is filled, and in
-/// a thread without a heap, no bin ever holds one.
-#[inline(always)]
-unsafe fn ready_large(size: usize) -> *mut u8 {
-    if !(LARGEST_SMALL + 1..=LARGEST_CELL).contains(&size) {
-        return null_mut();
-    }
-    // SAFETY: the slot holds the address of a heap, and a bin holds free cells of this thread.
-    unsafe {
-        let bin = (&raw mut (*slot::get()).bins).cast::<*mut Cell>().add(class_of(size));
-        let cell = *bin;
-        if !cell.is_null() {
-            *bin = (*cell).next.get();
-            note_size(size);
-        }
-        cell.cast()
     }
 }
 
@@ -471,149 +488,4 @@ pub unsafe fn usable_size(address: *mut u8) -> usize {
     let descriptor = map::lookup(address as usize);
     // SAFETY: the descriptor is that of the address's page.
     if descriptor.is_null() { 0 } else { unsafe { usable(address, descriptor) } }
-}
-
-// ---- changing size ---------------------------------------------------------------------------------------
-
-/// Changes the size of what begins at `address`, moving it if it must.
-///
-/// # Safety
-/// As realloc of C (and of glibc: null gets, size 0 frees).
-pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
-    // SAFETY: as malloc and free; the element is the caller's.
-    unsafe {
-        if address.is_null() {
-            return malloc(size);
-        }
-        if size == 0 {
-            free(address);
-            return null_mut();
-        }
-        let descriptor = map::lookup(address as usize);
-        if descriptor.is_null() {
-            // Its size is not known, so it cannot be copied.
-            ledger::add(Key::HeapForeignFrees, 1);
-            return out_of_storage().address;
-        }
-        let old = usable(address, descriptor);
-        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
-            if let Some(same) = resize(address, size) {
-                fill_from(same, old);
-                return same;
-            }
-        } else if size <= old && size >= old / 2 {
-            ledger::add(Key::HeapGrownInPlace, 1);
-            return address;
-        }
-        let new = malloc(size);
-        if new.is_null() {
-            // A smaller size fits where it is.
-            return if size <= old { address } else { new };
-        }
-        // Not `copy_nonoverlapping`: this library names no C library, so the symbol versions that it binds to are the
-        // oldest, and glibc's oldest memcpy is the one for processors of 2003. memmove has one version only.
-        core::ptr::copy(address, new, old.min(size));
-        free(address);
-        ledger::add(Key::HeapMoved, 1);
-        new
-    }
-}
-
-/// Resizes an element where it lies, or moves the pages of one that has a segment to itself.
-unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
-    let mut space = SPACE.lock();
-    // SAFETY: the element is the caller's, who holds on to it for as long as this lasts.
-    let (old, new, place) = unsafe {
-        let old = Block::of_element(address as usize).size();
-        if let Some(new) = space.resize(address as usize, size) {
-            (old, new, address as usize)
-        } else {
-            let moved = space.remap(address as usize, size)?;
-            (old, moved.block_bytes, moved.address)
-        }
-    };
-    drop(space);
-    use_elements(new as i64 - old as i64);
-    note_size(size);
-    ledger::add(Key::HeapGrownInPlace, 1);
-    Some(place as *mut u8)
-}
-
-// ---- the whole heap --------------------------------------------------------------------------------------
-
-/// Returns what is idle to the kernel; true if there was any.
-pub fn trim() -> bool {
-    let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
-    {
-        let mut space = SPACE.lock();
-        space.release_parked(0);
-        space.return_idle(0);
-    }
-    ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
-}
-
-/// Changes what becomes of empty increments, while the program runs; false where that is in force already. Cells are
-/// got as before, so under FREE, too.
-pub fn change_disposition(disposition: Disposition) -> bool {
-    SPACE.lock().change_disposition(disposition)
-}
-
-/// Gives back what is empty now, whatever HEAP says.
-pub fn give_back_empty() {
-    SPACE.lock().give_back_empty();
-}
-
-pub use own::DESCRIPTOR;
-
-/// Storage of [`DESCRIPTOR`] bytes, apart from the program's heap; null where there is none.
-pub fn get_descriptor() -> *mut u8 {
-    SPACE.lock().own.get_descriptor()
-}
-
-/// Takes such storage back.
-///
-/// # Safety
-/// It came from [`get_descriptor`], and nobody will write to it any more.
-pub unsafe fn put_descriptor(descriptor: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { SPACE.lock().own.put_descriptor(descriptor) }
-}
-
-/// The first page in a range that is this heap's, or the range's end.
-pub fn next_ours(start: usize, end: usize) -> usize {
-    map::next_ours(start, end)
-}
-
-/// Settles the figures of this thread and of those that have ended, so that what the ledger says of them is
-/// exact. Where a lock cannot be had soon, only those of this thread's own cells.
-pub fn settle() {
-    let quiet = thread::is_quiet();
-    let heap = slot::get();
-    if thread::is_real(heap) {
-        // SAFETY: this thread owns its heap.
-        unsafe {
-            if quiet {
-                (*heap).flush_all();
-            }
-            (*heap).settle_all();
-            (*heap).count_inbox();
-        }
-    }
-    if quiet {
-        thread::settle_abandoned();
-    }
-}
-
-/// Before a fork.
-pub fn before_fork() {
-    thread::hold();
-}
-
-/// After a fork, in parent and child.
-///
-/// # Safety
-/// This thread (in the child: its original) called [`before_fork`].
-pub unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { thread::release() }
 }

@@ -11,6 +11,7 @@
 use core::ffi::CStr;
 use core::ptr::null_mut;
 
+use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall;
 
 use super::attach;
@@ -21,7 +22,9 @@ const PATH_BYTES: usize = 600;
 
 /// Makes a file of so many zeros and maps it for ever, to be read and written. None where there is no ledger, or no room.
 pub(crate) fn make(ending: &CStr, bytes: usize) -> Option<*mut u8> {
-    if attach::mapped_header().is_none() || syscall::longest_file() < bytes as u64 {
+    let fits =
+        limit(Resource::File).is_ok_and(|longest| longest.is_none_or(|longest| longest >= bytes as u64));
+    if attach::mapped_header().is_none() || !fits {
         return None;
     }
     let mut room = [0_u8; PATH_BYTES];

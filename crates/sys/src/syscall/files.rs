@@ -133,17 +133,6 @@ pub fn unlink(path: &CStr) -> Result<()> {
     Ok(())
 }
 
-/// How long a file this process may write; beyond it the kernel sends a signal that ends most programs.
-#[inline]
-#[must_use]
-pub fn longest_file() -> u64 {
-    const RLIMIT_FSIZE: usize = 1;
-    let mut limits = [0_u64; 2];
-    // SAFETY: the kernel writes two words.
-    let done = unsafe { syscall3(number::GETRLIMIT, RLIMIT_FSIZE, limits.as_mut_ptr() as usize, 0) };
-    if done.is_ok() { limits[0] } else { 0 }
-}
-
 /// Sets the length of a file. Whoever maps what is cut off meets SIGBUS there.
 #[inline]
 pub fn ftruncate(fd: i32, length: u64) -> Result<()> {

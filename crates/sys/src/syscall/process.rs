@@ -46,7 +46,7 @@ pub fn processors() -> u32 {
 }
 
 /// The most that this process ever had resident, in bytes, or its parent had when it was made for an exec (`vfork`); 0 where
-/// the kernel does not say. One call, where `/proc` takes three and counts them as reads.
+/// the kernel does not say. One call, where `/proc` takes three, of which one is a read of our own in the program's account.
 #[must_use]
 pub fn peak_resident() -> u64 {
     /// `struct rusage` of x86-64, and in it, in KiB, what is asked for.

@@ -273,14 +273,15 @@ fn overcommit() -> Check {
 fn address_space() -> Check {
     const NAME: &str = "address space";
     match limit(Resource::AddressSpace) {
-        None => Check::new(NAME, State::Ok, "not limited"),
-        Some(bytes) => Check::new(
+        Ok(None) => Check::new(NAME, State::Ok, "not limited"),
+        Ok(Some(bytes)) => Check::new(
             NAME,
             State::Limited,
             format!(
                 "limited to {bytes} bytes (ulimit -v): initial segments count against it, touched or not"
             ),
         ),
+        Err(_) => Check::new(NAME, State::Unknown, "its limit cannot be read"),
     }
 }
 

@@ -76,7 +76,7 @@ fn together(threads: usize, frames: usize) -> usize {
 /// What the C library gives a thread that does not ask: the limit on the stack. None: there is no limit, and its
 /// default is then the standard library's.
 fn default_size() -> Option<usize> {
-    limit(Resource::Stack).and_then(|bytes| usize::try_from(bytes).ok())
+    limit(Resource::Stack).ok().flatten().and_then(|bytes| usize::try_from(bytes).ok())
 }
 
 /// Calls itself this often, and writes its array each time. What it returns keeps the frames alive.

@@ -164,6 +164,14 @@ mod tests {
     }
 
     #[test]
+    fn fractions_are_those_of_the_logarithm() {
+        for bytes in [1, 2, 3, 5, 1000, 1023, 1024, 65_490, (1 << 40) - 1, u64::MAX / 3] {
+            let exact = (bytes as f64).log2().fract();
+            assert!((0.0..=1.0 / 1024.0).contains(&(exact - fraction(bytes))), "{bytes}");
+        }
+    }
+
+    #[test]
     fn every_mark_stands_on_the_scale() {
         assert_eq!(of(&[]), "");
         for areas in [

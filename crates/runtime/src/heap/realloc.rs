@@ -1,0 +1,79 @@
+//! Changing size: where an element lies, by moving its pages, or by a copy.
+//!
+//! Invariant: where there is no storage for more, what there is stays as it was.
+//! Not here: how elements grow within their segment (`space`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+use underbar_ledger::Key;
+
+use super::block::Block;
+use super::map::{self, SEGMENT};
+use super::space::SPACE;
+use super::{fill_from, free, malloc, note_size, out_of_storage, usable, use_elements};
+use crate::ledger;
+
+/// Changes the size of what begins at `address`, moving it if it must.
+///
+/// # Safety
+/// As realloc of C (and of glibc: null gets, size 0 frees).
+pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: as malloc and free; the element is the caller's.
+    unsafe {
+        if address.is_null() {
+            return malloc(size);
+        }
+        if size == 0 {
+            free(address);
+            return null_mut();
+        }
+        let descriptor = map::lookup(address as usize);
+        if descriptor.is_null() {
+            // Its size is not known, so it cannot be copied.
+            ledger::add(Key::HeapForeignFrees, 1);
+            return out_of_storage().address;
+        }
+        let old = usable(address, descriptor);
+        if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            if let Some(same) = resize(address, size) {
+                fill_from(same, old);
+                return same;
+            }
+        } else if size <= old && size >= old / 2 {
+            ledger::add(Key::HeapGrownInPlace, 1);
+            return address;
+        }
+        let new = malloc(size);
+        if new.is_null() {
+            // A smaller size fits where it is.
+            return if size <= old { address } else { new };
+        }
+        // Not `copy_nonoverlapping`: this library names no C library, so the symbol versions that it binds to are the
+        // oldest, and glibc's oldest memcpy is the one for processors of 2003. memmove has one version only.
+        core::ptr::copy(address, new, old.min(size));
+        free(address);
+        ledger::add(Key::HeapMoved, 1);
+        new
+    }
+}
+
+/// Resizes an element where it lies, or moves the pages of one that has a segment to itself.
+unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
+    let mut space = SPACE.lock();
+    // SAFETY: the element is the caller's, who holds on to it for as long as this lasts.
+    let (old, new, place) = unsafe {
+        let old = Block::of_element(address as usize).size();
+        if let Some(new) = space.resize(address as usize, size) {
+            (old, new, address as usize)
+        } else {
+            let moved = space.remap(address as usize, size)?;
+            (old, moved.block_bytes, moved.address)
+        }
+    };
+    drop(space);
+    use_elements(new as i64 - old as i64);
+    note_size(size);
+    ledger::add(Key::HeapGrownInPlace, 1);
+    Some(place as *mut u8)
+}
