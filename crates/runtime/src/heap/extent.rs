@@ -123,13 +123,15 @@ impl Extent {
         }
         let step = self.cell_bytes as usize;
         let first = self.start + self.carved as usize * step;
-        let last = first + (count as usize - 1) * step;
+        let mut at = first;
         // SAFETY: the cells lie in the extent's pages and nobody has them yet.
         unsafe {
-            for at in (first..last).step_by(step) {
+            // Counted: a range of addresses would divide by the step.
+            for _ in 1..count {
                 (*(at as *mut Cell)).next.set((at + step) as *mut Cell);
+                at += step;
             }
-            (*(last as *mut Cell)).next.set(rest);
+            (*(at as *mut Cell)).next.set(rest);
         }
         self.carved += count;
         (first as *mut Cell, count)

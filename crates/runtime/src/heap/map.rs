@@ -53,17 +53,20 @@ pub fn lookup(address: usize) -> *mut Descriptor {
     unsafe { &*leaf }.0[(address >> 12) & (LEAF_ENTRIES - 1)].load(Ordering::Relaxed)
 }
 
-/// The first page of ours in a range, or its end. Where nothing was ever ours it goes by whole leaves.
+/// The first page of ours in a range that begins with a page, or its end. Where nothing was ever ours it goes by whole
+/// leaves.
 pub fn next_ours(start: usize, end: usize) -> usize {
-    let mut at = start;
-    while at < end {
-        if ROOT[(at >> LEAF_BITS) & (ROOT_ENTRIES - 1)].load(Ordering::Relaxed).is_null() {
-            at = ((at >> LEAF_BITS) + 1) << LEAF_BITS;
-        } else if lookup(at).is_null() {
-            at += PAGE;
-        } else {
-            return at;
+    let (mut page, last) = (start / PAGE, end.div_ceil(PAGE));
+    while page < last {
+        let leaf = ROOT[(page / LEAF_ENTRIES) & (ROOT_ENTRIES - 1)].load(Ordering::Relaxed);
+        let first = page % LEAF_ENTRIES;
+        let count = (last - page).min(LEAF_ENTRIES - first);
+        // SAFETY: a leaf, once set, stays mapped for ever.
+        let entries = unsafe { leaf.as_ref() }.map_or(&[][..], |leaf| &leaf.0[first..first + count]);
+        if let Some(ours) = entries.iter().position(|entry| !entry.load(Ordering::Relaxed).is_null()) {
+            return (page + ours) * PAGE;
         }
+        page += count;
     }
     end
 }

@@ -54,6 +54,7 @@ mod tally;
 mod thread;
 mod whole;
 
+use core::hint::assert_unchecked;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,7 +73,7 @@ use block::Block;
 use cell::Cell;
 use extent::Extent;
 use map::{Descriptor, SEGMENT};
-use size::{CELL_BYTES, LARGEST_CELL, LARGEST_SMALL, class_of};
+use size::{CELL_BYTES, LARGEST_CELL, LARGEST_SMALL, class_of, class_of_large};
 use space::SPACE;
 use thread::{FILLING, ThreadHeap};
 
@@ -144,18 +145,19 @@ pub unsafe fn ready(size: usize) -> *mut u8 {
     }
 }
 
-/// As [`ready`], for the sizes that it leaves out.
+/// As [`ready`], for the sizes that it leaves out, up to the largest that this thread asked for.
 #[inline(always)]
 unsafe fn ready_large(size: usize) -> *mut u8 {
-    if !(LARGEST_SMALL + 1..=LARGEST_CELL).contains(&size) {
-        return null_mut();
+    let heap = slot::get();
+    // SAFETY: the slot holds the address of a heap, which notes no more than the largest cell. The comparison is one for
+    // both ends, as what is small wraps.
+    unsafe {
+        if size.wrapping_sub(LARGEST_SMALL + 1) >= (*heap).noted_large() {
+            return null_mut();
+        }
+        assert_unchecked(size > LARGEST_SMALL);
+        take(heap, class_of_large(size))
     }
-    // SAFETY: the slot holds the address of a heap.
-    let cell = unsafe { take(slot::get(), class_of(size)) };
-    if !cell.is_null() {
-        note_size(size);
-    }
-    cell
 }
 
 /// The first cell of a bin; null where it has none. Where there are to be no cells of a size, where all storage is filled, and
@@ -227,9 +229,13 @@ unsafe fn get(size: usize, align: usize) -> Got {
         && let Some(class) = class_for(size, align)
     {
         // Before the cell is got, not after: else the size would have to be kept meanwhile.
-        note_size(size);
         // SAFETY: this thread owns its heap.
-        let cell = unsafe { (*heap).get(class) };
+        let cell = unsafe {
+            if !(*heap).has_noted(size) {
+                note_largest(heap, size);
+            }
+            (*heap).get(class)
+        };
         if !cell.is_null() {
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
@@ -241,33 +247,31 @@ unsafe fn get(size: usize, align: usize) -> Got {
     let Some(element) = SPACE.lock().get(size, align) else { return out_of_storage() };
     ledger::add(Key::HeapGets, 1);
     ledger::use_bytes(element.block_bytes as i64);
-    note_size(size);
+    ledger::raise(Key::HeapLargestRequest, size as u64);
     coverage::look_if_due();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
 
-/// The largest request that the ledger knows of, so that the others need not look there; 0: it knows of none. Written by
-/// whoever makes a larger one, and set back when the process gets another slot; relaxed: the ledger keeps the larger one of two.
-static LARGEST: AtomicUsize = AtomicUsize::new(0);
-
-#[inline(always)]
-fn note_size(size: usize) {
-    if cfg!(not(feature = "no-accounts")) && size > LARGEST.load(Ordering::Relaxed) {
-        note_largest(size);
-    }
-}
-
+/// Tells the ledger of the largest request that this thread has made for a cell, and its heap that this was done.
+///
+/// # Safety
+/// The heap is this thread's.
 #[cold]
 #[inline(never)]
-fn note_largest(size: usize) {
-    // Only what the slot of this process has been told counts as known: asked first, as that may set it back.
+unsafe fn note_largest(heap: *mut ThreadHeap, size: usize) {
+    // Only what the slot of this process has been told counts as known: asked first, as that may make it forget.
     ledger::raise(Key::HeapLargestRequest, size as u64);
-    LARGEST.fetch_max(size, Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    unsafe { (*heap).note(size) };
 }
 
 /// This process has a slot in which nothing stands yet.
 pub(crate) fn forget_largest() {
-    LARGEST.store(0, Ordering::Relaxed);
+    let heap = slot::get();
+    if thread::is_real(heap) {
+        // SAFETY: this thread's own. Those of other threads did not survive the fork.
+        unsafe { (*heap).note(0) };
+    }
 }
 
 /// The class whose cells hold `size` bytes at that alignment: extents begin at a page, so a cell size that is

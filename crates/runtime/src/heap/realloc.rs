@@ -11,7 +11,7 @@ use underbar_ledger::Key;
 use super::block::Block;
 use super::map::{self, SEGMENT};
 use super::space::SPACE;
-use super::{fill_from, free, malloc, note_size, out_of_storage, usable, use_elements};
+use super::{fill_from, free, malloc, out_of_storage, usable, use_elements};
 use crate::ledger;
 
 /// Changes the size of what begins at `address`, moving it if it must.
@@ -73,7 +73,7 @@ unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
     };
     drop(space);
     use_elements(new as i64 - old as i64);
-    note_size(size);
+    ledger::raise(Key::HeapLargestRequest, size as u64);
     ledger::add(Key::HeapGrownInPlace, 1);
     Some(place as *mut u8)
 }

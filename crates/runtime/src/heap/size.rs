@@ -67,6 +67,12 @@ pub fn class_of(size: usize) -> usize {
     if size <= LARGEST_SMALL {
         return CLASS_OF_UNITS[size.div_ceil(16)] as usize;
     }
+    class_of_large(size)
+}
+
+/// The same of a size that is not small.
+#[inline(always)]
+pub fn class_of_large(size: usize) -> usize {
     let last = size - 1;
     let doubling = last.ilog2() as usize;
     33 + (doubling - 10) * 8 + ((last >> (doubling - 3)) & 7)

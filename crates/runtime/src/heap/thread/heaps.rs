@@ -50,6 +50,8 @@ pub fn acquire() -> *mut ThreadHeap {
         unsafe {
             heaps.abandoned = (*heap).next_abandoned;
             heaps.waiting -= 1;
+            // The ledger may be another by now: that of a child.
+            (*heap).note(0);
             (*heap).inbox.attend();
         }
     }

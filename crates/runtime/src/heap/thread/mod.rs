@@ -29,7 +29,7 @@ pub use remote::send;
 use super::cell::Cell;
 use super::extent::{Extent, Place};
 use super::inbox::Inbox;
-use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, UNITS};
+use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
 use super::space::SPACE;
 use super::tally::Tally;
 use crate::coverage;
@@ -43,6 +43,17 @@ pub const TAGS: usize = align_of::<ThreadHeap>() - 1;
 const CARVE: u32 = 4096;
 /// Of cells that are no smaller than that so many are carved, once so many were asked for that the class is in use.
 const FEW: u32 = 4;
+/// How many cells of each class that is.
+static CARVED: [u32; CLASSES] = {
+    let mut table = [0; CLASSES];
+    // No cell is of the class 0.
+    let mut class = 1;
+    while class < CLASSES {
+        table[class] = CARVE / CELL_BYTES[class];
+        class += 1;
+    }
+    table
+};
 const SETTLED_IN: u32 = 64;
 /// So many cells that came back are enough to go on with; fewer are joined by new ones.
 const TOP_UP: u32 = 32;
@@ -68,7 +79,11 @@ pub struct ThreadHeap {
     pub class_of: [u8; UNITS],
     /// Cells ready to be got. The owner alone reads and writes.
     pub bins: [*mut Cell; CLASSES],
-    /// The same while storage is filled (STORAGE): `bins` stays empty, so that malloc looks closer.
+    /// The largest request for a cell of which this thread has told the ledger, and by how many bytes it exceeds the small
+    /// sizes.
+    noted: usize,
+    noted_large: usize,
+    /// As `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc looks closer.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
     tally: Tally,
@@ -95,6 +110,8 @@ impl ThreadHeap {
         Self {
             class_of: CLASS_OF_UNITS,
             bins: [null_mut(); CLASSES],
+            noted: 0,
+            noted_large: 0,
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
                 CLASSES],
@@ -134,6 +151,24 @@ fn filling() -> bool {
 /// All methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
+    /// So many sizes beyond the small ones are none that the ledger would have to be told of.
+    #[inline(always)]
+    pub fn noted_large(&self) -> usize {
+        if cfg!(feature = "no-accounts") { LARGEST_CELL - LARGEST_SMALL } else { self.noted_large }
+    }
+
+    /// Need the ledger not be told of a request of this size?
+    #[inline(always)]
+    pub fn has_noted(&self, size: usize) -> bool {
+        cfg!(feature = "no-accounts") || size <= self.noted
+    }
+
+    /// The ledger has been told of a request of this size, the largest so far; 0: it is to be told of all again.
+    pub fn note(&mut self, size: usize) {
+        self.noted = size;
+        self.noted_large = size.min(LARGEST_CELL).saturating_sub(LARGEST_SMALL);
+    }
+
     /// Where ready cells wait: the bins, or, while storage is filled, out of malloc's sight.
     fn bin(&mut self, class: usize) -> &mut *mut Cell {
         if filling() { &mut self.quiet_bins[class] } else { &mut self.bins[class] }
@@ -155,10 +190,9 @@ impl ThreadHeap {
     #[cold]
     #[inline(never)]
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
-        self.tally.gets += self.pools[class].handed;
-        self.pools[class].handed = 0;
-        if self.tally.is_full() {
-            self.tally.publish_due();
+        let handed = core::mem::take(&mut self.pools[class].handed);
+        if self.tally.got(handed) {
+            self.tally.publish();
         }
         // SAFETY: extents in our pools are live and ours.
         unsafe {
@@ -175,10 +209,10 @@ impl ThreadHeap {
                 }
                 let (cells, count) = self.take_cells(extent);
                 if count > 0 {
+                    let is_much = self.tally.handed(count, &mut *extent);
                     (*extent).countdown += count;
-                    (*extent).settled += count;
                     self.pools[class].handed = count;
-                    if self.tally.handed(count, &*extent) {
+                    if is_much {
                         self.grown(class, count);
                     }
                     *self.bin(class) = cells;
@@ -198,7 +232,7 @@ impl ThreadHeap {
             unsafe { self.look(class, count) };
         }
         if self.tally.is_grown() {
-            self.tally.publish_due();
+            self.tally.publish_bytes();
         }
     }
 
@@ -241,15 +275,12 @@ impl ThreadHeap {
     unsafe fn take_cells(&mut self, extent: *mut Extent) -> (*mut Cell, u32) {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
-        // Where no cell waits, none came back since somebody counted.
-        if !extent.list.is_null() {
-            self.tally.settle(extent);
-        }
         let (back, waiting) = (extent.list, extent.carved - extent.out());
         extent.list = null_mut();
-        let stride = &mut self.pools[extent.class as usize].stride;
+        let class = extent.class as usize;
+        let stride = &mut self.pools[class].stride;
         let least = if *stride >= SETTLED_IN { FEW } else { 1 };
-        let wanted = (*stride).min(CARVE / extent.cell_bytes).max(least);
+        let wanted = (*stride).min(CARVED[class]).max(least);
         if waiting >= wanted.min(TOP_UP) {
             return (back, waiting);
         }
@@ -306,24 +337,33 @@ impl ThreadHeap {
     pub unsafe fn countdown_ended(&mut self, extent: *mut Extent) {
         // SAFETY: the extent is ours.
         unsafe {
-            if (*extent).held == 0 && (*extent).place == Place::Current {
-                // All are back, and wait here to be taken again: that is when they are counted.
-                return;
-            }
-            self.tally.settle(&mut *extent);
-            if self.tally.is_due() {
-                self.tally.publish_due();
-            }
-            let pool = &mut self.pools[(*extent).class as usize];
-            if (*extent).held > 0 {
-                (*extent).count_on();
-                if (*extent).place == Place::Full {
-                    (*extent).place = Place::Partial;
-                    unlink(&mut pool.full, extent);
-                    link(&mut pool.partial, extent);
+            let out = (*extent).held;
+            if out == 0 {
+                // In the current extent they wait to be taken again: that is when they are counted.
+                if (*extent).place != Place::Current {
+                    self.all_back(extent);
                 }
                 return;
             }
+            (*extent).count_on();
+            if (*extent).place == Place::Full {
+                (*extent).place = Place::Partial;
+                let pool = &mut self.pools[(*extent).class as usize];
+                unlink(&mut pool.full, extent);
+                link(&mut pool.partial, extent);
+            }
+            // Last, so that nothing has to be kept for after it.
+            self.tally.settle_and_publish(&mut *extent, out);
+        }
+    }
+
+    /// An extent, not the current one, has all its cells back.
+    #[inline(never)]
+    unsafe fn all_back(&mut self, extent: *mut Extent) {
+        // SAFETY: the extent is ours.
+        unsafe {
+            self.tally.settle_all_back(&mut *extent);
+            let pool = &mut self.pools[(*extent).class as usize];
             let list = if (*extent).place == Place::Full { &mut pool.full } else { &mut pool.partial };
             unlink(list, extent);
             if pool.current.is_null() {
@@ -333,6 +373,7 @@ impl ThreadHeap {
                 SPACE.lock().park(extent);
             }
         }
+        self.tally.publish_shrunk();
     }
 
     /// Takes back a cell of an extent of ours.
@@ -376,8 +417,7 @@ impl ThreadHeap {
                     self.tally.unhanded(left, &*extent);
                 }
                 let pool = &mut self.pools[class];
-                self.tally.gets += pool.handed - left;
-                pool.handed = 0;
+                self.tally.got(core::mem::take(&mut pool.handed) - left);
                 self.settle_extents(class);
             }
         }

@@ -84,7 +84,7 @@ impl ThreadHeap {
         }
         self.counted = newest;
         self.counted_cells += cells;
-        self.tally.frees = self.tally.frees.saturating_add(cells as u32);
+        self.tally.came_back(cells);
         ledger::add(Key::HeapRemoteFrees, cells);
         self.tally.publish();
     }
