@@ -507,6 +507,15 @@ mod tests {
     }
 
     #[test]
+    fn states_are_counted_to_the_last() {
+        for length in [0, 1, 127, 128, 129, 1024] {
+            // Only the lowest bit says something.
+            assert_eq!(set_in(&std::vec![0xff; length]), length);
+            assert_eq!(set_in(&std::vec![0xfe; length]), 0);
+        }
+    }
+
+    #[test]
     fn this_program_is_a_module() {
         let object = object_of(look as fn() as usize).expect("glibc of 2.35 or later");
         assert!((object.start..object.end).contains(&(look as fn() as usize)));

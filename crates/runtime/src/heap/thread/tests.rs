@@ -340,6 +340,27 @@ fn a_departed_thread_is_served() {
     assert_eq!(live(), before);
 }
 
+/// A child has a slot of its own, in which nothing stands: what its parent told the ledger it has to tell again.
+#[test]
+fn a_slot_is_told_of_the_largest_request_once() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let before = live();
+    let told_of = |bytes| {
+        ledger::slot().cell(Key::HeapLargestRequest).store(0, Ordering::Relaxed);
+        // SAFETY: ours.
+        unsafe { free(get(bytes)) };
+        figure(Key::HeapLargestRequest)
+    };
+    for bytes in [20_000, 1500] {
+        crate::heap::forget_largest();
+        assert_eq!([told_of(bytes), told_of(bytes), told_of(bytes - 16)], [bytes as u64, 0, 0]);
+    }
+    assert_eq!(told_of(1501), 1501, "larger than all that this slot was told of");
+    let other = std::thread::spawn(move || told_of(9000)).join().expect("a thread");
+    assert_eq!(other, 9000, "a thread that takes over a heap knows nothing of the slot");
+    assert_eq!(live(), before);
+}
+
 #[test]
 fn what_is_not_ours_is_left_alone() {
     let _turn = ONE_AT_A_TIME.lock();
