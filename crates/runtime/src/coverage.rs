@@ -328,20 +328,38 @@ fn line_in(text: &[u8]) -> Option<usize> {
 
 /// A line of the list: `7f00-7f10 rw-p 00000000 00:00 0   [stack]`. None of a mapping that cannot be written, as most are.
 fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
-    let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
-    let range = fields.next()?;
-    if fields.next()?.get(1) != Some(&b'w') {
+    let (range, rest) = line.split_at_checked(range_in(line)?)?;
+    if rest.get(2) != Some(&b'w') {
         return None;
     }
-    let mut range = range.split(|&byte| byte == b'-');
-    let (start, end) = (hexadecimal(range.next()?)?, hexadecimal(range.next()?)?);
+    let (start, end) = addresses(range)?;
+    // Behind the rights: offset, device, file, name.
+    let mut fields = rest.get(6..)?.splitn(4, |&byte| byte == b' ');
     let has_file = fields.nth(2)? != b"0";
-    Some(Mapping { start, end, has_file, name: fields.next().unwrap_or_default() })
+    Some(Mapping { start, end, has_file, name: fields.next().unwrap_or_default().trim_ascii_start() })
 }
 
-fn hexadecimal(text: &[u8]) -> Option<usize> {
-    text.iter()
-        .try_fold(0_usize, |number, &digit| Some(number << 4 | char::from(digit).to_digit(16)? as usize))
+/// Bytes before the first blank of a line.
+fn range_in(line: &[u8]) -> Option<usize> {
+    // Of two addresses of twelve digits, as most are.
+    const USUAL: usize = 25;
+    if line.get(12) == Some(&b'-') && line.get(USUAL) == Some(&b' ') {
+        return Some(USUAL);
+    }
+    line.iter().position(|&byte| byte == b' ')
+}
+
+/// Two hexadecimal numbers with a hyphen between them.
+fn addresses(range: &[u8]) -> Option<(usize, usize)> {
+    let (mut start, mut number) = (None, 0);
+    for &byte in range {
+        match char::from(byte).to_digit(16) {
+            Some(digit) => number = number << 4 | digit as usize,
+            None if byte == b'-' && start.is_none() => start = Some(core::mem::take(&mut number)),
+            None => return None,
+        }
+    }
+    Some((start?, number))
 }
 
 /// The first number of a text.
@@ -448,6 +466,17 @@ mod tests {
         check("55e0-55f0 rw-p 00000000 00:00 0     [heap]", Some((0x55e0, 0x55f0, false, "[heap]")));
         check("55e0-55f0 -w-p 00001000 fe:00 42   /usr/x.so", Some((0x55e0, 0x55f0, true, "/usr/x.so")));
         check("55e0-55f0 r--p 00001000 fe:00 42   /usr/x.so", None);
+        let far = (0x7f3a_0000_1000, 0x7f3a_0000_2000, true, "/a b");
+        check("7f3a00001000-7f3a00002000 rw-s 00001000 fe:00 42       /a b", Some(far));
+        check("7f3a00001000-7f3a00002000 r-xs 00001000 fe:00 42       /a b", None);
+        // Where the blank of longer addresses stands, these have another.
+        check(
+            "fffff0000-1000001000 rw-p 00000000 00:00 0 ",
+            Some((0xf_ffff_0000, 0x10_0000_1000, false, "")),
+        );
+        check("7f00-7f01-7f02 rw-p 00000000 00:00 0 ", None);
+        check("7f00 rw-p 00000000 00:00 0 ", None);
+        check("7f00-7f10 rw-p", None);
         check("what is this", None);
     }
 
