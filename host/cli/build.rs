@@ -12,6 +12,8 @@
 //! - With the unwinder of backtraces in itself, where the C compiler has it: `libgcc_s.so` asks the processor what it is when
 //!   it is loaded, which in a virtual machine takes some microseconds for each question, all for a backtrace that no run
 //!   prints. A program that throws exceptions brings the library itself.
+//! - With the functions of a run side by side (`layout.ld`, written by `cargo xtask layout`): they are touched in a tenth of the
+//!   pieces that the kernel maps code by. Not where the linker is one that the user chose: not all understand that file.
 
 mod nested;
 
@@ -33,6 +35,11 @@ fn main() {
     if variable("CARGO_CFG_TARGET_ENV") == "gnu" {
         println!("cargo::rustc-link-arg-bins=-no-pie");
         carry_unwinder();
+        if !is_linker_chosen() {
+            let layout = here.join("layout.ld");
+            println!("cargo::rerun-if-changed={}", layout.display());
+            println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", layout.display());
+        }
     }
 
     let wanted = nested::Wanted {
@@ -79,6 +86,12 @@ fn carry_unwinder() {
     let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("libgcc_s.so"), text));
     written.unwrap_or_else(|error| fail(&format!("{}: {error}", folder.display())));
     println!("cargo::rustc-link-search=native={}", folder.display());
+}
+
+/// Did the user name a linker, by Cargo's settings or by flags of the compiler?
+fn is_linker_chosen() -> bool {
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    env::var_os("RUSTC_LINKER").is_some() || ["linker", "fuse-ld"].iter().any(|word| flags.contains(word))
 }
 
 /// FNV-1a: it tells builds apart, it does not defend anything.

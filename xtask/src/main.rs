@@ -1,8 +1,8 @@
-//! Project tasks: `cargo xtask test | ci | fuzz | bench | web | try-libraries | try-listings`.
+//! Project tasks: `cargo xtask test | ci | fuzz | bench | layout | web | try-libraries | try-listings`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
 //! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`bench`], and [`libraries`] and [`listings`], which are run by hand.
+//! browsers, [`fuzz`]; last [`bench`], [`layout`] (where the linker lays functions), and [`libraries`] and [`listings`], which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.
@@ -15,6 +15,7 @@ mod budget;
 mod ci;
 mod encode;
 mod fuzz;
+mod layout;
 mod libraries;
 mod licences;
 mod listings;
@@ -36,6 +37,7 @@ cargo xtask test [--require-all] [--quick]   build everything, run every test, t
 cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all, fuzz
 cargo xtask fuzz [--seconds N] [TARGET]...   every parser, or these, against bytes that nobody wrote
 cargo xtask bench WHAT [FLAGS]               measure, side by side with others; --help for what and flags
+cargo xtask layout                           which functions a run passes through, for the linker
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
         ["ci"] => Ok(ci::command()),
+        ["layout"] => Ok(layout::write()),
         ["web", rest @ ..] => web::page(rest),
         ["try-libraries", rest @ ..] => libraries::command(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),

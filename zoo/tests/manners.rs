@@ -284,6 +284,15 @@ fn the_command_loads_the_c_library_and_nothing_else() {
     assert!(names.iter().all(is_usual), "{loaded}");
 }
 
+/// `cargo xtask layout` names them, the linker lays them side by side: else each run would touch code all over the command.
+#[test]
+fn the_functions_of_a_run_lie_together() {
+    let sections = left(Command::new("readelf").args(["--sections", "--wide"]).arg(underbar())).output;
+    let of_a_run = sections.lines().find_map(|line| line.split_once(" .text.run ")).expect(&sections).1;
+    let bytes = of_a_run.split_whitespace().nth(3).and_then(|size| usize::from_str_radix(size, 16).ok());
+    assert!((64 * 1024..1024 * 1024).contains(&bytes.expect("a size")), "{of_a_run}");
+}
+
 #[test]
 fn exec_keeps_the_process() {
     let mut running = Running::start(&mut command(Way::Replaced, &[text(&program("signals"))]));
