@@ -28,9 +28,9 @@ pub struct Tally {
     until_full: i64,
     /// Those of them that were gets; the others are cells that came back, which are counted more often.
     gets: i64,
-    /// Change of the bytes in use.
-    pub bytes: i64,
-    /// The most that `bytes` was since it was published, cells that wait in bins included.
+    /// How many bytes less may be in use before that is published; below 0 it is due. What `bytes` says, and `due` more.
+    until_shrunk: i64,
+    /// The most that `until_shrunk` was since something was published, cells that wait in bins included.
     most: i64,
     /// Until something is published: the most bytes in use, exactly, when a look was taken; how many waited in bins then,
     /// and how many do at the end. A program that has used little gave most of it back before it ends.
@@ -38,10 +38,10 @@ pub struct Tally {
     waited: i64,
     left: i64,
     is_first: bool,
-    /// So many bytes less are to be published, and as many more: negative.
-    due_bytes: i64,
-    /// At so many bytes, if it never were more, there is something to be done: as many as are due, or, until something is
-    /// published, none, for a look at the bins.
+    /// So many bytes less are to be published, and as many more.
+    due: i64,
+    /// Where `until_shrunk` is as large, and never was larger, there is something to be done: as many bytes more as are due
+    /// are to be published, or, until something is published, any are worth a look at the bins.
     grown_at: i64,
     /// Requests and cells published since memory was last asked for, and how many are to be.
     since_look: u32,
@@ -54,14 +54,14 @@ impl Tally {
         Self {
             until_full: TALLY_REQUESTS,
             gets: 0,
-            bytes: 0,
-            most: 0,
+            until_shrunk: TALLY_BYTES,
+            most: TALLY_BYTES,
             seen: 0,
             waited: 0,
             left: 0,
             is_first: true,
-            due_bytes: -TALLY_BYTES,
-            grown_at: 0,
+            due: TALLY_BYTES,
+            grown_at: TALLY_BYTES,
             since_look: 0,
             look_at: LOOK_REQUESTS,
         }
@@ -78,10 +78,16 @@ impl Tally {
         self.until_full < 0
     }
 
-    /// Counts cells that came back.
+    /// Counts cells that came back, and their bytes.
     #[inline]
-    pub fn came_back(&mut self, cells: u64) {
+    pub fn came_back(&mut self, cells: u64, bytes: i64) {
         self.until_full -= cells as i64;
+        self.until_shrunk -= bytes;
+    }
+
+    /// Change of the bytes in use.
+    fn bytes(&self) -> i64 {
+        self.until_shrunk - self.due
     }
 
     /// Cells that went into a bin. Whether more is out than ever, and so much that [`Self::wants_look`] or
@@ -95,35 +101,35 @@ impl Tally {
         let back = extent.settled.saturating_sub(extent.out());
         let more = cells.wrapping_sub(back);
         extent.settled = extent.settled.wrapping_add(more);
-        self.came_back(u64::from(back));
-        self.bytes += i64::from(more as i32) * i64::from(extent.cell_bytes);
-        if self.bytes <= self.most {
+        self.until_full -= i64::from(back);
+        self.until_shrunk += i64::from(more as i32) * i64::from(extent.cell_bytes);
+        if self.until_shrunk <= self.most {
             return false;
         }
-        self.most = self.bytes;
-        self.bytes >= self.grown_at
+        self.most = self.until_shrunk;
+        self.most >= self.grown_at
     }
 
     /// Whether a look at the bins is worth it: nothing was published yet, and more is out than ever.
     pub fn wants_look(&self) -> bool {
-        self.is_first && self.bytes == self.most
+        self.is_first && self.until_shrunk == self.most
     }
 
     /// Whether so many bytes went out that they are to be published.
     pub fn is_grown(&self) -> bool {
-        self.bytes >= -self.due_bytes
+        self.bytes() >= self.due
     }
 
     /// Takes note of what is in use exactly, when so many bytes wait in bins.
     pub fn look(&mut self, waiting: i64) {
-        self.seen = self.seen.max(self.bytes - waiting);
+        self.seen = self.seen.max(self.bytes() - waiting);
         self.waited = waiting;
     }
 
     /// Takes back cells that were in a bin and were not got.
     pub fn unhanded(&mut self, cells: u32, extent: &Extent) {
         let bytes = i64::from(cells) * i64::from(extent.cell_bytes);
-        self.bytes -= bytes;
+        self.until_shrunk -= bytes;
         self.most -= bytes;
         self.left += bytes;
     }
@@ -137,16 +143,35 @@ impl Tally {
         }
     }
 
-    /// Counts what came back to an extent of which so many cells are out, and publishes what is due.
+    /// Counts what came back to an extent of which so many cells are out, and publishes what is due: bytes come and go much
+    /// faster than requests where these are large.
     #[inline(always)]
     pub fn settle_and_publish(&mut self, extent: &mut Extent, out: u32) {
         if COUNTS && extent.settled > out {
-            self.settle_to(extent, out);
-            self.publish_shrunk();
+            let back = extent.settled - out;
+            extent.settled = out;
+            let bytes = i64::from(back) * i64::from(extent.cell_bytes);
+            // Each sign right after its difference; the rest is left to whoever publishes.
+            self.until_full -= i64::from(back);
+            if self.until_full < 0 {
+                return self.publish_with(bytes);
+            }
+            self.until_shrunk -= bytes;
+            if self.until_shrunk < 0 {
+                self.publish_bytes();
+            }
         }
     }
 
-    /// Counts what came back to an extent that has all its cells back; publishes nothing.
+    #[cold]
+    #[inline(never)]
+    fn publish_with(&mut self, bytes_back: i64) {
+        self.until_shrunk -= bytes_back;
+        self.publish();
+    }
+
+    /// Counts what came back to an extent that has all its cells back. What is due then is published when the next one is
+    /// counted: it is more than what was gathered by no more than one step, so much of any extent is not known.
     #[inline(always)]
     pub fn settle_all_back(&mut self, extent: &mut Extent) {
         if COUNTS {
@@ -154,30 +179,17 @@ impl Tally {
         }
     }
 
-    /// Publishes what is due where cells came back: bytes come and go much faster than requests where these are large. As a
-    /// caller's last act it costs two branches.
-    #[inline(always)]
-    pub fn publish_shrunk(&mut self) {
-        // Two calls: whether to make one for both would be found out by more instructions.
-        if COUNTS && self.until_full < 0 {
-            self.publish();
-        } else if COUNTS && self.bytes <= self.due_bytes {
-            self.publish_bytes();
-        }
-    }
-
     #[inline(always)]
     fn settle_to(&mut self, extent: &mut Extent, out: u32) {
         let back = extent.settled - out;
         extent.settled = out;
-        self.bytes -= i64::from(back) * i64::from(extent.cell_bytes);
-        self.came_back(u64::from(back));
+        self.came_back(u64::from(back), i64::from(back) * i64::from(extent.cell_bytes));
     }
 
     /// Adds to the ledger what went out beyond what came back; not as long as nothing was published, when less is in use
     /// than a list of cells that waits in a bin would add to it.
     pub fn publish_growth(&mut self) {
-        if COUNTS && self.bytes > 0 && !self.is_first {
+        if COUNTS && self.bytes() > 0 && !self.is_first {
             self.publish_bytes();
         }
     }
@@ -204,22 +216,35 @@ impl Tally {
     #[cold]
     #[inline(never)]
     pub fn publish_bytes(&mut self) {
+        let (bytes, mut most) = (self.bytes(), self.most - self.due);
+        if self.is_first {
+            most = self.most_at_first(most);
+        }
+        if most > bytes && most > 0 {
+            ledger::use_bytes(most);
+            self.published(ledger::use_bytes(bytes - most));
+        } else {
+            self.published(ledger::use_bytes(bytes));
+        }
+    }
+
+    /// The most that was in use before anything was published, by the looks that were taken.
+    #[cold]
+    fn most_at_first(&self, most: i64) -> i64 {
+        if self.seen == 0 {
+            return most;
+        }
         // What waited at the last look and does not at the end was got after it, and may have been in use at one time with
         // all the rest.
-        let most = if self.is_first && self.seen > 0 {
-            self.most.min(self.seen + (self.waited - self.left).max(0))
-        } else {
-            self.most
-        };
-        let top = most.max(self.bytes);
-        let change = self.bytes - top;
-        // One call of the two, as a rule.
-        let mut used = if top != 0 || change == 0 { ledger::use_bytes(top) } else { 0 };
-        if change != 0 {
-            used = ledger::use_bytes(change);
-        }
-        self.grown_at = (used / TALLY_PART).max(TALLY_BYTES);
-        self.due_bytes = -self.grown_at;
-        (self.bytes, self.most, self.left, self.is_first) = (0, 0, 0, false);
+        most.min(self.seen + (self.waited - self.left).max(0))
+    }
+
+    /// The ledger says now that so many bytes are in use.
+    #[inline]
+    fn published(&mut self, used: i64) {
+        self.due = (used / TALLY_PART).max(TALLY_BYTES);
+        // No change since.
+        (self.until_shrunk, self.most, self.grown_at) = (self.due, self.due, 2 * self.due);
+        (self.left, self.is_first) = (0, false);
     }
 }

@@ -373,7 +373,6 @@ impl ThreadHeap {
                 SPACE.lock().park(extent);
             }
         }
-        self.tally.publish_shrunk();
     }
 
     /// Takes back a cell of an extent of ours.

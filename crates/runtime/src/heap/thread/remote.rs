@@ -77,14 +77,13 @@ impl ThreadHeap {
             unsafe {
                 let extent: *mut Extent = map::lookup(cell as usize).cast();
                 (*extent).settled = (*extent).settled.saturating_sub(1);
-                self.tally.bytes -= i64::from((*extent).cell_bytes);
+                self.tally.came_back(1, i64::from((*extent).cell_bytes));
                 cell = (*cell).next.get();
             }
             cells += 1;
         }
         self.counted = newest;
         self.counted_cells += cells;
-        self.tally.came_back(cells);
         ledger::add(Key::HeapRemoteFrees, cells);
         self.tally.publish();
     }

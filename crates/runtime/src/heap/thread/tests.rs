@@ -3,6 +3,7 @@
 
 use super::heaps::HEAPS;
 use super::*;
+use crate::heap::extent::LEAST_STEP;
 use crate::heap::{ONE_AT_A_TIME, calloc, free, malloc, map, realloc, settle, usable_size};
 use crate::ledger;
 use std::sync::mpsc;
@@ -75,7 +76,9 @@ fn check_extents(heap: *mut ThreadHeap) {
                     assert_eq!(at.carved, at.out() + listed, "carved == out + |list|");
                     assert!(at.carved <= at.capacity && at.settled == at.out());
                     assert!(at.held == 0 || at.countdown > 0, "somebody looks before the last one");
-                    assert!(place == Place::Current || at.countdown <= at.capacity.div_ceil(8).max(4));
+                    assert!(
+                        place == Place::Current || at.countdown <= at.capacity.div_ceil(8).max(LEAST_STEP)
+                    );
                     extent = if place == Place::Current { null_mut() } else { at.next };
                 }
             }
