@@ -38,7 +38,7 @@ fn main() {
         if !is_linker_chosen() {
             let layout = here.join("layout.ld");
             println!("cargo::rerun-if-changed={}", layout.display());
-            println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", layout.display());
+            println!("cargo::rustc-link-arg-bins=-T{}", layout.display());
         }
     }
 
