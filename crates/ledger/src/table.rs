@@ -14,7 +14,7 @@ use crate::counter::{
 /// gathered; what other threads free it counts when it next needs cells.
 const BATCH: Exactness = Within(
     "of every running thread, 1,024 requests or 64 KiB (or a 64th of what is in use, if more), one list of cells for each cell size, an eighth of the cells \
-     of each extent (64 KiB; of large cells five), and what others gave back since it last needed cells",
+     of each extent (64 KiB; of large cells four), and what others gave back since it last needed cells",
 );
 
 /// What may be missing from sums of times: those who wait now are added when their wait ends.

@@ -36,7 +36,7 @@ pub struct Extent {
     /// Cells that their owner freed, latest first.
     pub list: *mut Cell,
     /// How many more cells must come back until somebody looks: at the last one of the extent, or at an eighth of
-    /// them (or five), when a full one is worth taking cells from again and frees are counted.
+    /// them (or four), when a full one is worth taking cells from again and frees are counted.
     pub countdown: u32,
     /// Cells out beyond the countdown.
     pub held: u32,
@@ -68,8 +68,9 @@ pub struct Extent {
     pub newer: *mut Extent,
 }
 
-/// So many cells are waited for at least: a third of those of an extent of large ones, which has room for 15 or more.
-pub const LEAST_STEP: u32 = 5;
+/// So many cells are waited for at least: of large ones an extent has room for 15 or more. With five, the most that was in use
+/// would come out an eighth too high.
+pub const LEAST_STEP: u32 = 4;
 
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
 
@@ -110,7 +111,7 @@ impl Extent {
         self.countdown + self.held
     }
 
-    /// Counts on to the next look, at an eighth of the cells (of large ones at five) or the last one: so much is not known
+    /// Counts on to the next look, at an eighth of the cells (of large ones at four) or the last one: so much is not known
     /// to be back.
     pub fn count_on(&mut self) {
         let step = (self.capacity / 8).max(LEAST_STEP).min(self.held);
