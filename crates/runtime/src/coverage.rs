@@ -283,6 +283,10 @@ fn maker_of(page: usize, end: usize) -> (usize, Who) {
     (until, UNKNOWN)
 }
 
+/// The kernel writes an address with eight digits at least, and nothing shorter than `00400000-00401000 r--p 00000000 00:00 0`.
+const LEAST_DIGITS: usize = 8;
+const LEAST_LINE: usize = 39;
+
 /// Reads the mappings of this process that can be written, one by one; false where the kernel does not show them.
 fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     let Ok(fd) = syscall::open(c"/proc/self/maps", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
@@ -296,7 +300,8 @@ fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     {
         filled += read;
         let mut done = 0;
-        while let Some(length) = line_in(&text[done..filled]) {
+        while let Some(more) = text[..filled].get(done + LEAST_LINE..).and_then(line_in) {
+            let length = LEAST_LINE + more;
             if let Some(mapping) = mapping(&text[done..done + length]) {
                 then(&mapping);
             }
@@ -313,53 +318,50 @@ fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     true
 }
 
-/// Bytes before the first end of a line. Eight at a time: a process has hundreds of mappings, and their lines are long.
-fn line_in(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    let (words, _) = text.as_chunks::<8>();
-    let is_in = |word: &[u8; 8]| {
-        // An end of line is now a byte of zero. Taking 1 from each byte sets a top bit that was not set only if some byte is zero.
-        let word = u64::from_ne_bytes(*word) ^ (ONES * b'\n' as u64);
-        word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
-    };
-    let from = words.iter().position(is_in).unwrap_or(words.len()) * 8;
-    text[from..].iter().position(|&byte| byte == b'\n').map(|at| from + at)
+unsafe extern "C" {
+    fn memchr(text: *const u8, wanted: c_int, length: usize) -> *const u8;
 }
 
-/// A line of the list: `7f00-7f10 rw-p 00000000 00:00 0   [stack]`. None of a mapping that cannot be written, as most are.
+/// Bytes before the first end of a line. By the C library, which looks at many at a time: a process has hundreds of mappings,
+/// and their lines are long.
+fn line_in(text: &[u8]) -> Option<usize> {
+    // SAFETY: so many bytes can be read there.
+    let end = unsafe { memchr(text.as_ptr(), c_int::from(b'\n'), text.len()) };
+    (!end.is_null()).then(|| end.addr() - text.as_ptr().addr())
+}
+
+/// A line of the list: `7f00a000-7f00b000 rw-p 00000000 00:00 0   [stack]`. None of a mapping that cannot be written, as most
+/// are.
 fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
-    let (range, rest) = line.split_at_checked(range_in(line)?)?;
-    if rest.get(2) != Some(&b'w') {
+    let hyphen = LEAST_DIGITS + place_of(b'-', line.get(LEAST_DIGITS..)?)?;
+    // Both addresses have as many digits, as a rule.
+    let usual = 2 * hyphen + 1;
+    let blank =
+        if line.get(usual) == Some(&b' ') { usual } else { hyphen + place_of(b' ', &line[hyphen..])? };
+    if line.get(blank + 2) != Some(&b'w') {
         return None;
     }
-    let (start, end) = addresses(range)?;
+    let (start, end) = (address(&line[..hyphen])?, address(&line[hyphen + 1..blank])?);
     // Behind the rights: offset, device, file, name.
-    let mut fields = rest.get(6..)?.splitn(4, |&byte| byte == b' ');
+    let mut fields = line.get(blank + 6..)?.splitn(4, |&byte| byte == b' ');
     let has_file = fields.nth(2)? != b"0";
     Some(Mapping { start, end, has_file, name: fields.next().unwrap_or_default().trim_ascii_start() })
 }
 
-/// Bytes before the first blank of a line.
-fn range_in(line: &[u8]) -> Option<usize> {
-    // Of two addresses of twelve digits, as most are.
-    const USUAL: usize = 25;
-    if line.get(12) == Some(&b'-') && line.get(USUAL) == Some(&b' ') {
-        return Some(USUAL);
-    }
-    line.iter().position(|&byte| byte == b' ')
+fn place_of(wanted: u8, text: &[u8]) -> Option<usize> {
+    text.iter().position(|&byte| byte == wanted)
 }
 
-/// Two hexadecimal numbers with a hyphen between them.
-fn addresses(range: &[u8]) -> Option<(usize, usize)> {
-    let (mut start, mut number) = (None, 0);
-    for &byte in range {
-        match char::from(byte).to_digit(16) {
-            Some(digit) => number = number << 4 | digit as usize,
-            None if byte == b'-' && start.is_none() => start = Some(core::mem::take(&mut number)),
-            None => return None,
-        }
-    }
-    Some((start?, number))
+/// An address as the kernel writes it, in small hexadecimal digits.
+fn address(digits: &[u8]) -> Option<usize> {
+    digits.iter().try_fold(0, |address, &byte| {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => return None,
+        };
+        Some(address << 4 | usize::from(digit))
+    })
 }
 
 /// The first number of a text.
@@ -463,20 +465,26 @@ mod tests {
             assert_eq!(found, expect, "{line}");
         };
         check("7f00a000-7f00b000 rw-p 00000000 00:00 0 ", Some((0x7f00_a000, 0x7f00_b000, false, "")));
-        check("55e0-55f0 rw-p 00000000 00:00 0     [heap]", Some((0x55e0, 0x55f0, false, "[heap]")));
-        check("55e0-55f0 -w-p 00001000 fe:00 42   /usr/x.so", Some((0x55e0, 0x55f0, true, "/usr/x.so")));
-        check("55e0-55f0 r--p 00001000 fe:00 42   /usr/x.so", None);
+        let low = (0x40_0000, 0x40_1000);
+        check("00400000-00401000 rw-p 00000000 00:00 0     [heap]", Some((low.0, low.1, false, "[heap]")));
+        check(
+            "00400000-00401000 -w-p 00001000 fe:00 42   /usr/x.so",
+            Some((low.0, low.1, true, "/usr/x.so")),
+        );
+        check("00400000-00401000 r--p 00001000 fe:00 42   /usr/x.so", None);
         let far = (0x7f3a_0000_1000, 0x7f3a_0000_2000, true, "/a b");
         check("7f3a00001000-7f3a00002000 rw-s 00001000 fe:00 42       /a b", Some(far));
         check("7f3a00001000-7f3a00002000 r-xs 00001000 fe:00 42       /a b", None);
-        // Where the blank of longer addresses stands, these have another.
+        // One has a digit more than the other.
         check(
             "fffff0000-1000001000 rw-p 00000000 00:00 0 ",
             Some((0xf_ffff_0000, 0x10_0000_1000, false, "")),
         );
-        check("7f00-7f01-7f02 rw-p 00000000 00:00 0 ", None);
-        check("7f00 rw-p 00000000 00:00 0 ", None);
-        check("7f00-7f10 rw-p", None);
+        check("7f000000-7f010000-7f020000 rw-p 00000000 00:00 0 ", None);
+        check("7F000000-7F010000 rw-p 00000000 00:00 0 ", None);
+        check("7f000000 rw-p 00000000 00:00 0 ", None);
+        check("7f000000-7f100000 rw-p", None);
+        check("-7f100000 rw-p 00000000 00:00 0 ", None);
         check("what is this", None);
     }
 

@@ -241,6 +241,12 @@ unsafe fn get(size: usize, align: usize) -> Got {
         }
         return out_of_storage();
     }
+    get_element(size, align)
+}
+
+/// Gets an element of a segment. Apart, so that who gets a cell saves no registers for it.
+#[inline(never)]
+fn get_element(size: usize, align: usize) -> Got {
     if size > isize::MAX as usize {
         return out_of_storage();
     }

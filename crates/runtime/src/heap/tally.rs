@@ -10,10 +10,10 @@ use super::space::heartbeat_if_parked;
 use crate::{coverage, ledger};
 
 /// Figures are published when this many requests have gathered in a thread, or this many bytes, or this part of what is
-/// in use: where requests are large, 64 KiB are a few of them.
+/// in use (a 64th, as a power of two): where requests are large, 64 KiB are a few of them.
 const TALLY_REQUESTS: i64 = 1023;
 const TALLY_BYTES: i64 = 64 * 1024;
-const TALLY_PART: i64 = 64;
+const TALLY_PART_BITS: u32 = 6;
 /// Built without accounts, to see what they cost: nothing is counted.
 const COUNTS: bool = !cfg!(feature = "no-accounts");
 /// After this many requests a program is busy enough that its memory may have grown elsewhere.
@@ -90,19 +90,19 @@ impl Tally {
         self.until_shrunk - self.due
     }
 
-    /// Cells that went into a bin. Whether more is out than ever, and so much that [`Self::wants_look`] or
-    /// [`Self::is_grown`]: as a rule not, and nothing else is to be asked.
+    /// Cells of an extent that went into a bin, so many having been out before. Whether more is out than ever, and so much
+    /// that [`Self::wants_look`] or [`Self::is_grown`]: as a rule not, and nothing else is to be asked.
     #[inline]
-    pub fn handed(&mut self, cells: u32, extent: &mut Extent) -> bool {
+    pub fn handed(&mut self, cells: u32, extent: &mut Extent, out_before: u32) -> bool {
         if !COUNTS {
             return false;
         }
         // Those among them that had come back were out when frees were last counted.
-        let back = extent.settled.saturating_sub(extent.out());
-        let more = cells.wrapping_sub(back);
-        extent.settled = extent.settled.wrapping_add(more);
-        self.until_full -= i64::from(back);
-        self.until_shrunk += i64::from(more as i32) * i64::from(extent.cell_bytes);
+        let back = i64::from(extent.settled.saturating_sub(out_before));
+        let more = i64::from(cells) - back;
+        extent.settled = extent.settled.wrapping_add(more as u32);
+        self.until_full -= back;
+        self.until_shrunk += more * i64::from(extent.cell_bytes);
         if self.until_shrunk <= self.most {
             return false;
         }
@@ -242,7 +242,7 @@ impl Tally {
     /// The ledger says now that so many bytes are in use.
     #[inline]
     fn published(&mut self, used: i64) {
-        self.due = (used / TALLY_PART).max(TALLY_BYTES);
+        self.due = (used >> TALLY_PART_BITS).max(TALLY_BYTES);
         // No change since.
         (self.until_shrunk, self.most, self.grown_at) = (self.due, self.due, 2 * self.due);
         (self.left, self.is_first) = (0, false);

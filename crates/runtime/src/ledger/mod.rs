@@ -62,10 +62,15 @@ pub fn set(key: Key, value: u64) {
 #[inline]
 pub fn raise(key: Key, value: u64) {
     if !cfg!(feature = "no-accounts") {
-        let cell = slot().cell(key);
-        if cell.load(Ordering::Relaxed) < value {
-            cell.fetch_max(value, Ordering::Relaxed);
-        }
+        raise_in(slot(), key, value);
+    }
+}
+
+#[inline]
+fn raise_in(slot: &Slot, key: Key, value: u64) {
+    let cell = slot.cell(key);
+    if cell.load(Ordering::Relaxed) < value {
+        cell.fetch_max(value, Ordering::Relaxed);
     }
 }
 
@@ -80,7 +85,7 @@ pub fn use_bytes(change: i64) -> i64 {
             slot.cell(Key::HeapUsed).fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
         // Cells freed by one thread and counted by another may take the sum below zero for a moment.
         if change > 0 && (used as i64) > 0 {
-            raise(Key::HeapUsedPeak, used);
+            raise_in(slot, Key::HeapUsedPeak, used);
         }
         used as i64
     }

@@ -209,10 +209,10 @@ impl ThreadHeap {
                 }
                 let (cells, count) = self.take_cells(extent);
                 if count > 0 {
-                    let is_much = self.tally.handed(count, &mut *extent);
-                    (*extent).countdown += count;
+                    let out_before = (*extent).out();
                     self.pools[class].handed = count;
-                    if is_much {
+                    (*extent).countdown += count;
+                    if self.tally.handed(count, &mut *extent, out_before) {
                         self.grown(class, count);
                     }
                     *self.bin(class) = cells;
