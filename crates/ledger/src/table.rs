@@ -149,6 +149,8 @@ counters! {
         "Programs started in another root or mount namespace, where the preload library's path does not exist.";
     NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment cleared", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started with an environment from which the preload had been removed.";
+    NotFollowedLedger = "follow.ledger_out_of_reach", "not followed: may not write to the ledger", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started by a process that runs as another user than the one whose ledger this is, or that sees another file system.";
     NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose file could not be looked at.";
     NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, by Follow, live Exact, killed Exact, Sum,

@@ -72,6 +72,8 @@ pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
     let closed = executable(&folder, "closed", &bytes);
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o111)).expect("closed");
     not_followed(&[], "nobody", &closed, Key::NotFollowedUnreadable);
+    let open = executable(&folder, "open", &bytes);
+    not_followed(&[], "nobody", &open, Key::NotFollowedLedger);
     let capable = executable(&folder, "capable", &bytes);
     let set = Command::new("setcap").arg("cap_net_bind_service=ep").arg(&capable).status();
     if set.is_ok_and(|status| status.success()) {

@@ -44,13 +44,16 @@ pub enum Reason {
     PreloadNotVisible,
     /// The process that starts it: gave it an environment without the library.
     EnvironmentCleared,
+    /// The process that starts it: runs as another user now, or sees another file system, so that the new program could not
+    /// write to the ledger.
+    LedgerOutOfReach,
     /// The user: asked that children are not followed.
     NotAsked,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::Static,
         Reason::SetUid,
         Reason::FileCapabilities,
@@ -62,6 +65,7 @@ impl Reason {
         Reason::Malformed,
         Reason::PreloadNotVisible,
         Reason::EnvironmentCleared,
+        Reason::LedgerOutOfReach,
         Reason::NotAsked,
     ];
 
@@ -82,6 +86,9 @@ impl Reason {
                 ("preload_not_visible", "sees another file system, or may not read the library")
             }
             Reason::EnvironmentCleared => ("environment_cleared", "started with a cleared environment"),
+            Reason::LedgerOutOfReach => {
+                ("ledger_out_of_reach", "runs as a user who may not write to the ledger")
+            }
             Reason::NotAsked => ("not_asked", "children were not to be followed"),
         }
     }

@@ -7,6 +7,7 @@
 //!            are children to be followed?                │ no: count NotAsked, take us out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
 //!            can it carry it (`carry`, `target`)?        │ no: count why, take us out
+//!            may it write to the ledger?                 │ no: count LedgerOutOfReach, take us out
 //!            leave the environment as it is              ┘
 //! ```
 //!
@@ -28,7 +29,7 @@ pub mod target;
 use carry::Reason;
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use environment::Environment;
+use environment::{Environment, LEDGER};
 use target::Target;
 use underbar_ledger::Key;
 use underbar_sys::file::getppid;
@@ -96,6 +97,7 @@ pub const fn counter_of(reason: Reason) -> Key {
         Reason::Malformed => Key::NotFollowedMalformed,
         Reason::PreloadNotVisible => Key::NotFollowedPreloadHidden,
         Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
+        Reason::LedgerOutOfReach => Key::NotFollowedLedger,
         Reason::NotAsked => Key::NotFollowedByRequest,
     }
 }
@@ -131,11 +133,16 @@ unsafe fn with_environment<R>(
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
-            if reason == Reason::EnvironmentCleared {
+            // The next program will not say that this one has ended, as one of ours does.
+            ledger::attach::replaced(myself);
+            let returned = if reason == Reason::EnvironmentCleared {
                 // There is nothing for the loader to complain about, and the rest may be the user's own.
-                return then(environment.as_given());
-            }
-            environment.without_us(then)
+                then(environment.as_given())
+            } else {
+                environment.without_us(then)
+            };
+            ledger::attach::not_replaced(myself);
+            returned
         }
     }
 }
@@ -148,7 +155,11 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
     if !target::is_readable(library) {
         return Err(Reason::PreloadNotVisible);
     }
-    target::examine(target)
+    target::examine(target)?;
+    match environment.value(LEDGER) {
+        Some(ledger) if !target::is_writable(ledger) => Err(Reason::LedgerOutOfReach),
+        _ => Ok(()),
+    }
 }
 
 /// A process number in decimal digits.

@@ -42,13 +42,21 @@ pub fn examine(target: Target<'_>) -> Result<(), Reason> {
 }
 
 /// Will a program that this process becomes be able to read the file at `path`?
-///
-/// `access` asks for the real user and without capabilities that a user loses at exec; `open` would not.
 #[must_use]
 pub fn is_readable(path: &[u8]) -> bool {
-    const READ: u32 = 4;
+    is_open_to(path, 4)
+}
+
+/// The same, to read and write it.
+#[must_use]
+pub fn is_writable(path: &[u8]) -> bool {
+    is_open_to(path, 4 | 2)
+}
+
+/// `access` asks for the real user and without capabilities that a user loses at exec; `open` would not.
+fn is_open_to(path: &[u8], rights: u32) -> bool {
     let mut room = [0; PATH_BYTES];
-    join(&[path], &mut room).is_some_and(|path| access(path, READ).is_ok())
+    join(&[path], &mut room).is_some_and(|path| access(path, rights).is_ok())
 }
 
 fn examine_at(directory: i32, path: &CStr) -> Result<(), Reason> {

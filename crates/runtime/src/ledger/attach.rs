@@ -117,7 +117,14 @@ fn open() {
     }
     let Ok(path) = CStr::from_bytes_until_nul(&path) else { return };
     let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
-    let Ok(fd) = syscall::open(path, flags, 0) else { return };
+    let Ok(fd) = syscall::open(path, flags, 0) else {
+        // A child of a process that runs as another user by now.
+        // SAFETY: null, or mapped for ever.
+        if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
+            header.unrecorded.fetch_add(1, Ordering::Relaxed);
+        }
+        return;
+    };
     if let Some(header) = header(fd)
         && let Some((place, slot)) = claim(fd, header)
     {
@@ -391,6 +398,21 @@ pub fn after_fork() {
     if me != 0 && !sandbox::is_closed() && me != process() {
         PROCESS.store(0, Ordering::Relaxed);
         in_child();
+    }
+}
+
+/// This process is about to become a program that is not followed: what it was has ended, if that succeeds. One store, as it
+/// may be done anywhere.
+pub(crate) fn replaced(myself: bool) {
+    if myself && mapped_header().is_some() {
+        super::slot().ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    }
+}
+
+/// It did not succeed.
+pub(crate) fn not_replaced(myself: bool) {
+    if myself && mapped_header().is_some() {
+        super::slot().ended_ns.store(0, Ordering::Relaxed);
     }
 }
 
