@@ -59,6 +59,8 @@ fn locks_are_named_with_who_waits_and_who_holds() {
         assert_eq!(circles.len(), 1, "{mode}: {locks}");
         let edge = &locks["edges"][circles[0][0].as_u64().expect("a place") as usize];
         assert_eq!(edge["site"]["symbol"], "wanting", "{mode}: {edge}");
+        // Each wait counts once, however long it is and however often it was looked.
+        assert!((1..=5).contains(&edge["count"].as_u64().expect("a number")), "{mode}: {edge}");
 
         let advice = read(&folder, &["advise", "report.json"]);
         for said in [

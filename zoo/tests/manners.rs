@@ -167,6 +167,12 @@ fn a_report_that_cannot_be_written_changes_no_exit_code() {
     let result = left(Command::new(underbar()).args(["run", "-o", "/no/such/folder/x", "--"]).arg(&exit3));
     assert_eq!(code(result.status), 3);
     assert!(result.error.contains("warning: the report could not be written"), "{}", result.error);
+    // It may be of a run of hours: better here than nowhere, unless nothing is to be printed here.
+    assert!(result.error.contains("exit3: exit 3"), "{}", result.error);
+    let silent = ["run", "-q", "-o", "/no/such/folder/x", "--"];
+    let result = left(Command::new(underbar()).args(silent).arg(&exit3));
+    assert_eq!(code(result.status), 3);
+    assert!(!result.error.contains("exit3: exit 3"), "{}", result.error);
     // A reader of standard error that has gone away is no failure.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

@@ -28,7 +28,7 @@ impl Display for Diagnostic<'_> {
             Problem::UnknownOption { nearest: None } => {
                 write!(
                     out,
-                    "{word} is no run-time option and was left out; `underbar options` lists them all"
+                    "{word} is no run-time option and was left out; `underbar explain` lists them all"
                 )
             }
             Problem::NoNegativeForm { entry } => {
@@ -45,7 +45,9 @@ impl Display for Diagnostic<'_> {
             }
             Problem::BadValue { entry, sub_option, flaw, nearest } => {
                 write_flaw(flaw, nearest, sub_option.kind, &word, out)?;
-                write!(out, "; {} of {} keeps the value it had", sub_option.name, entry.name)
+                // What asks has its mark already.
+                let mark = if nearest.is_some() { "" } else { ";" };
+                write!(out, "{mark} {} of {} keeps the value it had", sub_option.name, entry.name)
             }
             Problem::NoRoom { entry } => {
                 write!(out, "{} was left out: all texts together may have {TEXT_ROOM} bytes; ", entry.name)?;

@@ -18,7 +18,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -241,6 +241,9 @@ fn config_folder() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
 }
 
+/// Bytes of a file of options. What has no end, as /dev/zero, is none.
+const MOST_FILE_BYTES: u64 = 1 << 20;
+
 fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     let status = fs::metadata(path)?;
     let trusted = |owner: u32| owner == 0 || owner == our_user();
@@ -251,7 +254,11 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     if !asked_for && !status.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    let bytes = fs::read(path)?;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_FILE_BYTES {
+        return Err(io::Error::other("it is too large: options take up to 1 MiB"));
+    }
     if bytes.contains(&0) {
         return Err(io::Error::other("it is not text"));
     }
@@ -284,6 +291,12 @@ mod tests {
         let report = layers.for_report("ls".as_ref());
         let heap = report.in_force.iter().find(|option| option.option.starts_with("HEAP(")).expect("HEAP");
         assert_eq!(heap.where_set, "command line (--opts)");
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_no_file_of_options() {
+        let endless = read("/dev/zero".as_ref(), true).expect_err("too large");
+        assert_eq!(endless.to_string(), "it is too large: options take up to 1 MiB");
     }
 
     #[test]

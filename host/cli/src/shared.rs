@@ -108,8 +108,8 @@ impl Shared {
             return;
         }
         let is_written = write_report(text, place, self.color);
-        // Who named a file at the command itself sees at once that it is not there; an option may be years old.
-        if !is_written && place.is_some() && self.output.is_none() {
+        // The program may have run for hours: better there than nowhere.
+        if !is_written && place.is_some() && !self.quiet {
             write_report(text, None, self.color);
         }
     }

@@ -18,6 +18,7 @@ use std::fmt::Write as _;
 
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
+use underbar_options::WhereSet;
 
 use crate::figures::split;
 use crate::lock;
@@ -290,9 +291,30 @@ fn next(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
         Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), "underbar doctor"),
         _ => ("Nothing to change. Every figure:".to_owned(), "underbar run --report le"),
     };
+    let verb =
+        if verb == "underbar doctor" { verb.to_owned() } else { verb.to_owned() + &options_given(report) };
     let room = COLUMNS - words.len() - " ".len() - verb.len() - " -- ".len();
     let command = command_line(report, room);
     Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Suggestion, format!("{verb} -- {command}"))])
+}
+
+/// The options of the run that another run would not have by itself, as its command takes them; three dots for a long text.
+fn options_given(report: &Report) -> String {
+    const LONGEST: usize = 30;
+    let options = &report.options;
+    let is_set = |wanted: &[WhereSet]| {
+        let mut labels = options.in_force.iter().map(|option| option.where_set.as_str());
+        labels.any(|label| wanted.iter().any(|set| set.label() == label))
+    };
+    let mut given = String::new();
+    if is_set(&[WhereSet::LanguageEnvironmentDefault]) {
+        given += " --opts-base le";
+    }
+    if is_set(&[WhereSet::OptionsFile, WhereSet::CommandLine]) {
+        let text = quoted(options.text.trim()).filter(|text| text.chars().count() <= LONGEST);
+        given += &format!(" --opts {}", text.as_deref().unwrap_or("..."));
+    }
+    given
 }
 
 /// The program's command line, quoted for a shell; where it has no room or holds what cannot be
@@ -310,7 +332,7 @@ fn command_line(report: &Report, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{End, State};
+    use crate::model::{End, OptionInForce, State};
     use crate::sample;
 
     fn advice(program: &str, option: Option<&str>, verdict: &'static str, reason: &str) -> Advice {
@@ -457,6 +479,26 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
             assert!(!line.chars().any(char::is_control), "{line}");
         }
         assert!(text.ends_with("9 suggestions. Prove them: underbar tune -- g++ ...\n"), "{text}");
+    }
+
+    #[test]
+    fn the_next_command_has_the_options_of_this_one() {
+        let last = |text: &str, set: WhereSet| {
+            let mut report = crate::sample::getfree();
+            report.options.text = text.to_owned();
+            let where_set = set.label().to_owned();
+            report.options.in_force = vec![OptionInForce { option: "HEAP(1M)".to_owned(), where_set }];
+            render(&report, &[], false).lines().last().expect("lines").to_owned()
+        };
+        let next = |given: &str| {
+            format!("Nothing to change. Every figure: underbar run --report le{given} -- ./getfree --seed 7")
+        };
+        assert_eq!(last("", WhereSet::UnderbarDefault), next(""));
+        // It is in force in the next run, too.
+        assert_eq!(last("HEAP(1M)", WhereSet::Environment), next(""));
+        assert_eq!(last("", WhereSet::LanguageEnvironmentDefault), next(" --opts-base le"));
+        assert_eq!(last("HEAP(1M)", WhereSet::CommandLine), next(" --opts 'HEAP(1M)'"));
+        assert!(last(&"HEAP(1M)".repeat(9), WhereSet::OptionsFile).contains(" le --opts ... -- ./getfree"));
     }
 
     #[test]

@@ -27,20 +27,33 @@ const ASKED: usize = 64;
 
 static LOOKS: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
 
-/// This thread is going to wait, or waits for long, for this lock.
-pub fn look(wanted: Found, caller: usize, is_long: bool) {
+/// Why it is looked at what a thread holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// It is going to wait.
+    Begins,
+    /// It waits for long, and was not looked at before.
+    IsLong,
+    /// It waits for longer: what it holds is counted already, unless somebody has come to wait for that meanwhile.
+    Again,
+}
+
+/// This thread is going to wait, or waits for long, for this lock. Whether it was looked.
+pub fn look(wanted: Found, caller: usize, moment: Moment) -> bool {
     let looks = LOOKS[wanted.place].fetch_add(1, Ordering::Relaxed);
-    if (!is_long && looks >= FIRST && !looks.is_multiple_of(FIRST)) || sandbox::is_closed() {
-        return;
+    let is_spared = moment == Moment::Begins && looks >= FIRST && !looks.is_multiple_of(FIRST);
+    if is_spared || sandbox::is_closed() {
+        return false;
     }
     let mut from = 0;
     while from < LOCKS {
-        from = look_from(wanted, caller, from);
+        from = look_from(wanted, caller, moment, from);
     }
+    true
 }
 
 /// Asks the next locks; returns where to go on.
-fn look_from(wanted: Found, caller: usize, from: usize) -> usize {
+fn look_from(wanted: Found, caller: usize, moment: Moment, from: usize) -> usize {
     let mut pieces = [Piece::default(); ASKED];
     let mut places = [0; ASKED];
     let (mut count, mut next) = (0, from);
@@ -69,7 +82,7 @@ fn look_from(wanted: Found, caller: usize, from: usize) -> usize {
         };
         for (owner, place) in owners[at..at + read].iter().zip(&places[at..at + read]) {
             if *owner == me {
-                add(wanted.area, *place, wanted.place, caller);
+                add(wanted.area, *place, wanted.place, caller, moment);
             }
         }
         at += read.max(1);
@@ -77,13 +90,14 @@ fn look_from(wanted: Found, caller: usize, from: usize) -> usize {
     next
 }
 
-fn add(area: &'static Area, held: usize, wanted: usize, caller: usize) {
+fn add(area: &'static Area, held: usize, wanted: usize, caller: usize, moment: Moment) {
     let pair = Edge::pair_of(held, wanted);
     let start = (held * 31 + wanted) % EDGES;
     for probe in 0..ASKED {
         let edge = &area.edges[(start + probe) % EDGES];
         let mut found = edge.pair.load(Ordering::Relaxed);
-        if found == 0 {
+        let is_new = found == 0;
+        if is_new {
             match edge.pair.compare_exchange(0, pair, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     edge.site.store(caller as u64, Ordering::Relaxed);
@@ -94,7 +108,9 @@ fn add(area: &'static Area, held: usize, wanted: usize, caller: usize) {
             }
         }
         if found == pair {
-            edge.count.fetch_add(1, Ordering::Relaxed);
+            if is_new || moment != Moment::Again {
+                edge.count.fetch_add(1, Ordering::Relaxed);
+            }
             return;
         }
     }

@@ -20,6 +20,7 @@ use underbar_ledger::locks::{
 use underbar_lock::waiting::{looks_again_at, now};
 
 use super::mutex::thread;
+use super::order::Moment;
 use super::{area, holder, later, one, order};
 use crate::ledger;
 
@@ -122,6 +123,8 @@ pub struct Wait {
     long: u32,
     /// Whether this thread is the lock's [`WATCHER`].
     watches: bool,
+    /// Whether what the thread holds was counted for this wait.
+    order_seen: bool,
 }
 
 impl Wait {
@@ -144,6 +147,7 @@ impl Wait {
             is_ours: false,
             long: 0,
             watches: false,
+            order_seen: false,
         }
     }
 
@@ -160,7 +164,9 @@ impl Wait {
     /// It is going to sleep.
     pub fn parks(&mut self) {
         let Some(found) = self.found else { return };
-        order::look(found, self.caller, false);
+        if !self.order_seen {
+            self.order_seen = order::look(found, self.caller, Moment::Begins);
+        }
         let watcher = &WATCHER[found.place];
         self.watches = watcher.load(Ordering::Relaxed) == 0
             && watcher.compare_exchange(0, thread(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -186,7 +192,8 @@ impl Wait {
         self.long = (self.long + 1).min(LOOKS);
         if let Some(found) = self.found {
             holder::look(found, owner);
-            order::look(found, self.caller, true);
+            let moment = if self.order_seen { Moment::Again } else { Moment::IsLong };
+            self.order_seen |= order::look(found, self.caller, moment);
         }
     }
 
@@ -318,7 +325,7 @@ pub fn sleeps(lock: usize, sort: Sort, caller: usize) -> bool {
     later::write_down();
     let Some(found) = waited(lock, sort, caller) else { return false };
     one_more_waits(found, now());
-    order::look(found, caller, false);
+    order::look(found, caller, Moment::Begins);
     true
 }
 

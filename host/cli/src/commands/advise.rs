@@ -29,8 +29,8 @@ use crate::printing::Printing;
 Examples:
   underbar run --json -o report.json -- ./prog
   underbar advise report.json
-  underbar advise -o underbar.opts report.json
-  underbar run --opts-file underbar.opts -- ./prog
+  underbar advise -o prog.opts report.json
+  underbar run --opts-file prog.opts -- ./prog
   underbar advise --as ceeuopt job1.txt job2.txt
   underbar advise --simulate AVL ztpf-reduction.txt
   underbar advise --html job1.txt > advice.html

@@ -109,15 +109,15 @@ fn section(text: &mut String, program: &str, locks: &Locks) {
     let groups = groups(locks);
     let _ = writeln!(
         text,
-        "  {:<37}{:<9}{:>10}{:>10}{:>12}{:>10}{:>10}",
+        "  {:<35}{:<9}{:>10}{:>11}{:>12}{:>11}{:>10}",
         "lock", "sort", "contended", "waited", "p99 at most", "longest", "CPU burnt"
     );
     for group in groups.iter().take(MOST) {
         let lock = &group.together;
         let _ = writeln!(
             text,
-            "  {:<36} {:<9}{:>10}{:>10}{:>12}{:>10}{:>10}",
-            clip(&clean(&title(lock, group.locks.len())), 36),
+            "  {:<34} {:<9}{:>10}{:>11}{:>12}{:>11}{:>10}",
+            clip(&clean(&title(lock, group.locks.len())), 34),
             lock.sort.word(),
             count(lock.contended),
             nanoseconds(lock.wait_ns),
@@ -233,9 +233,9 @@ fn sites(line: &mut impl FnMut(&str, &str), label: &str, sites: &[Site]) {
     let all = sites.iter().fold(0_u64, |sum, site| sum.saturating_add(site.ns));
     for (at, site) in sites.iter().take(4).enumerate() {
         let words = format!(
-            "{:>3} %  {:<44} {:>9} {:>10}",
+            "{:>3} %  {:<43} {:>10} {:>10}",
             percent(site.ns, all),
-            clip_middle(&place(&site.place), 44),
+            clip_middle(&place(&site.place), 43),
             nanoseconds(site.ns),
             counted(site.count, "time", "times")
         );
