@@ -214,7 +214,7 @@ mod tests {
         );
         check(
             "HEAP(1M,1M,,KEPE)",
-            "column 13: KEPE: did you mean KEEP?; KEEP|FREE|AUTO of HEAP keeps the value it had\n\
+            "column 13: KEPE: did you mean KEEP? KEEP|FREE|AUTO of HEAP keeps the value it had\n\
              HEAP(1M,1M,,KEPE)\n\
              \x20           ^^^^\n",
         );
