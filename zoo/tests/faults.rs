@@ -579,10 +579,22 @@ fn a_ledger_of_noise_behind_a_good_head_gives_a_report() {
     assert_eq!((code(printed.status), printed.error.as_str()), (0, ""));
 }
 
+/// Under limits of a few megabytes, where our heap had no room, a shell came to no end of its stack and perl had no memory.
+#[test]
+fn little_memory_changes_no_end() {
+    for limit in ["-d 1000", "-d 4000", "-d 8000", "-v 5000", "-v 6000", "-v 16000"] {
+        let script = format!("ulimit {limit}; sh -c 'echo out; exit 3'");
+        let shell = left(Command::new("/bin/sh").args(["-c", &script]));
+        assert_eq!(code(shell.status), 3, "{limit} plain: {}", shell.error);
+        let with = left(Command::new(underbar()).args(["run", "-q", "--", "/bin/sh", "-c", &script]));
+        assert_eq!(with, shell, "{limit}");
+    }
+}
+
 #[test]
 fn limits_of_the_shell_change_no_end() {
     let underbar = text(underbar());
-    for limit in ["-f 0", "-f 10", "-v 8000", "-v 10000", "-v 12000"] {
+    for limit in ["-f 0", "-f 10", "-d 4000", "-d 8000", "-v 8000", "-v 10000", "-v 12000"] {
         let starts = format!("ulimit {limit}; exec {underbar} --version");
         if !left(Command::new("/bin/sh").args(["-c", &starts])).status.success() {
             // Not even its loader has room: a build with all its checks is larger.

@@ -151,6 +151,8 @@ counters! {
         "Programs started with an environment from which the preload had been removed.";
     NotFollowedLedger = "follow.ledger_out_of_reach", "not followed: may not write to the ledger", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started by a process that runs as another user than the one whose ledger this is, or that sees another file system.";
+    NotFollowedLittleMemory = "follow.little_memory", "not followed: limited to little memory", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started whose address space may not grow beyond 32 MiB, or whose data not beyond 16 MiB: what the heap and the accounts take at the start, some 5 MiB, could be what they lack.";
     NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose file could not be looked at.";
     NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, by Follow, live Exact, killed Exact, Sum,

@@ -23,7 +23,7 @@ impl Settings {
     /// Lays `text` over these settings.
     ///
     /// Sections for other programs than `program` are skipped unread. `source` is recorded for all that the
-    /// text mentions, even where nothing changes. Never fails: what is not understood is handed to
+    /// text mentions, even where nothing changes; not where nothing of it was understood. Never fails: what is not understood is handed to
     /// `on_diagnostic` and leaves the value of the layer below. Allocates nothing.
     pub fn apply<'t>(
         &mut self,
@@ -97,7 +97,6 @@ impl Applier<'_, '_, '_> {
         if negative && !entry.has_negative() {
             return self.report(name, Problem::NoNegativeForm { entry });
         }
-        self.settings.mention(option, self.source);
         match entry.effect {
             Effect::Honoured => {}
             Effect::Partly(what) => self.report(name, Problem::Partly { entry, what }),
@@ -106,12 +105,19 @@ impl Applier<'_, '_, '_> {
             }
         }
         let body = body.map(|body| self.without_attribute(body));
-        if entry.has_negative() {
+        let is_understood = if entry.has_negative() {
             self.switch(option, negative, body);
+            true
         } else if let Some(body) = body {
-            self.sub_options(option, body);
+            self.sub_options(option, body)
         } else if entry.written()[0].kind != Kind::Free {
             self.report(name, Problem::NothingGiven { entry });
+            false
+        } else {
+            true
+        };
+        if is_understood {
+            self.settings.mention(option, self.source);
         }
     }
 
@@ -121,7 +127,9 @@ impl Applier<'_, '_, '_> {
         if let Some(body) = body {
             match read::read(Kind::Switch, body.trimmed(self.text).of(self.text), Value::Unset) {
                 Ok(value) => on = (value == SWITCH_ON) != negative,
-                Err(_) => self.sub_options(option, body),
+                Err(_) => {
+                    self.sub_options(option, body);
+                }
             }
         }
         self.settings.set(option, 0, if on { SWITCH_ON } else { SWITCH_OFF }, self.source);
@@ -150,36 +158,43 @@ impl Applier<'_, '_, '_> {
         }
     }
 
-    fn sub_options(&mut self, option: usize, body: Span) {
+    /// Whether any of them was understood, or none was given.
+    fn sub_options(&mut self, option: usize, body: Span) -> bool {
         let entry = &OPTIONS[option];
         let first = entry.sub_options.len() - entry.written().len();
         if entry.written()[0].kind == Kind::Free {
             let body = body.trimmed(self.text);
             if body.start == body.end {
-                return;
+                return true;
             }
             let bytes = body.of(self.text).iter().map(|&byte| match byte {
                 blank if blank.is_ascii_whitespace() => b' ',
                 control if control.is_ascii_control() => b'?',
                 other => other,
             });
-            if !self.settings.set_text(option, first, bytes, self.source) {
+            let has_room = self.settings.set_text(option, first, bytes, self.source);
+            if !has_room {
                 self.report(body, Problem::NoRoom { entry });
             }
-            return;
+            return has_room;
         }
+        let (mut given, mut understood) = (false, false);
         for (position, span) in (first..).zip(sub_options(self.text, body)) {
             if span.start == span.end {
                 continue;
             }
             if position >= entry.sub_options.len() {
-                return self.report(span, Problem::TooManySubOptions { entry });
+                self.report(span, Problem::TooManySubOptions { entry });
+                break;
             }
-            self.sub_option(option, position, span);
+            given = true;
+            understood |= self.sub_option(option, position, span);
         }
+        understood || !given
     }
 
-    fn sub_option(&mut self, option: usize, position: usize, span: Span) {
+    /// Whether it was understood.
+    fn sub_option(&mut self, option: usize, position: usize, span: Span) -> bool {
         let entry = &OPTIONS[option];
         let sub_option = &entry.sub_options[position];
         let text = span.of(self.text);
@@ -188,12 +203,14 @@ impl Applier<'_, '_, '_> {
             Err(flaw) => {
                 let problem =
                     Problem::BadValue { entry, sub_option, flaw, nearest: meant(entry, position, text) };
-                return self.report(flawed_part(span, flaw), problem);
+                self.report(flawed_part(span, flaw), problem);
+                return false;
             }
         };
         if value == Value::Text {
             if !self.settings.set_text(option, position, read::unquoted(text), self.source) {
-                return self.report(span, Problem::NoRoom { entry });
+                self.report(span, Problem::NoRoom { entry });
+                return false;
             }
         } else {
             self.settings.set(option, position, value, self.source);
@@ -203,6 +220,7 @@ impl Applier<'_, '_, '_> {
         {
             self.report(span, Problem::NoEffect { entry, sub_option: Some(sub_option), why });
         }
+        true
     }
 }
 
@@ -263,6 +281,23 @@ mod tests {
         assert_eq!(settings.where_sub_option_set(option, 2), WhereSet::LanguageEnvironmentDefault);
         let reference = find_option(b"RPTSTG").unwrap();
         assert_eq!(settings.where_set(reference), WhereSet::CommandLine, "even if nothing changed");
+    }
+
+    #[test]
+    fn what_is_not_understood_was_not_set_there() {
+        let option = find_option(b"HEAP").unwrap();
+        for (text, set) in [
+            ("HEAP(-1)", WhereSet::UnderbarDefault),
+            ("HEAP(x,y)", WhereSet::UnderbarDefault),
+            ("HEAP", WhereSet::UnderbarDefault),
+            ("HEAP()", WhereSet::CommandLine),
+            ("HEAP(-1,1M)", WhereSet::CommandLine),
+            ("HEAP(1M,-1)", WhereSet::CommandLine),
+        ] {
+            let mut settings = Settings::new(Base::Underbar);
+            apply(&mut settings, text, WhereSet::CommandLine);
+            assert_eq!(settings.where_set(option), set, "{text}");
+        }
     }
 
     #[test]

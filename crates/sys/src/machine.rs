@@ -12,6 +12,8 @@ use crate::syscall::{Result, number, syscall3};
 pub enum Resource {
     /// The length of a file that is written: bytes (`-f`). Beyond it the kernel sends a signal that ends most programs.
     File = 1,
+    /// Memory of its own that can be written: bytes (`-d`).
+    Data = 2,
     /// The stack of the main thread, and of a thread that asks for no size: bytes (`-s`).
     Stack = 3,
     /// Address space: bytes (`-v`).

@@ -1,12 +1,14 @@
 /* starts COUNT HOW PROGRAM: tries COUNT times to start PROGRAM, and waits for it each time.
 
      plain    as it is               empty    without an environment
-     nobody   as user 65534          root     with the folder of PROGRAM as its root */
+     nobody   as user 65534          root     with the folder of PROGRAM as its root
+     data     with 8 MB of data      space    with 24 MB of address space, at the most */
 #define _GNU_SOURCE
 #include <libgen.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,9 @@ int main(int count, char **words) {
         if (chroot(dirname(folder)) || chdir("/")) return 4;
         program = basename(program);
     }
+    struct rlimit data = {8000000, 8000000}, space = {24000000, 24000000};
+    if (!strcmp(words[2], "data") && setrlimit(RLIMIT_DATA, &data)) return 5;
+    if (!strcmp(words[2], "space") && setrlimit(RLIMIT_AS, &space)) return 6;
     char *arguments[] = {program, NULL};
     for (long i = 0; i < atol(words[1]); i++) {
         pid_t child;

@@ -52,6 +52,9 @@ pub(super) fn programs_not_followed_are_counted() {
     let loaded = underbar_zoo::program("loaded");
     not_followed(&[], "empty", &loaded, Key::NotFollowedEnvironment);
     not_followed(&["--no-follow"], "plain", &loaded, Key::NotFollowedByRequest);
+    for limit in ["data", "space"] {
+        not_followed(&[], limit, &loaded, Key::NotFollowedLittleMemory);
+    }
 }
 
 pub(super) fn programs_with_other_rights_or_another_root_are_counted() {

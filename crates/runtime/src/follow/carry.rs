@@ -47,13 +47,15 @@ pub enum Reason {
     /// The process that starts it: runs as another user now, or sees another file system, so that the new program could not
     /// write to the ledger.
     LedgerOutOfReach,
+    /// The process that starts it: its limits (`ulimit -v`, `-d`) leave so little memory that what is ours would be much of it.
+    LittleMemory,
     /// The user: asked that children are not followed.
     NotAsked,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 13] = [
+    pub const ALL: [Reason; 14] = [
         Reason::Static,
         Reason::SetUid,
         Reason::FileCapabilities,
@@ -66,6 +68,7 @@ impl Reason {
         Reason::PreloadNotVisible,
         Reason::EnvironmentCleared,
         Reason::LedgerOutOfReach,
+        Reason::LittleMemory,
         Reason::NotAsked,
     ];
 
@@ -89,6 +92,7 @@ impl Reason {
             Reason::LedgerOutOfReach => {
                 ("ledger_out_of_reach", "runs as a user who may not write to the ledger")
             }
+            Reason::LittleMemory => ("little_memory", "is limited to little memory"),
             Reason::NotAsked => ("not_asked", "children were not to be followed"),
         }
     }

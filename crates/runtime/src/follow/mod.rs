@@ -98,6 +98,7 @@ pub const fn counter_of(reason: Reason) -> Key {
         Reason::PreloadNotVisible => Key::NotFollowedPreloadHidden,
         Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
         Reason::LedgerOutOfReach => Key::NotFollowedLedger,
+        Reason::LittleMemory => Key::NotFollowedLittleMemory,
         Reason::NotAsked => Key::NotFollowedByRequest,
     }
 }

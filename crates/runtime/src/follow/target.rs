@@ -7,6 +7,7 @@
 use super::carry::{Interpreter, Look, Reason, look};
 use core::ffi::CStr;
 use underbar_sys::file::{Status, fstat, getegid, has_capabilities, stat};
+use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::{
     AT_FDCWD, Errno, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, access, close, geteuid, openat, pread,
 };
@@ -27,6 +28,7 @@ pub enum Target<'a> {
 
 /// Why the target cannot carry the library; Ok where it can, or where exec will fail anyway.
 pub fn examine(target: Target<'_>) -> Result<(), Reason> {
+    has_room()?;
     match target {
         Target::At(directory, path) => examine_at(directory, path),
         Target::Open(fd) => {
@@ -39,6 +41,13 @@ pub fn examine(target: Target<'_>) -> Result<(), Reason> {
             search(name, folders, &mut room).map_or(Ok(()), |path| examine_at(AT_FDCWD, path))
         }
     }
+}
+
+/// Do the limits, which a program inherits, leave room beside what is ours?
+fn has_room() -> Result<(), Reason> {
+    const LEAST: [(Resource, u64); 2] = [(Resource::AddressSpace, 32 << 20), (Resource::Data, 16 << 20)];
+    let is_little = |(resource, least)| matches!(limit(resource), Ok(Some(most)) if most < least);
+    if LEAST.into_iter().any(is_little) { Err(Reason::LittleMemory) } else { Ok(()) }
 }
 
 /// Will a program that this process becomes be able to read the file at `path`?
