@@ -9,7 +9,7 @@
 //! An omitted sub-option, and one that cannot be read, keeps the value of the layer below.
 //! Not here: how a text is cut up (`grammar`), how values are read (`read`).
 
-use crate::diagnostic::{Diagnostic, Problem};
+use crate::diagnostic::{Diagnostic, Problem, Severity};
 use crate::entry::{Effect, Entry, find_option};
 use crate::grammar::{Item, Items, Span, sub_options, within_parentheses};
 use crate::nearest::nearest;
@@ -23,7 +23,7 @@ impl Settings {
     /// Lays `text` over these settings.
     ///
     /// Sections for other programs than `program` are skipped unread. `source` is recorded for all that the
-    /// text mentions, even where nothing changes; not where nothing of it was understood. Never fails: what is not understood is handed to
+    /// text refers to, even where nothing changes; not where nothing of it was understood. Never fails: what is not understood is handed to
     /// `on_diagnostic` and leaves the value of the layer below. Allocates nothing.
     pub fn apply<'t>(
         &mut self,
@@ -32,7 +32,7 @@ impl Settings {
         source: WhereSet,
         on_diagnostic: &mut dyn FnMut(Diagnostic<'t>),
     ) {
-        Applier { settings: self, text, source, on_diagnostic }.run(Some(program));
+        Applier { settings: self, text, source, on_diagnostic, warnings: 0 }.run(Some(program));
     }
 }
 
@@ -40,7 +40,7 @@ impl Settings {
 pub fn check<'t>(text: &'t [u8], on_diagnostic: &mut dyn FnMut(Diagnostic<'t>)) {
     let mut settings = Settings::new(Base::Underbar);
     let source = WhereSet::CommandLine;
-    Applier { settings: &mut settings, text, source, on_diagnostic }.run(None);
+    Applier { settings: &mut settings, text, source, on_diagnostic, warnings: 0 }.run(None);
 }
 
 struct Applier<'s, 't, 'd> {
@@ -48,6 +48,8 @@ struct Applier<'s, 't, 'd> {
     text: &'t [u8],
     source: WhereSet,
     on_diagnostic: &'d mut dyn FnMut(Diagnostic<'t>),
+    /// So many were reported, notes left out.
+    warnings: usize,
 }
 
 impl Applier<'_, '_, '_> {
@@ -79,7 +81,9 @@ impl Applier<'_, '_, '_> {
     }
 
     fn report(&mut self, span: Span, problem: Problem) {
-        (self.on_diagnostic)(Diagnostic { text: self.text, span, problem });
+        let diagnostic = Diagnostic { text: self.text, span, problem };
+        self.warnings += usize::from(diagnostic.severity() == Severity::Warning);
+        (self.on_diagnostic)(diagnostic);
     }
 
     fn option(&mut self, name: Span, body: Option<Span>) {
@@ -104,20 +108,17 @@ impl Applier<'_, '_, '_> {
                 self.report(name, Problem::NoEffect { entry, sub_option: None, why });
             }
         }
+        let warnings = self.warnings;
         let body = body.map(|body| self.without_attribute(body));
-        let is_understood = if entry.has_negative() {
+        if entry.has_negative() {
             self.switch(option, negative, body);
-            true
         } else if let Some(body) = body {
-            self.sub_options(option, body)
+            self.sub_options(option, body);
         } else if entry.written()[0].kind != Kind::Free {
             self.report(name, Problem::NothingGiven { entry });
-            false
-        } else {
-            true
-        };
-        if is_understood {
-            self.settings.mention(option, self.source);
+        }
+        if self.warnings == warnings {
+            self.settings.refer(option, self.source);
         }
     }
 
@@ -127,9 +128,7 @@ impl Applier<'_, '_, '_> {
         if let Some(body) = body {
             match read::read(Kind::Switch, body.trimmed(self.text).of(self.text), Value::Unset) {
                 Ok(value) => on = (value == SWITCH_ON) != negative,
-                Err(_) => {
-                    self.sub_options(option, body);
-                }
+                Err(_) => self.sub_options(option, body),
             }
         }
         self.settings.set(option, 0, if on { SWITCH_ON } else { SWITCH_OFF }, self.source);
@@ -158,43 +157,36 @@ impl Applier<'_, '_, '_> {
         }
     }
 
-    /// Whether any of them was understood, or none was given.
-    fn sub_options(&mut self, option: usize, body: Span) -> bool {
+    fn sub_options(&mut self, option: usize, body: Span) {
         let entry = &OPTIONS[option];
         let first = entry.sub_options.len() - entry.written().len();
         if entry.written()[0].kind == Kind::Free {
             let body = body.trimmed(self.text);
             if body.start == body.end {
-                return true;
+                return;
             }
             let bytes = body.of(self.text).iter().map(|&byte| match byte {
                 blank if blank.is_ascii_whitespace() => b' ',
                 control if control.is_ascii_control() => b'?',
                 other => other,
             });
-            let has_room = self.settings.set_text(option, first, bytes, self.source);
-            if !has_room {
+            if !self.settings.set_text(option, first, bytes, self.source) {
                 self.report(body, Problem::NoRoom { entry });
             }
-            return has_room;
+            return;
         }
-        let (mut given, mut understood) = (false, false);
         for (position, span) in (first..).zip(sub_options(self.text, body)) {
             if span.start == span.end {
                 continue;
             }
             if position >= entry.sub_options.len() {
-                self.report(span, Problem::TooManySubOptions { entry });
-                break;
+                return self.report(span, Problem::TooManySubOptions { entry });
             }
-            given = true;
-            understood |= self.sub_option(option, position, span);
+            self.sub_option(option, position, span);
         }
-        understood || !given
     }
 
-    /// Whether it was understood.
-    fn sub_option(&mut self, option: usize, position: usize, span: Span) -> bool {
+    fn sub_option(&mut self, option: usize, position: usize, span: Span) {
         let entry = &OPTIONS[option];
         let sub_option = &entry.sub_options[position];
         let text = span.of(self.text);
@@ -203,14 +195,12 @@ impl Applier<'_, '_, '_> {
             Err(flaw) => {
                 let problem =
                     Problem::BadValue { entry, sub_option, flaw, nearest: meant(entry, position, text) };
-                self.report(flawed_part(span, flaw), problem);
-                return false;
+                return self.report(flawed_part(span, flaw), problem);
             }
         };
         if value == Value::Text {
             if !self.settings.set_text(option, position, read::unquoted(text), self.source) {
-                self.report(span, Problem::NoRoom { entry });
-                return false;
+                return self.report(span, Problem::NoRoom { entry });
             }
         } else {
             self.settings.set(option, position, value, self.source);
@@ -220,7 +210,6 @@ impl Applier<'_, '_, '_> {
         {
             self.report(span, Problem::NoEffect { entry, sub_option: Some(sub_option), why });
         }
-        true
     }
 }
 

@@ -364,12 +364,12 @@ impl Settings {
         self.texts.get(slot(option, position))
     }
 
-    /// Where any part of an option was last mentioned, even if nothing changed.
+    /// Where any part of an option was last referred to, even if nothing changed.
     pub fn where_set(&self, option: usize) -> WhereSet {
         self.options_set[option]
     }
 
-    /// Where a sub-option was last set, even if its value stayed the same.
+    /// Where a sub-option was last referred to, even if nothing changed.
     pub fn where_sub_option_set(&self, option: usize, position: usize) -> WhereSet {
         self.sub_options_set[slot(option, position)]
     }
@@ -407,6 +407,7 @@ impl Settings {
         let slot = slot(option, position);
         self.values[slot] = value;
         self.sub_options_set[slot] = source;
+        self.options_set[option] = source;
     }
 
     /// Sets a text; false, and nothing changed, if there is no room for it.
@@ -424,7 +425,8 @@ impl Settings {
         fits
     }
 
-    pub(crate) fn mention(&mut self, option: usize, source: WhereSet) {
+    /// An option was referred to, without a value perhaps.
+    pub(crate) fn refer(&mut self, option: usize, source: WhereSet) {
         self.options_set[option] = source;
     }
 }

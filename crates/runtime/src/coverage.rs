@@ -283,8 +283,9 @@ fn maker_of(page: usize, end: usize) -> (usize, Who) {
     (until, UNKNOWN)
 }
 
-/// The kernel writes an address with eight digits at least, and nothing shorter than `00400000-00401000 r--p 00000000 00:00 0`.
+/// Digits of an address in the kernel's list, at the least.
 const LEAST_DIGITS: usize = 8;
+/// Bytes of a line there, at the least: as in `00400000-00401000 r--p 00000000 00:00 0`.
 const LEAST_LINE: usize = 39;
 
 /// Reads the mappings of this process that can be written, one by one; false where the kernel does not show them.
@@ -352,7 +353,7 @@ fn place_of(wanted: u8, text: &[u8]) -> Option<usize> {
     text.iter().position(|&byte| byte == wanted)
 }
 
-/// An address as the kernel writes it, in small hexadecimal digits.
+/// An address as the kernel writes it, in lower-case hexadecimal digits.
 fn address(digits: &[u8]) -> Option<usize> {
     digits.iter().try_fold(0, |address, &byte| {
         let digit = match byte {

@@ -94,10 +94,7 @@ impl Layers {
     /// Lays a text over what there is, as long as the program can be given all of it.
     pub fn add(&mut self, source: WhereSet, origin: String, text: String) {
         if self.text().len() + text.len() > MOST_BYTES {
-            let bytes = text.len();
-            self.unread.push(format!(
-                "{origin} was left out: its {bytes} bytes are too many; all option texts together may have {MOST_BYTES}"
-            ));
+            self.unread.push(format!("{origin} was left out: {}", too_large()));
             return;
         }
         self.layers.push(Layer { source, origin, text });
@@ -241,8 +238,9 @@ fn config_folder() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
 }
 
-/// Bytes of a file of options. What has no end, as /dev/zero, is none.
-const MOST_FILE_BYTES: u64 = 1 << 20;
+fn too_large() -> String {
+    format!("it is too large; all option texts together may have {MOST_BYTES} bytes")
+}
 
 fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     let status = fs::metadata(path)?;
@@ -255,9 +253,10 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
         return Err(io::Error::other("it is no file"));
     }
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_FILE_BYTES {
-        return Err(io::Error::other("it is too large: options take up to 1 MiB"));
+    // Not without an end, as /dev/zero would be read.
+    fs::File::open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MOST_BYTES {
+        return Err(io::Error::other(too_large()));
     }
     if bytes.contains(&0) {
         return Err(io::Error::other("it is not text"));
@@ -296,7 +295,7 @@ mod tests {
     #[test]
     fn a_file_without_an_end_is_no_file_of_options() {
         let endless = read("/dev/zero".as_ref(), true).expect_err("too large");
-        assert_eq!(endless.to_string(), "it is too large: options take up to 1 MiB");
+        assert_eq!(endless.to_string(), "it is too large; all option texts together may have 100000 bytes");
     }
 
     #[test]

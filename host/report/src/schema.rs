@@ -57,7 +57,7 @@ pub fn schema() -> Value {
                 "Programs that kept accounts: a process that goes on as another program counts once for each."
             ),
             "programs": number("Different programs among them."),
-            "unrecorded": number("Programs for which the ledger had no room."),
+            "unrecorded": number("Programs for which the ledger had no room, or that may not open it."),
             "counters": {"$ref": "#/$defs/counters"},
             "other_locks": {
                 "type": "array", "items": {"$ref": "#/$defs/locks"},

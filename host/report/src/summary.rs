@@ -240,7 +240,7 @@ fn tree_lines(report: &Report) -> Vec<Line> {
     );
     let mut parts = vec![text];
     if tree.unrecorded > 0 {
-        parts.push(format!("; {} without room in the ledger", count(tree.unrecorded)));
+        parts.push(format!("; {} without a place in the ledger", count(tree.unrecorded)));
     }
     for (at, reason) in reasons.iter().enumerate() {
         parts.push(format!("{}{reason}", if at == 0 { "; not followed: " } else { ", " }));
@@ -281,18 +281,18 @@ fn option_lines(report: &Report) -> Vec<Line> {
 /// The next command to type.
 fn next(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
     let to_prove = advice.iter().filter(|advice| advice.option.is_some()).count();
+    let doctor = || "underbar doctor".to_owned();
+    let again = |verb: &str| format!("underbar {verb}{}", options_given(report));
     let (words, verb) = match programs.first() {
-        None => ("What can be done here:".to_owned(), "underbar doctor"),
-        _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), "underbar tune"),
-        _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), "underbar tune"),
+        None => ("What can be done here:".to_owned(), doctor()),
+        _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), again("tune")),
+        _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), again("tune")),
         _ if lock::lines::have_a_say(report) => {
-            ("Who waits for whom:".to_owned(), "underbar run --report lock")
+            ("Who waits for whom:".to_owned(), again("run --report lock"))
         }
-        Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), "underbar doctor"),
-        _ => ("Nothing to change. Every figure:".to_owned(), "underbar run --report le"),
+        Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), doctor()),
+        _ => ("Nothing to change. Every figure:".to_owned(), again("run --report le")),
     };
-    let verb =
-        if verb == "underbar doctor" { verb.to_owned() } else { verb.to_owned() + &options_given(report) };
     let room = COLUMNS - words.len() - " ".len() - verb.len() - " -- ".len();
     let command = command_line(report, room);
     Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Suggestion, format!("{verb} -- {command}"))])

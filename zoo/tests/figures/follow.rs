@@ -86,3 +86,21 @@ pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
     }
     fs::remove_dir_all(folder).expect("removed");
 }
+
+#[test]
+fn what_a_program_not_followed_replaced_has_ended_and_what_it_could_not_replace_goes_on() {
+    let folder = scratch("replaced");
+    let malformed = executable(&folder, "malformed", b"\x7fELF\x02\x01");
+    let fixed = compiled("loaded", "loaded-static", &["-static"]);
+    let starts = program("starts");
+    for (next, key, state, end) in [
+        (&fixed, Key::NotFollowedStatic, "ended", 0),
+        (&malformed, Key::NotFollowedMalformed, "killed", KILLED),
+    ] {
+        let account = account_of(&[], &[&starts, "1", "becomes", text(next)], &starts);
+        assert_eq!(code(account.left.status), end, "{next:?}: {}", account.left.error);
+        exact(&account, key, 1);
+        assert_eq!(account.section["state"], state, "{next:?}");
+        assert_eq!(account.section["ended_ns"].is_null(), state == "killed", "{next:?}");
+    }
+}

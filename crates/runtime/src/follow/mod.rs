@@ -6,7 +6,8 @@
 //!            is our library in the environment given?    │ no: count EnvironmentCleared, leave it
 //!            are children to be followed?                │ no: count NotAsked, take us out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
-//!            can it carry it (`carry`, `target`)?        │ no: count why, take us out
+//!            can it carry it, with the limits that there
+//!            are (`carry`, `target`)?                    │ no: count why, take us out
 //!            may it write to the ledger?                 │ no: count LedgerOutOfReach, take us out
 //!            leave the environment as it is              ┘
 //! ```
@@ -134,16 +135,20 @@ unsafe fn with_environment<R>(
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
-            // The next program will not say that this one has ended, as one of ours does.
-            ledger::attach::replaced(myself);
-            let returned = if reason == Reason::EnvironmentCleared {
+            if myself {
+                // The next program will not say that this one has ended, as one of ours does.
+                ledger::attach::set_replaced(true);
+            }
+            let failed = if reason == Reason::EnvironmentCleared {
                 // There is nothing for the loader to complain about, and the rest may be the user's own.
                 then(environment.as_given())
             } else {
                 environment.without_us(then)
             };
-            ledger::attach::not_replaced(myself);
-            returned
+            if myself {
+                ledger::attach::set_replaced(false);
+            }
+            failed
         }
     }
 }

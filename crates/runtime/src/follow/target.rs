@@ -26,7 +26,7 @@ pub enum Target<'a> {
     Search(&'a CStr, Option<&'a CStr>),
 }
 
-/// Why the target cannot carry the library; Ok where it can, or where exec will fail anyway.
+/// Why the target cannot carry the library, or has no room for it; Ok where it can, or where exec will fail anyway.
 pub fn examine(target: Target<'_>) -> Result<(), Reason> {
     has_room()?;
     match target {

@@ -118,7 +118,7 @@ fn open() {
     let Ok(path) = CStr::from_bytes_until_nul(&path) else { return };
     let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
     let Ok(fd) = syscall::open(path, flags, 0) else {
-        // A child of a process that runs as another user by now.
+        // In a child by fork of a process that runs as another user by now.
         // SAFETY: null, or mapped for ever.
         if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
             header.unrecorded.fetch_add(1, Ordering::Relaxed);
@@ -401,18 +401,12 @@ pub fn after_fork() {
     }
 }
 
-/// This process is about to become a program that is not followed: what it was has ended, if that succeeds. One store, as it
-/// may be done anywhere.
-pub(crate) fn replaced(myself: bool) {
-    if myself && mapped_header().is_some() {
-        super::slot().ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
-    }
-}
-
-/// It did not succeed.
-pub(crate) fn not_replaced(myself: bool) {
-    if myself && mapped_header().is_some() {
-        super::slot().ended_ns.store(0, Ordering::Relaxed);
+/// This process is about to become a program that is not followed, so that what it was has ended; or could not become it. One
+/// store, as it may be done in a signal handler. The directory is left as it is: other threads still run.
+pub(crate) fn set_replaced(is_replaced: bool) {
+    if mapped_header().is_some() {
+        let ended = if is_replaced { syscall::clock_nanoseconds(CLOCK_BOOTTIME) } else { 0 };
+        super::slot().ended_ns.store(ended, Ordering::Relaxed);
     }
 }
 

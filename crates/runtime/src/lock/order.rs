@@ -96,13 +96,13 @@ fn add(area: &'static Area, held: usize, wanted: usize, caller: usize, moment: M
     for probe in 0..ASKED {
         let edge = &area.edges[(start + probe) % EDGES];
         let mut found = edge.pair.load(Ordering::Relaxed);
-        let is_new = found == 0;
-        if is_new {
+        let mut is_new = false;
+        if found == 0 {
             match edge.pair.compare_exchange(0, pair, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     edge.site.store(caller as u64, Ordering::Relaxed);
                     area::module_of(area, caller);
-                    found = pair;
+                    (found, is_new) = (pair, true);
                 }
                 Err(now) => found = now,
             }

@@ -109,15 +109,15 @@ fn section(text: &mut String, program: &str, locks: &Locks) {
     let groups = groups(locks);
     let _ = writeln!(
         text,
-        "  {:<35}{:<9}{:>10}{:>11}{:>12}{:>11}{:>10}",
+        "  {:<34}{:<9}{:>10}{:>11}{:>12}{:>11}{:>11}",
         "lock", "sort", "contended", "waited", "p99 at most", "longest", "CPU burnt"
     );
     for group in groups.iter().take(MOST) {
         let lock = &group.together;
         let _ = writeln!(
             text,
-            "  {:<34} {:<9}{:>10}{:>11}{:>12}{:>11}{:>10}",
-            clip(&clean(&title(lock, group.locks.len())), 34),
+            "  {:<33} {:<9}{:>10}{:>11}{:>12}{:>11}{:>11}",
+            clip(&clean(&title(lock, group.locks.len())), 33),
             lock.sort.word(),
             count(lock.contended),
             nanoseconds(lock.wait_ns),
@@ -359,6 +359,20 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("sleeps"), "{text}");
+    }
+
+    /// Times grow wider from a minute on: "4 min 12 s".
+    #[test]
+    fn long_waits_keep_the_columns_apart() {
+        const MINUTES: u64 = 252_000_000_000;
+        let mut locks = sample::locks();
+        let lock = &mut locks.locks[0];
+        (lock.contended, lock.wait_ns, lock.wait_max_ns) = (300, MINUTES, MINUTES);
+        (lock.p99_ns, lock.spin_ns) =
+            (Some(Spread { at_least: MINUTES / 2, at_most: MINUTES }), Some(MINUTES));
+        let text = render(&sample::report_of(locks), &[]);
+        let line = text.lines().find(|line| line.contains(" 300 ")).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(line.matches(" 4 min 12 s").count(), 4, "{line}");
     }
 
     #[test]
