@@ -115,14 +115,15 @@ fn fuzz(name: &str, seconds: u32) -> bool {
     }
 }
 
-/// Folders of files that a target begins with: they are in the repository, or were built.
+/// Folders of files that a target begins with: what it once broke at, and what is in the repository anyhow, or was built.
 fn seeds(name: &str) -> Vec<PathBuf> {
-    let folders: &[&str] = match name {
-        "listing" => &["host/listing/tests/listings"],
-        "symbols" | "programs" => return program_seed(name).into_iter().collect(),
-        _ => &[],
+    let broke = root().join("fuzz/broke").join(name);
+    let other = match name {
+        "listing" => Some(root().join("host/listing/tests/listings")),
+        "symbols" | "programs" => program_seed(name),
+        _ => None,
     };
-    folders.iter().map(|folder| root().join(folder)).filter(|folder| folder.is_dir()).collect()
+    [Some(broke), other].into_iter().flatten().filter(|folder| folder.is_dir()).collect()
 }
 
 /// A folder with the smallest shared object that the C compiler makes.

@@ -64,25 +64,13 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
         Ok(nodes) => verdict.counts("pages of its directory", u64::from(superblock.directory_pages), nodes),
         Err(error) => verdict.library(error),
     }
-    let pending = Run { first: superblock.pending, pages: superblock.pending_pages };
-    if pending.pages > 0 && !reached.mark(pending) {
-        verdict.library("the list of pages to come free lies where something else does");
-    }
-    let wrong = pending_is_wrong(pdse, &reached);
-    // That list is kept for writers only: of a generation that is no longer the newest, it may have been written over.
-    if let Some(wrong) = wrong.filter(|_| Superblock::newest(pdse.reader()) == Ok(superblock)) {
-        verdict.library(wrong);
-    }
-    verdict.counts(
-        "free pages",
-        u64::from(superblock.free_pages),
-        u64::from(superblock.pages - reached.count()),
-    );
     // Its last pages may be free ones.
     let mut page = [0; PAGE];
     let end = u64::from(superblock.pages - 1) * PAGE as u64;
     if pdse.reader().read_at(end, &mut page) == Err(Unread::End) {
         verdict.library(Fault::Cut { offset: end, length: PAGE as u64 });
+    } else {
+        free_pages(pdse, &mut reached, &mut verdict);
     }
     let entries = match pdse.entries() {
         Ok(entries) => entries,
@@ -136,16 +124,36 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
     verdict
 }
 
+/// What the tree does not reach: the list of pages to come free, and free ones.
+fn free_pages<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached, verdict: &mut Verdict) {
+    let superblock = *pdse.superblock();
+    let pending = Run { first: superblock.pending, pages: superblock.pending_pages };
+    if pending.pages > 0 && !reached.mark(pending) {
+        verdict.library("the list of pages to come free lies where something else does");
+    }
+    // That list is kept for writers only: of a generation that is no longer the newest, it may have been written over.
+    let wrong = pending_is_wrong(pdse, reached);
+    if let Some(wrong) = wrong.filter(|_| Superblock::newest(pdse.reader()) == Ok(superblock)) {
+        verdict.library(wrong);
+    }
+    let free = superblock.pages - reached.count();
+    verdict.counts("free pages", u64::from(superblock.free_pages), u64::from(free));
+}
+
 fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'static str> {
     let Some(pending) = Pending::read(pdse.reader(), pdse.superblock()) else {
         return Some("the list of pages to come free is damaged");
     };
-    let pages = pdse.superblock().pages;
-    let is_wrong = |run: Run| {
-        let mut listed = run.first..run.first.saturating_add(run.pages).min(pages);
-        run.first < FIRST_PAGE || listed.any(|page| reached.has(page))
-    };
-    pending.runs().any(is_wrong).then_some("a page that holds something is listed as one to come free")
+    let mut runs: Vec<Run> = pending.runs().collect();
+    runs.sort_by_key(|run| run.first);
+    // Each page is looked at once, however many runs say that they hold it.
+    let mut looked_at = 0;
+    let is_wrong = runs.iter().any(|run| {
+        let (from, end) = (run.first.max(looked_at), run.first.saturating_add(run.pages));
+        looked_at = looked_at.max(end);
+        run.first < FIRST_PAGE || reached.has_any(from..end)
+    });
+    is_wrong.then_some("a page that holds something is listed as one to come free")
 }
 
 /// Reads all of a PDS. `progress` is told of each member.

@@ -46,11 +46,7 @@ impl<S: Storage> Change<S> {
     pub fn bytes(&self, member: &Member) -> Result<Vec<u8>> {
         // The file has grown since the superblock was read: pages up to its end may be asked for.
         let superblock = Superblock { pages: self.space.end(), ..self.old };
-        let length =
-            usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
-        let mut bytes = vec![0; length];
-        Pdse::at(&self.storage, superblock).read_member(member, 0, &mut bytes)?;
-        Ok(bytes)
+        Ok(read(&Pdse::at(&self.storage, superblock), member)?)
     }
 
     /// The aliases of a member, with the change so far.
@@ -84,10 +80,7 @@ pub fn nodes<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<u64> {
 /// A member that is damaged.
 pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
     let wrong = |fault| Error::member(member.name, fault);
-    // Its pages lie inside the file, so its size is no more than the file's.
-    let length = usize::try_from(member.size).map_err(|_| Error::Full("a member is longer than storage"))?;
-    let mut bytes = vec![0; length];
-    pdse.read_member(member, 0, &mut bytes).map_err(wrong)?;
+    let bytes = read(pdse, member).map_err(wrong)?;
     if sum(0, &bytes) == member.sum {
         return Ok(bytes);
     }
@@ -99,4 +92,19 @@ pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
         sums.check(pdse, member, number, &whole).map_err(wrong)?;
     }
     Err(Error::MemberSum(member.name.to_string()))
+}
+
+/// What a liar says of its size is believed no further than the file's pages go.
+fn read<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> std::result::Result<Vec<u8>, Fault> {
+    const FIRST_PIECE: u64 = 1 << 20;
+    let mut bytes = Vec::new();
+    loop {
+        let at = bytes.len();
+        let piece = (member.size - at as u64).min(FIRST_PIECE.max(at as u64));
+        if piece == 0 {
+            return Ok(bytes);
+        }
+        bytes.resize(at + piece as usize, 0);
+        pdse.read_member(member, at as u64, &mut bytes[at..])?;
+    }
 }

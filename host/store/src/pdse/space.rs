@@ -13,6 +13,7 @@
 //! once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use underbar_partitioned::pdse::{FIRST_PAGE, MOST_RUNS, Run};
 
@@ -32,6 +33,9 @@ pub struct Space {
     hint_pages: u32,
 }
 
+/// Pages whose marks lie in one word.
+const WORD: u32 = u64::BITS;
+
 /// Which pages are in use, while the tree is walked.
 #[derive(Debug)]
 pub struct Reached {
@@ -42,7 +46,7 @@ pub struct Reached {
 impl Reached {
     /// Of a file of so many pages: the superblocks.
     pub fn new(pages: u32) -> Reached {
-        let mut reached = Reached { bits: vec![0; pages as usize / 64 + 1], pages };
+        let mut reached = Reached { bits: vec![0; pages.div_ceil(WORD) as usize], pages };
         reached.mark(Run { first: 0, pages: FIRST_PAGE.min(pages) });
         reached
     }
@@ -51,17 +55,16 @@ impl Reached {
     pub fn mark(&mut self, run: Run) -> bool {
         let is_inside = run.first.checked_add(run.pages).is_some_and(|end| end <= self.pages);
         let mut is_new = is_inside;
-        for page in run.first..run.first.saturating_add(run.pages).min(self.pages) {
-            let (word, bit) = (page as usize / 64, 1u64 << (page % 64));
-            is_new &= self.bits[word] & bit == 0;
-            self.bits[word] |= bit;
+        for (word, mask) in words(run.first..run.first.saturating_add(run.pages).min(self.pages)) {
+            is_new &= self.bits[word] & mask == 0;
+            self.bits[word] |= mask;
         }
         is_new
     }
 
-    /// Is it marked?
-    pub fn has(&self, page: u32) -> bool {
-        self.bits.get(page as usize / 64).is_some_and(|word| word >> (page % 64) & 1 == 1)
+    /// Is one of these marked?
+    pub fn has_any(&self, pages: Range<u32>) -> bool {
+        self.next(true, pages).is_some()
     }
 
     /// Pages that are marked.
@@ -72,21 +75,32 @@ impl Reached {
     /// Runs that are not.
     pub fn free(&self) -> BTreeMap<u32, u32> {
         let mut free = BTreeMap::new();
-        let mut first = None;
-        for page in 0..=self.pages {
-            // The end of the file ends a run as a marked page does.
-            let is_free = page < self.pages && self.bits[page as usize / 64] >> (page % 64) & 1 == 0;
-            match (first, is_free) {
-                (None, true) => first = Some(page),
-                (Some(from), false) => {
-                    free.insert(from, page - from);
-                    first = None;
-                }
-                _ => {}
-            }
+        let mut at = 0;
+        while let Some(first) = self.next(false, at..self.pages) {
+            at = self.next(true, first..self.pages).unwrap_or(self.pages);
+            free.insert(first, at - first);
         }
         free
     }
+
+    /// The first of these that is marked, or that is not.
+    fn next(&self, is_marked: bool, pages: Range<u32>) -> Option<u32> {
+        words(pages.start..pages.end.min(self.pages)).find_map(|(word, mask)| {
+            let bits = if is_marked { self.bits[word] } else { !self.bits[word] } & mask;
+            (bits != 0).then(|| word as u32 * WORD + bits.trailing_zeros())
+        })
+    }
+}
+
+/// The words in which pages have their bits, each with those bits. A file may claim four thousand million pages: one by one,
+/// they would take too long.
+fn words(pages: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
+    let end = if pages.is_empty() { 0 } else { pages.end.div_ceil(WORD) };
+    (pages.start / WORD..end).map(move |word| {
+        let begins = word * WORD;
+        let (from, until) = (pages.start.saturating_sub(begins), (pages.end - begins).min(WORD));
+        (word as usize, u64::MAX >> (WORD - (until - from)) << from)
+    })
 }
 
 impl Space {
@@ -280,5 +294,32 @@ mod tests {
         assert!(!reached.mark(Run { first: 99, pages: 2 }));
         assert!(!reached.mark(Run { first: u32::MAX, pages: u32::MAX }));
         assert_eq!(reached.count(), 13);
+    }
+
+    /// Marks lie in words of 64: runs within one, over several, up to and from their borders.
+    #[test]
+    fn marks_are_those_of_the_pages_one_by_one() {
+        let runs =
+            [(64, 64), (3, 1), (10, 54), (129, 0), (190, 3), (300, 150), (511, 1), (512, 1), (600, 100)];
+        let (mut reached, mut marked) = (Reached::new(640), vec![false; 640]);
+        marked[..FIRST_PAGE as usize].fill(true);
+        for (first, pages) in runs {
+            let places = (first as usize)..((first + pages) as usize).min(640);
+            let is_new = first + pages <= 640 && marked[places.clone()].iter().all(|is_marked| !is_marked);
+            assert_eq!(reached.has_any(first..first + pages), marked[places.clone()].contains(&true));
+            assert_eq!(reached.mark(Run { first, pages }), is_new, "{first} {pages}");
+            marked[places].fill(true);
+            assert_eq!(reached.count() as usize, marked.iter().filter(|is_marked| **is_marked).count());
+        }
+        let free: Vec<u32> = reached.free().iter().flat_map(|(first, pages)| *first..first + pages).collect();
+        assert_eq!(free, (0..640).filter(|page| !marked[*page as usize]).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn as_many_pages_as_a_number_can_count() {
+        let mut reached = Reached::new(u32::MAX);
+        assert!(reached.mark(Run { first: 9, pages: u32::MAX - 9 }));
+        assert_eq!(reached.free(), BTreeMap::from([(2, 7)]));
+        assert_eq!(reached.count(), u32::MAX - 7);
     }
 }
