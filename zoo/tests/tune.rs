@@ -237,6 +237,20 @@ fn compared(folder: &Path, flags: &[&str], script: &str) -> Left {
 }
 
 #[test]
+fn a_set_without_an_option_is_refused_before_anything_runs() {
+    let folder = scratch("tune-nothing");
+    for flag in [["--opts", "HEPA(1M)"], ["--try", "HEAP(64MB)"]] {
+        let verb: &[&str] = if flag[0] == "--try" { &["tune"] } else { &["compare", "--opts", "plain"] };
+        let told = underbar_in(&folder, &[verb, &flag, &["--", "sh", "-c", "echo x >>ran"]].concat());
+        assert_eq!(code(told.status), 2, "{}", told.error);
+        let says =
+            format!("error: {} {}: there is no option in it, so nothing to compare\n", flag[0], flag[1]);
+        assert!(told.error.contains("warning: ") && told.error.ends_with(&says), "{}", told.error);
+        assert!(!folder.join("ran").exists(), "{flag:?}");
+    }
+}
+
+#[test]
 fn every_run_reads_the_same_input() {
     let folder = scratch("tune-input");
     let sum = Command::new("sh")
@@ -264,7 +278,7 @@ fn differing_output_and_files_are_not_kept() {
     let sees = "case \"$LD_PRELOAD\" in *underbar*) echo with;; *) echo without;; esac";
     let result = compared(&folder, &[], sees);
     assert!(
-        result.output.contains("B: ") && result.output.contains("not kept, output differs in 6 runs"),
+        result.output.contains("B: ") && result.output.contains("pairs: output differs in 6 runs"),
         "{}",
         result.output
     );
@@ -272,7 +286,7 @@ fn differing_output_and_files_are_not_kept() {
     let unchecked = compared(&folder, &[], &into_file);
     assert!(unchecked.output.contains("output equal in 12 runs"), "{}", unchecked.output);
     let checked = compared(&folder, &["--check", "written"], &into_file);
-    assert!(checked.output.contains("not kept, output differs in 6 runs"), "{}", checked.output);
+    assert!(checked.output.contains("pairs: output differs in 6 runs"), "{}", checked.output);
 }
 
 #[test]

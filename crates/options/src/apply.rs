@@ -36,11 +36,13 @@ impl Settings {
     }
 }
 
-/// Examines the whole of `text`, the sections of all programs included, and changes nothing.
-pub fn check<'t>(text: &'t [u8], on_diagnostic: &mut dyn FnMut(Diagnostic<'t>)) {
+/// Examines the whole of `text`, the sections of all programs included, and changes nothing. Whether any of it was understood
+/// as an option.
+pub fn check<'t>(text: &'t [u8], on_diagnostic: &mut dyn FnMut(Diagnostic<'t>)) -> bool {
     let mut settings = Settings::new(Base::Underbar);
     let source = WhereSet::CommandLine;
     Applier { settings: &mut settings, text, source, on_diagnostic, warnings: 0 }.run(None);
+    (0..OPTIONS.len()).any(|option| settings.where_set(option) == source)
 }
 
 struct Applier<'s, 't, 'd> {
@@ -270,6 +272,15 @@ mod tests {
         assert_eq!(settings.where_sub_option_set(option, 2), WhereSet::LanguageEnvironmentDefault);
         let reference = find_option(b"RPTSTG").unwrap();
         assert_eq!(settings.where_set(reference), WhereSet::CommandLine, "even if nothing changed");
+    }
+
+    #[test]
+    fn a_text_of_which_nothing_is_understood_is_none() {
+        for (text, is_understood) in
+            [("", false), ("HEPA(1M),HEAP(-1)", false), ("HEAP(-1,1M)", true), ("[sort]\nRPTSTG(ON)", true)]
+        {
+            assert_eq!(check(text.as_bytes(), &mut |_| ()), is_understood, "{text}");
+        }
     }
 
     #[test]

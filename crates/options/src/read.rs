@@ -97,7 +97,7 @@ fn size(text: &[u8]) -> Result<(bool, u64), Flaw> {
         Some(b'g' | b'G') => (&digits[..digits.len() - 1], 30),
         _ => (digits, 0),
     };
-    let count = decimal(digits).map_err(|flaw| moved(flaw, sign.len()))?;
+    let count = decimal(digits).map_err(|flaw| moved(behind_unit(digits, flaw), sign.len()))?;
     let bytes = count.checked_mul(1 << shift).filter(|bytes| *bytes <= LARGEST_SIZE);
     Ok((sign == b"-", bytes.ok_or(Flaw::OutOfRange { most: LARGEST_SIZE })?))
 }
@@ -135,6 +135,18 @@ fn misspelt(digits: &[u8], at: usize) -> Flaw {
         return Flaw::LetterForDigit { at, digit };
     }
     if at == 0 { Flaw::NotANumber } else { Flaw::BadDigit { at } }
+}
+
+/// In 64MB and 64MiB, what is wrong stands behind the M.
+fn behind_unit(digits: &[u8], flaw: Flaw) -> Flaw {
+    match flaw {
+        Flaw::BadDigit { at }
+            if at + 1 < digits.len() && matches!(digits[at], b'k' | b'K' | b'm' | b'M' | b'g' | b'G') =>
+        {
+            Flaw::BadDigit { at: at + 1 }
+        }
+        other => other,
+    }
 }
 
 fn moved(flaw: Flaw, by: usize) -> Flaw {
@@ -278,6 +290,9 @@ mod tests {
         check(SIZE31, "", Err(Flaw::NotANumber));
         check(SIZE31, "big", Err(Flaw::NotANumber));
         check(SIZE31, "12x4K", Err(Flaw::BadDigit { at: 2 }));
+        check(SIZE31, "64MB", Err(Flaw::BadDigit { at: 3 }));
+        check(SIZE31, "64MiB", Err(Flaw::BadDigit { at: 3 }));
+        check(SIZE31, "64MK", Err(Flaw::BadDigit { at: 2 }));
         check(SIZE31, "1OM", Err(Flaw::LetterForDigit { at: 1, digit: b'0' }));
         check(SIZE31, "+l6K", Err(Flaw::LetterForDigit { at: 1, digit: b'1' }));
         check(SIZE64, "AUTO", Err(Flaw::NotANumber));

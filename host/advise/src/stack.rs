@@ -16,6 +16,9 @@ const KEPT_BY_GLIBC: u64 = 40 << 20;
 /// From so many threads at one time on, the address space of their stacks counts.
 const MANY_THREADS: u64 = 64;
 
+/// What is true of the first stack under any option.
+const NO_EFFECT: &str = "the kernel makes this stack, whatever STACK says";
+
 /// Rule `stack`.
 pub fn first(case: &Case<'_>) -> Option<Finding> {
     // STACK means all threads, and under THREADSTACK(ON) the first one only.
@@ -41,10 +44,10 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
     let fitting = largest.checked_next_multiple_of(4096).unwrap_or(largest);
     let setting = || Some(Setting::new("STACK", [Some(size(fitting)), Some(size(4096))]));
     if largest > initial {
-        let reason = format!("{} used, more than the initial size.", bytes(largest));
+        let reason = format!("{} used, more than the initial size; {NO_EFFECT}.", bytes(largest));
         found(Kind::Raise, setting(), now, reason, false)
     } else if share < 62 && fitting < initial {
-        let reason = format!("{} of {} used ({share} %).", bytes(largest), bytes(initial));
+        let reason = format!("{} of {} used ({share} %); {NO_EFFECT}.", bytes(largest), bytes(initial));
         found(Kind::Lower, setting(), now, reason, true)
     } else {
         found(Kind::NoChange, None, now, format!("{share} % of the initial size used."), false)
@@ -62,7 +65,8 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
     let started = case.program.each(Key::ThreadsStarted);
     let option = case.report.sub_options("THREADSTACK").filter(|_| case.report.threads_are_governed());
     let set = option.and_then(|values| parse_size(values.get(1)?)).filter(|&bytes| bytes > 0);
-    let now = set.or(case.report.host.thread_stack_bytes)?;
+    // What is asked for below the floor is raised to it when a thread begins.
+    let now = set.map(|set| set.max(FLOOR)).or(case.report.host.thread_stack_bytes)?;
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
     let found = |kind, to: Option<u64>, reason, risky| {
         let on = || Some("ON".to_owned());
@@ -70,6 +74,7 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
             kind,
             option: to.map(|to| Setting::new("THREADSTACK", [on(), Some(size(to))])),
             now: match set {
+                Some(set) if set < now => format!("THREADSTACK(ON,{}), raised to {}", size(set), bytes(now)),
                 Some(set) => format!("THREADSTACK(ON,{})", size(set)),
                 None => format!("THREADSTACK(OFF), {} by default", bytes(now)),
             },
@@ -167,6 +172,7 @@ mod tests {
             ("", 12_288, 4, 10_000),
             ("THREADSTACK(ON,256K)", 12_288, 1_000, 1_000),
             ("THREADSTACK(ON,416K)", 100 << 10, 1_000, 1_000),
+            ("THREADSTACK(ON,16K)", 26 << 10, 4, 4),
             ("", 3 << 20, 1_000, 1_000),
         ] {
             let said = threadstack(option, largest, at_once, started).expect("speaks");
@@ -225,6 +231,9 @@ mod tests {
     fn a_stack_nearly_used_up_is_raised() {
         let said = threadstack("THREADSTACK(ON,256K,4K,ANYWHERE,KEEP)", 200 << 10, 4, 4);
         assert_eq!(said, Some((Kind::Raise, "THREADSTACK(ON,832K)".to_owned(), false)));
+        let raised = check("THREADSTACK(ON,16K)", 200 << 10, 4, 4, "threadstack").expect("speaks");
+        assert_eq!(raised.now, "THREADSTACK(ON,16K), raised to 256 KiB");
+        assert!(raised.reason.contains("of 256 KiB used (78 %)"), "of what it really has: {}", raised.reason);
         let off = threadstack("THREADSTACK(OFF,256K,4K,ANYWHERE,KEEP)", 200 << 10, 4, 4).expect("speaks");
         assert_eq!(off.0, Kind::NoChange, "OFF: the size named there has no effect");
     }

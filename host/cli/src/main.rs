@@ -41,7 +41,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser};
 use commands::Command;
 use exit::ExitCode;
+use say::{Color, Kind, say};
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 /// Our own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
@@ -83,9 +85,14 @@ fn command() -> ExitCode {
 /// Prints help where it was asked for, and otherwise what is wrong with the arguments.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A closed pipe while help is printed is success.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return match error.print().and_then(|()| io::stdout().flush()) {
+            // A closed pipe while help is printed is success.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                say(Color::Auto, Kind::Error, format_args!("standard output: {error}"));
+                usage_status()
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     let _ = error.print();
     if error.kind() == ErrorKind::InvalidSubcommand
@@ -94,6 +101,11 @@ fn usage(error: &clap::Error) -> ExitCode {
     {
         eprintln!("\nhelp: did you mean `underbar run -- {program}`?");
     }
+    usage_status()
+}
+
+/// What the command that was asked for ends with where it was asked wrongly, or could not answer.
+fn usage_status() -> ExitCode {
     let word = std::env::args_os().nth(1);
     ExitCode::from(commands::usage_status(word.as_ref().and_then(|word| word.to_str())))
 }

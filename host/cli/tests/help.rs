@@ -149,3 +149,14 @@ fn a_reader_who_goes_away_is_success() {
         assert_eq!(said(&output), (0, String::new(), String::new()), "{arguments:?}");
     }
 }
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for (words, status) in [(&["--help"][..], 125), (&["--version"], 125), (&["diff", "--help"], 2)] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("there");
+        let told = command(words).stdout(full).output().expect("started");
+        assert_eq!(told.status.code(), Some(status), "{words:?}");
+        let error = String::from_utf8_lossy(&told.stderr);
+        assert_eq!(error, "underbar: error: standard output: No space left on device (os error 28)\n");
+    }
+}

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A gate *fails* where its expression is true. A sign before the value makes it relative to the
-//! old figure. K, M and G are powers of 1024; ns, us, ms and s are times.
+//! old figure. K, M and G, or KiB, MiB and GiB as reports have them, are powers of 1024; ns, us, ms and s are times.
 //! Arithmetic is in integers, so that a limit is met exactly.
 
 use crate::diff::{Figure, keys, of_report};
@@ -200,7 +200,10 @@ fn parse_value(text: &str) -> Option<Value> {
     if let Some(percent) = number.strip_suffix('%') {
         return Some(Value::Millionths(sign? * i128::from(decimal(percent.trim_end(), 10_000)?)));
     }
-    const UNITS: [(&str, u64); 8] = [
+    const UNITS: [(&str, u64); 11] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
         ("ns", 1),
         ("us", 1_000),
         ("ms", 1_000_000),
@@ -291,6 +294,8 @@ mod tests {
             (7, 101, "heap.used_peak > 100", Failed),
             (7, 3 << 29, "heap.used_peak == 1.5G", Failed),
             (0, 64 << 20, "heap.used_peak > 64M", Passed),
+            (0, 64 << 20, "heap.used_peak > 64 MiB", Passed),
+            (0, (64 << 20) + 1, "heap.used_peak > 65536KiB", Failed),
             (1, (10 << 20) + 1, "heap.used_peak > +10M", Passed),
             (1, (10 << 20) + 2, "heap.used_peak > +10M", Failed),
             (u64::MAX, u64::MAX, "heap.used_peak > +0%", Passed),

@@ -22,7 +22,7 @@ use underbar_options::WhereSet;
 
 use crate::figures::split;
 use crate::lock;
-use crate::model::{Program, Report};
+use crate::model::{Process, Program, Report, State};
 use crate::page::{
     COLUMNS, LABEL_COLUMNS, Line, Tone, clean, clip, clip_front, labelled, paint, quoted, warning,
 };
@@ -129,6 +129,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
     ));
     lines.push(coverage(leading));
     lines.extend(trouble(leading));
+    lines.extend(killed(report, leading));
     lines.extend(lock::lines::lines(report));
     for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
         let head = advice.option.as_deref().unwrap_or(advice.verdict);
@@ -203,6 +204,18 @@ fn trouble(program: &Program) -> Option<Line> {
     (!figures.is_empty()).then(|| warning("note", figures.join("; ")))
 }
 
+/// What the figures above lack.
+fn killed(report: &Report, program: &Program) -> Option<Line> {
+    let is_killed = |process: &&Process| process.name() == program.name && process.state == State::Killed;
+    let killed = report.processes.iter().find(is_killed)?;
+    let who = if program.processes > 1 {
+        format!("process {} was killed", killed.process)
+    } else {
+        "killed".to_owned()
+    };
+    Some(warning("note", format!("{who}: its last gets and frees may be missing (explain heap.gets)")))
+}
+
 fn child(program: &Program) -> Line {
     let counters = &program.counters;
     let times = if program.processes > 1 { format!(" x{}", count(program.processes)) } else { String::new() };
@@ -230,7 +243,9 @@ fn tree_lines(report: &Report) -> Vec<Line> {
             format!("{} {reason}", count(tree.counters.get(key)))
         })
         .collect();
-    if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 {
+    let running = report.processes.iter().filter(|process| process.state == State::Running);
+    let running = running.fold(0_u64, |sum, process| sum.saturating_add(process.processes));
+    if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 && running == 0 {
         return Vec::new();
     }
     let text = format!(
@@ -239,6 +254,9 @@ fn tree_lines(report: &Report) -> Vec<Line> {
         counted(tree.programs, "program", "programs")
     );
     let mut parts = vec![text];
+    if running > 0 {
+        parts.push(format!("; {} running", counted(running, "is still", "are still")));
+    }
     if tree.unrecorded > 0 {
         parts.push(format!("; {} without a place in the ledger", count(tree.unrecorded)));
     }
@@ -332,7 +350,7 @@ fn command_line(report: &Report, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{End, OptionInForce, State};
+    use crate::model::{End, OptionInForce};
     use crate::sample;
 
     fn advice(program: &str, option: Option<&str>, verdict: &'static str, reason: &str) -> Advice {
@@ -373,6 +391,24 @@ underbar: ./getfree --seed 7: exit 0
         // The manual explains this very text.
         let manual = include_str!("../../../docs/report.md");
         assert!(manual.contains(&format!("```text\n{GETFREE}```\n")));
+    }
+
+    #[test]
+    fn what_still_runs_and_what_was_killed_is_said() {
+        let mut report = sample::tree();
+        report.processes[0].state = State::Running;
+        report.processes[1].state = State::Killed;
+        let text = render(&report, &[], false);
+        assert!(text.contains("programs; 1 is still running; not followed"), "{text}");
+        let leading = report.programs()[0].clone();
+        let of_leading = report.processes.iter().position(|process| process.name() == leading.name);
+        let killed = &mut report.processes[of_leading.expect("there")];
+        (killed.state, killed.process) = (State::Killed, 77);
+        let text = render(&report, &[], false);
+        let says =
+            "  note      process 77 was killed: its last gets and frees may be missing (explain heap.gets)\n";
+        assert!(text.contains(says), "{text}");
+        assert!(says.chars().count() <= COLUMNS, "{says}");
     }
 
     #[test]

@@ -253,9 +253,12 @@ impl fmt::Display for Comparison {
         if *pairs < self.planned {
             write!(f, " of {}", counted(self.planned, "round"))?;
         }
+        // Kept is what tune keeps; of other arms nothing is.
+        let (kept, not_kept) =
+            if self.candidate == Arm::TUNED { ("kept", "not kept, ") } else { ("better", "") };
         f.write_str(": ")?;
         match &self.outcome {
-            Outcome::Kept => f.write_str("kept")?,
+            Outcome::Kept => f.write_str(kept)?,
             Outcome::NoGain if finding.interval().is_some_and(Interval::is_below_one) => {
                 f.write_str("no gain, less than 1 %")?;
             }
@@ -268,15 +271,11 @@ impl fmt::Display for Comparison {
                 return write!(f, "no verdict, {measure} is zero on one side of {}", counted(*pairs, "pair"));
             }
             Outcome::OutputDiffers { runs } => {
-                return write!(f, "not kept, output differs in {}", counted(*runs, "run"));
+                return write!(f, "{not_kept}output differs in {}", counted(*runs, "run"));
             }
             Outcome::Fails { candidate, reference } => {
-                return write!(
-                    f,
-                    "not kept, {} failed ({reference} of {})",
-                    counted(*candidate, "run"),
-                    self.reference
-                );
+                let failed = counted(*candidate, "run");
+                return write!(f, "{not_kept}{failed} failed ({reference} of {})", self.reference);
             }
         }
         for (i, (measure, cost)) in self.costs().enumerate() {
@@ -323,7 +322,7 @@ mod tests {
     fn a_gain_is_kept_and_the_sentence_says_how_large() {
         let c = compared(15, |i, s| Sample { cpu_ns: percent(s.cpu_ns, 90 + i as u64 % 3), ..s });
         assert_eq!(c.outcome, Outcome::Kept);
-        assert_eq!(c.to_string(), "CPU 0.910 [0.905, 0.915] of A, 15 pairs: kept");
+        assert_eq!(c.to_string(), "CPU 0.910 [0.905, 0.915] of A, 15 pairs: better");
     }
 
     #[test]
@@ -354,7 +353,7 @@ mod tests {
         assert_eq!(c.outcome, Outcome::Kept);
         assert_eq!(
             c.to_string(),
-            "CPU 0.900 [0.900, 0.900] of A, 15 pairs: kept, but peak RSS +12.0 % [+11.0, +13.0]"
+            "CPU 0.900 [0.900, 0.900] of A, 15 pairs: better, but peak RSS +12.0 % [+11.0, +13.0]"
         );
     }
 
@@ -380,7 +379,7 @@ mod tests {
         assert_eq!(c.outcome, Outcome::Fails { candidate: 2, reference: 0 });
         assert_eq!(
             c.to_string(),
-            "CPU 0.500 [0.500, 0.500] of A, 13 pairs of 15 rounds: not kept, 2 runs failed (0 of A)"
+            "CPU 0.500 [0.500, 0.500] of A, 13 pairs of 15 rounds: 2 runs failed (0 of A)"
         );
     }
 
@@ -392,7 +391,7 @@ mod tests {
             ..s
         });
         assert_eq!(c.outcome, Outcome::OutputDiffers { runs: 1 });
-        assert!(c.to_string().ends_with("not kept, output differs in 1 run"), "{c}");
+        assert!(c.to_string().ends_with("output differs in 1 run"), "{c}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use underbar_launch::Session;
+use underbar_options::WhereSet;
 use underbar_report::units::counted;
 use underbar_verdict::compare::{Comparison, Question};
 use underbar_verdict::plan::{Arm, Plan};
@@ -103,7 +104,8 @@ impl Compare {
         let Some((program, arguments)) = self.program.split_first() else {
             return Ok(ExitCode::from(NO_ANSWER));
         };
-        let options: Vec<Options> = self.opts.iter().map(|text| self.options(text, shared)).collect();
+        let options: Vec<Options> =
+            self.opts.iter().map(|text| self.options(text, shared)).collect::<Result<_, _>>()?;
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         let input = self.flags.input()?;
         let session = Session::begin()?;
@@ -157,17 +159,21 @@ impl Compare {
     }
 
     /// The options of one arm, over those that all arms have.
-    fn options(&self, text: &str, shared: &Shared) -> Options {
-        let text = match text.trim() {
-            "plain" => return None,
+    fn options(&self, text: &str, shared: &Shared) -> Result<Options, Stop> {
+        let given = match text.trim() {
+            "plain" => return Ok(None),
             "default" => None,
             text => Some(text.to_owned()).filter(|text| !text.is_empty()),
         };
-        let layers = self.flags.shared(text).layers(&self.program[0]);
+        let is_given = given.is_some();
+        let layers = self.flags.shared(given).layers(&self.program[0]);
         for warning in layers.first_warnings() {
             shared.say(Kind::Warning, warning);
         }
-        Some(layers)
+        if is_given && !layers.has_options_of(WhereSet::CommandLine) {
+            return Err(Stop::NoOptions(format!("--opts {text:.60}")));
+        }
+        Ok(Some(layers))
     }
 
     fn named(&self) -> impl Iterator<Item = (Arm, &str)> {

@@ -49,7 +49,8 @@ pub struct Diff {
     all: bool,
 
     /// What a figure must have changed by to be listed, in percent
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "1")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "1",
+          allow_hyphen_values = true)]
     threshold: f64,
 
     /// Print nothing; the exit status says it

@@ -1,7 +1,7 @@
 //! `underbar tune -- PROGRAM`: measure, suggest, apply, run again in rounds, verdict.
 //!
 //! ```text
-//! two runs under the default options ─> report ─> suggestions ─> sets on trial (and those of --try)
+//! two runs under the options given ─> report ─> suggestions ─> sets on trial (and those of --try)
 //!   none: plain against default
 //!   each: plain, default, tuned in rounds ─> the best set that was kept, on fresh runs ─> confirmed: written
 //!   --live: instead, one lock's policies of waiting by turns in the running program ─> kept: written
@@ -180,6 +180,9 @@ impl Tune {
         for warning in default.first_warnings() {
             shared.say(Kind::Warning, warning);
         }
+        for text in &self.given {
+            self.must_set_something(text, shared)?;
+        }
         let input = self.flags.input()?;
         let session = Session::begin()?;
         let task = Task::new((program, arguments), &self.flags, input, &library, &session);
@@ -219,6 +222,16 @@ impl Tune {
         self.with(&ground, sets, &mut progress, outcome)
     }
 
+    fn must_set_something(&self, text: &str, shared: &Shared) -> Result<(), Stop> {
+        let mut layers = Layers::new(self.flags.opts_base.into());
+        layers.add(WhereSet::CommandLine, "--try".to_owned(), text.to_owned());
+        for warning in layers.first_warnings() {
+            shared.say(Kind::Warning, warning);
+        }
+        let has_options = layers.has_options_of(WhereSet::CommandLine);
+        if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {text:.60}"))) }
+    }
+
     /// `at most 2 + 3 + 3 x 15 + 3 x 15 runs: to measure, ...`
     fn how_often(&self) -> String {
         if self.live {
@@ -240,7 +253,7 @@ impl Tune {
         }
     }
 
-    /// Two runs under the default options; the second one's figures and accounts.
+    /// Two runs under the options of all arms but plain; the second one's figures and accounts.
     fn measure(
         &self,
         task: &Task<'_>,
@@ -270,8 +283,13 @@ impl Tune {
     }
 
     fn measured_lines(&self, sample: &Sample, repeatable: bool) -> String {
+        let options = match (&self.opts, &self.flags.opts_file, self.flags.opts_base) {
+            (None, None, OptsBase::Underbar) => "the default options",
+            (None, None, OptsBase::Le) => "the defaults of Language Environment",
+            _ => "the options given",
+        };
         let mut text = format!(
-            "{:<11}CPU {}, elapsed {}, peak RSS {}, {} faults, under the default options\n",
+            "{:<11}CPU {}, elapsed {}, peak RSS {}, {} faults, under {options}\n",
             "measured",
             units::nanoseconds(sample.cpu_ns),
             units::nanoseconds(sample.elapsed_ns),

@@ -91,7 +91,8 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
         remarks: Vec::new(),
     });
     output.notes.push(
-        "These are the values that tune would try first, from one run; tune keeps them only if they prove better."
+        "These are the values that tune would try first, from one run, that of STACK only with --risky; it keeps them only if \
+         they prove better."
             .to_owned(),
     );
     Ok(output)

@@ -62,6 +62,8 @@ pub enum Stop {
     NoLibrary(String),
     /// The time allowed is too short.
     NoTime(String),
+    /// The user: a set of options in which there is none. Its runs would be those of the default.
+    NoOptions(String),
     /// The user, or the program: there is no such lock to try.
     NoLock(String),
     /// The machine: no place for the files of a run.
@@ -86,7 +88,11 @@ impl Stop {
         ExitCode::from(match self {
             Stop::Told(signal) => u8::try_from(128 + signal).unwrap_or(OWN_FAILURE),
             Stop::Failure(failure) => u8::try_from(failure.exit_code()).unwrap_or(OWN_FAILURE),
-            Stop::Around { .. } | Stop::Fails { .. } | Stop::NoTime(_) | Stop::NoLock(_) => NO_ANSWER,
+            Stop::Around { .. }
+            | Stop::Fails { .. }
+            | Stop::NoTime(_)
+            | Stop::NoOptions(_)
+            | Stop::NoLock(_) => NO_ANSWER,
             Stop::NoLibrary(_) | Stop::Files(_) => OWN_FAILURE,
         })
     }
@@ -108,6 +114,7 @@ impl fmt::Display for Stop {
                 Ok(())
             }
             Stop::NoLibrary(reason) => write!(f, "nothing to compare: {reason}"),
+            Stop::NoOptions(set) => write!(f, "{set}: there is no option in it, so nothing to compare"),
             Stop::NoTime(reason) | Stop::NoLock(reason) => f.write_str(reason),
             Stop::Files(error) => write!(f, "no place for the files of a run: {error}"),
         }
