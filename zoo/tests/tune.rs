@@ -1,7 +1,7 @@
 //! `underbar tune` and `underbar compare`: what is tried, what is kept, and what is said of both.
 //!
 //! Programs are chosen so that the figures that decide differ by far, or are no times at all; no test waits for
-//! time or depends on how fast the machine is. `UNDERBAR_LONG_TESTS=1` makes the A/A test longer.
+//! time or depends on how fast the machine is.
 
 use serde_json::Value;
 use std::fs;
@@ -174,8 +174,6 @@ fn a_planted_gain_is_found_by_compare() {
 fn equal_arms_are_seldom_told_apart() {
     let folder = scratch("compare-equal");
     let storage = storage();
-    let (rounds, blocks) =
-        if std::env::var_os("UNDERBAR_LONG_TESTS").is_some() { ("15", "4000") } else { ("8", "300") };
     let series = || {
         let one = || {
             let arguments = [
@@ -183,7 +181,7 @@ fn equal_arms_are_seldom_told_apart() {
                 "--json",
                 "-q",
                 "--runs",
-                rounds,
+                "15",
                 "--opts",
                 "default",
                 "--opts",
@@ -191,7 +189,7 @@ fn equal_arms_are_seldom_told_apart() {
                 "--",
                 text(&storage),
                 "4",
-                blocks,
+                "4000",
             ];
             json(&underbar_in(&folder, &arguments))["comparisons"][0]["outcome"] == "kept"
         };
@@ -200,7 +198,7 @@ fn equal_arms_are_seldom_told_apart() {
     // At most one in forty is kept by chance: of 20, more than two in one series of a hundred, in two series
     // one after the other in one of ten thousand.
     let kept = series();
-    eprintln!("kept {kept} of 20 equal pairs, {rounds} rounds each");
+    eprintln!("kept {kept} of 20 equal arms, 15 rounds each");
     assert!(kept <= 2 || series() <= 2, "equal arms are told apart");
 }
 
