@@ -188,9 +188,7 @@ impl Layers {
 
     /// Is there an option, understood as such, in what came from there?
     pub fn has_options_of(&self, source: WhereSet) -> bool {
-        let texts =
-            self.layers.iter().filter(|layer| layer.source == source).map(|layer| layer.text.as_bytes());
-        texts.into_iter().any(|text| check(text, &mut |_| ()))
+        self.layers.iter().any(|layer| layer.source == source && check(layer.text.as_bytes(), &mut |_| ()))
     }
 
     /// Sources of options that could not be read, in words.

@@ -106,11 +106,10 @@ impl Pending {
     fn join(&mut self) {
         self.entries.sort_by_key(|&(generation, run)| (generation, run.first));
         self.entries.dedup_by(|(next_at, next), (at, run)| {
-            let touches = next_at == at && run.first + run.pages == next.first;
-            if touches {
-                run.pages += next.pages;
-            }
-            touches
+            let touches = next_at == at && run.first.checked_add(run.pages) == Some(next.first);
+            let joined = run.pages.checked_add(next.pages).filter(|_| touches);
+            run.pages = joined.unwrap_or(run.pages);
+            joined.is_some()
         });
     }
 }

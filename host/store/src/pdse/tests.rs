@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
-use underbar_partitioned::pdse::{Kept, Pdse, Superblock, Value};
+use underbar_partitioned::pdse::{Found, Kept, Member, Pdse, Run, Runs, Superblock, Value};
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::symbol::Symbol;
 
@@ -49,6 +49,12 @@ fn new_disk() -> Disk {
     let mut disk = Disk::default();
     create(&mut disk, &MAKING).expect("no end");
     disk.settle();
+    disk
+}
+
+fn disk_of(bytes: Vec<u8>) -> Disk {
+    let disk = Disk::default();
+    disk.0.borrow_mut().put_file(bytes);
     disk
 }
 
@@ -520,6 +526,33 @@ fn a_name_that_leads_elsewhere_is_damage() {
     }
 }
 
+/// Storage for what it says that it has would end the process.
+#[test]
+fn a_member_is_believed_no_further_than_its_file_goes() {
+    let disk = new_disk();
+    apply(&disk, &[add("LARGE", 9_000, false)]).expect("room");
+    let mut bytes = disk.bytes().expect("a library");
+    let found = Pdse::open(&bytes[..]).expect("a library").find(&name("LARGE"), &mut Counts::default());
+    let Ok(Some(Found { member: right, .. })) = found else { panic!("{found:?}") };
+    let all = Run { first: 2, pages: u32::MAX - 2 };
+    let size = u64::from(all.pages) * PAGE as u64;
+    let liar = Member { size, table: 2, runs: Runs::new(&[all]).expect("one"), ..right };
+    let (cell, length) = Value::Member(right).encode();
+    let (other, other_length) = Value::Member(liar).encode();
+    assert_eq!(length, other_length);
+    let at = bytes.windows(length).position(|window| *window == cell[..length]).expect("its cell");
+    bytes[at..at + length].copy_from_slice(&other[..length]);
+    for superblock in [0, PAGE] {
+        bytes[superblock + 32..superblock + 36].copy_from_slice(&u32::MAX.to_le_bytes());
+    }
+    resealed(&mut bytes);
+    let pdse = Pdse::open(&bytes[..]).expect("its sums are right");
+    assert!(matches!(super::bytes(&pdse, &liar), Err(Error::Member { fault: Fault::Cut { .. }, .. })));
+    let problems = verify::pdse(&pdse, &mut |_| ()).problems;
+    assert!(problems.iter().any(|problem| problem.member.as_deref() == Some("LARGE")), "{problems:?}");
+    assert!(apply(&disk_of(bytes), &[add("NEW", 9_000, true)]).is_err());
+}
+
 #[test]
 fn lies_with_right_sums_do_no_harm() {
     let (bytes, model) = small_library();
@@ -548,8 +581,7 @@ fn lies_with_right_sums_do_no_harm() {
         let (_, has_problems) = read_all(&bytes, &model);
         refused += usize::from(has_problems);
         // A writer that does not understand all of it changes nothing.
-        let disk = Disk::default();
-        disk.0.borrow_mut().put_file(bytes.clone());
+        let disk = disk_of(bytes.clone());
         if apply(&disk, &[add("NEW", 9_000, true)]).is_err() {
             assert!(disk.bytes().expect("a file") == bytes);
         }
