@@ -33,7 +33,7 @@ pub(super) fn unnumbered(text: &str) -> &str {
 pub(super) fn macro_of(text: &str) -> Option<(&'static str, &str)> {
     let first = text.split_whitespace().next()?;
     let labelled =
-        !text.starts_with([' ', '\t']) && !MACROS.iter().any(|name| first.eq_ignore_ascii_case(name));
+        !text.starts_with(char::is_whitespace) && !MACROS.iter().any(|name| first.eq_ignore_ascii_case(name));
     let rest = if labelled { text[first.len()..].trim_start() } else { text.trim_start() };
     let word = rest.split_whitespace().next()?;
     let name = MACROS.iter().find(|name| word.eq_ignore_ascii_case(name))?;
@@ -87,4 +87,24 @@ pub(super) fn goes_on(text: &str) -> bool {
 
 pub(super) fn is_natural(name: &str) -> bool {
     parameters::find(name).is_some_and(|entry| entry.telling)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_begins_the_line_whatever_a_blank_is() {
+        let name = MACROS[0];
+        for (line, is_macro) in [
+            (format!("LABEL {name} A=1"), true),
+            (format!("  {name} A=1"), true),
+            (format!("{name} A=1"), true),
+            // A blank that is neither a space nor a tabulator is no part of a label, nor is a character cut in two.
+            (format!("\u{b}\u{fffd} {name} A=1"), false),
+            (format!("\u{b}{name} A=1"), true),
+        ] {
+            assert_eq!(macro_of(&line), is_macro.then_some((name, "A=1")), "{line:?}");
+        }
+    }
 }
