@@ -90,10 +90,7 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
                     Ok(_) => verdict.member(&alias.name, "the alias leads to no member"),
                     Err(fault) => verdict.member(&alias.name, fault),
                 }
-                let is_listed = pdse.aliases(&alias.of).is_ok_and(|mut aliases| {
-                    aliases.any(|other| other.is_ok_and(|other| other.name == alias.name))
-                });
-                if !is_listed {
+                if pdse.lists_alias(&alias.of, &alias.name) != Ok(true) {
                     verdict
                         .member(&alias.name, format!("the alias is not listed with its member {}", alias.of));
                 }

@@ -186,6 +186,16 @@ impl<R: ReadAt> Pdse<R> {
         Aliases::new(self, member)
     }
 
+    /// Is an alias listed with its member? By the index: what lists all of them would take the square of their number for all.
+    ///
+    /// # Errors
+    /// A tree that is damaged on the way to it.
+    pub fn lists_alias(&self, member: &Name, alias: &Name) -> Result<bool, Fault> {
+        let key = Key::of_alias(member, Some(alias));
+        let mut cursor = Cursor::new(self, key.as_bytes())?;
+        Ok(cursor.next_cell()?.is_some_and(|(_, found, _)| found == key.as_bytes()))
+    }
+
     /// Reads bytes of a member from `offset` on, without looking at sums.
     ///
     /// # Errors
