@@ -36,8 +36,10 @@ pub(crate) fn worth<'a>(case: &Case<'a>) -> Vec<(&'a Locks, &'a Lock)> {
 
 fn sections<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Locks> {
     let name = case.program.name.clone();
-    let processes = case.report.processes.iter().filter(move |process| process.name() == name);
-    processes.filter_map(|process| process.locks.as_ref())
+    // Names last: there may be thousands of processes, and few have locks.
+    let with_locks =
+        case.report.processes.iter().filter_map(|process| Some((process, process.locks.as_ref()?)));
+    with_locks.filter(move |(process, _)| process.name() == name).map(|(_, locks)| locks)
 }
 
 pub(crate) fn evidence(key: &'static str, figure: u64) -> Evidence {

@@ -11,7 +11,7 @@
 //! Not here: what belongs to a section (`storage`), and which figure belongs to a label (`figures`).
 
 use crate::sections::{Field, Kind, LABELS, SECTIONS};
-use crate::words::{find, split, tidy};
+use crate::words::{find, last, tidy};
 
 /// Which section a heading opens.
 pub(crate) enum Title {
@@ -107,19 +107,19 @@ fn is_whole(front: &[u8], before: &[u8], title: &str, cut: bool) -> bool {
     // "0STACK": only a control character may touch the title, and only in the first column.
     let touches = !before.ends_with(b" ");
     let control = before.len() == 1 && front.is_empty() && matches!(before, b"0" | b"1" | b"-" | b"+");
-    !cut && (if touches { control } else { is_none_of_ours(split(before).last().unwrap_or_default()) })
+    !cut && (if touches { control } else { is_none_of_ours(last(before)) })
 }
 
 /// Whether what stands before a title ends in a word that begins another title.
 fn is_part_of_a_title(before: &[u8]) -> bool {
-    let last = split(before).last().unwrap_or_default().to_ascii_lowercase();
+    let last = last(before).to_ascii_lowercase();
     matches!(&last[..], b"user" | b"library" | b"i/o" | b"additional" | b"xplink" | b"ipt")
 }
 
 /// Whether a label may begin behind this: no word stands directly before it that could be its own beginning.
 fn stands_alone(before: &[u8]) -> bool {
     let blanks = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let word = split(before).last().unwrap_or_default();
+    let word = last(before);
     let ends_another = word.ends_with(b":") || word.starts_with(b"$") || word.starts_with(b"\\");
     match blanks {
         _ if word.is_empty() => true,

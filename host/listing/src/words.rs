@@ -122,9 +122,26 @@ pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter(|word| !word.is_empty())
 }
 
+/// The last word, empty where there is none. Found from the end; of one that is longer than any of ours, its end.
+pub(crate) fn last(text: &[u8]) -> &[u8] {
+    const LONGEST: usize = 256;
+    let end = &text[text.len().saturating_sub(LONGEST)..];
+    end.rsplit(|byte| byte.is_ascii_whitespace() || *byte == 0)
+        .find(|word| !word.is_empty())
+        .unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_word_is_that_of_all_words() {
+        for text in ["", "  ", "one", " one two ", "one\0two\0", "one\ttwo\n"] {
+            assert_eq!(last(text.as_bytes()), split(text.as_bytes()).last().unwrap_or_default(), "{text:?}");
+        }
+        assert_eq!(last(&[b'a'; 1000]).len(), 256, "the end of a word of no listing");
+    }
 
     #[test]
     fn texts_of_json_are_lines() {

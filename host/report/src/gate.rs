@@ -175,7 +175,10 @@ impl Gate {
         let limit = match self.value {
             Value::Absolute(value) => Some(i128::from(value) * MILLION),
             Value::Plus(value) => figure(old).map(|old| (i128::from(old) + value) * MILLION),
-            Value::Millionths(value) => figure(old).map(|old| i128::from(old) * (MILLION + value)),
+            Value::Millionths(value) => {
+                // Of 64 bits each, the product may have more than 127: then no figure is above it.
+                figure(old).map(|old| i128::from(old).saturating_mul(MILLION + value))
+            }
         };
         let Some(limit) = limit else { return Outcome::Unknown };
         let new = new * MILLION;
@@ -293,6 +296,7 @@ mod tests {
             (7, 100, "heap.used_peak > 100", Passed),
             (7, 101, "heap.used_peak > 100", Failed),
             (7, 3 << 29, "heap.used_peak == 1.5G", Failed),
+            (1 << 63, 1 << 63, "heap.used_peak > +1844674407370955%", Passed),
             (0, 64 << 20, "heap.used_peak > 64M", Passed),
             (0, 64 << 20, "heap.used_peak > 64 MiB", Passed),
             (0, (64 << 20) + 1, "heap.used_peak > 65536KiB", Failed),

@@ -14,6 +14,8 @@
 //! not follow. Integers are bytes and nanoseconds; no floats.
 //! Not here: where it comes from ([`crate::gather`], [`crate::read`]), and how it looks.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use underbar_ledger::Key;
 
@@ -237,22 +239,24 @@ impl Report {
     #[must_use]
     pub fn programs(&self) -> Vec<Program> {
         let mut programs: Vec<Program> = Vec::new();
+        // Where each stands: a saved report may name thousands.
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        let mut by_owner: HashMap<(usize, &str), usize> = HashMap::new();
         for process in &self.processes {
             let end = process.ended_ns.or_else(|| self.steps.as_ref().map(|steps| steps.elapsed_ns));
             let ran = end.unwrap_or(0).saturating_sub(process.started_ns);
             let unfinished = matches!(process.state, State::Running | State::Killed);
-            let at =
-                programs.iter().position(|program| program.name == process.name()).unwrap_or_else(|| {
-                    programs.push(Program {
-                        name: process.name().to_owned(),
-                        processes: 0,
-                        counters: Figures::zero(),
-                        owners: Vec::new(),
-                        unfinished: false,
-                        longest_ns: 0,
-                    });
-                    programs.len() - 1
+            let at = *by_name.entry(process.name()).or_insert_with(|| {
+                programs.push(Program {
+                    name: process.name().to_owned(),
+                    processes: 0,
+                    counters: Figures::zero(),
+                    owners: Vec::new(),
+                    unfinished: false,
+                    longest_ns: 0,
                 });
+                programs.len() - 1
+            });
             let program = &mut programs[at];
             program.processes = program.processes.saturating_add(process.processes);
             program.counters.fold(&process.counters);
@@ -261,7 +265,8 @@ impl Report {
                 program.longest_ns = program.longest_ns.max(ran);
             }
             for owner in &process.owners {
-                match program.owners.iter_mut().find(|known| known.name == owner.name) {
+                let next = program.owners.len();
+                match program.owners.get_mut(*by_owner.entry((at, &owner.name)).or_insert(next)) {
                     Some(known) => {
                         known.bytes = known.bytes.max(owner.bytes);
                         known.peak_bytes = known.peak_bytes.max(owner.peak_bytes);

@@ -16,6 +16,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, StringTable};
 use underbar_partitioned::attribute::Attributes;
+use underbar_partitioned::symbol::Symbol;
 
 use crate::error::{Error, Result};
 
@@ -116,7 +117,8 @@ fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec
     const ORDER: Endianness = Endianness::Little;
     let sections = header.section_headers(ORDER, bytes).ok()?;
     let mut functions = Vec::new();
-    for section in sections.iter().filter(|section| section.sh_type(ORDER) == SHT_DYNSYM) {
+    // There is one; more would be the same names again.
+    if let Some(section) = sections.iter().find(|section| section.sh_type(ORDER) == SHT_DYNSYM) {
         let symbols: &[object::elf::Sym64<Endianness>] = section.data_as_array(ORDER, bytes).ok()?;
         let names = sections.get(usize::try_from(section.sh_link(ORDER)).ok()?)?;
         let (from, length) = names.file_range(ORDER)?;
@@ -125,8 +127,9 @@ fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec
             let is_exported = symbol.st_shndx(ORDER) != SHN_UNDEF
                 && matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE)
                 && symbol.st_type() == STT_FUNC;
-            if let Some(name) = symbol.name(ORDER, names).ok().filter(|name| is_exported && !name.is_empty())
-            {
+            // Longer ones stand in no entry of ours, and all of them may lie one in the other.
+            let fits = |name: &&[u8]| (1..=Symbol::LONGEST).contains(&name.len());
+            if let Some(name) = symbol.name(ORDER, names).ok().filter(fits).filter(|_| is_exported) {
                 functions.push((name.to_vec(), symbol.st_value(ORDER)));
             }
         }

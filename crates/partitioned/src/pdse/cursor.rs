@@ -4,7 +4,8 @@
 //! path: root, cell 3 -> node, cell 7 -> leaf, which is kept
 //! ```
 //!
-//! Invariant: keys ascend strictly, so that a tree that leads in circles ends at its first key that does not.
+//! Invariant: keys ascend strictly, in leaves and from cell to cell of inner nodes, so that a tree that leads in circles ends at
+//! its first key that does not, also where its leaves are empty.
 //! Cost: a leaf is read once, an inner node once for each child.
 
 use super::node::{Decoded, Key, NodeView};
@@ -28,6 +29,9 @@ pub struct Cursor<'a, R> {
     is_over: bool,
     last: [u8; 256],
     last_length: usize,
+    /// The key of the inner node's cell that was taken last, behind the first of its node.
+    passed: [u8; 256],
+    passed_length: usize,
 }
 
 /// A cell: page of its leaf, key, value.
@@ -49,6 +53,8 @@ impl<'a, R: ReadAt> Cursor<'a, R> {
             is_over: pdse.superblock().levels == 0,
             last: [0; 256],
             last_length: 0,
+            passed: [0; 256],
+            passed_length: 0,
         };
         if !cursor.is_over {
             cursor.descend(pdse.superblock().root, pdse.superblock().levels, Some(key))?;
@@ -114,7 +120,13 @@ impl<'a, R: ReadAt> Cursor<'a, R> {
             let level = self.pdse.superblock().levels - 1 - self.depth as u8;
             let mut page = [0; PAGE];
             let node = self.pdse.node(number, level, &mut page)?;
-            if let Some(child) = node.child(index + 1) {
+            if let Some((key, child)) = node.key(index + 1).zip(node.child(index + 1)) {
+                if key <= &self.passed[..self.passed_length] {
+                    self.is_over = true;
+                    return Err(Fault::DamagedDirectory { block: number });
+                }
+                self.passed_length = key.len().min(self.passed.len());
+                self.passed[..self.passed_length].copy_from_slice(&key[..self.passed_length]);
                 self.path[self.depth] = (number, index + 1);
                 self.depth += 1;
                 return self.descend(child, level, None);

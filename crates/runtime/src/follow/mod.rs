@@ -135,7 +135,9 @@ unsafe fn with_environment<R>(
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
-            if myself {
+            // A forked child, too; a child by vfork has its parent's accounts, which go on.
+            let is_replaced = runner == Runner::Myself && ledger::attach::is_ours();
+            if is_replaced {
                 // The next program will not say that this one has ended, as one of ours does.
                 ledger::attach::set_replaced(true);
             }
@@ -145,7 +147,7 @@ unsafe fn with_environment<R>(
             } else {
                 environment.without_us(then)
             };
-            if myself {
+            if is_replaced {
                 ledger::attach::set_replaced(false);
             }
             failed

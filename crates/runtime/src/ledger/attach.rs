@@ -401,6 +401,12 @@ pub fn after_fork() {
     }
 }
 
+/// Are the accounts that we see those of this very process? In a child by vfork, and in one by clone that has not looked at them
+/// yet, they are its parent's.
+pub(crate) fn is_ours() -> bool {
+    PROCESS.load(Ordering::Relaxed) == process()
+}
+
 /// This process is about to become a program that is not followed, so that what it was has ended; or could not become it. One
 /// store, as it may be done in a signal handler. The directory is left as it is: other threads still run.
 pub(crate) fn set_replaced(is_replaced: bool) {

@@ -29,6 +29,8 @@ enum Field {
     Other,
 }
 
+/// Labels of a heading, at the most.
+const MOST_LABELS: usize = 64;
 /// Labels of all views, in lower case.
 const LABELS: [(&str, Field); 22] = [
     ("tracks", Field::Tracks),
@@ -163,6 +165,10 @@ fn can_be(field: Field, word: &str) -> bool {
 fn assigned<'a>(labels: &[Label], words: &[(&'a str, usize, usize)]) -> Vec<(Field, &'a str)> {
     if labels.len() == words.len() {
         return labels.iter().zip(words).map(|(label, word)| (label.0, word.0)).collect();
+    }
+    // No screen and no page is so wide.
+    if labels.len() > MOST_LABELS {
+        return Vec::new();
     }
     let nearest = |from: usize, to: usize| {
         // Nothing between them where they overlap.

@@ -14,6 +14,8 @@
 //! readable is returned with the fault that ended it.
 //! Not here: what is in the records (`unload`), and nested transmissions (`container`).
 
+use std::collections::HashMap;
+
 use super::ebcdic::CodePage;
 use super::source::{Pieces, ReadError, Records, Shared, Source, Stretch, Window};
 use super::unit::{self, CutUnit, Key, TextUnit};
@@ -285,6 +287,8 @@ struct Reader<'a> {
     page: CodePage,
     header: Header,
     described: Vec<Described>,
+    /// Where each of them stands.
+    by_number: HashMap<u32, usize>,
     /// Files whose data has begun: their attributes and records.
     begun: Vec<(Attributes, Vec<Stretch>)>,
     pieces: Pieces,
@@ -303,6 +307,7 @@ impl<'a> Reader<'a> {
             page,
             header: Header::default(),
             described: Vec::new(),
+            by_number: HashMap::new(),
             begun: Vec::new(),
             pieces: Pieces::of(source),
             open: None,
@@ -419,7 +424,8 @@ impl<'a> Reader<'a> {
                 let units = self.units(at, rest);
                 let name = unit::text(&units, Key::Inmutiln, self.page).unwrap_or_default();
                 let utility = Utility { name, attributes: Attributes::from(&units, self.page), units };
-                match self.described.iter_mut().find(|file| file.number == number) {
+                let next = self.described.len();
+                match self.described.get_mut(*self.by_number.entry(number).or_insert(next)) {
                     Some(file) => file.utilities.push(utility),
                     None => self.described.push(Described { number, utilities: vec![utility] }),
                 }

@@ -12,6 +12,8 @@
 //! pages do, is not made part of it.
 //! Not here: which parameters there are, and what values they may have (`parameters`).
 
+use std::collections::HashMap;
+
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence};
 use crate::statement::{self, InStream};
@@ -244,11 +246,12 @@ impl Texts {
             let words = format!("{} that are not closed or cut", open.carrier.words());
             doubt(&mut doubts, Doubtful::Cut, line, words);
         }
-        let twice = rows.iter().enumerate().find(|(at, row)| {
+        let mut first: HashMap<&str, &str> = HashMap::new();
+        let twice = rows.iter().find(|row| {
             open.carrier != ParameterCarrier::Dynamic
-                && rows[..*at].iter().any(|other| other.name == row.name && other.value != row.value)
+                && *first.entry(row.name).or_insert(&row.value) != row.value
         });
-        if let Some((_, row)) = twice {
+        if let Some(row) = twice {
             let words = format!("{} is set twice, to different values", row.name);
             doubt(&mut doubts, Doubtful::Contradiction, row.evidence.line, words);
         }

@@ -86,7 +86,7 @@ pub(super) fn write(text: &mut String, report: &Report, process: &Process) {
     }
     let _ = writeln!(text, "      {}", "-".repeat(COLUMNS.iter().map(|column| column.0).sum()));
     for pool in &all {
-        let element = pool.cell + ELEMENT;
+        let element = pool.cell.saturating_add(ELEMENT);
         // Without an initial size there is nothing to take a percentage of.
         let cells = if initial == 0 {
             0
@@ -175,6 +175,13 @@ mod tests {
         let mut text = String::new();
         write(&mut text, &report, &report.processes[0]);
         text
+    }
+
+    #[test]
+    fn a_cell_of_all_there_is_leaves_no_remainder_to_divide_by() {
+        for size in [u64::MAX - 7, u64::MAX] {
+            assert!(shown(&format!("HEAPPOOLS(ON,{size},10)")).contains("Pool 1 "), "{size}");
+        }
     }
 
     #[test]

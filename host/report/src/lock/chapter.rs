@@ -15,12 +15,13 @@
 //! terminal unchecked.
 //! Not here: JSON, which has everything.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::columns::NEVER;
 use super::groups::{Group, groups};
 use super::lines::title;
-use super::model::{Call, LockSort, Locks, Mode, Site};
+use super::model::{Call, LockSort, Locks, Missing, Mode, Site};
 use super::spread::Spread;
 use crate::model::{Process, Report};
 use crate::page::{COLUMNS, clean, clip, clip_middle};
@@ -305,20 +306,24 @@ fn circles(text: &mut String, locks: &Locks) {
 
 /// What is a dash above, and why: keys with the same reason together.
 fn missing(text: &mut String, locks: &Locks) {
-    let mut said: Vec<&str> = Vec::new();
+    let mut by_reason: Vec<Vec<&Missing>> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for missing in &locks.missing {
-        if said.contains(&missing.why.as_str()) {
-            continue;
-        }
-        said.push(&missing.why);
-        let keys = locks.missing.iter().filter(|other| other.why == missing.why);
-        let labels: Vec<String> = keys
+        let at = *places.entry(&missing.why).or_insert_with(|| {
+            by_reason.push(Vec::new());
+            by_reason.len() - 1
+        });
+        by_reason[at].push(missing);
+    }
+    for missing in by_reason {
+        let labels: Vec<String> = missing
+            .iter()
             .map(|missing| {
                 let known = super::columns::find(&missing.key).map(|column| column.label.to_owned());
                 known.unwrap_or_else(|| clean(&missing.key))
             })
             .collect();
-        let _ = writeln!(text, "\n  Not known: {}:\n    {}", labels.join(", "), clean(&missing.why));
+        let _ = writeln!(text, "\n  Not known: {}:\n    {}", labels.join(", "), clean(&missing[0].why));
     }
     if locks.mode == Mode::Off {
         text.push_str("\n  Under LOCK(OFF) no lock is looked at.\n");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::count::Counts;
 use underbar_partitioned::name::Name;
-use underbar_partitioned::pdse::{Found, Kept, Member, Pdse, Run, Runs, Superblock, Value};
+use underbar_partitioned::pdse::{Found, Kept, Member, NODE_HEADER, Pdse, Run, Runs, Superblock, Value};
 use underbar_partitioned::read::{Fault, ReadAt};
 use underbar_partitioned::symbol::Symbol;
 
@@ -524,6 +524,43 @@ fn a_name_that_leads_elsewhere_is_damage() {
         let listed: Result<Vec<Value>, Fault> = pdse.entries().and_then(Iterator::collect);
         assert!(matches!(listed, Err(Fault::DamagedDirectory { .. })), "{to:?}: {listed:?}");
     }
+}
+
+/// Each of its inner nodes has but one child, a thousand times: walked, they would be more than anybody can wait for. Its leaf
+/// is empty, so no key of a leaf is out of order.
+#[test]
+fn a_tree_that_leads_in_circles_ends_also_where_its_leaf_is_empty() {
+    const LEVELS: u8 = 8;
+    let mut bytes = new_disk().bytes().expect("a library");
+    bytes.resize((2 + usize::from(LEVELS)) * PAGE, 0);
+    for superblock in [0, PAGE] {
+        bytes[superblock..superblock + 8].copy_from_slice(b"UNDPSE\r\x01");
+        bytes[superblock + 8..superblock + 16].copy_from_slice(&MAKING.identity.to_le_bytes());
+        bytes[superblock + 24..superblock + 28].copy_from_slice(&2_u32.to_le_bytes());
+        bytes[superblock + 28] = LEVELS;
+        bytes[superblock + 32..superblock + 36].copy_from_slice(&(2 + u32::from(LEVELS)).to_le_bytes());
+        bytes[superblock + 52..superblock + 56].copy_from_slice(&32_760_u32.to_le_bytes());
+    }
+    for (level, number) in (0..LEVELS).rev().zip(2_u32..) {
+        let page = &mut bytes[number as usize * PAGE..][..PAGE];
+        page[..4].copy_from_slice(b"NODE");
+        page[4] = level;
+        if level > 0 {
+            // A thousand places, all of one cell: key 1, and the node below.
+            page[6..8].copy_from_slice(&1_000_u16.to_le_bytes());
+            for place in page[NODE_HEADER..].chunks_exact_mut(2).take(1_000) {
+                place.copy_from_slice(&4_090_u16.to_le_bytes());
+            }
+            page[4_090] = 1;
+            page[4_091..4_095].copy_from_slice(&(number + 1).to_le_bytes());
+            page[4_095] = 2;
+        }
+    }
+    resealed(&mut bytes);
+    let pdse = Pdse::open(&bytes[..]).expect("its sums are right");
+    let listed: Vec<_> = pdse.entries().expect("a way to the leaf").collect();
+    assert!(matches!(listed[..], [Err(Fault::DamagedDirectory { .. })]), "{listed:?}");
+    assert!(!verify::pdse(&pdse, &mut |_| ()).problems.is_empty());
 }
 
 /// Storage for what it says that it has would end the process.

@@ -45,7 +45,7 @@ use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
-pub use parked::{PARKED, heartbeat_if_parked};
+pub use parked::{PARKED, heartbeat_if_idle};
 pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
 
 const MIB: usize = 1 << 20;

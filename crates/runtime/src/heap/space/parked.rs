@@ -21,6 +21,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::size::CLASSES;
+use super::supply::IDLE_BYTES;
 use super::{Disposition, SPACE, Space};
 use crate::ledger;
 
@@ -223,8 +224,8 @@ impl Space {
 
 /// A look from time to time, by threads that have no other business with the space: a program that has freed most of
 /// what it had may never need the space again.
-pub fn heartbeat_if_parked() {
-    if BYTES.load(Ordering::Relaxed) > 0
+pub fn heartbeat_if_idle() {
+    if (BYTES.load(Ordering::Relaxed) > 0 || IDLE_BYTES.load(Ordering::Relaxed) > 0)
         && let Some(mut space) = SPACE.try_lock()
     {
         space.heartbeat();

@@ -10,7 +10,7 @@
 //! Not here: what is got from segments (`super`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::syscall;
@@ -26,6 +26,8 @@ pub(super) const HUGE_PAGE: usize = 2 * MIB;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
 /// and empties its heap in turns, too short for anybody to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
+/// Bytes of segments that are idle, for a look without the lock. Written under the space's lock, relaxed: a hint.
+pub(super) static IDLE_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// The kernel's usual limit on mappings. It is asked for the true one when there are this many segments.
 const USUAL_MAPPINGS: usize = 65_530;
 const ASK_AT: usize = 16_384;
@@ -306,6 +308,7 @@ impl Space {
         }
         self.idle_newest = this;
         self.idle_bytes += segment.size;
+        IDLE_BYTES.store(self.idle_bytes, Ordering::Relaxed);
     }
 
     pub(super) fn no_longer_idle(&mut self, segment: &mut Segment) {
@@ -321,6 +324,7 @@ impl Space {
         }
         segment.idle_since = 0;
         self.idle_bytes -= segment.size;
+        IDLE_BYTES.store(self.idle_bytes, Ordering::Relaxed);
     }
 
     /// Bytes of segments and of parked extents that nobody needs now.
