@@ -174,6 +174,16 @@ fn emptied_increments_are_kept_or_returned_as_heap_says() {
     }
 }
 
+/// Under AUTO what is not needed goes back while the program goes on, also where it only has small requests left.
+#[test]
+fn a_program_that_becomes_small_gives_its_storage_back() {
+    let program = program("returns");
+    for (bytes, number) in [("1000", "20000"), ("30000", "500"), ("1000000", "40")] {
+        let left = on_heap("", &[&program, bytes, number, "later"]);
+        assert_eq!(left.output.trim(), "returned", "{number} of {bytes}");
+    }
+}
+
 #[test]
 fn storage_is_filled_as_asked() {
     let program = text(compiled("heap/filled", "heap-filled", &["-fno-builtin", "-Wno-uninitialized"]));

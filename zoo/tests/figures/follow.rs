@@ -103,4 +103,11 @@ fn what_a_program_not_followed_replaced_has_ended_and_what_it_could_not_replace_
         assert_eq!(account.section["state"], state, "{next:?}");
         assert_eq!(account.section["ended_ns"].is_null(), state == "killed", "{next:?}");
     }
+    // Of a pipeline the shell forks each part, which goes on as the program.
+    let shell = fs::canonicalize("/bin/sh").expect("a shell");
+    let pipeline = format!("{} | {}; :", fixed.display(), fixed.display());
+    let account = account_of(&[], &["/bin/sh", "-c", &pipeline], text(&shell));
+    let states = account.report["processes"].as_array().expect("processes");
+    let states: Vec<_> = states.iter().map(|process| process["state"].as_str()).collect();
+    assert_eq!(states, [Some("ended"); 3], "{}", account.report);
 }
