@@ -23,8 +23,8 @@ impl Settings {
     /// Lays `text` over these settings.
     ///
     /// Sections for other programs than `program` are skipped unread. `source` is recorded for all that the
-    /// text refers to, even where nothing changes; not where nothing of it was understood. Never fails: what is not understood is handed to
-    /// `on_diagnostic` and leaves the value of the layer below. Allocates nothing.
+    /// text refers to, even where nothing changes; not where nothing of it was understood. Never fails: what is not
+    /// understood is handed to `on_diagnostic` and leaves the value of the layer below. Allocates nothing.
     pub fn apply<'t>(
         &mut self,
         text: &'t [u8],

@@ -369,7 +369,7 @@ impl Settings {
         self.options_set[option]
     }
 
-    /// Where a sub-option was last referred to, even if nothing changed.
+    /// Where a sub-option was last set, even if its value stayed the same.
     pub fn where_sub_option_set(&self, option: usize, position: usize) -> WhereSet {
         self.sub_options_set[slot(option, position)]
     }

@@ -243,6 +243,14 @@ Command - Enter \"/\" to select action                  Message           Volume
     }
 
     #[test]
+    fn a_heading_wider_than_any_screen_assigns_nothing() {
+        let labels = |count| (0..count).map(|at| (Field::Tracks, at * 4, at * 4 + 2)).collect::<Vec<_>>();
+        let words = [("7", 0, 1)];
+        assert_eq!(assigned(&labels(MOST_LABELS), &words).len(), 1);
+        assert_eq!(assigned(&labels(MOST_LABELS + 1), &words).len(), 0);
+    }
+
+    #[test]
     fn the_first_view_has_names_and_volumes() {
         let heading = "Command - Enter \"/\" to select action                  Message           Volume";
         let text = format!(

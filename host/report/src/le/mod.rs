@@ -86,7 +86,7 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
     }
     if process.state == State::Killed {
         notes.push(
-            "The process was killed before it could settle its counts: gets and frees may lack the last few of each thread."
+            "The process was killed before it could settle its counts: gets and frees may lack the last of each thread, up to a thousand."
                 .to_owned(),
         );
     }

@@ -22,6 +22,8 @@
 //! Not here: what a change sees of the library so far (`look`), a new library (`making`), why readers are safe
 //! (`underbar_partitioned::pdse::turns`).
 
+#[cfg(test)]
+mod damage;
 mod look;
 mod making;
 mod pending;
