@@ -17,7 +17,7 @@ const KEPT_BY_GLIBC: u64 = 40 << 20;
 const MANY_THREADS: u64 = 64;
 
 /// What is true of the first stack under any option.
-const NO_EFFECT: &str = "the kernel makes this stack, whatever STACK says";
+const NO_EFFECT: &str = "the kernel makes it, not STACK";
 
 /// Rule `stack`.
 pub fn first(case: &Case<'_>) -> Option<Finding> {
