@@ -167,6 +167,9 @@ pub struct Owner {
     pub peak: AtomicU64,
 }
 
+/// The end of a process that may no longer ask what time it is, for it has locked itself in.
+pub const ENDED_UNTIMED: u64 = 1;
+
 /// One process.
 #[repr(C, align(4096))]
 pub struct Slot {
@@ -176,7 +179,7 @@ pub struct Slot {
     pub processes: AtomicU32,
     /// When the program started: nanoseconds of CLOCK_BOOTTIME.
     pub started_ns: AtomicU64,
-    /// When it ended; 0 while it runs, and after a SIGKILL.
+    /// When it ended; 0 while it runs, and after a SIGKILL; [`ENDED_UNTIMED`] where it could not ask for the time.
     pub ended_ns: AtomicU64,
     /// Number of option diagnostics that the runtime met.
     pub option_errors: AtomicU64,

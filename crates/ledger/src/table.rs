@@ -153,6 +153,8 @@ counters! {
         "Programs started by a process that runs as another user than the one whose ledger this is, or that sees another file system.";
     NotFollowedLittleMemory = "follow.little_memory", "not followed: limited to little memory", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose address space may not grow beyond 32 MiB, or whose data not beyond 16 MiB: what the heap and the accounts take at the start, some 5 MiB, could be what they lack.";
+    NotFollowedFiltered = "follow.filtered", "not followed: behind a filter of system calls", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started by a process that installed a filter of system calls (seccomp), which may kill for calls that only our library makes. Filters that were there before the program are no reason.";
     NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose file could not be looked at.";
     NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, by Follow, live Exact, killed Exact, Sum,

@@ -2,6 +2,7 @@
 //!
 //! The ledger is trusted in nothing but its header: noise gives odd figures, never a crash.
 
+use underbar_ledger::layout::ENDED_UNTIMED;
 use underbar_ledger::{Key, LedgerView, SlotState, SlotView};
 
 use crate::figures::Figures;
@@ -89,7 +90,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(u32) -> bool) -> 
         SlotState::Live if slot.ended_ns() == 0 => State::Killed,
         _ => State::Ended,
     };
-    let ended = (slot.ended_ns() != 0).then(|| slot.ended_ns().saturating_sub(began_ns));
+    let ended = (slot.ended_ns() > ENDED_UNTIMED).then(|| slot.ended_ns().saturating_sub(began_ns));
     Process {
         program: words(slot.program()),
         arguments: slot

@@ -17,6 +17,9 @@ fn executable(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
+/// How `starts` ends where the kernel lets it install no filter.
+const NO_FILTERS: i32 = 7;
+
 /// Starts a program a few times, in this way; only this counter may have counted them.
 fn not_followed(flags: &[&str], how: &str, path: &Path, key: Key) {
     let starts = program("starts");
@@ -54,6 +57,12 @@ pub(super) fn programs_not_followed_are_counted() {
     not_followed(&["--no-follow"], "plain", &loaded, Key::NotFollowedByRequest);
     for limit in ["data", "space"] {
         not_followed(&[], limit, &loaded, Key::NotFollowedLittleMemory);
+    }
+    if code(left(Command::new(program("starts")).args(["1", "filter", text(&loaded)])).status) == NO_FILTERS {
+        return skipped("programs behind a filter: seccomp is not allowed here");
+    }
+    for how in ["filter", "quiet"] {
+        not_followed(&[], how, &loaded, Key::NotFollowedFiltered);
     }
 }
 
@@ -97,11 +106,22 @@ fn what_a_program_not_followed_replaced_has_ended_and_what_it_could_not_replace_
         (&fixed, Key::NotFollowedStatic, "ended", 0),
         (&malformed, Key::NotFollowedMalformed, "killed", KILLED),
     ] {
-        let account = account_of(&[], &[&starts, "1", "becomes", text(next)], &starts);
+        let account = account_of(&[], &[&starts, "becomes", "plain", text(next)], &starts);
         assert_eq!(code(account.left.status), end, "{next:?}: {}", account.left.error);
         exact(&account, key, 1);
         assert_eq!(account.section["state"], state, "{next:?}");
         assert_eq!(account.section["ended_ns"].is_null(), state == "killed", "{next:?}");
+    }
+    // Behind a filter it may not even ask for the time.
+    let account =
+        account_of(&[], &[&starts, "becomes", "filter", text(&underbar_zoo::program("loaded"))], &starts);
+    if code(account.left.status) != NO_FILTERS {
+        assert_eq!((code(account.left.status), account.left.output.as_str()), (0, "plain\n"));
+        exact(&account, Key::NotFollowedFiltered, 1);
+        assert_eq!(
+            (&account.section["state"], &account.section["ended_ns"]),
+            (&"ended".into(), &Value::Null)
+        );
     }
     // Of a pipeline the shell forks each part, which goes on as the program.
     let shell = fs::canonicalize("/bin/sh").expect("a shell");

@@ -86,7 +86,7 @@ checks! {
     waits_without_sleep_are_those_in_which_a_thread_stayed_on: LockSpun LockSpin LockContended;
     more_locks_than_there_are_records_are_counted: LockLocks LockUnrecorded LockContended;
     kinds_of_mutex_left_to_the_c_library_are_counted: LockPassedThrough;
-    programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedSanitizer NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest NotFollowedLittleMemory;
+    programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedSanitizer NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest NotFollowedLittleMemory NotFollowedFiltered;
     programs_with_other_rights_or_another_root_are_counted: NotFollowedSetUid NotFollowedCapabilities NotFollowedUnreadable NotFollowedPreloadHidden NotFollowedLedger;
 }
 

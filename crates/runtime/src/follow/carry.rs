@@ -49,13 +49,16 @@ pub enum Reason {
     LedgerOutOfReach,
     /// The process that starts it: its limits (`ulimit -v`, `-d`) leave so little memory that what is ours would be much of it.
     LittleMemory,
+    /// The process that starts it: stands behind a filter of system calls (seccomp) that it installed itself, and that may kill for
+    /// calls which only our library makes.
+    Filtered,
     /// The user: asked that children are not followed.
     NotAsked,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 15] = [
         Reason::Static,
         Reason::SetUid,
         Reason::FileCapabilities,
@@ -69,6 +72,7 @@ impl Reason {
         Reason::EnvironmentCleared,
         Reason::LedgerOutOfReach,
         Reason::LittleMemory,
+        Reason::Filtered,
         Reason::NotAsked,
     ];
 
@@ -93,6 +97,7 @@ impl Reason {
                 ("ledger_out_of_reach", "runs as a user who may not write to the ledger")
             }
             Reason::LittleMemory => ("little_memory", "is limited to little memory"),
+            Reason::Filtered => ("filtered", "stands behind a filter of system calls"),
             Reason::NotAsked => ("not_asked", "children were not to be followed"),
         }
     }

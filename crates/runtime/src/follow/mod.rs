@@ -3,6 +3,7 @@
 //! ```text
 //! program calls execve, posix_spawn, ... ── calls ── with_environment ── the C library's own function
 //!                                                        │
+//!            has it locked itself in?             │ yes: count Filtered, take us out, and look at nothing
 //!            is our library in the environment given?    │ no: count EnvironmentCleared, leave it
 //!            are children to be followed?                │ no: count NotAsked, take us out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
@@ -36,7 +37,7 @@ use underbar_ledger::Key;
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
-use crate::{heap, ledger, lock};
+use crate::{heap, ledger, lock, sandbox};
 
 /// The variable that says "follow only the program itself": its value is the process that gave the order, so
 /// the program is whose process that is (`run --exec`) or whose parent (`run`).
@@ -100,6 +101,7 @@ pub const fn counter_of(reason: Reason) -> Key {
         Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
         Reason::LedgerOutOfReach => Key::NotFollowedLedger,
         Reason::LittleMemory => Key::NotFollowedLittleMemory,
+        Reason::Filtered => Key::NotFollowedFiltered,
         Reason::NotAsked => Key::NotFollowedByRequest,
     }
 }
@@ -125,18 +127,25 @@ unsafe fn with_environment<R>(
 ) -> R {
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
-    let myself = runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
+    let is_filtered = sandbox::is_filtered();
+    // Behind a filter even this question may be deadly. What a child by vfork settles then is its parent's, and is right.
+    let myself = runner == Runner::Myself && (is_filtered || getpid() == ORIGIN.load(Ordering::Relaxed));
     if myself {
         // Another program may take this one's place: what it did so far must be in the ledger.
         heap::settle();
         lock::settle();
     }
-    match judge(myself, target, environment) {
+    let judged = if is_filtered && environment.our_library().is_some() {
+        Err(Reason::Filtered)
+    } else {
+        judge(myself, target, environment)
+    };
+    match judged {
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
             // A forked child, too; a child by vfork has its parent's accounts, which go on.
-            let is_replaced = runner == Runner::Myself && ledger::attach::is_ours();
+            let is_replaced = runner == Runner::Myself && (is_filtered || ledger::attach::is_ours());
             if is_replaced {
                 // The next program will not say that this one has ended, as one of ours does.
                 ledger::attach::set_replaced(true);

@@ -18,7 +18,8 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::layout::{
-    CONTROL_OFFSET, Directory, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS, SLOTS_OFFSET,
+    CONTROL_OFFSET, Directory, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS,
+    SLOTS_OFFSET,
 };
 use underbar_ledger::{Header, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
@@ -411,7 +412,11 @@ pub(crate) fn is_ours() -> bool {
 /// store, as it may be done in a signal handler. The directory is left as it is: other threads still run.
 pub(crate) fn set_replaced(is_replaced: bool) {
     if mapped_header().is_some() {
-        let ended = if is_replaced { syscall::clock_nanoseconds(CLOCK_BOOTTIME) } else { 0 };
+        let ended = match is_replaced {
+            false => 0,
+            true if sandbox::is_closed() => ENDED_UNTIMED,
+            true => syscall::clock_nanoseconds(CLOCK_BOOTTIME),
+        };
         super::slot().ended_ns.store(ended, Ordering::Relaxed);
     }
 }
