@@ -178,11 +178,11 @@ impl Applier<'_, '_, '_> {
             return;
         }
         for (position, span) in (first..).zip(sub_options(self.text, body)) {
-            if span.start == span.end {
-                continue;
-            }
             if position >= entry.sub_options.len() {
                 return self.report(span, Problem::TooManySubOptions { entry });
+            }
+            if span.start == span.end {
+                continue;
             }
             self.sub_option(option, position, span);
         }

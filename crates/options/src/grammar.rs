@@ -56,6 +56,8 @@ pub enum SyntaxFlaw {
     StrayParenthesis,
     /// The parenthesis that opens here is not closed.
     UnclosedParenthesis,
+    /// What the parenthesis that opens here holds is longer than [`LONGEST_OPTION`].
+    TooLong,
     /// The quote that opens here is not closed.
     UnclosedQuote,
     /// NAME=value without parentheses.
@@ -134,6 +136,9 @@ impl<'t> Items<'t> {
         // The rest of the line is most likely part of it; the next line is most likely not.
         self.at = self.end_of_line(open);
         let (flaw, span) = flaw.unwrap_or((SyntaxFlaw::UnclosedParenthesis, name));
+        // Nobody has looked further.
+        let is_unclosed = matches!(flaw, SyntaxFlaw::UnclosedParenthesis | SyntaxFlaw::UnclosedQuote);
+        let flaw = if is_unclosed && limit < self.text.len() { SyntaxFlaw::TooLong } else { flaw };
         Item::Flaw { span, flaw }
     }
 }
@@ -324,6 +329,6 @@ mod tests {
     #[test]
     fn an_option_without_end_costs_no_more_than_the_longest() {
         let text = "HEAP(".repeat(2000) + "\nRPTSTG(ON)";
-        check(&text, "UnclosedParenthesis (\nRPTSTG|ON");
+        check(&text, "TooLong (\nRPTSTG|ON");
     }
 }

@@ -6,7 +6,7 @@ use core::fmt::{self, Display};
 
 use crate::diagnostic::{Diagnostic, Problem, character_start};
 use crate::entry::Entry;
-use crate::grammar::SyntaxFlaw;
+use crate::grammar::{LONGEST_OPTION, SyntaxFlaw};
 use crate::read::Flaw;
 use crate::shown::Shown;
 use crate::texts::TEXT_ROOM;
@@ -84,6 +84,13 @@ fn write_syntax(flaw: SyntaxFlaw, word: &Excerpt<'_>, out: &mut fmt::Formatter<'
         SyntaxFlaw::UnclosedParenthesis => {
             out.write_str("this parenthesis is not closed, so that its option was left out; ")?;
             out.write_str("put ) behind its last sub-option")
+        }
+        SyntaxFlaw::TooLong => {
+            write!(
+                out,
+                "this parenthesis is not closed within {LONGEST_OPTION} characters, so that its option was left out; "
+            )?;
+            out.write_str("shorten what it holds, or put ) behind its last sub-option")
         }
         SyntaxFlaw::UnclosedQuote => {
             out.write_str(

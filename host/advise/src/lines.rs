@@ -97,35 +97,42 @@ pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
         for (setting, from) in &program.settings {
             advice.push(Advice {
                 program: program.program.clone(),
-                area: from.first().map_or("HEAP", |suggestion| suggestion.area),
+                area: from.first().map_or("HEAP", row_of),
                 option: Some(setting.to_string()),
                 verdict: from.first().map_or("", |suggestion| suggestion.kind.word()),
                 // A line of the summary has room for one reason; rules are in the order of weight.
                 reason: from.first().map_or(String::new(), |suggestion| suggestion.reason.clone()),
+                risky: from.iter().any(|suggestion| suggestion.risky),
             });
         }
     }
     for suggestion in suggestions.iter().filter(|suggestion| suggestion.option.is_none()) {
         let verdict = match (suggestion.kind, suggestion.area) {
             (Kind::NoAdvice, "HEAP") => "no heap advice",
-            (Kind::NoAdvice, _) => "measured only",
+            (Kind::NoAdvice, _) => "measured to the page",
             (kind, _) => kind.word(),
         };
         advice.push(Advice {
             program: suggestion.program.clone(),
-            area: suggestion.area,
+            area: row_of(suggestion),
             option: None,
             verdict,
             reason: suggestion.reason.clone(),
+            risky: suggestion.risky,
         });
     }
     advice
 }
 
-/// Suggestions as JSON, one line and a line feed.
+/// The row of the summary that a suggestion is about: the first thread's stack and those of the others have one each.
+fn row_of(suggestion: &Suggestion) -> &'static str {
+    if suggestion.rule == "threadstack" { "THREADSTACK" } else { suggestion.area }
+}
+
+/// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.
 #[must_use]
-pub fn to_json(suggestions: &[Suggestion]) -> String {
-    let options: Vec<_> = merged(suggestions, true)
+pub fn to_json(suggestions: &[Suggestion], risky: bool) -> String {
+    let options: Vec<_> = merged(suggestions, risky)
         .iter()
         .map(|program| json!({"program": program.program, "options": program.text()}))
         .collect();
@@ -247,12 +254,21 @@ HUGEPAGES(ON)
 
     #[test]
     fn json_has_option_texts() {
-        let json: serde_json::Value = serde_json::from_str(&to_json(&advise(&report()))).expect("JSON");
+        let json: serde_json::Value =
+            serde_json::from_str(&to_json(&advise(&report()), false)).expect("JSON");
         assert_eq!(json["schema"], SCHEMA);
         assert_eq!(json["suggestions"][0]["rule"], "heap-size");
         assert_eq!(json["suggestions"][0]["option"], "HEAP(112M,28M)");
         assert_eq!(json["suggestions"][0]["kind"], "raise");
         assert_eq!(json["suggestions"][0]["evidence"][0]["figure"], 100 << 20);
         assert_eq!(json["options"][0]["program"], "cc1plus");
+        assert_eq!(
+            json["options"][0]["options"], "HEAP(112M,28M,,KEEP),HUGEPAGES(ON)",
+            "what could harm is not set"
+        );
+        let risky: serde_json::Value =
+            serde_json::from_str(&to_json(&advise(&report()), true)).expect("JSON");
+        let options = risky["options"][0]["options"].as_str().expect("text");
+        assert!(options.ends_with("THREADSTACK(ON,256K)"), "{options}");
     }
 }

@@ -106,6 +106,11 @@ impl Layers {
         match read(path, asked_for) {
             Ok(text) => self.add(source, path.display().to_string(), text),
             Err(error) if !asked_for && error.kind() == io::ErrorKind::NotFound => {}
+            // In a folder that is closed to us, as another user's: for us there is none.
+            Err(error)
+                if !asked_for
+                    && error.kind() == io::ErrorKind::PermissionDenied
+                    && fs::metadata(path).is_err() => {}
             Err(error) => self.unread.push(format!("options file {} was left out: {error}", path.display())),
         }
     }
@@ -323,6 +328,24 @@ mod tests {
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].starts_with("--opts: column 1: HEPA"), "{}", warnings[0]);
         assert!(warnings[0].ends_with("HEPA(1M)\n^^^^"), "{}", warnings[0]);
+    }
+
+    #[test]
+    fn a_folder_that_is_closed_to_us_has_no_file_for_us() {
+        let folder = std::env::temp_dir().join(format!("underbar-closed-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("opts");
+        std::fs::write(&file, "HEAP(1M)").expect("written");
+        let close =
+            |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).expect("mode");
+        close(0o000);
+        let mut layers = Layers::new(Base::Underbar);
+        layers.add_file(WhereSet::UserFile, &file, false);
+        let said = layers.warnings();
+        close(0o700);
+        std::fs::remove_dir_all(&folder).expect("removed");
+        // The superuser reads it all the same.
+        assert_eq!(said, Vec::<String>::new());
     }
 
     #[test]

@@ -136,10 +136,17 @@ fn the_doctor_sees_this_machine() {
 fn the_doctor_looks_at_a_program_without_running_it() {
     let folder = Folder::new("doctor");
     let script = folder.file("script", format!("#!/bin/sh\ntouch {}\n", folder.name("ran")));
-    let mut mode = std::fs::metadata(&script).expect("there").permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
-    std::fs::set_permissions(&script, mode).expect("executable");
-    let text = good(&["doctor", "--", &script]);
+    assert_eq!(
+        bad(2, &["doctor", "--", &script]),
+        format!("underbar: error: {script}: it may not be executed\n")
+    );
+    let executable = |path: &str| {
+        let mut mode = std::fs::metadata(path).expect("there").permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+        std::fs::set_permissions(path, mode).expect("executable");
+    };
+    executable(&script);
+    let text = good(&["doctor", "--", &script, "its", "--own=arguments"]);
     assert_eq!((state(&text, "carries"), state(&text, "script")), ("ok", "ok"), "{text}");
     assert!(text.contains("run by /bin/sh"), "{text}");
     assert!(!folder.path().join("ran").exists(), "it was run");
@@ -149,6 +156,7 @@ fn the_doctor_looks_at_a_program_without_running_it() {
     foreign[..6].copy_from_slice(b"\x7fELF\x02\x01");
     foreign[18] = 183;
     let foreign = folder.file("foreign", foreign);
+    executable(&foreign);
     let (code, text, _) = run(&["doctor", "--", &foreign]);
     assert_eq!((code, state(&text, "carries")), (1, "no"), "{text}");
     assert!(text.contains("made for another processor: it runs as if plain"), "{text}");

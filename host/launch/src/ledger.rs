@@ -68,12 +68,21 @@ impl LedgerFile {
         Err(last)
     }
 
-    /// Makes a ledger of that name; `keep`: it outlives the run.
+    /// Makes a ledger of that name; `keep`: it outlives the run, and takes the place of one whose processes have all ended.
     ///
     /// # Errors
     /// Those of making and writing a file.
     pub fn create_at(path: &Path, options: &[u8], keep: bool) -> io::Result<LedgerFile> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let mut new = OpenOptions::new();
+        new.read(true).write(true).create_new(true).mode(0o600);
+        let file = match new.open(path) {
+            // A unit that is started again keeps the accounts of its last start.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && keep && has_ended_in(path) => {
+                fs::remove_file(path)?;
+                new.open(path)
+            }
+            opened => opened,
+        }?;
         let ledger = LedgerFile { path: path.to_owned(), file, keep, is_alone: Cell::new(false) };
         // What lies beside a name that somebody gave is of a ledger that is gone. Ours has the moment in it, and is new.
         if keep {
@@ -330,11 +339,27 @@ fn is_dead(path: &Path) -> bool {
         return false;
     };
     match LedgerView::new(&bytes) {
-        Ok(view) => {
-            !view.keep() && !view.slots().any(|slot| slot.state == SlotState::Live && is_alive(slot.process))
-        }
+        Ok(view) => !view.keep() && !lives(&view),
         Err(_) => true,
     }
+}
+
+/// Is this a ledger that was kept, and has everything in it ended?
+fn has_ended_in(path: &Path) -> bool {
+    // Nobody is waited for at the other end of a pipe.
+    let flags = nofollow() | underbar_sys::syscall::O_NONBLOCK as i32;
+    let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path) else { return false };
+    let is_file = file.metadata().is_ok_and(|status| status.is_file());
+    let bytes = if is_file { read(&file).unwrap_or_default() } else { Vec::new() };
+    LedgerView::new(&bytes).is_ok_and(|view| {
+        // Its maker becomes the first program; one of before the machine was started has nobody.
+        let is_of_before = view.made_ns() > clock_nanoseconds(CLOCK_BOOTTIME);
+        view.keep() && (is_of_before || !is_alive(view.maker()) && !lives(&view))
+    })
+}
+
+fn lives(view: &LedgerView<'_>) -> bool {
+    view.slots().any(|slot| slot.state == SlotState::Live && is_alive(slot.process))
 }
 
 fn nofollow() -> i32 {
@@ -343,6 +368,11 @@ fn nofollow() -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+
+    use underbar_ledger::Header;
+    use underbar_ledger::layout::Directory;
+
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -398,6 +428,32 @@ mod tests {
             [&paths[0], &paths[1], &paths[2], &noise].map(|path| path.exists()),
             [false, true, true, false]
         );
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_kept_ledger_takes_the_place_of_one_in_which_all_has_ended_and_of_nothing_else() {
+        let folder = folder("ledger-again");
+        let path = folder.join("accounts");
+        drop(LedgerFile::create_at(&path, b"first", true).expect("a ledger"));
+        let put = |at: usize, bytes: &[u8]| {
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.write_all_at(bytes, at as u64))
+                .expect("written");
+        };
+        assert!(LedgerFile::create_at(&path, b"", true).is_err(), "its maker lives");
+        put(offset_of!(Header, maker), &4_194_400_u32.to_le_bytes());
+        drop(LedgerFile::create_at(&path, b"second", true).expect("nobody lives in the first"));
+        let bytes = read(&File::open(&path).expect("there")).expect("read");
+        assert_eq!(LedgerView::new(&bytes).expect("a ledger").options().0, b"second");
+        put(offset_of!(Header, maker), &4_194_400_u32.to_le_bytes());
+        assert!(LedgerFile::create_at(&path, b"", false).is_err(), "a run's own is new");
+        put(offset_of!(Header, directory), &Directory::word(SlotState::Live, process::id()).to_le_bytes());
+        assert!(LedgerFile::create_at(&path, b"", true).is_err(), "somebody lives in it");
+        fs::write(&path, "a report, or the user's own").expect("written");
+        assert!(LedgerFile::create_at(&path, b"", true).is_err());
         fs::remove_dir_all(folder).expect("removed");
     }
 

@@ -14,6 +14,7 @@ use crate::gate::{Gate, Outcome};
 use crate::lock::columns::sums;
 use crate::model::Report;
 use crate::steps::STEPS;
+use crate::tree::TREE;
 use crate::units::figure as in_units;
 
 /// Name and version of the form that a difference has in JSON.
@@ -36,9 +37,9 @@ pub struct Figure {
     pub value: Option<u64>,
 }
 
-/// All key paths that can be compared: step timings, then counters, then figures of all locks together.
+/// All key paths that can be compared: step timings, then the tree and its counters, then figures of all locks together.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    let counters = TABLE.iter().map(|entry| entry.key);
+    let counters = TREE.iter().map(|figure| figure.key).chain(TABLE.iter().map(|entry| entry.key));
     STEPS.iter().map(|step| step.key).chain(counters).chain(sums().map(|sum| sum.key))
 }
 
@@ -50,6 +51,12 @@ pub fn of_report(report: &Report) -> Vec<Figure> {
         label: step.label,
         unit: step.unit,
         value: report.steps.as_ref().and_then(step.get),
+    });
+    let tree = TREE.iter().map(|of| Figure {
+        key: of.key,
+        label: of.label,
+        unit: Unit::Count,
+        value: Some((of.get)(&report.tree)),
     });
     let counters = KEYS.into_iter().map(|key| {
         let entry = key.entry();
@@ -66,7 +73,7 @@ pub fn of_report(report: &Report) -> Vec<Figure> {
         unit: sum.unit,
         value: sum.of_report(report),
     });
-    steps.chain(counters).chain(locks).collect()
+    steps.chain(tree).chain(counters).chain(locks).collect()
 }
 
 /// One figure in two reports.

@@ -5,8 +5,8 @@
 //!
 //! What has no counterpart ([`crate::absent`]) is null.
 //!
-//! Invariant: None means "this report does not know", never zero. It arises only when a report
-//! of an underbar with fewer counters is read.
+//! Invariant: None means "this report does not know", never zero. It arises where no process kept accounts, where nobody
+//! looked at a process's stacks or mappings while it ran ([`Figures::of_slot`]), and when a report of an underbar with fewer counters is read.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -27,10 +27,30 @@ impl Figures {
         Self([Some(0); COUNTERS])
     }
 
+    /// No figure known: what others are folded into.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self([None; COUNTERS])
+    }
+
     /// The figures of a slot.
+    ///
+    /// Every thread uses its stack and every program anonymous memory: where 0 stands for these, nobody looked.
     #[must_use]
     pub fn of_slot(slot: &SlotView<'_>) -> Self {
-        Self(std::array::from_fn(|at| Some(slot.get(KEYS[at]))))
+        let mut figures = Self(std::array::from_fn(|at| Some(slot.get(KEYS[at]))));
+        let is_one_thread = figures.get(Key::ThreadsPeak) <= 1;
+        for (seen, keys) in [
+            (Key::StackMain, [Key::StackMain].as_slice()),
+            (Key::StackLargest, &[Key::StackLargest, Key::StackConcurrent]),
+            (Key::StackThread, if is_one_thread { &[] } else { &[Key::StackThread] }),
+            (Key::CoverageAnonymous, &[Key::CoverageAnonymous, Key::CoverageHeap]),
+        ] {
+            if figures.get(seen) == 0 {
+                keys.iter().for_each(|&key| figures.0[key as usize] = None);
+            }
+        }
+        figures
     }
 
     /// A counter's figure; 0 where the report does not know.
@@ -125,7 +145,7 @@ impl Serialize for Figures {
 impl<'de> Deserialize<'de> for Figures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let object = Value::deserialize(deserializer)?;
-        let mut figures = Figures([None; COUNTERS]);
+        let mut figures = Figures::unknown();
         for key in KEYS {
             let path = key.entry().key;
             let (area, name) = split(path);

@@ -11,6 +11,7 @@
 //! old figure. K, M and G, or KiB, MiB and GiB as reports have them, are powers of 1024; ns, us, ms and s are times.
 //! Arithmetic is in integers, so that a limit is met exactly.
 
+use crate::absent;
 use crate::diff::{Figure, keys, of_report};
 use crate::model::Report;
 
@@ -55,6 +56,13 @@ pub enum GateError {
         /// The figure with the nearest name.
         nearest: &'static str,
     },
+    /// Reports have a null there, for there is no such figure here.
+    NoFigure {
+        /// The key.
+        key: &'static str,
+        /// Why.
+        why: &'static str,
+    },
     /// No comparison stands where one is needed.
     NoComparison {
         /// Where, counted in characters from 0.
@@ -75,6 +83,7 @@ impl std::fmt::Display for GateError {
             Self::UnknownKey { key, nearest } => {
                 write!(f, "there is no figure \"{key}\"; did you mean \"{nearest}\"?")
             }
+            Self::NoFigure { key, why } => write!(f, "{key} is null in every report: {why}"),
             Self::NoComparison { at } => {
                 write!(f, "at character {}: one of > >= < <= == != is needed here", at + 1)
             }
@@ -140,9 +149,12 @@ impl Gate {
         let end =
             rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
-        let key = keys().find(|key| *key == name).ok_or_else(|| GateError::UnknownKey {
-            key: name.to_owned(),
-            nearest: nearest(name, keys()).unwrap_or("heap.used_peak"),
+        let key = keys().find(|key| *key == name).ok_or_else(|| match absent::find(name) {
+            Some(absent) => GateError::NoFigure { key: absent.key, why: absent.why },
+            None => GateError::UnknownKey {
+                key: name.to_owned(),
+                nearest: nearest(name, keys()).unwrap_or("heap.used_peak"),
+            },
         })?;
         let rest = rest.trim_start();
         let signs = [
@@ -326,6 +338,17 @@ mod tests {
     }
 
     #[test]
+    fn the_tree_can_be_gated_and_what_was_not_measured_decides_nothing() {
+        let mut report = sample::tree();
+        let decide = |report: &Report, text| Gate::parse(text).expect(text).decide(report, report);
+        assert_eq!(decide(&report, "tree.unrecorded > 0"), Outcome::Passed);
+        assert_eq!(decide(&report, "tree.processes > 6"), Outcome::Failed);
+        assert_eq!(decide(&report, "tree.programs != 3"), Outcome::Passed);
+        report.tree.counters = serde_json::from_str(r#"{"stack": {"largest": null}}"#).expect("figures");
+        assert_eq!(decide(&report, "stack.largest > 1M"), Outcome::Unknown);
+    }
+
+    #[test]
     fn errors_point_at_the_place() {
         let error = |text| Gate::parse(text).expect_err(text).to_string();
         assert_eq!(
@@ -334,6 +357,8 @@ mod tests {
         );
         assert_eq!(error("heap.gets 5"), "at character 11: one of > >= < <= == != is needed here");
         assert_eq!(error("heap.gets"), "at character 10: one of > >= < <= == != is needed here");
+        let null = error("libstack.largest > 1M");
+        assert!(null.starts_with("libstack.largest is null in every report: The library stack"), "{null}");
         assert!(error("heap.gets > five").starts_with("at character 13: \"five\" is no value"));
         for value in
             ["", "+", "5%", "1.", ".5", "0.3", "1e9", "99999999999999999999", "-", "5 5", "+5%%", "é"]

@@ -3,9 +3,10 @@
 //! The ledger is trusted in nothing but its header: noise gives odd figures, never a crash.
 
 use underbar_ledger::layout::ENDED_UNTIMED;
+use underbar_ledger::table::KEYS;
 use underbar_ledger::{Key, LedgerView, SlotState, SlotView};
 
-use crate::figures::Figures;
+use crate::figures::{Figures, split};
 use crate::lock::gather::{Around, find};
 use crate::lock::{Area, Locks};
 use crate::model::{Host, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
@@ -53,14 +54,14 @@ impl Report {
 }
 
 fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
-    let mut counters = Figures::zero();
+    let mut counters = Figures::unknown();
     for process in &processes {
         counters.fold(&process.counters);
     }
-    for key in facts.not_followed {
-        let mut one = Figures::zero();
-        one.set(key, 1);
-        counters.fold(&one);
+    // What is not followed is counted by the launcher, too: also where no process kept accounts.
+    for key in KEYS.into_iter().filter(|key| split(key.entry().key).0 == "follow") {
+        let launched = facts.not_followed.iter().filter(|reason| **reason == key).count() as u64;
+        counters.set(key, counters.get(key).saturating_add(launched));
     }
     let tree = Tree {
         processes: processes.iter().fold(0, |sum, process| sum.saturating_add(process.processes)),
@@ -220,6 +221,16 @@ pub(crate) mod tests {
         let tree = &report.tree;
         assert_eq!((tree.processes, tree.programs, tree.unrecorded), (3, 2, 5));
         assert_eq!(tree.counters.get(Key::HeapGets), 30);
+        // Nobody looked at their stacks and mappings; a program of one thread has no others' stacks.
+        let unknown = [
+            Key::StackMain,
+            Key::StackLargest,
+            Key::StackConcurrent,
+            Key::CoverageAnonymous,
+            Key::CoverageHeap,
+        ];
+        assert_eq!(unknown.map(|key| tree.counters.known(key)), [None; 5]);
+        assert_eq!(tree.counters.known(Key::StackThread), Some(0));
         assert_eq!(tree.counters.get(Key::NotFollowedStatic), 4, "three seen inside, one by the launcher");
         assert_eq!(report.options.text, "HEAP(1M)");
     }

@@ -12,6 +12,7 @@
 //! | [`model`] | the report: run, options, host, tree, one section for each process |
 //! | [`figures`] | the counters of one process or of a sum, by key |
 //! | [`absent`] | figures of the storage report that have no counterpart here |
+//! | [`tree`] | figures of the whole tree of processes, and their table |
 //! | [`steps`] | the figures that the kernel gives for the whole run, and their table |
 //! | [`gather`] | makes a report from a ledger |
 //! | [`read`] | reads a saved report, and says what is wrong with it |
@@ -44,6 +45,7 @@ pub mod schema;
 pub mod steps;
 pub mod summary;
 pub mod timing;
+pub mod tree;
 pub mod units;
 
 #[cfg(any(test, feature = "sample"))]

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use underbar_ledger::TABLE;
 use underbar_ledger::counter::Exactness;
+use underbar_ledger::{TABLE, Unit};
 
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
 use crate::lock::columns::{self, COLUMNS};
 use crate::steps::STEPS;
+use crate::tree::TREE;
 
 /// How far a figure can be trusted, in words.
 #[must_use]
@@ -30,6 +31,15 @@ pub fn explain(key: &str) -> Option<String> {
             step.label,
             step.unit.name(),
             step.meaning
+        ));
+    }
+    if let Some(of) = TREE.iter().find(|of| of.key == key) {
+        return Some(format!(
+            "{}: {}\nUnit: {}\nOf the whole tree\n\n{}\n",
+            of.key,
+            of.label,
+            Unit::Count.name(),
+            of.meaning
         ));
     }
     if let Some(column) = columns::find(key) {
@@ -150,6 +160,16 @@ pub fn counters() -> String {
         for absent in ABSENT.iter().filter(|absent| split(absent.key).0 == area) {
             let _ = writeln!(text, "- `{}` (always null): {}", absent.key, absent.why);
         }
+    }
+    text.push_str(
+        "\n## tree\n\nFigures of all processes together that are no sum of theirs.\n\n| key | printed as | unit |\n|---|---|---|\n",
+    );
+    for of in &TREE {
+        let _ = writeln!(text, "| `{}` | {} | {} |", of.key, of.label, Unit::Count.name());
+    }
+    text.push('\n');
+    for of in &TREE {
+        let _ = writeln!(text, "- `{}`: {}", of.key, of.meaning);
     }
     text.push_str(
         "\n## steps\n\nThe kernel's figures for the whole run. They are not known (`null`) where nobody waited for the program.\n\n\

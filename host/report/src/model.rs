@@ -250,7 +250,7 @@ impl Report {
                 programs.push(Program {
                     name: process.name().to_owned(),
                     processes: 0,
-                    counters: Figures::zero(),
+                    counters: Figures::unknown(),
                     owners: Vec::new(),
                     unfinished: false,
                     longest_ns: 0,

@@ -1,6 +1,6 @@
 //! Lines of text for a terminal: their pieces, their width, their colours.
 //!
-//! Invariant: no line is wider than [`COLUMNS`], counted before colours are added; text that
+//! Invariant: no line but a command to copy is wider than [`COLUMNS`], counted before colours are added; text that
 //! comes from the program passes through `clean` first, so that it cannot steer the terminal.
 //! Not here: what the lines say ([`crate::summary`]).
 
@@ -16,6 +16,8 @@ pub(crate) enum Tone {
     Plain,
     Label,
     Suggestion,
+    /// A command to copy: the only piece that may go beyond the last column, since it could not be typed without its end.
+    Command,
     Warning,
 }
 
@@ -41,7 +43,8 @@ pub(crate) fn paint(lines: &[Line], colour: bool) -> String {
             pieces.iter().rposition(|(_, piece)| !piece.trim_end().is_empty()).map_or(0, |at| at + 1);
         let last = written.saturating_sub(1);
         for (at, (tone, piece)) in pieces[..written].iter().enumerate() {
-            let piece = clip(if at == last { piece.trim_end() } else { piece }, room);
+            let piece = if at == last { piece.trim_end() } else { piece };
+            let piece = if *tone == Tone::Command { piece.to_owned() } else { clip(piece, room) };
             room = room.saturating_sub(piece.chars().count());
             let style = if colour { style(*tone) } else { Style::new() };
             let _ = write!(text, "{style}{piece}{style:#}");
@@ -55,22 +58,39 @@ fn style(tone: Tone) -> Style {
     match tone {
         Tone::Plain => Style::new(),
         Tone::Label => Style::new().bold(),
-        Tone::Suggestion => AnsiColor::Green.on_default().bold(),
+        Tone::Suggestion | Tone::Command => AnsiColor::Green.on_default().bold(),
         Tone::Warning => AnsiColor::Yellow.on_default(),
     }
 }
 
-/// A word as a POSIX shell takes it. None if it holds control characters.
+/// A word as a POSIX shell takes it, on one line and without control characters: for these it has `$'\n'`, since 2024; the
+/// shells in use had it long before.
 #[must_use]
-pub fn quoted(word: &str) -> Option<String> {
+pub fn quoted(word: &str) -> String {
     if word.chars().any(char::is_control) {
-        return None;
+        let mut text = "$'".to_owned();
+        for c in word.chars() {
+            match c {
+                '\n' => text.push_str("\\n"),
+                '\t' => text.push_str("\\t"),
+                '\\' | '\'' => text.extend(['\\', c]),
+                // By its bytes, three octal digits each: no digit behind it can be taken for a part of it.
+                c if c.is_control() => {
+                    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                        let _ = write!(text, "\\{byte:03o}");
+                    }
+                }
+                c => text.push(c),
+            }
+        }
+        text.push('\'');
+        return text;
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
-        return Some(word.to_owned());
+        return word.to_owned();
     }
-    Some(format!("'{}'", word.replace('\'', r"'\''")))
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Without control characters, which could steer the terminal.
@@ -121,14 +141,17 @@ mod tests {
 
     #[test]
     fn words_are_quoted_as_a_shell_needs_them() {
-        let check =
-            |word: &str, expected: Option<&str>| assert_eq!(quoted(word).as_deref(), expected, "{word}");
-        check("./a-b_c.d/e:f=g", Some("./a-b_c.d/e:f=g"));
-        check("", Some("''"));
-        check("a b", Some("'a b'"));
-        check("it's", Some(r"'it'\''s'"));
-        check("$(rm)", Some("'$(rm)'"));
-        check("a\nb", None);
+        for (word, expected) in [
+            ("./a-b_c.d/e:f=g", "./a-b_c.d/e:f=g"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$(rm)", "'$(rm)'"),
+            ("a\nit's\t\\", r"$'a\nit\'s\t\\'"),
+            ("\u{1b}[2J\u{85}7", r"$'\033[2J\302\2057'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::figures::{areas, split};
 use crate::lock::columns;
 use crate::model::SCHEMA;
 use crate::steps::STEPS;
+use crate::tree::TREE;
 
 /// The schema, in JSON Schema's 2020-12 form.
 #[must_use]
@@ -53,11 +54,6 @@ pub fn schema() -> Value {
     let mut tree = object(
         "All processes together.",
         json!({
-            "processes": number(
-                "Programs that kept accounts: a process that goes on as another program counts once for each."
-            ),
-            "programs": number("Different programs among them."),
-            "unrecorded": number("Programs for which the ledger had no room, or that may not open it."),
             "counters": {"$ref": "#/$defs/counters"},
             "other_locks": {
                 "type": "array", "items": {"$ref": "#/$defs/locks"},
@@ -65,6 +61,13 @@ pub fn schema() -> Value {
             },
         }),
     );
+    for of in &TREE {
+        let field = split(of.key).1;
+        tree["properties"][field] = number(of.meaning);
+        if let Some(keys) = tree["required"].as_array_mut() {
+            keys.push(json!(field));
+        }
+    }
     not_required(&mut tree, "other_locks");
     let mut schema = object(
         "A report of underbar: what a run was, what it took, and the accounts of its processes. \

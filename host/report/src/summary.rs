@@ -10,8 +10,8 @@
 //! 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
 //! ```
 //!
-//! Invariant: at most [`LINES`] lines of at most [`COLUMNS`] columns, whatever the report holds,
-//! and no control character of the program's names reaches the terminal.
+//! Invariant: at most [`LINES`] lines of at most [`COLUMNS`] columns (the last one, a command to copy, may be longer), whatever the
+//! report holds, and no control character of the program's names reaches the terminal.
 //! Not here: exact figures (JSON, [`crate::le`]), and how suggestions come about (`advise`).
 
 use std::fmt::Write as _;
@@ -31,12 +31,19 @@ use crate::units::{bytes, count, counted, parse_size, percent, size};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
+
+/// A command to type is given whole, beyond [`COLUMNS`], up to so many characters: cut off, it could not be typed.
+const LONGEST_COMMAND: usize = 1_000;
+
+/// What THREADSTACK asks for below this is raised to it when a thread begins, so that it has what is safe.
+pub const LEAST_THREAD_STACK: u64 = 256 << 10;
+
 /// A suggestion as the summary shows it; made by `advise`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The program that it is for, by file name.
     pub program: String,
-    /// The area of the summary in whose line it is shown: `HEAP` or `STACK`.
+    /// The area of the summary in whose line it is shown: `HEAP`, `STACK` or `THREADSTACK`.
     pub area: &'static str,
     /// The option to set, or None where nothing is to be changed.
     pub option: Option<String>,
@@ -44,6 +51,8 @@ pub struct Advice {
     pub verdict: &'static str,
     /// One sentence that says why.
     pub reason: String,
+    /// Could it harm? `tune` tries it under --risky only.
+    pub risky: bool,
 }
 
 /// The summary as text; with terminal colours if asked for.
@@ -105,15 +114,20 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
         ));
     }
     lines.push(row("area", "set", "used at most", None, "suggested"));
-    for (area, set, used) in [
-        ("HEAP", heap_set(report, leading), counters.get(Key::HeapUsedPeak)),
-        ("STACK", stack_set(report), counters.get(Key::StackLargest)),
-    ] {
+    let mut rows = vec![("HEAP", heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
+    if counters.get(Key::ThreadsPeak) > 1 {
+        let first = counters.known(Key::StackMain).or(counters.known(Key::StackLargest));
+        rows.push(("STACK", stack_set(report), first));
+        rows.push(("THREADSTACK", threadstack_set(report), counters.known(Key::StackThread)));
+    } else {
+        rows.push(("STACK", stack_set(report), counters.known(Key::StackLargest)));
+    }
+    for (area, set, used) in rows {
         let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
         let option = for_area.and_then(|advice| advice.option.as_deref());
         let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
-        // A stack is always used: where it is 0 it was not looked at.
-        let used = if used == 0 && area == "STACK" { "not measured".to_owned() } else { bytes(used) };
+        // A stack is always used: of an underbar that did not say so, 0 means that it was not looked at.
+        let used = used.filter(|&used| used > 0 || area == "HEAP").map_or("not measured".to_owned(), bytes);
         lines.push(row(area, &set, &used, option, verdict));
     }
     lines.push(labelled(
@@ -139,11 +153,11 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
 
 fn row(area: &str, set: &str, used: &str, option: Option<&str>, verdict: &str) -> Line {
     let tone = if option.is_some() { Tone::Suggestion } else { Tone::Plain };
-    Line(vec![
-        (Tone::Label, format!("  {area:<10}")),
-        (Tone::Plain, format!("{:<34} {used:<14} ", clip(set, 34))),
-        (tone, option.unwrap_or(verdict).to_owned()),
-    ])
+    // A long name takes of the next column.
+    let label = if area.len() > 9 { format!("  {area} ") } else { format!("  {area:<10}") };
+    let width = 34 + LABEL_COLUMNS - label.len();
+    let set = format!("{:<width$} {used:<14} ", clip(set, width));
+    Line(vec![(Tone::Label, label), (Tone::Plain, set), (tone, option.unwrap_or(verdict).to_owned())])
 }
 
 fn heap_set(report: &Report, program: &Program) -> String {
@@ -165,6 +179,18 @@ fn stack_set(report: &Report) -> String {
         }
         (_, Some(limit)) => format!("limit {}", bytes(limit)),
         _ => "the kernel's limit".to_owned(),
+    }
+}
+
+fn threadstack_set(report: &Report) -> String {
+    let asked = report.sub_options("THREADSTACK").filter(|_| report.threads_are_governed());
+    match (asked.and_then(|values| parse_size(values.get(1)?)), report.host.thread_stack_bytes) {
+        (Some(asked), _) if asked >= LEAST_THREAD_STACK => format!("THREADSTACK(ON,{})", size(asked)),
+        (Some(asked), _) if asked > 0 => {
+            format!("THREADSTACK(ON,{}): {}", size(asked), bytes(LEAST_THREAD_STACK))
+        }
+        (_, Some(limit)) => format!("limit {}", bytes(limit)),
+        _ => "the C library's default".to_owned(),
     }
 }
 
@@ -298,27 +324,32 @@ fn option_lines(report: &Report) -> Vec<Line> {
 
 /// The next command to type.
 fn next(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
-    let to_prove = advice.iter().filter(|advice| advice.option.is_some()).count();
+    let mut to_set = advice.iter().filter(|advice| advice.option.is_some()).peekable();
+    // Where one is harmless there is something to try without the others.
+    let tune = if to_set.peek().is_some() && to_set.clone().all(|advice| advice.risky) {
+        "tune --risky"
+    } else {
+        "tune"
+    };
+    let to_prove = to_set.count();
     let doctor = || "underbar doctor".to_owned();
     let again = |verb: &str| format!("underbar {verb}{}", options_given(report));
     let (words, verb) = match programs.first() {
         None => ("What can be done here:".to_owned(), doctor()),
-        _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), again("tune")),
-        _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), again("tune")),
+        _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), again(tune)),
+        _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), again(tune)),
         _ if lock::lines::have_a_say(report) => {
             ("Who waits for whom:".to_owned(), again("run --report lock"))
         }
         Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), doctor()),
         _ => ("Nothing to change. Every figure:".to_owned(), again("run --report le")),
     };
-    let room = COLUMNS - words.len() - " ".len() - verb.len() - " -- ".len();
-    let command = command_line(report, room);
-    Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Suggestion, format!("{verb} -- {command}"))])
+    let command = command_line(report);
+    Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Command, format!("{verb} -- {command}"))])
 }
 
 /// The options of the run that another run would not have by itself, as its command takes them; three dots for a long text.
 fn options_given(report: &Report) -> String {
-    const LONGEST: usize = 30;
     let options = &report.options;
     let is_set = |wanted: &[WhereSet]| {
         let mut labels = options.in_force.iter().map(|option| option.where_set.as_str());
@@ -329,22 +360,24 @@ fn options_given(report: &Report) -> String {
         given += " --opts-base le";
     }
     if is_set(&[WhereSet::OptionsFile, WhereSet::CommandLine]) {
-        let text = quoted(options.text.trim()).filter(|text| text.chars().count() <= LONGEST);
-        given += &format!(" --opts {}", text.as_deref().unwrap_or("..."));
+        let text = quoted(options.text.trim());
+        given += " --opts ";
+        given += if text.chars().count() <= LONGEST_COMMAND { &text } else { "..." };
     }
     given
 }
 
-/// The program's command line, quoted for a shell; where it has no room or holds what cannot be
-/// typed, its arguments are three dots.
-fn command_line(report: &Report, room: usize) -> String {
-    let typed: Option<Vec<String>> =
+/// The program's command line, quoted for a shell; where it is too long, its arguments are three dots.
+fn command_line(report: &Report) -> String {
+    let words: Vec<String> =
         std::iter::once(&report.run.program).chain(&report.run.arguments).map(|word| quoted(word)).collect();
-    let whole = typed.map(|words| words.join(" ")).filter(|text| text.chars().count() <= room);
-    whole.unwrap_or_else(|| {
-        let program = quoted(&report.run.program).filter(|text| text.chars().count() + 4 <= room);
-        format!("{} ...", program.unwrap_or_else(|| "PROGRAM".to_owned()))
-    })
+    let whole = words.join(" ");
+    let is_short = |text: &str| text.chars().count() <= LONGEST_COMMAND;
+    match words.first() {
+        _ if is_short(&whole) => whole,
+        Some(program) if is_short(program) => format!("{program} ..."),
+        _ => "PROGRAM ...".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -360,6 +393,7 @@ mod tests {
             option: option.map(str::to_owned),
             verdict,
             reason: reason.to_owned(),
+            risky: false,
         }
     }
 
@@ -409,6 +443,30 @@ underbar: ./getfree --seed 7: exit 0
             "  note      process 77 was killed: its last gets and frees may be missing (explain heap.gets)\n";
         assert!(text.contains(says), "{text}");
         assert!(says.chars().count() <= COLUMNS, "{says}");
+    }
+
+    #[test]
+    fn threads_have_a_row_of_their_own() {
+        let mut report = sample::getfree();
+        let figures = &mut report.processes[0].counters;
+        for (key, figure) in
+            [(Key::ThreadsPeak, 9), (Key::StackMain, 12 << 10), (Key::StackThread, 300 << 10)]
+        {
+            figures.set(key, figure);
+        }
+        report.host.thread_stack_bytes = Some(8 << 20);
+        let mut smaller = advice("getfree", Some("THREADSTACK(ON,1216K)"), "lower", "9 threads at once.");
+        (smaller.area, smaller.risky) = ("THREADSTACK", true);
+        let text = render(&report, std::slice::from_ref(&smaller), false);
+        let rows = "  STACK     STACK(128K,128K)                   12 KiB\n  THREADSTACK limit 8 MiB                      300 KiB        THREADSTACK(ON,1216K)\n";
+        assert!(text.contains(rows), "{text}");
+        assert!(text.ends_with("Prove it: underbar tune --risky -- ./getfree --seed 7\n"), "{text}");
+        let harmless = advice("getfree", Some("HEAP(1M)"), "raise", "One.");
+        let text = render(&report, &[smaller, harmless], false);
+        assert!(text.ends_with("Prove them: underbar tune -- ./getfree --seed 7\n"), "{text}");
+        sample::in_force(&mut report, "THREADSTACK(ON,4K,4K)");
+        let text = render(&report, &[], false);
+        assert!(text.contains("  THREADSTACK THREADSTACK(ON,4K): 256 KiB      300 KiB\n"), "{text}");
     }
 
     #[test]
@@ -511,7 +569,7 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
         let text = render(&report, &advice, false);
         assert_eq!(text.lines().count(), LINES, "{text}");
         for line in text.lines() {
-            assert!(line.chars().count() <= COLUMNS, "{line}");
+            assert!(line.chars().count() <= COLUMNS || line.starts_with("9 suggestions"), "{line}");
             assert!(!line.chars().any(char::is_control), "{line}");
         }
         assert!(text.ends_with("9 suggestions. Prove them: underbar tune -- g++ ...\n"), "{text}");
@@ -534,7 +592,9 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
         assert_eq!(last("HEAP(1M)", WhereSet::Environment), next(""));
         assert_eq!(last("", WhereSet::LanguageEnvironmentDefault), next(" --opts-base le"));
         assert_eq!(last("HEAP(1M)", WhereSet::CommandLine), next(" --opts 'HEAP(1M)'"));
-        assert!(last(&"HEAP(1M)".repeat(9), WhereSet::OptionsFile).contains(" le --opts ... -- ./getfree"));
+        let long = "HEAP(1M)".repeat(9);
+        assert_eq!(last(&long, WhereSet::OptionsFile), next(&format!(" --opts '{long}'")));
+        assert!(last(&long.repeat(99), WhereSet::OptionsFile).contains(" le --opts ... -- ./getfree"));
     }
 
     #[test]

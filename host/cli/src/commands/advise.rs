@@ -45,9 +45,9 @@ pub struct Advise {
     #[arg(long)]
     risky: bool,
 
-    /// The form of the options for what a listing is about
-    #[arg(long = "as", value_enum, value_name = "FORM", default_value = "ceeopts")]
-    form: As,
+    /// The form of the options for what a listing is about [default: ceeopts]
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    form: Option<As>,
 
     /// What these values would have come to for a listing's requests: HEAP(64M,16M), HEAPPOOLS(ON,16,10), sizes of z/TPF's
     /// available lists as HAVSZ1=64,HAVSZ2=128, or AVL for those that are advised
@@ -120,14 +120,15 @@ impl Advise {
                     continue;
                 }
             };
-            if self.html {
-                let message = "a saved report, and --html shows listings; `underbar report` shows this";
-                failed = Some(self.printing.fail(format_args!("{}: {message}", file.display())));
+            if let Some(message) = self.of_listings_only() {
+                failed = Some(
+                    self.printing.fail(format_args!("{}: a saved report, and {message}", file.display())),
+                );
                 continue;
             }
             let suggestions = advise(&report);
             if self.printing.json {
-                text += &lines::to_json(&suggestions);
+                text += &lines::to_json(&suggestions, self.risky);
             } else {
                 if self.files.len() > 1 {
                     // Writing to a string cannot fail.
@@ -157,14 +158,32 @@ impl Advise {
         failed.unwrap_or(printed)
     }
 
+    fn form(&self) -> As {
+        self.form.unwrap_or(As::Ceeopts)
+    }
+
+    /// Why a saved report cannot be shown as was asked.
+    fn of_listings_only(&self) -> Option<&'static str> {
+        match (self.html, &self.simulate, self.form) {
+            (true, ..) => Some("--html shows listings; `underbar report` shows this"),
+            (_, Some(_), _) => {
+                Some("--simulate is for the requests of a listing; `underbar tune` tries options")
+            }
+            (_, _, Some(form)) if !matches!(form, As::Underbar) => {
+                Some("--as is for what a listing is about; this has options of underbar")
+            }
+            _ => None,
+        }
+    }
+
     fn form_name(&self) -> String {
-        self.form.to_possible_value().map_or(String::new(), |form| form.get_name().to_owned())
+        self.form().to_possible_value().map_or(String::new(), |form| form.get_name().to_owned())
     }
 
     /// The option text of the one program that a listing is about, or the values of the one system, into a file.
     fn write_options(&self, path: &Path, collected: &Collected) -> Result<(), String> {
         let all = advise_listing(collected);
-        let form = self.form.into();
+        let form = self.form().into();
         let options = options(collected, &all, form).into_iter().map(|one| one.options);
         // Values of z/TPF have a form of their own.
         let names = if has_values(form) { ztpf::names(&all) } else { Vec::new() };
@@ -185,7 +204,7 @@ impl Advise {
 
     fn of_listings(&self, collected: &Collected, what_if: &[Tried]) -> String {
         let all = advise_listing(collected);
-        let form = self.form.into();
+        let form = self.form().into();
         let lints = lint(collected);
         if self.html {
             return page(collected, &all, &lints, what_if, form);

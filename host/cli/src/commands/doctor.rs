@@ -1,4 +1,4 @@
-//! `underbar doctor [-- PROGRAM]`: what will and will not work here, and why.
+//! `underbar doctor [-- PROGRAM [ARGUMENT...]]`: what will and will not work here, and why.
 //!
 //! ```text
 //! this machine   library placed, ledger placed, a trial run of ourselves, kernel settings
@@ -21,6 +21,7 @@ use underbar_launch::{Launch, LedgerFile, Library};
 use underbar_options::Base;
 use underbar_profile::{DEFAULT_RATE, Sampler};
 use underbar_sys::machine::{Resource, limit};
+use underbar_sys::syscall::access;
 
 use crate::carried;
 use crate::costs::{self, Measured};
@@ -51,9 +52,9 @@ operations; other work on the machine makes it larger.
 Exit status: 0 programs (or PROGRAM) will be served, perhaps with limits; 1 they would run as if plain, or without
 accounts; 2 wrong usage, or there is no such program.")]
 pub struct Doctor {
-    /// A program to look at
-    #[arg(last = true, value_name = "PROGRAM")]
-    program: Option<OsString>,
+    /// A program to look at; its arguments are passed over
+    #[arg(last = true, value_name = "PROGRAM [ARGUMENT]")]
+    program: Vec<OsString>,
 
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -104,10 +105,13 @@ impl Doctor {
     pub fn run(self) -> ExitCode {
         let library = carried::library(true);
         let mut checks = machine(&library);
-        if let Some(name) = &self.program {
+        if let Some(name) = self.program.first() {
             let Some(path) = find(name).filter(|path| path.exists()) else {
                 return self.printing.fail(format_args!("{}: no such program", name.to_string_lossy()));
             };
+            if !may_be_executed(&path) {
+                return self.printing.fail(format_args!("{}: it may not be executed", path.display()));
+            }
             checks.extend(program(&path, library.as_ref().ok()));
         }
         let code = if checks.iter().any(|check| check.state == State::No) { NOT_SERVED } else { 0 };
@@ -115,6 +119,12 @@ impl Doctor {
         let text = if self.printing.json { in_json(&checks, &costs) } else { in_words(&checks, &costs) };
         self.printing.print(&text, self.output.as_deref(), code)
     }
+}
+
+fn may_be_executed(path: &Path) -> bool {
+    const EXECUTE: u32 = 1;
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes());
+    path.is_file() && name.is_ok_and(|name| access(&name, EXECUTE).is_ok())
 }
 
 fn in_words(checks: &[Check], costs: &[Measured]) -> String {

@@ -15,6 +15,7 @@ use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::steps::STEPS;
+use underbar_report::tree::TREE;
 
 use crate::exit::ExitCode;
 use crate::say::{Color, Kind, say};
@@ -87,12 +88,30 @@ fn explain(name: &str) -> Result<String, String> {
     let key = label.map_or_else(|| name.to_ascii_lowercase(), str::to_owned);
     underbar_advise::explain(&key).map_err(|_| {
         let shown: String = name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
-        // There are names, so one of them is the nearest.
-        let nearest = nearest(name, names()).unwrap_or("HEAP");
-        format!(
-            "no option, figure or rule is called \"{shown}\"; did you mean {nearest}? `underbar explain` lists all"
-        )
+        // Values of options and common words have no explanation of their own, but stand in others.
+        let places: Vec<&str> = names().filter(|place| tells_of(place, name)).take(PLACES).collect();
+        let hint = if places.is_empty() {
+            // There are names, so one of them is the nearest.
+            format!("did you mean {}?", nearest(name, names()).unwrap_or("HEAP"))
+        } else {
+            format!("the word stands in the explanation of {}.", places.join(", "))
+        };
+        format!("no option, figure or rule is called \"{shown}\"; {hint} `underbar explain` lists all")
     })
+}
+
+/// The most names that a hint has.
+const PLACES: usize = 5;
+
+/// Does the explanation of `name` hold this word?
+fn tells_of(name: &str, word: &str) -> bool {
+    let is_letter = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let is_word = !word.is_empty() && word.chars().all(is_letter);
+    is_word
+        && explain(name).is_ok_and(|text| {
+            text.split(|c: char| !is_letter(c))
+                .any(|known| known.trim_matches('.').eq_ignore_ascii_case(word))
+        })
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -134,6 +153,7 @@ fn topics() -> String {
     for (key, label) in STEPS
         .iter()
         .map(|step| (step.key, step.label))
+        .chain(TREE.iter().map(|of| (of.key, of.label)))
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
         .chain(COLUMNS.iter().map(|column| (column.key, column.label)))
     {
@@ -158,6 +178,19 @@ mod tests {
             assert!(text.starts_with(name) || text.contains(&format!("\n{name}: ")), "{name}: {text}");
         }
         assert!(names().all(|name| topics().contains(name)));
+    }
+
+    #[test]
+    fn a_word_that_is_no_name_leads_to_where_it_stands() {
+        for (word, place) in [("KEEP", "HEAP"), ("anywhere", "HEAP"), ("segments", "heap-size")] {
+            let message = explain(word).expect_err(word);
+            assert!(
+                message.contains("stands in the explanation of ") && message.contains(place),
+                "{message}"
+            );
+        }
+        let message = explain("heep.used_peak").expect_err("misspelt");
+        assert!(message.contains("did you mean heap.used_peak?"), "{message}");
     }
 
     #[test]

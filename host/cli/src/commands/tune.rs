@@ -314,10 +314,7 @@ impl Tune {
             OptsBase::Underbar => "",
             OptsBase::Le => " --opts-base le",
         };
-        let word = |word: &OsStr| {
-            let word = word.to_string_lossy();
-            quoted(&word).unwrap_or_else(|| word.escape_default().to_string())
-        };
+        let word = |word: &OsStr| quoted(&word.to_string_lossy());
         let program: Vec<String> = self.program.iter().map(|part| word(part)).collect();
         format!("underbar run{base} --opts-file {} -- {}", word(self.output.as_os_str()), program.join(" "))
     }
@@ -338,7 +335,7 @@ impl Tune {
         let Ground { task, default, begin, each } = *ground;
         let arms = [(Arm::PLAIN, Way::Plain), (Arm::DEFAULT, Way::Under(default))];
         let rounds = task.rounds(begin.elapsed() + each * 2, each * 2, 1)?;
-        let plan = self.plan(&arms, rounds, each, 1, progress)?;
+        let plan = self.plan(&arms, rounds, each, (1, 1), progress)?;
         task.warm_up(&arms, progress)?;
         let (runs, stop) = task.book(plan, &arms, "comparing plain and default", progress);
         outcome.stop = stop;
@@ -365,8 +362,9 @@ impl Tune {
         for (at, set) in sets.into_iter().enumerate() {
             let tuned = self.tuned(task, &set);
             let arms = arms(default, &tuned);
+            // Each set that is left is warmed up; the confirmation is not.
             let left = phases - at;
-            let plan = self.plan(&arms, rounds, each, left, progress)?;
+            let plan = self.plan(&arms, rounds, each, (left, left - 1), progress)?;
             task.warm_up(&arms, progress)?;
             let phase = format!("comparing plain, default and tuned ({})", set.name);
             let (runs, stop) = task.book(plan, &arms, &phase, progress);
@@ -428,7 +426,7 @@ impl Tune {
                     "kept once, interrupted before it was confirmed:"
                 }
                 TuneOutcome::Kept if is_best => "tried, no gain on fresh runs:",
-                TuneOutcome::Kept => "tried, another is better:",
+                TuneOutcome::Kept => "tried, another gained more:",
                 TuneOutcome::Rejected => "tried, changes the program:",
                 TuneOutcome::NoVerdict => "tried, no verdict:",
                 _ => "tried, no gain:",
@@ -467,13 +465,13 @@ impl Tune {
         arms: &[Treatment<'_>],
         rounds: usize,
         each: Duration,
-        phases: usize,
+        (phases, warmed_up): (usize, usize),
         progress: &mut Progress,
     ) -> Result<Plan, Stop> {
         let names: Vec<Arm> = arms.iter().map(|(arm, _)| *arm).collect();
         let plan = Plan::new(&names, rounds, seed(self.flags.seed))
             .map_err(|error| Stop::NoTime(error.to_string()))?;
-        let runs = arms.len() + plan.runs() * phases;
+        let runs = arms.len() * warmed_up + plan.runs() * phases;
         let time = each.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX));
         let runs = counted(runs as u64, "run", "runs");
         progress.say(&format!("at most {runs} more, about {}", say::long(time)));

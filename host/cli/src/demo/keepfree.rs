@@ -1,7 +1,7 @@
 //! `demo keepfree`: increments given back when empty (FREE), or kept for later use (KEEP).
 
 use underbar_ledger::Key;
-use underbar_report::units::{bytes, count};
+use underbar_report::units::{bytes, count, counted};
 
 use super::document::KEEPFREE;
 use super::measure::{Figured, Machine, Problem, Rounds};
@@ -93,8 +93,8 @@ fn checks(arms: &[Figured], rounds: &Rounds) -> Vec<Check> {
             "free_gives_everything_back",
             allocated(free) - freed(free) <= 4,
             format!(
-                "FREE: {} segments were left, of {}",
-                allocated(free) - freed(free),
+                "FREE: {} left, of {}",
+                counted(allocated(free) - freed(free), "segment was", "segments were"),
                 count(allocated(free))
             ),
         ),

@@ -200,6 +200,17 @@ pub(super) fn figure(report: &Report, process: &Process, source: Source) -> u64 
     }
 }
 
+/// Does a line of this process stand for something that nobody looked at?
+pub(super) fn lacks(report: &Report, process: &Process) -> bool {
+    let sources = SECTIONS.iter().flat_map(|section| section.rows).map(|Row(_, source)| *source);
+    let mut keys = sources.filter_map(|source| match source {
+        Counter(key) => Some(key),
+        Governed(all, first) => Some(if report.threads_are_governed() { first } else { all }),
+        OthersAtOnce | SubOption(..) | Absent(_) => None,
+    });
+    keys.any(|key| process.counters.known(key).is_none())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

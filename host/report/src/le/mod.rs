@@ -27,7 +27,7 @@ use std::fmt::Write as _;
 use underbar_ledger::Key;
 
 use crate::model::{Process, Report, State};
-use areas::{Row, SECTIONS, figure};
+use areas::{Row, SECTIONS, figure, lacks};
 pub use date::date;
 use date::date_after;
 
@@ -102,6 +102,11 @@ fn notes(report: &Report, process: &Process) -> Vec<String> {
         }
         .to_owned(),
     );
+    if lacks(report, process) {
+        notes.push(
+            "Nobody looked at this process's stacks while it ran: they are 0 (null in JSON).".to_owned(),
+        );
+    }
     if counters.get(Key::ThreadsPeak) > 2 {
         notes.push(
             "THREADSTACK, maximum of all concurrent threads: at least this, which is the maximum of all threads less the most of the first."

@@ -402,6 +402,7 @@ mod tests {
             area: "LOCK",
             option: None,
             verdict,
+            risky: false,
             reason: reason.to_owned(),
         };
         let long = "word ".repeat(60);

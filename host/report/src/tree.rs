@@ -1,0 +1,40 @@
+//! Figures of the whole tree of processes that are no sum of what each process counts, and the one table that describes them.
+//!
+//! Not here: the counters of all processes together (the ledger's table; [`crate::figures`]).
+
+use crate::model::Tree;
+
+/// One entry of the table.
+#[derive(Clone, Copy)]
+pub struct OfTree {
+    /// Key path, as gates and `explain` are given it.
+    pub key: &'static str,
+    /// The words printed before the figure.
+    pub label: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Takes the figure from the tree.
+    pub get: fn(&Tree) -> u64,
+}
+
+/// All figures of the tree; each is a count.
+pub static TREE: [OfTree; 3] = [
+    OfTree {
+        key: "tree.processes",
+        label: "program runs",
+        meaning: "Programs that kept accounts: a process that goes on as another program counts once for each.",
+        get: |tree| tree.processes,
+    },
+    OfTree {
+        key: "tree.programs",
+        label: "programs",
+        meaning: "Different programs among them.",
+        get: |tree| tree.programs,
+    },
+    OfTree {
+        key: "tree.unrecorded",
+        label: "without a place in the ledger",
+        meaning: "Programs for which the ledger had no room, or that may not open it.",
+        get: |tree| tree.unrecorded,
+    },
+];
