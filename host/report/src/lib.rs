@@ -20,6 +20,7 @@
 //! | [`units`] | numbers for people |
 //! | [`timing`] | step timings in words |
 //! | [`summary`] | the default text |
+//! | `next` | its last line: the next command to type |
 //! | [`page`] | its lines: width and colours |
 //! | [`le`] | the Language Environment layout |
 //! | [`lock`] | locks: who waited for which, and because of whom |
@@ -39,6 +40,7 @@ pub mod le;
 pub mod lock;
 pub mod manual;
 pub mod model;
+mod next;
 pub mod page;
 pub mod read;
 pub mod schema;
