@@ -56,7 +56,9 @@ impl Place {
     }
 
     fn inner(&self, name: &str) -> Place {
-        Place { way: format!("{} > {name}", self.way), depth: self.depth + 1 }
+        // Every fault of every thing below says the way: a name of 32 KB would be there thousands of times.
+        let end = name.char_indices().nth(NAME_MOST).map_or(name.len(), |(end, _)| end);
+        Place { way: format!("{} > {}", self.way, &name[..end]), depth: self.depth + 1 }
     }
 
     fn trouble(&self, fault: impl Into<Fault>) -> Trouble {
@@ -99,6 +101,8 @@ struct Walk<'a> {
     inflated: u64,
 }
 
+/// Characters of a name that stand in the way to something: the name of a data set has at most 44.
+const NAME_MOST: usize = 80;
 /// Bytes that tell what something is.
 const HEAD: u64 = 512;
 /// Bytes up to which something is looked at as a glued load module: storage for modules ends there.
@@ -313,7 +317,7 @@ impl Walk<'_> {
             Ok(found) => found,
             Err(fault) => return item.faults.push(place.trouble(fault)),
         };
-        self.inflated += found.records.bytes();
+        self.inflated = self.inflated.saturating_add(found.took);
         item.faults.extend(found.fault.map(|fault| place.trouble(fault)));
         let method = match found.header.method {
             terse::Method::Pack => "PACK",

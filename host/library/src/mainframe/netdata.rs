@@ -339,11 +339,9 @@ impl<'a> Reader<'a> {
                 // The number of the next record: RECEIVE checks it, and it is none of the data.
                 _ => Ok(()),
             };
-            if let Err(fault) = went_on {
-                self.faults.push(fault);
-                if self.faults.len() > FAULTS_MOST {
-                    return;
-                }
+            self.faults.extend(went_on.err());
+            if self.faults.len() > FAULTS_MOST {
+                return;
             }
             at += u64::from(length);
             if self.end.is_some() {
