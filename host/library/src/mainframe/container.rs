@@ -87,7 +87,12 @@ impl Data {
             stretches.push(Stretch { at, length });
             at += u64::from(length);
         }
-        Data { records: Records { source, stretches }, bordered: false, format: None, name: None }
+        Data {
+            records: Records { source, stretches: stretches.into() },
+            bordered: false,
+            format: None,
+            name: None,
+        }
     }
 
     fn bordered(records: Records, format: Option<RecordFormat>, name: Option<String>) -> Data {

@@ -470,7 +470,7 @@ impl<'a> Reader<'a> {
                 message: utilities.iter().any(|utility| unit::find(&utility.units, Key::Inmterm).is_some()),
                 utilities,
                 transmitted,
-                records: Records { source: source.clone(), stretches },
+                records: Records { source: source.clone(), stretches: stretches.into() },
             }
         });
         Transmission { header: self.header, files: files.collect(), end: self.end, faults: self.faults }

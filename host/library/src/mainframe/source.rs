@@ -269,8 +269,8 @@ pub struct Stretch {
 pub struct Records {
     /// What they lie in.
     pub source: Shared,
-    /// Where.
-    pub stretches: Vec<Stretch>,
+    /// Where. Shared: of what is packed to nothing they are all the memory that it takes, and an item keeps its records.
+    pub stretches: Arc<Vec<Stretch>>,
 }
 
 impl fmt::Debug for Records {
@@ -309,7 +309,7 @@ impl Records {
     #[must_use]
     pub fn joined(&self) -> Shared {
         let mut pieces = Pieces::of(&self.source);
-        for one in &self.stretches {
+        for one in self.stretches.iter() {
             pieces.add(one.at, u64::from(one.length));
         }
         pieces.shared()
@@ -473,7 +473,7 @@ mod tests {
     fn records_are_read_one_by_one_or_glued() {
         let records = Records {
             source: memory(),
-            stretches: vec![Stretch { at: 5, length: 2 }, Stretch { at: 100, length: 1 }],
+            stretches: vec![Stretch { at: 5, length: 2 }, Stretch { at: 100, length: 1 }].into(),
         };
         assert_eq!(records.read(1).unwrap(), [100]);
         assert!(records.read(2).is_err());

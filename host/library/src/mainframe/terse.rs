@@ -150,7 +150,7 @@ pub fn read(source: &Shared, most: u64) -> Result<Unpacked, Fault> {
         output.record();
     }
     let took = output.took();
-    let records = Records { source: Memory::shared(output.bytes), stretches: output.stretches };
+    let records = Records { source: Memory::shared(output.bytes), stretches: output.stretches.into() };
     Ok(Unpacked { header, records, fault: done.err(), took })
 }
 

@@ -110,7 +110,7 @@ pub fn glued(source: &Shared) -> Option<Records> {
         stretches.push(Stretch { at, length });
         at += u64::from(length);
     }
-    Some(Records { source: source.clone(), stretches })
+    Some(Records { source: source.clone(), stretches: stretches.into() })
 }
 
 /// Reads an unload from its logical records.

@@ -393,7 +393,7 @@ impl Volume {
             }
             record.length > 0
         });
-        (Records { source: self.source(), stretches }, faults)
+        (Records { source: self.source(), stretches: stretches.into() }, faults)
     }
 }
 
