@@ -56,9 +56,7 @@ impl Place {
     }
 
     fn inner(&self, name: &str) -> Place {
-        // Every fault of every thing below says the way: a name of 32 KB would be there thousands of times.
-        let end = name.char_indices().nth(NAME_MOST).map_or(name.len(), |(end, _)| end);
-        Place { way: format!("{} > {}", self.way, &name[..end]), depth: self.depth + 1 }
+        Place { way: format!("{} > {name}", self.way), depth: self.depth + 1 }
     }
 
     fn trouble(&self, fault: impl Into<Fault>) -> Trouble {
@@ -106,7 +104,8 @@ struct Walk<'a> {
     inflated: u64,
 }
 
-/// Characters of a name that stand in the way to something: the name of a data set has at most 44.
+/// Characters of the name that a transmission gives a file: that of a data set has at most 44. It stands in the way to
+/// everything below, and so in each fault: one of 32 KB would be there thousands of times.
 const NAME_MOST: usize = 80;
 /// Bytes that tell what something is.
 const HEAD: u64 = 512;
@@ -298,7 +297,7 @@ impl Walk<'_> {
             }
             let attributes = file.data_set();
             let name = match &attributes.name {
-                Some(name) if !name.is_empty() => name.clone(),
+                Some(name) if !name.is_empty() => name.chars().take(NAME_MOST).collect(),
                 _ => format!("file {}", index + 1),
             };
             let place = place.inner(&name);
