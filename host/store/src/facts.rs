@@ -9,12 +9,12 @@
 //! Invariant: bytes that anybody may have written give data members or an error, never a panic.
 //! Not here: whether our loader can load it; it has that said by its own reading.
 
+use object::Endianness;
 use object::elf::{
     EM_X86_64, ET_DYN, FileHeader64, PF_W, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_TLS, SHN_UNDEF, SHT_DYNSYM,
     STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_FUNC,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, StringTable};
 use underbar_partitioned::attribute::Attributes;
 use underbar_partitioned::symbol::Symbol;
 
@@ -87,12 +87,13 @@ fn read(bytes: &[u8]) -> Read<Facts> {
                 facts.loadable = facts.loadable.max(end);
                 low = low.min(segment.p_vaddr(ORDER));
                 high = high.max(segment.p_vaddr(ORDER).checked_add(segment.p_memsz(ORDER)).ok_or(BROKEN)?);
-                if segment.p_flags(ORDER).contains(PF_W) {
+                let sum = if segment.p_flags(ORDER).contains(PF_W) {
                     facts.attributes = facts.attributes.without(Attributes::REENTRANT);
-                    facts.data += segment.p_memsz(ORDER);
+                    &mut facts.data
                 } else {
-                    facts.text += segment.p_memsz(ORDER);
-                }
+                    &mut facts.text
+                };
+                *sum = sum.checked_add(segment.p_memsz(ORDER)).ok_or(BROKEN)?;
             }
             PT_DYNAMIC => has_dynamic = true,
             PT_TLS => facts.attributes = facts.attributes.with(Attributes::THREAD_STORAGE),
@@ -122,14 +123,15 @@ fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec
         let symbols: &[object::elf::Sym64<Endianness>] = section.data_as_array(ORDER, bytes).ok()?;
         let names = sections.get(usize::try_from(section.sh_link(ORDER)).ok()?)?;
         let (from, length) = names.file_range(ORDER)?;
-        let names = StringTable::new(bytes, from, from.checked_add(length)?);
+        let end = usize::try_from(from.checked_add(length)?).ok()?;
+        let names = bytes.get(usize::try_from(from).ok()?..end).unwrap_or_default();
         for symbol in symbols {
             let is_exported = symbol.st_shndx(ORDER) != SHN_UNDEF
                 && matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE)
                 && symbol.st_type() == STT_FUNC;
-            // Longer ones stand in no entry of ours, and all of them may lie one in the other.
-            let fits = |name: &&[u8]| (1..=Symbol::LONGEST).contains(&name.len());
-            if let Some(name) = symbol.name(ORDER, names).ok().filter(fits).filter(|_| is_exported) {
+            if let Some(name) =
+                Some(symbol.st_name(ORDER)).filter(|_| is_exported).and_then(|at| name(names, at))
+            {
                 functions.push((name.to_vec(), symbol.st_value(ORDER)));
             }
         }
@@ -137,6 +139,15 @@ fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec
     functions.sort();
     functions.dedup_by(|one, other| one.0 == other.0);
     Some(functions)
+}
+
+/// The name that begins here. Longer ones than ours stand in no entry, and all of them may lie one in the other: so no more is
+/// looked at than one of ours has.
+fn name(names: &[u8], at: u32) -> Option<&[u8]> {
+    let rest = names.get(usize::try_from(at).ok()?..)?;
+    let rest = &rest[..rest.len().min(Symbol::LONGEST + 1)];
+    let length = rest.iter().position(|byte| *byte == 0)?;
+    Some(&rest[..length]).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -149,6 +160,39 @@ mod tests {
             let facts = look(bytes, "file").expect("data");
             assert!(!facts.is_program() && facts.loadable == bytes.len() as u64);
         }
+    }
+
+    /// A program of segments that are not written to, each with so many bytes of storage, and without sections.
+    fn program(storage: &[u64]) -> Vec<u8> {
+        let mut bytes = b"\x7FELF\x02\x01\x01".to_vec();
+        bytes.resize(16, 0);
+        bytes.extend([3, 0, 62, 0, 1, 0, 0, 0]);
+        bytes.extend([0, 64, 0].map(u64::to_le_bytes).as_flattened());
+        bytes.extend([0, 0, 0, 0, 64, 0, 56, 0]);
+        bytes.extend([storage.len() as u16 + 1, 0, 0, 0].map(u16::to_le_bytes).as_flattened());
+        bytes.resize(64, 0);
+        for (kind, memory) in storage.iter().map(|memory| (PT_LOAD, *memory)).chain([(PT_DYNAMIC, 0)]) {
+            bytes.extend([kind.0, 4].map(u32::to_le_bytes).as_flattened());
+            bytes.extend([0, 0, 0, 0, memory, 0].map(u64::to_le_bytes).as_flattened());
+        }
+        bytes
+    }
+
+    #[test]
+    fn segments_of_more_storage_than_there_is_are_refused() {
+        let facts = look(&program(&[100, 23]), "x").expect("a program");
+        assert_eq!((facts.text, facts.data, facts.storage), (123, 0, 100));
+        assert!(look(&program(&[u64::MAX, 1]), "x").is_err());
+    }
+
+    #[test]
+    fn names_are_no_longer_than_ours() {
+        let names = [&[b'a'; Symbol::LONGEST + 5][..], b"\0b\0\0open"].concat();
+        let length = |at: usize| name(&names, at as u32).map(<[u8]>::len);
+        assert_eq!([length(0), length(4), length(5)], [None, None, Some(Symbol::LONGEST)]);
+        let second = Symbol::LONGEST + 6;
+        assert_eq!([length(second), length(second + 2), length(second + 3)], [Some(1), None, None]);
+        assert_eq!([length(names.len()), length(names.len() + 1)], [None, None]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{
     Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SectionKind, SymbolFlags,
@@ -79,6 +80,10 @@ struct Section {
 
 /// More sections than real programs have; beyond, they are passed over.
 const MOST_SECTIONS: usize = 1 << 16;
+/// More of them than real programs map.
+const MOST_MAPPED: usize = 1 << 12;
+/// How many times as long as the file its names may be together: linkers let some of them end in one another.
+const MOST_NAMES: u64 = 4;
 /// More bytes than a function has that is looked at.
 const MOST_CODE: u64 = 16 << 20;
 
@@ -119,18 +124,20 @@ impl Image {
             })
             .collect();
         let sections = sections(&file);
-        let build_id = file.build_id().ok().flatten().map(<[u8]>::to_vec);
+        let length = data.len().ok()?;
+        let build_id = build_id(&file, length);
         let mut line_places = line_places(&file);
-        let mut names = names(&file);
+        let mut names = names(&file, length);
         if names.is_none()
             && has_debug_file
             && let Some(path) = build_id.as_deref().and_then(debug_file)
             && let Ok(debug) = File::open(path)
         {
             let other = debug.try_clone().ok();
+            let length = debug.metadata().map_or(0, |metadata| metadata.len());
             let cache = ReadCache::new(debug);
             let debug = object::File::parse(&cache).ok();
-            names = debug.as_ref().and_then(self::names);
+            names = debug.as_ref().and_then(|debug| self::names(debug, length));
             if line_places.is_none() {
                 line_places = debug.as_ref().and_then(self::line_places);
                 if let Some(places) = &mut line_places {
@@ -138,7 +145,7 @@ impl Image {
                 }
             }
         }
-        let (functions, variables) = names.or_else(|| exported(&file)).unwrap_or_default();
+        let (functions, variables) = names.or_else(|| exported(&file, length)).unwrap_or_default();
         let starts = file
             .section_by_name(".eh_frame_hdr")
             .and_then(|section| Some(unwind::starts(section.data().ok()?, section.address())))
@@ -314,6 +321,7 @@ fn sections<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Vec<Section> {
     file.sections()
         .take(MOST_SECTIONS)
         .filter(|section| is_mapped(section.flags()) && section.kind() != SectionKind::UninitializedTls)
+        .take(MOST_MAPPED)
         .map(|section| Section {
             name: section.name().unwrap_or_default().replace(char::is_control, "?"),
             range: section.address()..section.address().saturating_add(section.size()),
@@ -324,20 +332,23 @@ fn sections<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Vec<Section> {
 type Names = (Vec<Entry>, Vec<Entry>);
 
 /// Functions and variables of the full table of symbols; None where it is not there.
-fn names<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<Names> {
-    sorted(file, file.symbols())
+fn names<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Names> {
+    sorted(file, length, file.symbols())
 }
 
 /// Those of the table for the dynamic linker.
-fn exported<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<Names> {
-    sorted(file, file.dynamic_symbols())
+fn exported<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Names> {
+    sorted(file, length, file.dynamic_symbols())
 }
 
+/// None also where names lie one in the other, so that they are many times the file, of `length` bytes: nobody linked that.
 fn sorted<'a>(
     file: &object::File<'a, impl ReadRef<'a>>,
+    length: u64,
     symbols: impl Iterator<Item = impl ObjectSymbol<'a>>,
 ) -> Option<Names> {
     let (mut functions, mut variables) = (Vec::new(), Vec::new());
+    let mut left = length.saturating_mul(MOST_NAMES);
     for symbol in symbols.filter(|symbol| symbol.is_definition() || is_label(symbol)) {
         let is_code = match symbol.kind() {
             SymbolKind::Text => true,
@@ -356,6 +367,7 @@ fn sorted<'a>(
             _ => continue,
         };
         let Ok(name) = symbol.name() else { continue };
+        left = left.checked_sub(name.len() as u64)?;
         // `$x` and the like tell code from data on arm64.
         if name.is_empty() || name.starts_with('$') {
             continue;
@@ -373,6 +385,30 @@ fn is_label<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
     matches!(symbol.flags(), SymbolFlags::Elf { .. })
         && symbol.section_index().is_some()
         && symbol.kind() == SymbolKind::Unknown
+}
+
+/// The file's build-id. Where its notes are longer together than the file, of `length` bytes, they lie one in the other, and none
+/// is looked at.
+fn build_id<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Vec<u8>> {
+    let notes = match file {
+        object::File::Elf32(file) => notes(file),
+        object::File::Elf64(file) => notes(file),
+        _ => return None,
+    };
+    if notes > length {
+        return None;
+    }
+    file.build_id().ok().flatten().map(<[u8]>::to_vec)
+}
+
+/// Bytes of all notes, those in sections or those in segments, whichever are more.
+fn notes<'a, Elf: FileHeader>(file: &ElfFile<'a, Elf, impl ReadRef<'a>>) -> u64 {
+    let order = file.endian();
+    let sections = file.elf_section_table().iter().filter(|section| section.sh_type(order) == elf::SHT_NOTE);
+    let segments = file.elf_program_headers().iter().filter(|segment| segment.p_type(order) == elf::PT_NOTE);
+    let sections = sections.fold(0_u64, |sum, section| sum.saturating_add(section.sh_size(order).into()));
+    let segments = segments.fold(0_u64, |sum, segment| sum.saturating_add(segment.p_filesz(order).into()));
+    sections.max(segments)
 }
 
 /// Where distributions put what they stripped off.

@@ -170,3 +170,56 @@ fn no_bytes_make_it_panic() {
     }
     assert!(read > 0, "some of it still looks like a program");
 }
+
+/// A shared object with these notes in sections of their own, each of so many bytes from the first, and with functions whose
+/// names are all of one text, each from another byte of it on.
+fn overlapping(notes: &[u64], functions: usize, text: usize) -> Vec<u8> {
+    let half = |numbers: &[u16]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let word = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let long = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    // One note: the build-id 0A0B.
+    let note = [word(&[4, 2, 3]), b"GNU\0".to_vec(), vec![10, 11, 0, 0]].concat();
+    let names = [b"\0".to_vec(), vec![b'a'; text], b"\0".to_vec()].concat();
+    let symbols: Vec<u8> = (0..functions)
+        .flat_map(|at| {
+            [word(&[1 + (at % text) as u32]), vec![0x12, 0], half(&[1]), long(&[4096 + 8 * at as u64, 8])]
+        })
+        .flatten()
+        .collect();
+    let (note_at, name_at) = (64, 64 + note.len() as u64);
+    let symbol_at = name_at + names.len() as u64;
+    let header_at = symbol_at + symbols.len() as u64;
+    let section = |kind: u32, at: u64, length: u64, link: u32, entry: u64| {
+        [word(&[0, kind]), long(&[2, 0, at, length]), word(&[link, 0]), long(&[8, entry])].concat()
+    };
+    let mut file = b"\x7FELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([half(&[3, 62]), word(&[1]), long(&[0, 0, header_at]), word(&[0])].concat());
+    file.extend(half(&[64, 56, 0, 64, 3 + notes.len() as u16, 2]));
+    file.extend([note, names.clone(), symbols.clone(), vec![0; 64]].concat());
+    file.extend(section(11, symbol_at, symbols.len() as u64, 2, 24));
+    file.extend(section(3, name_at, names.len() as u64, 0, 0));
+    notes.iter().for_each(|length| file.extend(section(7, note_at, *length, 0, 0)));
+    file
+}
+
+#[test]
+fn names_that_lie_one_in_the_other_are_none() {
+    let has_symbols =
+        |functions, text| Image::from_bytes(overlapping(&[], functions, text)).expect("a file").has_symbols();
+    assert!(has_symbols(200, 100), "as linkers let names end in one another");
+    // Twenty thousand names of up to 4,000 bytes each are 40 MB, and the file has half a megabyte.
+    assert!(!has_symbols(20_000, 4_000));
+}
+
+#[test]
+fn notes_that_lie_one_in_the_other_are_none() {
+    let build_id = |notes: &[u64]| {
+        let image = Image::from_bytes(overlapping(notes, 1, 10)).expect("a file");
+        image.build_id().map(<[u8]>::to_vec)
+    };
+    assert_eq!(build_id(&[20]), Some(vec![10, 11]));
+    assert_eq!(build_id(&[0, 20]), Some(vec![10, 11]));
+    assert_eq!(build_id(&[20; 100]), Some(vec![10, 11]), "as long as they are not longer than the file");
+    assert_eq!(build_id(&[20, 1 << 40]), None);
+}

@@ -14,7 +14,7 @@
 use super::bytes::{flag, le16, le32, le64};
 use super::inflate::{self, Method, inflate};
 use super::source::{ReadError, Shared, Source, some, take};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is wrong with a disk image; offsets are bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -124,9 +124,12 @@ pub struct Image {
     null_format: u8,
     /// The tracks read last, with the number of each.
     held: Mutex<Vec<(u32, Arc<Vec<u8>>)>>,
-    /// The L2 table read last, and where it lies.
-    table: Mutex<(u64, Vec<u8>)>,
+    /// The L2 table read last.
+    table: Mutex<Table>,
 }
+
+/// Where an L2 table lies, and its bytes.
+type Table = (u64, Vec<u8>);
 
 enum Entry {
     /// Not stored: the format of the null track.
@@ -288,38 +291,76 @@ impl Image {
         }
     }
 
+    /// The first track from this one on that is stored, in a plain image this one; else the number of tracks, or this one
+    /// where it lies behind them.
+    ///
+    /// A compressed image names 256 tracks that are not stored in four bytes: who looks for what is on tracks goes by this.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    pub fn next_stored(&self, from: u32) -> Result<u32, Fault> {
+        let mut track = from;
+        while self.form != Form::Plain && track < self.tracks {
+            let end = (track / 256 + 1).saturating_mul(256).min(self.tracks);
+            if let Some(table) = self.table(track)? {
+                let stored = |track: &u32| matches!(self.entry_of(&table.1, *track), Entry::Stored(..));
+                if let Some(stored) = (track..end).find(stored) {
+                    return Ok(stored);
+                }
+            }
+            track = end;
+        }
+        Ok(track)
+    }
+
     /// Where a compressed image says that a track lies.
     fn entry(&self, track: u32) -> Result<Entry, Fault> {
+        let table = self.table(track)?;
+        Ok(table.map_or(Entry::Null(self.null_format), |table| self.entry_of(&table.1, track)))
+    }
+
+    /// The L2 table of a track, and where it lies; None where there is none.
+    fn table(&self, track: u32) -> Result<Option<MutexGuard<'_, Table>>, Fault> {
         let table = self.tables.get(track as usize / 256).copied().unwrap_or(0);
         if table == 0 || table == u64::MAX {
-            return Ok(Entry::Null(self.null_format));
+            return Ok(None);
         }
-        let wide = self.form == Form::Compressed64;
-        let size = if wide { 16 } else { 8 };
         // The last table that was read: tracks are mostly asked for in order.
         let mut held = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if held.0 != table {
-            let bytes = take(&*self.source, table, size * 256).map_err(|error| Fault::Track {
+            let length = 256 * self.entry_size() as u64;
+            let bytes = take(&*self.source, table, length).map_err(|error| Fault::Track {
                 track,
                 at: table,
                 error,
             })?;
             *held = (table, bytes);
         }
-        let entry = size as usize * (track as usize % 256);
+        Ok(Some(held))
+    }
+
+    /// Bytes of an entry of an L2 table.
+    fn entry_size(&self) -> usize {
+        if self.form == Form::Compressed64 { 16 } else { 8 }
+    }
+
+    /// A track's entry in its L2 table.
+    fn entry_of(&self, table: &[u8], track: u32) -> Entry {
+        let wide = self.form == Form::Compressed64;
+        let entry = self.entry_size() * (track as usize % 256);
         let (at, length) = if wide {
-            (le64(&held.1, entry).unwrap_or(0), le16(&held.1, entry + 8).unwrap_or(0))
+            (le64(table, entry).unwrap_or(0), le16(table, entry + 8).unwrap_or(0))
         } else {
-            (u64::from(le32(&held.1, entry).unwrap_or(0)), le16(&held.1, entry + 4).unwrap_or(0))
+            (u64::from(le32(table, entry).unwrap_or(0)), le16(table, entry + 4).unwrap_or(0))
         };
         if at == 0 || at == u64::MAX || length <= 5 || !wide && at == u64::from(u32::MAX) {
-            return Ok(Entry::Null(match length {
+            return Entry::Null(match length {
                 0 if self.null_format == 2 => 2,
                 0..=2 => length as u8,
                 _ => self.null_format,
-            }));
+            });
         }
-        Ok(Entry::Stored(at, length))
+        Entry::Stored(at, length)
     }
 
     fn stored(&self, track: u32) -> Result<Vec<u8>, Fault> {
@@ -333,8 +374,11 @@ impl Image {
         let (home, packed) = stored.split_at(5);
         let (cylinder, head) =
             (u16::from_be_bytes([home[1], home[2]]), u16::from_be_bytes([home[3], home[4]]));
+        // Of a head the upper 12 bits are the cylinder's where a cylinder has at most 15. What is compared decides how many
+        // tracks may be the same few bytes of the file.
+        let bits = if self.heads <= 15 { 15 } else { 0xFFFF };
         let here = u32::from(cylinder) == (track / self.heads) & 0xFFFF
-            && u32::from(head & 15) == (track % self.heads) & 15;
+            && u32::from(head) & bits == (track % self.heads) & bits;
         if !here {
             return Err(Fault::Address { track, at, cylinder, head });
         }

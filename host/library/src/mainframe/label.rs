@@ -157,7 +157,7 @@ impl File {
             blocks_said: None,
             part: 1,
             goes_on: false,
-            records: Records { source: like.source.clone(), stretches: Vec::new() },
+            records: Records { source: like.source.clone(), stretches: Default::default() },
         }
     }
 }

@@ -354,6 +354,6 @@ impl Library {
     pub fn records(&self, member: &Member) -> Records {
         let stretches = self.blocks_of(member).iter();
         let stretches = stretches.map(|block| Stretch { at: block.at, length: block.length }).collect();
-        Records { source: self.source.clone(), stretches }
+        Records { source: self.source.clone(), stretches: Vec::into(stretches) }
     }
 }

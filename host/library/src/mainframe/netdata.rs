@@ -339,11 +339,9 @@ impl<'a> Reader<'a> {
                 // The number of the next record: RECEIVE checks it, and it is none of the data.
                 _ => Ok(()),
             };
-            if let Err(fault) = went_on {
-                self.faults.push(fault);
-                if self.faults.len() > FAULTS_MOST {
-                    return;
-                }
+            self.faults.extend(went_on.err());
+            if self.faults.len() > FAULTS_MOST {
+                return;
             }
             at += u64::from(length);
             if self.end.is_some() {
@@ -472,7 +470,7 @@ impl<'a> Reader<'a> {
                 message: utilities.iter().any(|utility| unit::find(&utility.units, Key::Inmterm).is_some()),
                 utilities,
                 transmitted,
-                records: Records { source: source.clone(), stretches },
+                records: Records { source: source.clone(), stretches: stretches.into() },
             }
         });
         Transmission { header: self.header, files: files.collect(), end: self.end, faults: self.faults }

@@ -269,8 +269,8 @@ pub struct Stretch {
 pub struct Records {
     /// What they lie in.
     pub source: Shared,
-    /// Where.
-    pub stretches: Vec<Stretch>,
+    /// Where. Shared: of what is packed to nothing they are all the memory that it takes, and an item keeps its records.
+    pub stretches: Arc<Vec<Stretch>>,
 }
 
 impl fmt::Debug for Records {
@@ -309,7 +309,7 @@ impl Records {
     #[must_use]
     pub fn joined(&self) -> Shared {
         let mut pieces = Pieces::of(&self.source);
-        for one in &self.stretches {
+        for one in self.stretches.iter() {
             pieces.add(one.at, u64::from(one.length));
         }
         pieces.shared()
@@ -317,18 +317,24 @@ impl Records {
 }
 
 /// A view that slides forward over a source, for parsers that read headers one after the other.
+///
+/// It reads little at first and twice as much each time: a file may be thousands of small things, each with a window of its
+/// own, and none of them pays for what lies behind it.
 pub(crate) struct Window<'a> {
     source: &'a dyn Source,
     start: u64,
     bytes: Vec<u8>,
+    /// Bytes that it reads next.
+    ahead: u64,
 }
 
-/// Bytes that a window reads at once.
-const AHEAD: u64 = 64 * 1024;
+/// Bytes that a window reads at once, at first and at most.
+const AHEAD_FIRST: u64 = 256;
+const AHEAD_MOST: u64 = 64 * 1024;
 
 impl<'a> Window<'a> {
     pub(crate) fn new(source: &'a dyn Source) -> Window<'a> {
-        Window { source, start: 0, bytes: Vec::new() }
+        Window { source, start: 0, bytes: Vec::new(), ahead: AHEAD_FIRST }
     }
 
     /// `length` bytes from `at`.
@@ -339,8 +345,9 @@ impl<'a> Window<'a> {
             Some(skip) => skip,
             None => {
                 within(at, length as u64, self.source.length())?;
-                self.bytes = some(self.source, at, AHEAD.max(length as u64))?;
+                self.bytes = some(self.source, at, self.ahead.max(length as u64))?;
                 self.start = at;
+                self.ahead = (2 * self.ahead).min(AHEAD_MOST);
                 0
             }
         };
@@ -351,6 +358,7 @@ impl<'a> Window<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     fn memory() -> Shared {
         Memory::shared((0..=255).collect())
@@ -398,6 +406,37 @@ mod tests {
         assert!(window.get(u64::MAX, 2).is_err());
     }
 
+    /// Counts the bytes that are read of it.
+    struct Counted(AtomicU64);
+
+    impl Source for Counted {
+        fn length(&self) -> u64 {
+            1 << 20
+        }
+
+        fn read(&self, at: u64, into: &mut [u8]) -> Result<(), ReadError> {
+            within(at, into.len() as u64, self.length())?;
+            self.0.fetch_add(into.len() as u64, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_window_reads_no_more_ahead_than_it_came_forward() {
+        let source = Counted(AtomicU64::new(0));
+        let mut window = Window::new(&source);
+        for at in 0..20_000 {
+            window.get(at, 2).unwrap();
+            let read = source.0.load(Ordering::Relaxed);
+            assert!(read <= 3 * at + 512, "{read} at {at}");
+        }
+        // Whoever goes on reads large pieces.
+        for at in (20_000..1 << 20).step_by(2) {
+            window.get(at, 2).unwrap();
+        }
+        assert!(window.bytes.len() as u64 <= AHEAD_MOST && window.ahead == AHEAD_MOST);
+    }
+
     #[test]
     fn a_file_gives_the_bytes_that_were_asked_for() {
         let path = std::env::temp_dir().join(format!("underbar-source-{}", std::process::id()));
@@ -434,7 +473,7 @@ mod tests {
     fn records_are_read_one_by_one_or_glued() {
         let records = Records {
             source: memory(),
-            stretches: vec![Stretch { at: 5, length: 2 }, Stretch { at: 100, length: 1 }],
+            stretches: vec![Stretch { at: 5, length: 2 }, Stretch { at: 100, length: 1 }].into(),
         };
         assert_eq!(records.read(1).unwrap(), [100]);
         assert!(records.read(2).is_err());

@@ -78,7 +78,7 @@ pub fn blocks(source: &Shared) -> (Records, Option<Fault>) {
         stretches.push(Stretch { at, length: says as u32 });
         at += says;
     }
-    (Records { source: source.clone(), stretches }, fault)
+    (Records { source: source.clone(), stretches: stretches.into() }, fault)
 }
 
 /// Bytes of the block, its descriptor included; 0 where there is none.
@@ -96,7 +96,7 @@ pub fn records(blocks: &Records) -> (Records, Vec<Fault>) {
     let mut reader =
         Reader { pieces: Pieces::of(&blocks.source), open: None, stretches: Vec::new(), faults: Vec::new() };
     let mut window = Window::new(&*blocks.source);
-    for block in &blocks.stretches {
+    for block in blocks.stretches.iter() {
         if let Err(fault) = reader.block(&mut window, *block) {
             reader.faults.push(fault);
             reader.open = None;
@@ -106,7 +106,7 @@ pub fn records(blocks: &Records) -> (Records, Vec<Fault>) {
         }
     }
     reader.faults.extend(reader.open.map(|(at, _)| Fault::Unended { at }));
-    (Records { source: reader.pieces.shared(), stretches: reader.stretches }, reader.faults)
+    (Records { source: reader.pieces.shared(), stretches: reader.stretches.into() }, reader.faults)
 }
 
 /// The records of a file that has descriptors of records, and none of blocks.
@@ -120,7 +120,7 @@ pub fn unblocked(source: &Shared) -> (Records, Vec<Fault>) {
         reader.open = None;
     }
     reader.faults.extend(reader.open.map(|(at, _)| Fault::Unended { at }));
-    (Records { source: reader.pieces.shared(), stretches: reader.stretches }, reader.faults)
+    (Records { source: reader.pieces.shared(), stretches: reader.stretches.into() }, reader.faults)
 }
 
 /// Faults after which nothing further is read: these are no such blocks then.

@@ -139,7 +139,8 @@ pub fn read(source: &Shared, most: u64) -> Result<Tape, Fault> {
     let packed = reader.blocks.iter().any(|block| block.method != Method::Plain);
     let (stretches, ended, faults) = (reader.files, reader.ended, reader.faults);
     let tape: Shared = Arc::new(Blocks::new(source, reader.blocks, reader.length));
-    let files = stretches.into_iter().map(|stretches| Records { source: tape.clone(), stretches }).collect();
+    let of = |stretches: Vec<Stretch>| Records { source: tape.clone(), stretches: stretches.into() };
+    let files = stretches.into_iter().map(of).collect();
     Ok(Tape { files, ended, packed, faults })
 }
 

@@ -81,6 +81,8 @@ pub struct Unpacked {
     pub records: Records,
     /// Why reading ended, if not by the end code.
     pub fault: Option<Fault>,
+    /// What it took of the bytes that were allowed: also that of records without bytes, and of codes that write nothing.
+    pub took: u64,
 }
 
 const HEADER: usize = 12;
@@ -147,8 +149,9 @@ pub fn read(source: &Shared, most: u64) -> Result<Unpacked, Fault> {
     if output.bytes.len() > output.begun {
         output.record();
     }
-    let records = Records { source: Memory::shared(output.bytes), stretches: output.stretches };
-    Ok(Unpacked { header, records, fault: done.err() })
+    let took = output.took();
+    let records = Records { source: Memory::shared(output.bytes), stretches: output.stretches.into() };
+    Ok(Unpacked { header, records, fault: done.err(), took })
 }
 
 /// Codes of 12 bits, counted in halves of a byte.
@@ -206,11 +209,15 @@ impl Output {
                 self.record();
             }
         }
-        // A stretch is as much memory as sixteen bytes.
-        if self.bytes.len() as u64 + 16 * self.stretches.len() as u64 + self.idle > self.most {
+        if self.took() > self.most {
             return Err(Fault::TooLong { at: codes.at / 2, most: self.most });
         }
         Ok(())
+    }
+
+    /// What counts against `most`: a stretch is as much memory as sixteen bytes.
+    fn took(&self) -> u64 {
+        self.bytes.len() as u64 + 16 * self.stretches.len() as u64 + self.idle
     }
 
     fn record(&mut self) {

@@ -60,7 +60,7 @@ fn lines(source: &Shared, head: &[u8]) -> Result<Option<Records>, ReadError> {
         stretches.push(Stretch { at, length: CARD as u32 });
     }
     stretches.extend((rest == CARD).then_some(Stretch { at: count * step, length: CARD as u32 }));
-    Ok(Some(Records { source: source.clone(), stretches }))
+    Ok(Some(Records { source: source.clone(), stretches: stretches.into() }))
 }
 
 /// What is known by its first bytes, and not read: the bytes, where they stand, and what to say.

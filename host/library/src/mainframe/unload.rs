@@ -110,7 +110,7 @@ pub fn glued(source: &Shared) -> Option<Records> {
         stretches.push(Stretch { at, length });
         at += u64::from(length);
     }
-    Some(Records { source: source.clone(), stretches })
+    Some(Records { source: source.clone(), stretches: stretches.into() })
 }
 
 /// Reads an unload from its logical records.
@@ -277,7 +277,8 @@ impl Reader<'_> {
         for extent in &self.label.extents {
             let first = number(extent.from, heads);
             if (first..=number(extent.to, heads)).contains(&here) {
-                return Ttr::at((before + (here - first)) & 0xFF_FFFF, head[8]);
+                // Extents of an unload that lies may be longer together than a number of a track can be.
+                return Ttr::at(before.saturating_add(here - first) & 0xFF_FFFF, head[8]);
             }
             before = before.saturating_add(extent.tracks);
         }

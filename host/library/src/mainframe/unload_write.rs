@@ -46,6 +46,14 @@ pub enum Fault {
         /// The name.
         name: String,
     },
+    /// Members that lie within each other: written one by one they are many times what the library holds.
+    #[error(
+        "its members lie within each other: they are more than twice the {live} bytes that the library has"
+    )]
+    Overlap {
+        /// Bytes that there are.
+        live: u64,
+    },
     /// A block that has another length than was said when places were given.
     #[error("block {block} of {name} has {there} bytes, {said} were said")]
     Changed {
@@ -112,7 +120,7 @@ impl Outgoing {
     /// of the library's blocks are its own: what [`write()`] asks for.
     ///
     /// # Errors
-    /// `Pdse` where it is one.
+    /// `Pdse` where it is one; `Overlap` where its members lie within each other, as an honest library's do not.
     pub fn of(library: &Library) -> Result<(Outgoing, Vec<std::ops::Range<usize>>), Fault> {
         if library.label.organisation == Organisation::Pdse {
             return Err(Fault::Pdse);
@@ -120,6 +128,8 @@ impl Outgoing {
         let mut places: HashMap<Ttr, usize> = HashMap::new();
         let (mut members, mut ranges) = (Vec::new(), Vec::new());
         let mut sorted: Vec<_> = library.members.iter().collect();
+        let live = library.counts().live_bytes;
+        let mut bytes = 0_u64;
         // At each place the member comes before its aliases.
         sorted.sort_by_key(|member| (member.range.start, member.alias, member.raw));
         for member in sorted {
@@ -129,6 +139,10 @@ impl Outgoing {
                 let owner: &mut Member = &mut members[*at];
                 owner.aliases.push(title);
                 continue;
+            }
+            bytes = bytes.saturating_add(member.bytes);
+            if bytes > live.saturating_mul(2) {
+                return Err(Fault::Overlap { live });
             }
             let blocks = library.blocks_of(member);
             let lies = |ttr: Ttr| blocks.iter().position(|block| block.ttr == ttr);

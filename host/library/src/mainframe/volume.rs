@@ -188,14 +188,21 @@ impl Volume {
         let from = self.number(extent.from.0, extent.from.1);
         // Every label of the table: its place and its 140 bytes. A table is as long as the volume at most.
         let (mut heads, mut labels) = (Vec::new(), std::collections::HashMap::new());
-        for number in (from..).take(extent.tracks as usize) {
-            let track = match self.image.track(number) {
-                Ok(track) => track,
+        let (mut next, end) = (from, from.saturating_add(extent.tracks));
+        while next < end {
+            // A track that is not stored has no labels on it.
+            let stored = self.image.next_stored(next);
+            if stored.as_ref().is_ok_and(|number| *number >= end) {
+                break;
+            }
+            let (number, track) = match stored.and_then(|number| Ok((number, self.image.track(number)?))) {
+                Ok(stored) => stored,
                 Err(fault) => {
                     self.faults.push(fault.into());
                     break;
                 }
             };
+            next = number.saturating_add(1);
             let (found, fault) = records(&track);
             self.faults.extend(fault.map(|fault| Fault::Track { track: number, fault }));
             for record in found.iter().filter(|one| one.key_length == 44 && one.length == 96) {
@@ -386,7 +393,7 @@ impl Volume {
             }
             record.length > 0
         });
-        (Records { source: self.source(), stretches }, faults)
+        (Records { source: self.source(), stretches: stretches.into() }, faults)
     }
 }
 

@@ -85,20 +85,48 @@ pub fn list(library: &Library) -> Vec<Item> {
         .filter(|member| !member.alias)
         .map(|member| (member.name.as_str(), member))
         .collect();
-    let item = |member| {
+    let tracks = member_tracks(library);
+    let item = |member: &Member| {
         let owner = |name: &String| members.get(name.as_str()).copied();
-        let item = item(library, member, member.alias_of.as_ref().and_then(owner));
-        Item { aliases: aliases.get(member.name.as_str()).cloned().unwrap_or_default(), ..item }
+        let item = item(library, member, member.alias_of.as_ref().and_then(owner), &tracks);
+        // Of several members of one name the first has them: that is the one that a search would find.
+        Item { aliases: aliases.remove(member.name.as_str()).unwrap_or_default(), ..item }
     };
     library.members.iter().map(item).collect()
 }
 
-fn item(library: &Library, member: &Member, owner: Option<&Member>) -> Item {
+/// Tracks on which the blocks of each member of a PDS lie, by the borders of the blocks.
+///
+/// Members that lie within each other end together. So those of one end are counted in one walk, from the end to the front:
+/// nobody's directory makes more work than the library has blocks.
+fn member_tracks(library: &Library) -> HashMap<(usize, usize), u64> {
+    let mut borders: Vec<(usize, usize)> =
+        library.members.iter().map(|member| (member.range.end, member.range.start)).collect();
+    borders.sort_unstable_by_key(|(end, start)| (*end, std::cmp::Reverse(*start)));
+    borders.dedup();
+    let (mut found, mut seen, mut group, mut at) = (HashMap::new(), HashSet::new(), None, 0);
+    for (end, start) in borders {
+        if group != Some(end) {
+            seen.clear();
+            (group, at) = (Some(end), end);
+        }
+        let blocks = library.blocks.get(start..at).unwrap_or(&[]);
+        seen.extend(blocks.iter().map(|block| block.ttr.track()));
+        at = start;
+        found.insert((start, end), seen.len() as u64);
+    }
+    found
+}
+
+fn item(
+    library: &Library,
+    member: &Member,
+    owner: Option<&Member>,
+    tracks: &HashMap<(usize, usize), u64>,
+) -> Item {
     let blocks = library.blocks_of(member);
     let tracks = match library.label.organisation {
-        Organisation::Pds => {
-            blocks.iter().map(|block| block.ttr.track()).collect::<HashSet<_>>().len() as u64
-        }
+        Organisation::Pds => tracks.get(&(member.range.start, member.range.end)).copied().unwrap_or(0),
         Organisation::Pdse => (blocks.len() as u64).div_ceil(PAGES_ON_A_TRACK.into()),
     };
     // An alias that tells nothing of itself is what its member is.
@@ -142,6 +170,7 @@ fn item(library: &Library, member: &Member, owner: Option<&Member>) -> Item {
 }
 
 /// The lengths of the blocks of these members, most frequent first: of load modules those of text, of all else every block.
+/// Of members that lie within each other the longest counts: no block is looked at twice.
 ///
 /// # Errors
 /// Where blocks cannot be read.
@@ -150,7 +179,14 @@ pub fn block_sizes<'a>(
     members: impl IntoIterator<Item = &'a Member>,
 ) -> Result<Vec<Blocks>, ReadError> {
     let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut members: Vec<&Member> = members.into_iter().collect();
+    members.sort_by_key(|member| (member.range.start, std::cmp::Reverse(member.range.end)));
+    let mut measured = 0;
     for member in members {
+        if member.range.start < measured {
+            continue;
+        }
+        measured = member.range.end;
         let modules = library.label.programs && library.label.organisation == Organisation::Pds;
         let texts = if modules { library.outline(member)?.texts } else { Vec::new() };
         if texts.is_empty() {

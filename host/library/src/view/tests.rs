@@ -4,11 +4,14 @@ use super::choose::{Carrier, Unclear};
 use super::extract::{Refused, members};
 use super::{export, import, items, survey};
 use crate::mainframe::container::examine;
+use crate::mainframe::directory::Ttr;
 use crate::mainframe::library::Library;
 use crate::mainframe::source::Memory;
 use crate::mainframe::tests::carriers;
 use crate::mainframe::tests::sample::{PAGE, envelope, module_blocks, name, programs, texts};
 use crate::mainframe::tree::Options;
+use crate::mainframe::{unload_write, xmit};
+use std::collections::HashSet;
 use underbar_store::library as store;
 use underbar_store::survey::measure;
 
@@ -136,6 +139,47 @@ fn names_that_leave_the_folder_and_members_within_members_are_refused() {
     assert!(matches!(members(&library, &[]), Err(Refused::Overlap { .. })));
     let source = survey::source(&library, "L".into()).expect("readable");
     assert_eq!(source.shapes.len(), 1, "members within each other are measured once");
+    let sizes = items::block_sizes(&library, &library.members).expect("readable");
+    assert!(sizes.iter().map(|one| one.blocks).sum::<u64>() <= whole as u64, "{sizes:?}");
+    let refused = export::theirs(&mut Vec::new(), &envelope("MY.LIBRARY"), &library);
+    assert!(matches!(
+        refused,
+        Err(export::Fault::Transmission(xmit::Fault::Unload(unload_write::Fault::Overlap { .. })))
+    ));
+}
+
+#[test]
+fn tracks_of_members_within_each_other_are_counted_once() {
+    let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
+    let mut library = only(&carrier).clone();
+    let whole = library.blocks.len();
+    // On every third track, and back again: the order of tracks is nothing that a carrier must keep.
+    for (number, block) in (0..).zip(&mut library.blocks) {
+        block.ttr = Ttr::at(number % 3 + number / 6, 1);
+    }
+    for (number, member) in library.members.iter_mut().enumerate() {
+        member.range = if number < 8 { number..whole / 2 } else { whole / 2 + number..whole };
+        member.blocks = member.range.len();
+    }
+    library.members[3].range = 4..4;
+    for (item, member) in items::list(&library).iter().zip(&library.members) {
+        let blocks = library.blocks_of(member).iter();
+        let tracks: HashSet<u32> = blocks.map(|block| block.ttr.track()).collect();
+        assert_eq!(item.tracks, Some(tracks.len() as u64), "{}", member.name);
+    }
+}
+
+#[test]
+fn aliases_are_those_of_one_member() {
+    let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
+    let mut library = only(&carrier).clone();
+    // All names are one name, and half of them are aliases of it: each list of them would be as long as the directory.
+    for (number, member) in library.members.iter_mut().enumerate() {
+        member.name = "SAME".to_owned();
+        (member.alias, member.alias_of) = (number % 2 == 1, (number % 2 == 1).then(|| "SAME".to_owned()));
+    }
+    let aliases: Vec<usize> = items::list(&library).iter().map(|item| item.aliases.len()).collect();
+    assert_eq!((aliases[0], aliases[1..].iter().sum::<usize>()), (library.members.len() / 2, 0));
 }
 
 #[test]

@@ -88,7 +88,8 @@ impl Buffers {
             doubt(&mut report.doubts, Doubtful::Cut, line, words);
         }
         let inside = |row: &&BufferRow| matches!(row.kind, 'V' | 'F');
-        let sum: u64 = report.rows.iter().filter(inside).map(|row| row.size).sum();
+        // Sizes as they stand there may be more together than 64 bits can count.
+        let sum = report.rows.iter().filter(inside).fold(0_u64, |sum, row| sum.saturating_add(row.size));
         if let Some(total) = report.thread.as_mut().and_then(|thread| thread.total.as_mut())
             && sum > total.value
         {
@@ -323,6 +324,18 @@ mod tests {
         buffers.finish(&mut out);
         assert_eq!(all.len(), 1, "{all:#?}");
         all.remove(0)
+    }
+
+    #[test]
+    fn buffers_of_more_bytes_than_can_be_counted_contradict_their_total() {
+        let report = check(
+            "NATURAL BUS UTILITY  User ABC\n  Nr Name Type Size Used % MaxUsed\n\
+             1 AAAA V 9223372036854775808 0 0.0% 0 0.0%\n 2 BBBB V 9223372036854775808 0 0.0% 0 0.0%\n \
+             THRDSIZE TOTAL 100 0 0.0% 0 0.0% 100 100.0%\n",
+        );
+        assert!(report.thread.and_then(|thread| thread.total).is_some_and(|total| total.likely));
+        let contradictions = report.doubts.iter().filter(|doubt| doubt.kind == Doubtful::Contradiction);
+        assert_eq!(contradictions.count(), 1, "{:?}", report.doubts);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::model::{Class, Found, Frequencies, Table};
 use super::row::{Read, Row, row};
 use super::sizes::Sizes;
 use super::text::{squeezed, stands};
-use super::total::{Verdict, total};
+use super::total::{Verdict, sound, total};
 use super::widths::Widths;
 use super::{DOUBTS, Step};
 use crate::lines::Line;
@@ -21,7 +21,7 @@ use crate::words::{evidence, has};
 
 /// Classes of requests end at its multiples: at those of 128, with PJ47265 at 32 and 64 besides.
 const STEP: u64 = 32;
-/// More rows than this are no table.
+/// More rows than this are no table, however many pages they stand on.
 const MOST: usize = 1000;
 /// A title that may be a mention in a text has its columns within so many lines.
 const SOON: u64 = 12;
@@ -173,9 +173,9 @@ impl Open {
             && before.found.sound
             && first.limit > last.limit
             && self.found.lines.0 <= before.found.lines.1 + PAGE
-            && (self.sizes.is_empty() || self.sizes.same(&before.sizes));
-        let both: Vec<Class> = before.found.rows.iter().chain(&self.found.rows).cloned().collect();
-        same && matches!(total(&both), Verdict::Sound(_))
+            && (self.sizes.is_empty() || self.sizes.same(&before.sizes))
+            && before.found.rows.len() + self.found.rows.len() <= MOST;
+        same && sound(before.found.rows.iter().chain(&self.found.rows)).is_some()
     }
 
     /// Takes the next page.

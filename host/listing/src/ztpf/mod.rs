@@ -49,6 +49,9 @@ const SUMMARY: u64 = 30;
 const UNKNOWN: [(&[u8], &str); 4] =
     [(b"MOWN", "ZMOWN"), (b"ECBM", "ZECBM"), (b"CTKA", "ZCTKA"), (b"DECB", "ZDECB")];
 
+/// The column of counters in a table of name-value pairs.
+const METRICS: &[u8] = b"integer_metrics";
+
 /// Commands whose answer may stand there without its message's number.
 const COMMANDS: [(&[u8], &str); 2] = [(b"ZMOWN", "ZMOWN"), (b"ZECBM", "ZECBM")];
 /// So many lines behind a command its message is not named again.
@@ -288,8 +291,14 @@ fn not_read(why: &str, line: Line<'_>, out: &mut dyn FnMut(Item)) {
 }
 
 /// What a line may begin: one pass over it, one comparison for each word.
+///
+/// A word that may begin something is asked about once where the answer holds for all that follow: it is of the whole line, or
+/// of what stands behind the word, and not even behind the first one. Else a line of nothing but `TPF` takes a second.
 fn trigger(text: &[u8]) -> Option<Trigger> {
     let mut before = b' ';
+    let mut asked: Vec<&[u8]> = Vec::new();
+    // Where the last brace of the line stands, and the last column of counters.
+    let mut lasts: Option<(Option<usize>, Option<usize>)> = None;
     for (at, &byte) in text.iter().enumerate() {
         let starts = !before.is_ascii_alphabetic() && before != b'_';
         before = byte;
@@ -298,14 +307,29 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         }
         let four = text.get(at..at + 4)?;
         let rest = &text[at..];
+        let mut first = |word: &'static [u8]| {
+            let is_first = !asked.contains(&word);
+            if is_first {
+                asked.push(word);
+            }
+            is_first
+        };
         let found = match &[four[0], four[1], four[2], four[3]].map(|byte| byte.to_ascii_lowercase()) {
-            b"tpf " | b"tpf\t" => report(text),
-            b"clas" => (has(rest, "upper") && has(rest, "freq")).then_some(Trigger::Columns),
-            b"coll" => (find(rest, b"collection_id") == Some(0)
-                && has(rest, "integer_metrics")
-                && !rest.contains(&b'{'))
-            .then_some(Trigger::Metrics),
-            b"inte" if find(rest, b"integer_metrics") == Some(0) => {
+            b"tpf " | b"tpf\t" if first(b"tpf") => report(text),
+            b"clas" if first(b"clas") => {
+                (has(rest, "upper") && has(rest, "freq")).then_some(Trigger::Columns)
+            }
+            b"coll" if begins(rest, b"collection_id") => {
+                let (brace, metrics) = *lasts.get_or_insert_with(|| {
+                    let is_metrics = |there: &[u8]| there.eq_ignore_ascii_case(METRICS);
+                    let brace = text.iter().rposition(|byte| *byte == b'{');
+                    (brace, text.windows(METRICS.len()).rposition(is_metrics))
+                });
+                let well =
+                    brace.is_none_or(|brace| brace < at) && metrics.is_some_and(|metrics| metrics > at);
+                well.then_some(Trigger::Metrics)
+            }
+            b"inte" if begins(rest, METRICS) && first(b"inte") => {
                 if metrics::is_headers(text) {
                     Some(Trigger::Metrics)
                 } else {
@@ -313,13 +337,16 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
                 }
             }
             b"ssu " | b"ssu\t" => {
-                let label = stands(&squeezed(rest), b"SSUPROGDISPINSTCOUNT", 1);
+                // The label, and what may be wrong with it.
+                const LABEL: &[u8] = b"SSUPROGDISPINSTCOUNT";
+                let rest = squeezed(rest);
+                let label = stands(&rest[..rest.len().min(LABEL.len() + 2)], LABEL, 1);
                 label.is_some_and(|(start, _)| start <= 1).then_some(Trigger::Profile)
             }
             b"peh=" | b"havl" | b"havs" => values::stands(rest).then_some(Trigger::Values),
             b"decb" | b"stat" | b"mown" | b"ecbm" | b"ctka" => message(rest),
-            b"zmow" | b"zecb" => is_command(text).map(Trigger::Unknown),
-            b"ztra" => (is_shouted(text, b"ZTRAP")
+            b"zmow" | b"zecb" if first(b"command") => is_command(text).map(Trigger::Unknown),
+            b"ztra" if first(b"ztra") => (is_shouted(text, b"ZTRAP")
                 && [&b"report"[..], b"reduction", b"page"].iter().any(|word| find(rest, word).is_some()))
             .then_some(Trigger::ProfilePage),
             _ => None,
@@ -329,6 +356,11 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
         }
     }
     None
+}
+
+/// Whether a text begins with a name, which is in small letters, without regard to case.
+fn begins(text: &[u8], name: &[u8]) -> bool {
+    text.get(..name.len()).is_some_and(|there| there.eq_ignore_ascii_case(name))
 }
 
 /// The command that a line begins with, in capitals as all of the line, behind what a log writes before it.
@@ -424,6 +456,47 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_are_joined_are_one_table_with_no_more_rows_than_one_has() {
+        let page = |from: u64, rows: u64| {
+            let row = |at: u64| format!("{} 0 0.00%\n", 32 * (from + at));
+            let rows: String = (1..=rows).map(row).collect();
+            format!("TPF ECB HEAP REQUEST SIZE REPORT\nCLASS UPPER LIMIT FREQUENCY\n{rows}")
+        };
+        let rows = |text: &str| -> Vec<usize> {
+            let rows = |item: &Item| match item {
+                Item::Ztpf(Found::Frequencies(found)) => found.rows.len(),
+                other => panic!("{other:?}"),
+            };
+            crate::read(text.as_bytes()).iter().map(rows).collect()
+        };
+        assert_eq!(rows(&[page(0, 30), page(30, 20)].concat()), [50]);
+        let many: String = (0..2_500).map(|number| page(number, 1)).collect();
+        assert_eq!(rows(&many), [1_000, 1_000, 500]);
+    }
+
+    /// Were each word asked about with all of the line behind it, one of these lines would take hours.
+    #[test]
+    fn words_that_come_again_and_again_are_no_work() {
+        for (first, word) in [
+            ("", "tpf "),
+            ("REPOXXX ", "tpf "),
+            ("", "clas "),
+            ("upper ", "clas "),
+            ("{ ", "collection_id "),
+            ("", "collection_id integer_metrics { "),
+            ("", "integer_metrics x; "),
+            ("", "integer_metrics x{ "),
+            ("x ", "ZTRAP "),
+            ("x ", "ZMOWN "),
+            ("", "ssu "),
+            ("", "havl "),
+        ] {
+            let text = format!("x {first}{}", word.repeat((1 << 20) / word.len()));
+            assert!(trigger(text.as_bytes()).is_none(), "{first}{word}");
+        }
+    }
+
+    #[test]
     fn what_a_line_begins() {
         check("1TPF ECB HEAP REQUEST SIZE REPORT      SYSTEM  WIDE", "title");
         check("tpf 31-bit virtual ecb heap storage usage report", "title");
@@ -449,5 +522,13 @@ mod tests {
         check("HAVSZ1=64 HAVSZ2=128", "values");
         check("   CLASS UPPER   FREQUENCY   PERCENT", "columns");
         check("HAVLOCK, STATUS, DECBAR, STATISTICS", "nothing");
+        // Words that come again, of which the first ones begin nothing.
+        check("COLLECTION_ID { COLLECTION_ID INTEGER_METRICS", "metrics");
+        check("COLLECTION_ID { COLLECTION_ID INTEGER_METRICS {", "nothing");
+        check("INTEGER_METRICS { COLLECTION_IDS, COLLECTION_ID", "nothing");
+        check("the class of a class: CLASS UPPER LIMIT FREQUENCY", "columns");
+        check("tpf or tpf and tpf PEH=5", "values");
+        check("SSU of the SSU PROG DISP INST COUNT", "profile");
+        check("SSU PROG DISP INST CUNT", "profile");
     }
 }

@@ -21,6 +21,7 @@ use super::{DOUBTS, Step};
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, split, tidy};
+use std::collections::HashMap;
 
 /// More rows are not kept.
 const MOST: usize = 20_000;
@@ -153,12 +154,10 @@ impl Open {
 
     fn profiles(mut self) -> Vec<Profile> {
         let mut all: Vec<Profile> = Vec::new();
-        while let Some((from, title)) = self.pages.pop() {
+        let froms: Vec<usize> = self.pages.iter().map(|(from, _)| *from).collect();
+        let begins = begins(&self.found.samples, &froms);
+        for ((from, title), _) in self.pages.into_iter().zip(begins).rev().filter(|(_, begins)| *begins) {
             let page = self.found.samples.split_off(from);
-            if goes_on(&self.found.samples, &page) {
-                self.found.samples.extend(page);
-                continue;
-            }
             let (doubts, before) = self.found.doubts.into_iter().partition(|doubt| doubt.line > title.line);
             self.found.doubts = before;
             let lines = (title.line, self.found.lines.1);
@@ -171,14 +170,40 @@ impl Open {
     }
 }
 
-/// Whether a page may belong to the rows before it: no object of them begins anew.
-fn goes_on(before: &[Sample], page: &[Sample]) -> bool {
-    page.iter().all(|sample| {
-        let last = before.iter().rev().find(|known| known.object == sample.object);
-        last.is_none_or(|last| {
-            last.displacement.zip(sample.displacement).is_some_and(|(last, next)| last < next)
-        })
-    })
+/// Which pages begin another profile, by the number of rows before each.
+///
+/// A page goes on with the rows before it if no object of them begins anew: of each object that both have, every
+/// displacement in the page is behind the last one before it. Rows behind a page that goes on belong to it. Pages are looked at
+/// from the last to the first, so each row is looked at once: an object of a later page that does not stand between the two
+/// borders has the same row before it as when that page was looked at.
+fn begins(samples: &[Sample], pages: &[usize]) -> Vec<bool> {
+    // Of each row the one before it of the same object.
+    let mut last: HashMap<&str, usize> = HashMap::new();
+    let before: Vec<Option<usize>> =
+        samples.iter().enumerate().map(|(at, sample)| last.insert(&sample.object, at)).collect();
+    // Of each object the least displacement from the page on; None where there is one that is not known.
+    let mut least: HashMap<&str, Option<u64>> = HashMap::new();
+    let mut begins = vec![false; pages.len()];
+    let mut end = samples.len();
+    for (number, &from) in pages.iter().enumerate().rev() {
+        let page = from.min(end)..end;
+        end = page.start;
+        for sample in &samples[page.clone()] {
+            let least = least.entry(&sample.object).or_insert(sample.displacement);
+            *least = least.zip(sample.displacement).map(|(least, next)| least.min(next));
+        }
+        let goes_on = page.clone().all(|at| {
+            // The first row of each object is the one that has none before it in the page.
+            let Some(last) = before[at].filter(|last| *last < page.start) else { return true };
+            let least = least.get(samples[at].object.as_str()).copied().flatten();
+            samples[last].displacement.zip(least).is_some_and(|(last, next)| last < next)
+        });
+        begins[number] = !goes_on;
+        if !goes_on {
+            least.clear();
+        }
+    }
+    begins
 }
 
 /// Without the marks of underlining that text recognition leaves; one without its end stays, since a word is cut.
@@ -305,6 +330,70 @@ mod tests {
             Found::Profile(profile) => profile,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What `begins` says, worked out row by row against all rows before: the rows behind a page that goes on belong to it.
+    fn begins_by_rows(samples: &[Sample], pages: &[usize]) -> Vec<bool> {
+        let (mut begins, mut end) = (vec![false; pages.len()], samples.len());
+        for (number, &from) in pages.iter().enumerate().rev() {
+            begins[number] = !samples[from..end].iter().all(|sample| {
+                let last = samples[..from].iter().rev().find(|known| known.object == sample.object);
+                last.is_none_or(|last| {
+                    last.displacement.zip(sample.displacement).is_some_and(|(last, next)| last < next)
+                })
+            });
+            if begins[number] {
+                end = from;
+            }
+        }
+        begins
+    }
+
+    #[test]
+    fn pages_go_on_as_if_each_row_were_compared_with_all() {
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let (mut with, mut without) = (0, 0);
+        for round in 0..3_000 {
+            let samples: Vec<Sample> = (0..next(14))
+                .map(|at| {
+                    let evidence = evidence(1, b"");
+                    Sample {
+                        object: format!("O{}", next(3)),
+                        // Mostly growing, sometimes not known.
+                        displacement: (next(12) > 0)
+                            .then(|| 4 * at + next(if round % 2 == 0 { 3 } else { 12 })),
+                        mnemonic: String::new(),
+                        count: Figure { value: 1, evidence, likely: false },
+                    }
+                })
+                .collect();
+            let mut pages: Vec<usize> =
+                (0..next(6)).map(|_| next(samples.len() as u64 + 1) as usize).collect();
+            pages.sort_unstable();
+            let found = begins(&samples, &pages);
+            assert_eq!(found, begins_by_rows(&samples, &pages), "{samples:?} {pages:?}");
+            with += found.iter().filter(|begins| **begins).count();
+            without += found.iter().filter(|begins| !**begins).count();
+        }
+        assert!(with > 500 && without > 500, "{with} {without}");
+    }
+
+    /// As many pages as rows are kept, each with one row of an object of its own: compared with all rows before, for each page
+    /// again, that is more than a processor does in an hour.
+    #[test]
+    fn thousands_of_pages_are_no_work() {
+        let mut lines = vec!["SSU PROG DISP INST COUNT".to_owned()];
+        for number in 0..MOST {
+            lines.push("SSU PROG DISP INST COUNT".to_owned());
+            lines.push(format!("U P{number:06} - X{number}"));
+            lines.push("P 0000000000000010 LR 5".to_owned());
+        }
+        let found = profile(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(found.samples.len(), MOST);
     }
 
     #[test]

@@ -1,31 +1,54 @@
 //! What a member or alias of a library of ours is, from its entry in the directory.
 //!
-//! Invariant: without `long` no member is looked at, only its entry.
+//! Invariant: without `long` no member is looked at, only its entry; with it the blocks of each are walked over once, however many
+//! aliases it has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use underbar_partitioned::attribute::{Attributes, FetchOptions, pages};
 use underbar_partitioned::count::Counts;
+use underbar_partitioned::name::Name;
 use underbar_partitioned::pds::{Entry, Pds};
 use underbar_partitioned::pdse::{Value, load_counts, table_pages};
+use underbar_partitioned::read::ReadAt;
 use underbar_partitioned::symbol::Symbol;
 
 use super::shown::Item;
 use crate::error::{Error, Result};
-use crate::storage::OnDisk;
 
 /// What reading all blocks of a member counts, found from its control records alone.
-pub(super) fn pds_counts(pds: &Pds<OnDisk>, entry: &Entry) -> Result<Counts> {
+pub(super) fn pds_counts<R: ReadAt>(pds: &Pds<R>, entry: &Entry) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut texts = pds.texts(entry);
     while texts.next_text(&mut counts).map_err(|fault| Error::member(entry.name, fault))?.is_some() {}
     Ok(counts)
 }
 
-pub(super) fn pds_item(pds: &Pds<OnDisk>, entry: &Entry, long: bool) -> Result<Item> {
-    let (mut blocks, mut tracks, mut modified, mut function) = (None, None, None, None);
-    if long {
+/// What the members that were walked over count: an alias is its member again.
+#[derive(Default)]
+pub(super) struct Walked(HashMap<Begin, Counts>);
+
+/// All that a walk begins with, and compares with what it meets.
+type Begin = (Name, (u32, u8), u32, u16, u32);
+
+impl Walked {
+    fn counts<R: ReadAt>(&mut self, pds: &Pds<R>, entry: &Entry) -> Result<Counts> {
+        let text = (entry.text.track, entry.text.record);
+        let begin = (entry.member(), text, entry.text_at, entry.text_length, entry.size);
+        if let Some(counts) = self.0.get(&begin) {
+            return Ok(*counts);
+        }
         let counts = pds_counts(pds, entry)?;
+        self.0.insert(begin, counts);
+        Ok(counts)
+    }
+}
+
+/// `walked` where the member is looked at, too.
+pub(super) fn pds_item<R: ReadAt>(pds: &Pds<R>, entry: &Entry, walked: Option<&mut Walked>) -> Result<Item> {
+    let (mut blocks, mut tracks, mut modified, mut function) = (None, None, None, None);
+    if let Some(walked) = walked {
+        let counts = walked.counts(pds, entry)?;
         // Control records are blocks, too; each text but the first was announced by one that had to be read.
         blocks = Some(counts.blocks.div_ceil(2));
         tracks = Some(counts.tracks);
@@ -120,4 +143,66 @@ fn attribute_names(attributes: Attributes) -> Vec<&'static str> {
 pub(super) fn text(symbol: &Symbol) -> Option<String> {
     let bytes = symbol.as_bytes();
     (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use underbar_partitioned::read::Unread;
+
+    use super::*;
+    use crate::change::apply_to_pds;
+    use crate::model::{add, alias};
+    use crate::pds::{Make, Making};
+    use crate::simulated::{Disk, SimulatedFile};
+    use crate::storage::Place;
+
+    struct Counted(SimulatedFile, Cell<u64>);
+
+    impl ReadAt for Counted {
+        fn read_at(&self, offset: u64, into: &mut [u8]) -> std::result::Result<(), Unread> {
+            self.1.set(self.1.get() + 1);
+            self.0.read_at(offset, into)
+        }
+    }
+
+    #[test]
+    fn aliases_are_what_their_member_is_and_cost_no_walk() {
+        let making = Making { identity: 5, block_size: 256, directory_blocks: 20, generation: 1, now: 7 };
+        let disk = Disk::default();
+        let (_, file) =
+            Make::new(disk.clone().temporary().expect("room"), &making).and_then(Make::finish).expect("room");
+        disk.clone().install(file, false).expect("room");
+        let aliases: Vec<String> = (0..50).map(|number| format!("ALIAS{number}")).collect();
+        let mut edits = vec![add("BIG", 40_000, false), add("SMALL", 10, false)];
+        edits.extend(aliases.iter().map(|name| alias(name, "BIG")));
+        let count = edits.len();
+        apply_to_pds(
+            &disk.open().expect("a library"),
+            &mut disk.clone(),
+            edits.into_iter().map(Ok),
+            count,
+            9,
+        )
+        .expect("room");
+        let pds = Pds::open(Counted(disk.open().expect("a library"), Cell::new(0))).expect("a library");
+        let entries: Vec<Entry> = pds.entries().map(|entry| entry.expect("sound")).collect();
+        assert_eq!(entries.len(), 52);
+        // Each entry with what was walked over before it, and on its own.
+        let list = |is_kept: bool| {
+            let (before, mut walked) = (pds.reader().1.get(), Walked::default());
+            let items: Vec<Item> = entries
+                .iter()
+                .map(|entry| {
+                    walked.0.retain(|_, _| is_kept);
+                    pds_item(&pds, entry, Some(&mut walked)).expect("sound")
+                })
+                .collect();
+            (items, pds.reader().1.get() - before)
+        };
+        let ((together, few), (apart, many)) = (list(true), list(false));
+        assert_eq!(together, apart);
+        assert!(few * 10 < many, "{few} {many}");
+    }
 }

@@ -24,7 +24,7 @@ use underbar_partitioned::read::Fault;
 use underbar_partitioned::symbol::Symbol;
 
 pub use doubt::Doubt;
-use items::{add_aliases, pds_counts, pds_item, pdse_item, text};
+use items::{Walked, add_aliases, pds_counts, pds_item, pdse_item, text};
 pub use shown::{ClassCounts, Item, Label, Mainframe, Organisation, Shape, Statistics};
 
 use crate::change::{Addition, addition_of_pds, addition_of_pdse};
@@ -176,8 +176,9 @@ impl Library {
         let mut items = Vec::new();
         match &self.inner {
             Inner::Pds(pds) => {
+                let mut walked = Walked::default();
                 for entry in pds.entries() {
-                    items.push(pds_item(pds, &entry?, long)?);
+                    items.push(pds_item(pds, &entry?, long.then_some(&mut walked))?);
                 }
             }
             Inner::Pdse(pdse) => {
@@ -214,7 +215,7 @@ impl Library {
         match &self.inner {
             Inner::Pds(pds) => {
                 let entry = pds.find(name, &mut Counts::default())?.ok_or_else(none)?;
-                let mut item = pds_item(pds, &entry, true)?;
+                let mut item = pds_item(pds, &entry, Some(&mut Walked::default()))?;
                 for other in pds.entries() {
                     let other = other?;
                     if other.alias.is_some_and(|alias| alias.of == entry.name) {

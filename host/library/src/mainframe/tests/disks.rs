@@ -295,6 +295,67 @@ fn an_end_alone_on_its_track_is_not_stored_and_ends_its_member_all_the_same() {
 }
 
 #[test]
+fn tracks_that_are_not_stored_are_passed_over() {
+    let stored = [1, 255, 256, 1_030];
+    let tracks = (0..1_050).map(|track| stored.contains(&track).then(|| vec![0; 60])).collect();
+    for wide in [false, true] {
+        let file = compressed(&Volume { tracks: Vec::clone(&tracks) }, 0, wide);
+        let image = image::Image::open(&Memory::shared(file)).unwrap();
+        let (mut found, mut next) = (Vec::new(), 0);
+        while next < image.tracks {
+            next = image.next_stored(next).unwrap();
+            found.push(next);
+            next += 1;
+        }
+        assert_eq!(found, [1, 255, 256, 1_030, 1_050]);
+        assert_eq!(image.next_stored(2_000).unwrap(), 2_000);
+    }
+    let image = image::Image::open(&Memory::shared(plain(&volume(&texts(&[]))))).unwrap();
+    assert_eq!(image.next_stored(7).unwrap(), 7);
+}
+
+/// A disk of a quarter of a megabyte says that its table of contents is all of its sixteen million tracks, one of which is
+/// stored: as 50 KB each, which the emulator would make up, they are more than a processor writes in a minute.
+#[test]
+fn a_table_of_contents_of_nothing_is_no_work() {
+    const CYLINDERS: u32 = 65_535;
+    const HEADS: u32 = 256;
+    let mut file = header(b"CKD_C370");
+    file[8..12].copy_from_slice(&HEADS.to_le_bytes());
+    let tables = CYLINDERS;
+    let mut second = vec![0; 512];
+    second[4..8].copy_from_slice(&tables.to_le_bytes());
+    second[8..12].copy_from_slice(&256_u32.to_le_bytes());
+    second[40..44].copy_from_slice(&CYLINDERS.to_le_bytes());
+    second[44] = 2;
+    file.extend(second);
+    let l2 = file.len() + 4 * tables as usize;
+    file.extend((l2 as u32).to_le_bytes());
+    file.resize(l2 + 8 * 256, 0);
+    let mut vol1 = vec![0xE5, 0xD6, 0xD3, 0xF1];
+    vol1.extend([0xE3; 6]);
+    vol1.extend([0, 0, 0, 0, 0, 4]);
+    vol1.resize(80, 0x40);
+    let mut f4 = vec![4; 44];
+    f4.push(0xF4);
+    f4.resize(0x69, 0);
+    let half = |number: u32| (number as u16).to_be_bytes();
+    f4.extend([1, 0, 0, 0, 0, 0]);
+    f4.extend([half(CYLINDERS - 1), half(HEADS - 1)].concat());
+    let (key, data) = split(f4);
+    let records = [(3, vol1[..4].to_vec(), vol1.clone()), (4, key, data)];
+    let track = write(0, &records);
+    let at = file.len() as u32;
+    file[l2..l2 + 4].copy_from_slice(&at.to_le_bytes());
+    file[l2 + 4..l2 + 6].copy_from_slice(&(track.len() as u16).to_le_bytes());
+    file.extend(track);
+    assert!(file.len() < 1 << 19);
+    let item = container::examine("DISK", Memory::shared(file), &Options::default());
+    assert!(matches!(&item.what, What::Disk { cylinders: CYLINDERS, .. }), "{:?}", item.what);
+    assert!(item.troubles().is_empty() && item.inner.is_empty(), "{:?}", item.troubles());
+}
+
+#[test]
 fn null_tracks_are_made_up_as_their_formats_say() {
     let tracks = (0..30).map(|track| (track % 2 == 1).then(|| vec![0; 60])).collect();
     let volume = Volume { tracks };

@@ -6,6 +6,7 @@ use super::super::fault::Fault;
 use super::super::library::{self, Organisation};
 use super::super::netdata;
 use super::super::source::Memory;
+use super::super::terse;
 use super::super::tree::{Options, What};
 use super::super::unit::{Key, TextUnit};
 use super::super::unload;
@@ -186,6 +187,26 @@ fn several_extents_are_walked_in_order() {
 }
 
 #[test]
+fn extents_longer_than_any_disk_are_added_up_all_the_same() {
+    let mut unloaded = extended();
+    // 65,535 heads in a cylinder: the first extent is nearly all tracks that 32 bits can count, and the second is it again.
+    unloaded[0][26..28].copy_from_slice(&[0xFF, 0xFF]);
+    unloaded[1][0] = 3;
+    let long = |first: u8| [0x58, 0, 0, 0, 0, 0, 0, 0, 0, first, 0xFF, 0xFF, 0xFF, 0xFE, 0, 0];
+    for (at, first) in [(16, 9), (32, 9), (48, 0)] {
+        unloaded[1][at..at + 16].copy_from_slice(&long(first));
+    }
+    // Of a place before their begin only the third extent knows.
+    for record in &mut unloaded[4..] {
+        record[4..8].copy_from_slice(&[0, 0, 0, 8]);
+    }
+    let found = unload::read(&records(&unloaded), PAGE).unwrap();
+    assert_eq!(found.library.label.extents.len(), 3);
+    assert_eq!(found.library.blocks.len(), 3);
+    assert!(found.library.blocks.iter().all(|block| block.ttr.track() <= 0xFF_FFFF));
+}
+
+#[test]
 fn lies_of_a_directory_are_named() {
     let sample = texts(&[]);
     let mut unloaded = sample.unload();
@@ -334,4 +355,47 @@ fn members_that_are_numbered_and_not_placed() {
         let blocks: Vec<Vec<u8>> = found.library.read_member(entry).map(Result::unwrap).collect();
         assert_eq!(blocks, sample.data[member], "{}", entry.name);
     }
+}
+
+/// Records without bytes, and ends of records that say nothing, are work and memory, too: what one thing in a file took of the
+/// budget, the next one does not have.
+#[test]
+fn what_packed_things_take_counts_for_the_whole_file() {
+    // Each code is the pair of the last two, and stands for ends of records only.
+    let mut codes = vec![257, 257];
+    codes.extend(258..900);
+    for variable in [0, 1] {
+        let bomb = terse::tests::file(5, variable, 84, &codes);
+        let members: Vec<(String, Vec<u8>)> =
+            (0..4).map(|number| (format!("BOMB{number}"), bomb.clone())).collect();
+        let members: Vec<(&str, Vec<u8>)> =
+            members.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();
+        let options = Options { inflated: 1_000_000, ..Options::default() };
+        let file = Memory::shared(texts(&members).xmit("A.B"));
+        let item = container::examine("FILE", file, &options);
+        let allowed: Vec<u64> = item
+            .troubles()
+            .iter()
+            .filter_map(|trouble| match trouble.fault {
+                Fault::Terse(terse::Fault::TooLong { most, .. }) => Some(most),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(allowed, [1_000_000, 0, 0, 0], "{:?}", item.troubles());
+    }
+}
+
+#[test]
+fn a_long_name_does_not_stand_in_the_way_to_everything_below_it() {
+    let mut bytes = control(1, None, &[]);
+    let name = TextUnit::new(Key::Inmdsnam, vec![vec![0xC1; 20_000]]);
+    bytes.extend(control(2, Some(1), &[utility("INMCOPY"), name]));
+    bytes.extend(control(3, None, &[]));
+    let inner = [control(1, None, &[]), control(3, None, &[]), control(6, None, &[])].concat();
+    bytes.extend(segments(0, &inner));
+    bytes.extend(control(6, None, &[]));
+    let item = container::examine("FILE", Memory::shared(bytes), &Options::default());
+    assert_eq!(item.inner[0].name.len(), 80);
+    let troubles = item.troubles();
+    assert!(!troubles.is_empty() && troubles.iter().all(|one| one.place.len() < 200), "{troubles:?}");
 }

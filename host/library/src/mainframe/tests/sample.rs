@@ -170,5 +170,5 @@ pub fn records(records: &[Vec<u8>]) -> Records {
             stretch
         })
         .collect();
-    Records { source: source::Memory::shared(records.concat()), stretches }
+    Records { source: source::Memory::shared(records.concat()), stretches: Vec::into(stretches) }
 }
