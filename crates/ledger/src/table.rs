@@ -80,7 +80,7 @@ counters! {
     HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes of all segments ever allocated for which the kernel was asked for huge pages; whether it gave them is its own affair.";
     HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, by Gathered, live BATCH, killed BATCH, Sum,
-        "Cells that a thread other than the one that got them gave back; they travel home in batches.";
+        "Small cells that came back to a thread's heap from outside: freed by another thread, or by their own at its very end, when its heap was handed on already. They travel home in batches. 0 under FREE, where segments belong to all threads.";
     HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, by Request, live Exact, killed Exact, Sum,
         "Requests answered with ENOMEM.";
     HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, by Request, live Exact, killed Exact, Sum,
@@ -109,6 +109,12 @@ counters! {
         "Resident anonymous memory of the process when it was last looked at.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,
         "The part of it that lies in the segments of this heap.";
+    ProcessFaults = "process.minor_faults", "Page faults of the process without I/O", Count, by Look, live Sampled, killed Sampled, Sum,
+        "First touches of a page, and other page faults that the kernel served from memory, since the library came into the process, as last looked at: when resident memory doubles, and at the end.";
+    OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,
+        "Read calls that the library made within the process, to look at its mappings, its arguments and the programs that it starts, and the loader's, for the library's head. The kernel counts them as the program's; they are taken off the read calls of the run.";
+    OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
+        "Bytes that these calls read.";
     LockContended = "lock.contended", "Acquisitions that had to wait", Count, by Waits, live Exact, killed Exact, Sum,
         "Acquisitions of locks that another thread held at the first try: mutexes that LOCK governs, and simple locks. Not those whose time was up before they got it.";
     LockSpun = "lock.spun", "of them got by looking again, without sleep", Count, by Waits, live Exact, killed Exact, Sum,
@@ -147,12 +153,12 @@ counters! {
         "Files started that are neither a program nor a script that can be understood.";
     NotFollowedPreloadHidden = "follow.preload_hidden", "not followed: the preload library is not visible there", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started in another root or mount namespace, where the preload library's path does not exist.";
-    NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment cleared", Count, by Follow, live Exact, killed Exact, Sum,
-        "Programs started with an environment from which the preload had been removed.";
+    NotFollowedEnvironment = "follow.environment_cleared", "not followed: environment without the library", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started with an environment from which the preload was gone: cleared, or with another LD_PRELOAD in its place.";
     NotFollowedLedger = "follow.ledger_out_of_reach", "not followed: may not write to the ledger", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started by a process that runs as another user than the one whose ledger this is, or that sees another file system.";
     NotFollowedLittleMemory = "follow.little_memory", "not followed: limited to little memory", Count, by Follow, live Exact, killed Exact, Sum,
-        "Programs started whose address space may not grow beyond 32 MiB, or whose data not beyond 16 MiB: what the heap and the accounts take at the start, some 5 MiB, could be what they lack.";
+        "Programs started whose address space may not grow beyond 64 MiB, or whose data not beyond 32 MiB: what the heap and the accounts take, some 5 MiB at the start and about as much again as the heap grows, could be what they lack.";
     NotFollowedFiltered = "follow.filtered", "not followed: behind a filter of system calls", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started by a process that installed a filter of system calls (seccomp), which may kill for calls that only our library makes. Filters that were there before the program are no reason.";
     NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,

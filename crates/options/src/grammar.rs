@@ -31,12 +31,28 @@ impl Span {
         text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Without the blanks around it.
+    /// Without the blanks and the lines of comment around it.
     pub(crate) fn trimmed(self, text: &[u8]) -> Span {
+        let mut span = self.without_blanks(text);
+        while span.start < span.end && is_comment(text, span.start) {
+            let length =
+                span.of(text).iter().position(|&byte| byte == b'\n').unwrap_or(span.end - span.start);
+            span = Span { start: span.start + length, ..span }.without_blanks(text);
+        }
+        let behind = span.of(text).windows(2).position(|two| two == b"\n*");
+        behind.map_or(span, |length| Span { end: span.start + length, ..span }.without_blanks(text))
+    }
+
+    fn without_blanks(self, text: &[u8]) -> Span {
         let bytes = self.of(text);
         let start = self.start + (bytes.len() - bytes.trim_ascii_start().len());
         Span { start, end: start + bytes.trim_ascii().len() }
     }
+}
+
+/// Does a line of comment begin here: an asterisk in its first column?
+fn is_comment(text: &[u8], at: usize) -> bool {
+    text.get(at) == Some(&b'*') && (at == 0 || text.get(at - 1) == Some(&b'\n'))
 }
 
 /// What the grammar finds.
@@ -152,9 +168,7 @@ impl Iterator for Items<'_> {
             self.at = start;
             match *self.text.get(start)? {
                 b'#' => self.at = self.end_of_line(start),
-                b'*' if start == 0 || self.text.get(start - 1) == Some(&b'\n') => {
-                    self.at = self.end_of_line(start);
-                }
+                b'*' if is_comment(self.text, start) => self.at = self.end_of_line(start),
                 b'[' => return Some(self.section(start)),
                 b')' => {
                     self.at = start + 1;
@@ -210,6 +224,10 @@ fn end_of_sub_option(text: &[u8], from: usize, limit: usize) -> Result<usize, (S
     while at < limit {
         match text[at] {
             b',' | b')' if depth == 0 => return Ok(at),
+            b'*' if is_comment(text, at) => {
+                at += text[at..limit].iter().position(|&byte| byte == b'\n').unwrap_or(limit - at);
+                continue;
+            }
             quote @ (b'\'' | b'"') if begins => {
                 let close = close_of_quote(&text[..limit], at, quote);
                 at = close.ok_or((SyntaxFlaw::UnclosedQuote, at))?;
@@ -307,6 +325,9 @@ mod tests {
     #[test]
     fn comments_and_sections() {
         check("# all of it HEAP(1M)\nHEAP(2M) # more\n", "HEAP|2M");
+        check("HEAP(64M,\n* inside, (it\n16M\n* behind\n,,KEEP)\n", "HEAP|64M|16M||KEEP");
+        check("* before\nHEAP(64M,16M\n* at the end)\n)STACK(1K)", "HEAP|64M|16M\nSTACK|1K");
+        check("HEAP(2*3)", "HEAP|2*3");
         check("[cc1plus] HEAP(1M)\n[ * ]\n[build-id:00ff]", "[cc1plus]\nHEAP|1M\n[*]\n[build-id:00ff]");
         check("[cc1\nHEAP(1M)", "UnclosedSection [cc1\nHEAP|1M");
         check("STORAGE(#)", "STORAGE|#");

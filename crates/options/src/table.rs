@@ -113,7 +113,8 @@ pub const OPTIONS: &[Entry] = &[
 The heap asks the kernel for segments: the first of init bytes, each further one of at least incr bytes; a larger
 request gets a segment of its own. KEEP holds an emptied increment for later use: fast, at the price of memory.
 FREE gives it back at once: lean, at the price of a kernel request each time. AUTO, underbar's default for all three,
-takes the first segment on first use, lets increments grow with the heap, and gives back what is not needed.
+takes the first segment on first use, lets increments grow with the heap, and gives back whole segments that stayed
+empty for a tenth of a second, when the next request comes: a program that sleeps keeps them.
 A good init is the storage report's \"Total heap storage used\". Sizes are per enclave, not per thread.",
         effect: Honoured,
     },

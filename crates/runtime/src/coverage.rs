@@ -26,7 +26,7 @@ use underbar_sys::lock::Lock;
 use underbar_sys::syscall;
 
 use crate::next::weak;
-use crate::{heap, ledger, sandbox};
+use crate::{faults, heap, ledger, own, sandbox};
 
 /// Below this much resident memory a process is not looked at.
 pub const WORTH_A_LOOK: u64 = 4 << 20;
@@ -171,8 +171,13 @@ impl Found {
 /// Looks at the process's mappings, and keeps what it sees if that is the most so far.
 pub fn look() {
     const MOST_PAGES: usize = 1 << 22;
+    if sandbox::is_closed() {
+        return;
+    }
     // One call, where the amount that is resident now takes three; most programs are small. 0 is no answer.
-    if sandbox::is_closed() || (1..WORTH_A_LOOK).contains(&syscall::peak_resident()) {
+    let usage = syscall::usage();
+    faults::keep(&usage);
+    if (1..WORTH_A_LOOK).contains(&usage.peak_resident) {
         return;
     }
     let total = resident();
@@ -197,7 +202,7 @@ fn resident() -> u64 {
     let Ok(fd) = syscall::open(c"/proc/self/statm", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return 0;
     };
-    let length = syscall::read(fd, &mut text).unwrap_or(0);
+    let length = own::read(fd, &mut text).unwrap_or(0);
     let _ = syscall::close(fd);
     let mut fields = text[..length].split(|&byte| byte == b' ').map(decimal);
     let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));
@@ -296,7 +301,7 @@ fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
     let mut text = [0_u8; 1024];
     let mut filled = 0;
     while let Some(rest) = text.get_mut(filled..)
-        && let Ok(read) = syscall::read(fd, rest)
+        && let Ok(read) = own::read(fd, rest)
         && read > 0
     {
         filled += read;

@@ -12,6 +12,8 @@ extern crate std;
 #[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
+mod faults;
+#[cfg(not(loom))]
 pub mod follow;
 #[cfg(not(loom))]
 pub mod heap;
@@ -23,6 +25,8 @@ pub mod lock;
 mod next;
 #[cfg(not(loom))]
 pub mod options;
+#[cfg(not(loom))]
+mod own;
 #[cfg(not(loom))]
 pub mod sample;
 #[cfg(not(loom))]

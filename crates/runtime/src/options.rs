@@ -22,7 +22,7 @@ use underbar_sys::{file, syscall};
 use crate::follow::build_id::{LONGEST, build_id};
 use crate::follow::environment::{Environment, LEDGER};
 use crate::ledger::attach;
-use crate::{follow, heap, ledger, lock, sample, stack};
+use crate::{follow, heap, ledger, lock, own, sample, stack};
 
 /// Holds the option text.
 pub const TEXT: &[u8] = b"UNDERBAR_OPTS";
@@ -84,7 +84,7 @@ fn program_name(path: &mut [u8]) -> &[u8] {
 fn own_build_id(room: &mut [u8; LONGEST]) -> &[u8] {
     let flags = syscall::O_RDONLY | syscall::O_CLOEXEC;
     let Ok(fd) = syscall::open(c"/proc/self/exe", flags, 0) else { return b"" };
-    let id = build_id(|offset, buffer| syscall::pread(fd, buffer, offset).unwrap_or(0), room);
+    let id = build_id(|offset, buffer| own::pread(fd, buffer, offset).unwrap_or(0), room);
     let _ = syscall::close(fd);
     id
 }
@@ -141,7 +141,7 @@ fn host_name(room: &mut [u8]) -> &[u8] {
     else {
         return b"";
     };
-    let length = syscall::read(fd, room).unwrap_or(0);
+    let length = own::read(fd, room).unwrap_or(0);
     let _ = syscall::close(fd);
     room.get(..length).unwrap_or_default().trim_ascii()
 }

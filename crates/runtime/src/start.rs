@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall::{number, syscall6};
 
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, heap, ledger, lock, options, sample, stack};
+use crate::{coverage, faults, heap, ledger, lock, options, own, sample, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -26,6 +26,7 @@ unsafe extern "C" {
         child: Option<extern "C" fn()>,
         library: *mut u8,
     ) -> i32;
+    fn __cxa_at_quick_exit(then: extern "C" fn(*mut u8), argument: *mut u8) -> i32;
 }
 
 /// Makes the heap ready. Cheap when it is.
@@ -50,6 +51,8 @@ pub fn ensure() {
 pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     // SAFETY: the caller's promise.
     unsafe { ledger::arguments::known(arguments, ensure) };
+    faults::at_start();
+    own::at_start();
     lock::at_start();
     stack::at_start(environment);
     // SAFETY: functions of ours, which stay loaded: the preload is never closed.
@@ -61,8 +64,16 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
             core::ptr::null_mut(),
         )
     };
+    // What is arranged first is done last: the program's own come before it.
+    // SAFETY: as above.
+    unsafe { __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut()) };
     stack::fill::before_main();
     sample::at_start();
+}
+
+/// `quick_exit` of C runs what was arranged for it, and no destructors.
+extern "C" fn at_quick_exit(_: *mut u8) {
+    destructor();
 }
 
 /// The process ends in good order: settles its figures.
@@ -114,6 +125,7 @@ extern "C" fn after_fork() {
 
 extern "C" fn after_fork_in_child() {
     lock::after_fork_in_child();
+    faults::after_fork_in_child();
     // SAFETY: as above; in the child that thread is the only one.
     unsafe {
         heap::after_fork();

@@ -9,7 +9,7 @@
 //! Not here: undoing it in the child ([`crate::process`]).
 
 use crate::signal::{Disposition, SignalSet, disposition, set_disposition};
-use crate::syscall::syscall3;
+use crate::syscall::{Errno, syscall3};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -55,8 +55,8 @@ extern "C" fn note(count: c_int, arguments: *mut *const c_char) {
     }
     let mut closed = 0;
     for fd in 0..=2 {
-        // SAFETY: no memory is involved; only the descriptor's flags are asked for.
-        if unsafe { syscall3(FCNTL, fd, F_GETFD, 0) }.is_err() {
+        // SAFETY: no memory is involved; only the descriptor's flags are asked for. Where that is forbidden it is not closed.
+        if unsafe { syscall3(FCNTL, fd, F_GETFD, 0) } == Err(Errno::EBADF) {
             closed |= 1 << fd;
         }
     }

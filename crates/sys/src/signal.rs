@@ -46,6 +46,12 @@ impl SignalSet {
         SignalSet(self.0 | 1 << (signal - 1))
     }
 
+    /// The set without `signal`.
+    #[must_use]
+    pub const fn without(self, signal: i32) -> SignalSet {
+        SignalSet(self.0 & !(1 << (signal - 1)))
+    }
+
     /// Is `signal` in it?
     #[must_use]
     pub const fn has(self, signal: i32) -> bool {

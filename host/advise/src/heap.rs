@@ -227,7 +227,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
   suggested  HEAP(896M,64M)
   evidence   heap.used_peak 781 MiB, heap.segments_allocated 27,949, heap.segment_bytes_peak 873 MiB, heap.initial_size 32 KiB, heap.increment_size 32 KiB
   stop rule  8 segments or fewer and 62 % or more of them used; under AUTO, 64 segments or fewer: no change.
-  risk       One run's peak may not be the largest. Address space of the initial size is taken at once; memory is taken only where it is touched.
+  risk       One run's peak may not be the largest. Address space of the initial size is taken at once; memory is taken only where it is touched. The initial segment is kept to the end, also under FREE.
 "
         );
     }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use underbar_options::WhereSet;
 use underbar_report::Report;
 use underbar_report::summary::Advice;
 
@@ -64,6 +65,10 @@ pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) ->
         clean(&report.underbar),
         clean(&command)
     );
+    let label = WhereSet::LanguageEnvironmentDefault.label();
+    if report.options.in_force.iter().any(|option| option.where_set == label) {
+        text.push_str("# It had the defaults of Language Environment beneath its options: --opts-base le.\n");
+    }
     for program in merged(suggestions, true) {
         // Writing to a String cannot fail.
         let nameable = nameable(&program.program);
@@ -157,15 +162,12 @@ mod tests {
             sample::heap("/usr/libexec/cc1plus", 100 << 20, 8_000, 110 << 20, (16 << 10, 16 << 10));
         compiler.counters.set(Key::HeapSegmentsFreed, 7_900);
         compiler.counters.set(Key::HeapSegmentBytesTotal, 220 << 20);
+        compiler.counters.set(Key::ProcessFaults, 30_000);
         compiler.counters.set(Key::ThreadsPeak, 100);
         compiler.counters.set(Key::StackLargest, 8 << 10);
         compiler.counters.set(Key::StackThread, 8 << 10);
         let driver = sample::heap("/usr/bin/g++", 1 << 20, 1, 1 << 20, (0, 0));
-        let mut report = sample::report(vec![driver, compiler]);
-        if let Some(steps) = &mut report.steps {
-            steps.minor_faults = 30_000;
-        }
-        report
+        sample::report(vec![driver, compiler])
     }
 
     #[test]

@@ -9,11 +9,15 @@ use crate::suggestion::{Evidence, Kind, Setting};
 /// Below this, a few hundred faults are all that could be saved for each page of 2M wasted.
 const LARGE: u64 = 64 << 20;
 
-/// Rule `hugepages`. Faults are the whole run's, so it speaks only about the program that has most
-/// of the run's heap.
+/// Rule `hugepages`. Of a report without each process's own faults it takes those of the run, where that was one process.
 pub fn huge(case: &Case<'_>) -> Option<Finding> {
     let used = case.get(Key::HeapUsedPeak);
-    let faults = case.report.steps.as_ref()?.minor_faults;
+    let own = Some(case.program.each(Key::ProcessFaults)).filter(|&faults| faults > 0);
+    let of_the_run = || case.report.steps.as_ref().filter(|_| case.report.tree.processes == 1);
+    let (key, faults) = match own {
+        Some(faults) => (Key::ProcessFaults.entry().key, faults),
+        None => ("steps.minor_faults", of_the_run()?.minor_faults),
+    };
     let values = case.report.sub_options("HUGEPAGES");
     let set = values.and_then(|values| values.first().map(|value| value.to_ascii_uppercase()));
     let set = set.unwrap_or_else(|| "AUTO".to_owned());
@@ -23,10 +27,7 @@ pub fn huge(case: &Case<'_>) -> Option<Finding> {
             kind,
             option: word.map(|word| Setting::new("HUGEPAGES", [Some(word.to_owned())])),
             now: format!("HUGEPAGES({set})"),
-            evidence: vec![
-                Evidence::counter(Key::HeapUsedPeak, used),
-                Evidence { key: "steps.minor_faults", figure: faults },
-            ],
+            evidence: vec![Evidence::counter(Key::HeapUsedPeak, used), Evidence { key, figure: faults }],
             reason,
             risky: false,
         })
@@ -44,20 +45,7 @@ pub fn huge(case: &Case<'_>) -> Option<Finding> {
     if used < LARGE || case.disposition() == "FREE" {
         return None;
     }
-    let all: u128 = case
-        .report
-        .processes
-        .iter()
-        .map(|process| {
-            u128::from(process.counters.get(Key::HeapUsedPeak)) * u128::from(process.processes.max(1))
-        })
-        .sum();
-    if u128::from(used) * u128::from(case.program.processes.max(1)) * 2 < all {
-        return None;
-    }
-    // Each process of the program touched its own pages.
-    let faulted = u128::from(faults) * u128::from(case.report.host.page_bytes)
-        / u128::from(case.program.processes.max(1));
+    let faulted = u128::from(faults) * u128::from(case.report.host.page_bytes);
     if faulted * 2 >= u128::from(used) {
         let reason =
             format!("{} to touch {}, page by page.", counted(faults, "fault", "faults"), bytes(used));
@@ -72,14 +60,14 @@ mod tests {
     use crate::rules::advise;
     use underbar_report::sample;
 
+    /// `others` are faults of other processes of the run.
     fn check(option: &str, used: u64, faults: u64, others: u64) -> Option<(Kind, String)> {
-        let mut report = sample::report(vec![
-            sample::heap("/bin/x", used, 4, used, (0, 0)),
-            sample::heap("/bin/other", others, 4, others, (0, 0)),
-        ]);
+        let mut this = sample::heap("/bin/x", used, 4, used, (0, 0));
+        this.counters.set(Key::ProcessFaults, faults);
+        let mut report = sample::report(vec![this, sample::heap("/bin/other", 0, 4, 0, (0, 0))]);
         sample::in_force(&mut report, option);
         if let Some(steps) = &mut report.steps {
-            steps.minor_faults = faults;
+            steps.minor_faults = faults + others;
         }
         let all = advise(&report);
         all.into_iter().find(|s| s.rule == "hugepages" && s.program == "x").map(|s| (s.kind, s.suggested))
@@ -108,11 +96,24 @@ mod tests {
 
     #[test]
     fn faults_of_others_are_not_this_programs() {
-        assert_eq!(check("", 64 << 20, 100_000, 65 << 20), None);
+        let of_others = check("", 64 << 20, 100, 1_000_000);
+        assert_eq!(of_others.map(|s| s.0), Some(Kind::NoChange), "it touched little of what it got");
+        assert_eq!(check("", 64 << 20, 0, 100_000), None, "whose they are is not known");
         assert_eq!(
             check("HEAP(1M,1M,,FREE)", 64 << 20, 100_000, 0),
             None,
             "what is freed is not worth huge pages"
         );
+    }
+
+    #[test]
+    fn of_one_process_the_faults_of_the_run_are_its_own() {
+        let mut report = sample::report(vec![sample::heap("/bin/x", 64 << 20, 4, 64 << 20, (0, 0))]);
+        report.tree.processes = 1;
+        if let Some(steps) = &mut report.steps {
+            steps.minor_faults = 20_000;
+        }
+        let said = advise(&report).into_iter().find(|said| said.rule == "hugepages").expect("speaks");
+        assert_eq!((said.kind, said.evidence[1].key), (Kind::Change, "steps.minor_faults"));
     }
 }

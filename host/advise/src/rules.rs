@@ -71,7 +71,7 @@ pub static RULES: [Rule; 12] = [
                   long run, the increment is raised instead.",
         stop: "8 segments or fewer and 62 % or more of them used; under AUTO, 64 segments or fewer: no change.",
         risk: "One run's peak may not be the largest. Address space of the initial size is taken at once; memory is \
-               taken only where it is touched.",
+               taken only where it is touched. The initial segment is kept to the end, also under FREE.",
         apply: Own { area: "HEAP", apply: heap::size },
     },
     Rule {

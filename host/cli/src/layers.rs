@@ -23,7 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use underbar_options::{Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check};
-use underbar_report::model::{OptionInForce, Options};
+use underbar_report::model::{OptionInForce, OptionSource, Options};
 
 /// All texts together must fit into one variable of the program's environment, for which the kernel has 128 KiB.
 const MOST_BYTES: usize = 100_000;
@@ -227,6 +227,23 @@ impl Layers {
         self.layers.iter().map(|layer| layer.origin.as_str())
     }
 
+    /// What the options of a run that was given none are called: the defaults, and where more came from unasked.
+    pub fn words_for_none_given(&self) -> String {
+        let unasked =
+            [WhereSet::SystemFile, WhereSet::UserFile, WhereSet::ProgramFile, WhereSet::Environment];
+        let layers = self.layers.iter().filter(|layer| unasked.contains(&layer.source));
+        let origins: Vec<&str> = layers.map(|layer| layer.origin.as_str()).collect();
+        let base = match self.base {
+            Base::LanguageEnvironment => "the defaults of Language Environment",
+            _ => "the default options",
+        };
+        if origins.is_empty() {
+            base.to_owned()
+        } else {
+            format!("{base} and those of {}", origins.join(", "))
+        }
+    }
+
     /// All of it as a report has it, for the program that was started.
     pub fn for_report(&self, program: &OsStr) -> Options {
         let settings = self.settings(program);
@@ -239,7 +256,18 @@ impl Layers {
                 OptionInForce { option: text, where_set: settings.where_set(option).label().to_owned() }
             })
             .collect();
-        Options { text: self.text(), in_force, without_effect: self.notes(), errors: self.warnings() }
+        let sources = self.layers.iter().map(|layer| OptionSource {
+            where_set: layer.source.label().to_owned(),
+            origin: layer.origin.clone(),
+            text: layer.text.clone(),
+        });
+        Options {
+            text: self.text(),
+            in_force,
+            without_effect: self.notes(),
+            errors: self.warnings(),
+            sources: sources.collect(),
+        }
     }
 }
 

@@ -11,9 +11,9 @@
 //! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
 //! ```
 //!
-//! Invariant: signals are held back and taken one by one, so there is no handler and no race with one; what
-//! was ignored when we were started stays ignored, for us and for the program. If we are killed, so is the
-//! program.
+//! Invariant: signals are held back and taken one by one, so there is no handler and no race with one. What was ignored
+//! when we were started stays ignored for us, and for the program unless it wishes otherwise: it is sent on like any
+//! other. If we are killed, so is the program.
 //! Known limits: what another process sends to the whole group (`kill %1`) reaches the program twice, from the
 //! sender and from us; the kernel does not say that others were meant, too. A STOP sent to us stops us only. A program
 //! that takes other rights when it is executed (setuid, file capabilities) lives on where we are killed by SIGKILL: the
@@ -110,7 +110,6 @@ impl Launch<'_> {
         let prepared = Prepared::new(self, not_carried)?;
         let taken = (1..=64)
             .filter(|&signal| is_sent_on(signal))
-            .filter(|&signal| signal::disposition(signal) != Disposition::Ignore)
             .fold(SignalSet::NONE.with(name::CHLD), SignalSet::with);
         if inherited().ignored.has(name::CHLD) {
             // Else the kernel would not tell us how the program ended.
@@ -226,9 +225,18 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
 /// Stops this process where a shell waits for that: for what the terminal or job control does. A program
 /// that somebody else stopped (a debugger, an administrator) will be continued by him, and he does not know us.
 pub(crate) fn stop_too(by: i32) {
-    if [name::TSTP, name::TTIN, name::TTOU].contains(&by) || is_foreground() {
-        let _ = kill(getpid(), name::STOP);
+    if [name::TSTP, name::TTIN, name::TTOU].contains(&by) {
+        // By the same signal, since the shell says which. It is held back, but for this moment.
+        let is_sent = signal::disposition(by) == Disposition::Default && kill(getpid(), by).is_ok();
+        if is_sent && let Ok(mask) = signal::block(SignalSet::NONE) {
+            let _ = signal::set_mask(mask.without(by));
+            let _ = signal::set_mask(mask);
+            return;
+        }
+    } else if !is_foreground() {
+        return;
     }
+    let _ = kill(getpid(), name::STOP);
 }
 
 /// Everything that exec needs, as C strings.

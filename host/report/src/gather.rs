@@ -63,6 +63,14 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         let launched = facts.not_followed.iter().filter(|reason| **reason == key).count() as u64;
         counters.set(key, counters.get(key).saturating_add(launched));
     }
+    let steps = facts.steps.map(|steps| {
+        let without = |all: Option<u64>, own| all.map(|all| all.saturating_sub(counters.get(own)));
+        Steps {
+            read_calls: without(steps.read_calls, Key::OwnReads),
+            read_bytes: without(steps.read_bytes, Key::OwnReadBytes),
+            ..steps
+        }
+    });
     let tree = Tree {
         processes: processes.iter().fold(0, |sum, process| sum.saturating_add(process.processes)),
         programs: 0,
@@ -75,7 +83,7 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         underbar: env!("CARGO_PKG_VERSION").to_owned(),
         host: facts.host,
         run: facts.run,
-        steps: facts.steps,
+        steps,
         options: facts.options,
         tree,
         processes,

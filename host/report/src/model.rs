@@ -108,6 +108,20 @@ pub struct Options {
     /// What was wrong with the option text, in words.
     #[serde(default)]
     pub errors: Vec<String>,
+    /// The texts that were read, from weak to strong.
+    #[serde(default)]
+    pub sources: Vec<OptionSource>,
+}
+
+/// A text with options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionSource {
+    /// Which layer it is, such as `user options file`.
+    pub where_set: String,
+    /// The file, variable or flag that it came from.
+    pub origin: String,
+    /// The text.
+    pub text: String,
 }
 
 /// One option and where it was set last.

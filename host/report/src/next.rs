@@ -58,10 +58,20 @@ fn options_given(report: &Report) -> String {
     if is_set(&[WhereSet::LanguageEnvironmentDefault]) {
         given += " --opts-base le";
     }
-    if is_set(&[WhereSet::OptionsFile, WhereSet::CommandLine]) {
-        let text = quoted(options.text.trim());
-        given += " --opts ";
-        given += if text.chars().count() <= LONGEST_COMMAND { &text } else { "..." };
+    let mut give = |flag: &str, text: &str| {
+        let text = quoted(text.trim());
+        given += &format!(" {flag} {}", if text.chars().count() <= LONGEST_COMMAND { &text } else { "..." });
+    };
+    for source in &options.sources {
+        if source.where_set == WhereSet::OptionsFile.label() {
+            give("--opts-file", &source.origin);
+        } else if source.where_set == WhereSet::CommandLine.label() {
+            give("--opts", &source.text);
+        }
+    }
+    // A report of an underbar that did not say where its texts came from, or one made of a ledger.
+    if options.sources.is_empty() && is_set(&[WhereSet::OptionsFile, WhereSet::CommandLine]) {
+        give("--opts", &options.text);
     }
     given
 }
@@ -82,7 +92,7 @@ fn command_line(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::OptionInForce;
+    use crate::model::{OptionInForce, OptionSource};
     use crate::summary::render;
 
     #[test]
@@ -102,6 +112,23 @@ mod tests {
         assert_eq!(last("HEAP(1M)", WhereSet::Environment), next(""));
         assert_eq!(last("", WhereSet::LanguageEnvironmentDefault), next(" --opts-base le"));
         assert_eq!(last("HEAP(1M)", WhereSet::CommandLine), next(" --opts 'HEAP(1M)'"));
+        let mut report = crate::sample::getfree();
+        let source = |set: WhereSet, origin: &str, text: &str| OptionSource {
+            where_set: set.label().to_owned(),
+            origin: origin.to_owned(),
+            text: text.to_owned(),
+        };
+        report.options.sources = vec![
+            source(WhereSet::UserFile, "/home/x/.config/underbar/opts", "TRACE(OFF)"),
+            source(WhereSet::OptionsFile, "my words.opts", "# Why.\nHEAP(1M)"),
+            source(WhereSet::CommandLine, "--opts", "STACK(8K)"),
+        ];
+        let text = render(&report, &[], false);
+        assert!(text.contains(" le --opts-file 'my words.opts' --opts 'STACK(8K)' -- ./getfree"), "{text}");
+        assert!(
+            text.contains("\n  options   also of /home/x/.config/underbar/opts, read unasked\n"),
+            "{text}"
+        );
         let long = "HEAP(1M)".repeat(9);
         assert_eq!(last(&long, WhereSet::OptionsFile), next(&format!(" --opts '{long}'")));
         assert!(last(&long.repeat(99), WhereSet::OptionsFile).contains(" le --opts ... -- ./getfree"));

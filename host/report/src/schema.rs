@@ -103,6 +103,10 @@ pub fn schema() -> Value {
                 )},
                 "without_effect": texts(),
                 "errors": texts(),
+                "sources": {"type": "array", "items": object(
+                    "A text with options that was read; the later are stronger.",
+                    json!({"where_set": text(), "origin": text(), "text": text()}),
+                )},
             })),
             "tree": tree,
             "processes": {"type": "array", "items": process},

@@ -54,8 +54,8 @@ pub struct Step {
 macro_rules! as_counted {
     () => {
         "Exact as the kernel counts for the program and all processes that were waited for, also after SIGKILL; recv, \
-         send, mapped files and io_uring are not among it; some ten reads of underbar's own in each program \
-         are. Not known where the kernel keeps no such account, or the program took other rights than ours."
+         send, mapped files and io_uring are not among it. Reads of underbar's own are taken off as far as processes count them \
+         (process.own_reads): those of a process without a place in the ledger remain. Not known where the kernel keeps no such account, or the program took other rights than ours."
     };
 }
 

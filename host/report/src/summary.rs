@@ -19,6 +19,8 @@ use std::fmt::Write as _;
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 
+use underbar_options::WhereSet;
+
 use crate::figures::split;
 use crate::lock;
 use crate::model::{Process, Program, Report, State};
@@ -302,9 +304,16 @@ fn tree_lines(report: &Report) -> Vec<Line> {
 
 fn option_lines(report: &Report) -> Vec<Line> {
     let options = &report.options;
-    let seen_inside: u64 = report.processes.iter().fold(0, |sum, p| sum.saturating_add(p.option_errors));
-    let errors = (options.errors.len() as u64).max(seen_inside);
+    let seen_inside = report.processes.iter().map(|process| process.option_errors).max().unwrap_or(0);
+    // Each process reads the same texts, so their mistakes are the same.
+    let errors = if options.errors.is_empty() { seen_inside } else { options.errors.len() as u64 };
     let mut lines = Vec::new();
+    let unasked = [WhereSet::SystemFile, WhereSet::UserFile, WhereSet::ProgramFile].map(WhereSet::label);
+    let files = options.sources.iter().filter(|source| unasked.contains(&source.where_set.as_str()));
+    let files: Vec<String> = files.map(|source| clean(&source.origin)).collect();
+    if !files.is_empty() {
+        lines.push(labelled("options", format!("also of {}, read unasked", files.join(", "))));
+    }
     if errors > 0 {
         let first = options.errors.first().map_or(String::new(), |error| format!(": {}", clean(error)));
         lines.push(warning("options", format!("{}{first}", counted(errors, "error", "errors"))));

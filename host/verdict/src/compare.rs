@@ -179,17 +179,17 @@ pub struct Comparison {
 impl Comparison {
     /// Decides about `candidate` against `reference` from the runs so far.
     pub fn of(runs: &Runs, candidate: Arm, reference: Arm, question: &Question) -> Comparison {
-        Comparison::with_output_of(runs, candidate, reference, reference, question)
+        Comparison::with_behaviour_of(runs, candidate, reference, reference, question)
     }
 
-    /// As [`Comparison::of`], with the candidate's output held against that of a third arm. Where all runs of
-    /// two arms print the addresses of a heap that is laid out alike in every run, only the plain arm shows
-    /// that this output is not repeatable.
-    pub fn with_output_of(
+    /// As [`Comparison::of`], with the candidate's output and failures held against those of a third arm, too. Where all
+    /// runs of two arms print the addresses of a heap that is laid out alike in every run, only the plain arm shows that
+    /// this output is not repeatable; and a program that fails now and then by itself is not made to fail by options.
+    pub fn with_behaviour_of(
         runs: &Runs,
         candidate: Arm,
         reference: Arm,
-        output_reference: Arm,
+        third: Arm,
         question: &Question,
     ) -> Comparison {
         let estimate = |measure, confidence| Estimate::of(runs, measure, candidate, reference, confidence);
@@ -197,7 +197,8 @@ impl Comparison {
         let corrected = 1.0 - (1.0 - CONFIDENCE) / question.secondary.len().max(1) as f64;
         let secondary = question.secondary.iter().map(|&measure| estimate(measure, corrected)).collect();
         let dropped = dropped(runs, candidate, reference);
-        let output = OutputCheck::of(runs, candidate, output_reference);
+        let output = OutputCheck::of(runs, candidate, third);
+        let fail_by_themselves = runs.of(third).filter(|sample| !sample.ended_well).count();
         Comparison {
             candidate,
             reference,
@@ -206,7 +207,7 @@ impl Comparison {
             output,
             primary,
             secondary,
-            outcome: decide(&primary, &dropped, output),
+            outcome: decide(&primary, &dropped, fail_by_themselves, output),
         }
     }
 
@@ -225,11 +226,11 @@ impl Comparison {
 }
 
 /// The table at the top of this file.
-fn decide(primary: &Estimate, dropped: &Dropped, output: OutputCheck) -> Outcome {
+fn decide(primary: &Estimate, dropped: &Dropped, fail_by_themselves: usize, output: OutputCheck) -> Outcome {
     if let OutputCheck::Differs { runs } = output {
         return Outcome::OutputDiffers { runs };
     }
-    if dropped.candidate_failed > dropped.reference_failed {
+    if dropped.candidate_failed > dropped.reference_failed.max(fail_by_themselves) {
         return Outcome::Fails { candidate: dropped.candidate_failed, reference: dropped.reference_failed };
     }
     match primary.finding {
@@ -278,6 +279,18 @@ impl fmt::Display for Comparison {
                 return write!(f, "{not_kept}{failed} failed ({reference} of {})", self.reference);
             }
         }
+        self.write_costs(f)?;
+        let unjudged = |estimate: &Estimate| matches!(estimate.finding, Finding::TooFew(_));
+        if self.outcome == Outcome::Kept && self.secondary.iter().any(unjudged) {
+            f.write_str("; too few pairs to judge the other measures")?;
+        }
+        Ok(())
+    }
+}
+
+impl Comparison {
+    /// `, but peak RSS +12.0 % [+8.0, +16.1]`: the measures that got worse.
+    pub(crate) fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (measure, cost)) in self.costs().enumerate() {
             let word = match (i, self.outcome) {
                 (0, Outcome::Kept) => ", but",

@@ -27,6 +27,8 @@ pub enum Confirmation {
     Confirmed,
     /// Not kept on fresh runs: tried, no gain.
     NotConfirmed,
+    /// Not kept by the fresh runs that there were when it was interrupted: says nothing.
+    Interrupted,
 }
 
 /// Why there is nothing to confirm. Both are faults of the caller.
@@ -74,6 +76,7 @@ impl ConfirmedVerdict {
         let fresh = TuneVerdict::of(fresh, first.question.clone());
         let confirmation = match fresh.outcome {
             TuneOutcome::Kept => Confirmation::Confirmed,
+            _ if fresh.runs.rounds().len() < fresh.runs.plan().orders().len() => Confirmation::Interrupted,
             _ => Confirmation::NotConfirmed,
         };
         Ok(ConfirmedVerdict { confirmation, first, fresh })
@@ -86,6 +89,7 @@ impl fmt::Display for ConfirmedVerdict {
         match self.confirmation {
             Confirmation::Confirmed => write!(f, "confirmed on fresh runs: {}", self.fresh),
             Confirmation::NotConfirmed => write!(f, "tried, no gain on fresh runs: {}", self.fresh),
+            Confirmation::Interrupted => write!(f, "interrupted before it was confirmed: {}", self.fresh),
         }
     }
 }
@@ -126,6 +130,19 @@ mod tests {
         let both = ConfirmedVerdict::of(first, fresh).expect("kept, and fresh");
         assert_eq!(both.confirmation, Confirmation::NotConfirmed);
         assert!(both.to_string().starts_with("tried, no gain on fresh runs: tuned: CPU 1.000"), "{both}");
+    }
+
+    #[test]
+    fn what_was_interrupted_is_not_called_luck() {
+        let first = first(900_000);
+        let mut few = Runs::new(first.runs.plan().fresh());
+        few.record(&[sample(5); 3]).expect("the first round");
+        let both = ConfirmedVerdict::of(first, few).expect("kept, and fresh");
+        assert_eq!(both.confirmation, Confirmation::Interrupted);
+        assert!(
+            both.to_string().starts_with("interrupted before it was confirmed: tuned: CPU against plain"),
+            "{both}"
+        );
     }
 
     #[test]

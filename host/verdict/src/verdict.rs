@@ -67,7 +67,7 @@ impl TuneVerdict {
     pub fn of(runs: Runs, question: Question) -> TuneVerdict {
         let tuned_plain = Comparison::of(&runs, Arm::TUNED, Arm::PLAIN, &question);
         let tuned_default =
-            Comparison::with_output_of(&runs, Arm::TUNED, Arm::DEFAULT, Arm::PLAIN, &question);
+            Comparison::with_behaviour_of(&runs, Arm::TUNED, Arm::DEFAULT, Arm::PLAIN, &question);
         let default_plain = Comparison::of(&runs, Arm::DEFAULT, Arm::PLAIN, &question);
         let outcome = decide(&tuned_plain, &tuned_default, &default_plain);
         TuneVerdict { schema: SCHEMA, outcome, tuned_plain, tuned_default, default_plain, question, runs }
@@ -133,7 +133,8 @@ impl fmt::Display for TuneVerdict {
                 Ok(())
             }
             (TuneOutcome::NotBetterThanDefault, Outcome::Kept) => {
-                f.write_str("; default is better than plain")
+                f.write_str("; default is better than plain")?;
+                self.default_plain.write_costs(f)
             }
             _ => Ok(()),
         }
@@ -197,6 +198,35 @@ mod tests {
             TuneOutcome::NotBetterThanDefault,
             "tuned: CPU 1.000 [1.000, 1.000] of default, 15 pairs: no gain; default is better than plain",
         );
+    }
+
+    #[test]
+    fn what_default_costs_is_said_where_it_is_better() {
+        let v = changed(15, |arm, s| {
+            let is_plain = arm == Arm::PLAIN;
+            let cpu_ns = if is_plain { s.cpu_ns } else { s.cpu_ns * 9 / 10 };
+            Sample { cpu_ns, peak_rss_bytes: if is_plain { 1 << 20 } else { 1 << 21 }, ..s }
+        });
+        assert_eq!(v.outcome, TuneOutcome::NotBetterThanDefault);
+        let end = "default is better than plain, but peak RSS +100.0 % [+100.0, +100.0]";
+        assert!(v.to_string().ends_with(end), "{v}");
+    }
+
+    #[test]
+    fn a_program_that_fails_by_itself_is_not_made_to_fail_by_options() {
+        let count = std::cell::Cell::new(0);
+        let v = changed(15, |arm, s| {
+            count.set(count.get() + 1);
+            Sample { ended_well: arm == Arm::DEFAULT || count.get() > 9, ..s }
+        });
+        assert_eq!(v.outcome, TuneOutcome::NotBetterThanPlain, "{v}");
+    }
+
+    #[test]
+    fn too_few_pairs_for_the_other_measures_are_said() {
+        let v = verdict(6, 100, 100, 80);
+        assert_eq!(v.outcome, TuneOutcome::Kept);
+        assert!(v.to_string().contains("kept; too few pairs to judge the other measures; "), "{v}");
     }
 
     #[test]

@@ -39,6 +39,7 @@ use live::*;
 use locks::*;
 use segments::*;
 use stacks::*;
+use transfers::*;
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -80,6 +81,8 @@ checks! {
     threads_are_counted: ThreadsStarted ThreadsPeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
+    reads_of_underbar_are_those_that_the_program_does_not_make: OwnReads OwnReadBytes;
+    page_faults_are_those_of_the_program_itself: ProcessFaults;
     memory_past_the_heap_is_seen: CoverageAnonymous CoverageHeap;
     a_running_program_obeys_what_is_changed_outside: ControlObeyed HeapSegmentsFreed;
     waits_for_locks_are_those_that_the_program_arranges: LockContended LockParked LockSpun LockWait LockWaitMax LockSpin LockLocks LockUnrecorded;

@@ -1,10 +1,6 @@
-//! Reads and writes, against what the program counts.
+//! Reads and writes, against what the program counts and what `strace` sees; page faults, against what the kernel tells the program.
 
 use super::*;
-
-/// What is in the figures beyond what the program did: the loader's reads are in its own account, too; ours at its end,
-/// where it comes to that, are not.
-const OWN_READS: u64 = 24;
 
 #[test]
 fn reads_and_writes_are_those_that_the_program_counts() {
@@ -13,13 +9,12 @@ fn reads_and_writes_are_those_that_the_program_counts() {
     }
     let loaded = program("transfers");
     let plain = compiled("figures/transfers", "figures-transfers-static", &["-static"]);
-    for (line, mode, own) in [
-        (loaded.as_str(), "ends", OWN_READS),
-        (&loaded, "threads", OWN_READS),
-        (&loaded, "child", OWN_READS),
-        (&loaded, "killed", 0),
-        // Without the library nothing is added.
-        (text(&plain), "ends", 0),
+    for (line, mode) in [
+        (loaded.as_str(), "ends"),
+        (&loaded, "threads"),
+        (&loaded, "child"),
+        (&loaded, "killed"),
+        (text(&plain), "ends"),
     ] {
         for (reads, writes) in [(0_u64, 0_u64), (1000, 500), (20, 4000)] {
             let file = scratch("transfers").join("report");
@@ -33,18 +28,77 @@ fn reads_and_writes_are_those_that_the_program_counts() {
             let step = |name: &str| {
                 report["steps"][name].as_u64().unwrap_or_else(|| panic!("{name}: {report}: {left:?}"))
             };
-            let account = Account { section: Value::Null, report: Value::Null, left: left.clone() };
-            // The program's own read of its account and its write of what it says come on top.
-            let (read, written) = (account.said("syscr") + 1, account.said("syscw") + 1);
-            assert!(read > reads && written > writes, "{left:?}");
-            assert!((read..=read + own).contains(&step("read_calls")), "{mode}: {report}: {left:?}");
+            // The same without underbar, whose own reads are taken off. The program's own read of its account and its write of
+            // what it says come on top.
+            let bare = Command::new(line)
+                .args([mode, &reads.to_string(), &writes.to_string()])
+                .output()
+                .expect("runs");
+            let said = |word: &str| {
+                let output = String::from_utf8_lossy(&bare.stdout);
+                let mut words = output.split_whitespace().skip_while(|other| *other != word);
+                words.nth(1).and_then(|number| number.parse::<u64>().ok()).expect(word)
+            };
+            let (read, written) = (said("syscr") + 1, said("syscw") + 1);
+            assert!(read > reads && written > writes, "{bare:?}");
+            assert_eq!(step("read_calls"), read, "{mode}: {report}: {left:?}");
             assert_eq!(step("write_calls"), written, "{mode}: {report}: {left:?}");
-            let written = account.said("wchar") + left.output.len() as u64;
-            assert_eq!(step("written_bytes"), written, "{mode}: {report}: {left:?}");
-            assert!(written >= writes * 100 + left.output.len() as u64);
-            let read = account.said("rchar") + account.said("own");
-            assert!((read..=read + own * PAGE).contains(&step("read_bytes")), "{mode}: {report}: {left:?}");
-            assert!(read >= reads * 100);
+            let (read, written) = (said("rchar") + said("own"), said("wchar") + bare.stdout.len() as u64);
+            // Figures in what it reads and says may have more digits.
+            let digits = 24;
+            assert!(
+                (written..=written + digits).contains(&step("written_bytes")),
+                "{mode}: {report}: {left:?}"
+            );
+            assert!(
+                (read..=read + digits).contains(&step("read_bytes")),
+                "{mode}: {read} {report}: {left:?}"
+            );
+            let own: u64 = report["tree"]["counters"]["process"]["own_reads"].as_u64().unwrap_or(0);
+            assert_eq!(own > 0, line == loaded, "{report}");
         }
+    }
+}
+
+/// Read calls that `strace` saw the program make, and how many bytes they read.
+fn seen(file: &Path) -> (u64, u64) {
+    let trace = fs::read_to_string(file).expect("the trace");
+    let bytes =
+        trace.lines().filter_map(|line| line.rsplit_once(" = ")).map(|(_, said)| said.parse().unwrap_or(0));
+    bytes.fold((0, 0), |(calls, sum), bytes: u64| (calls + 1, sum + bytes))
+}
+
+pub(super) fn reads_of_underbar_are_those_that_the_program_does_not_make() {
+    let folder = scratch("own-reads");
+    if code(left(Command::new("/bin/sh").args(["-c", "strace -o /dev/null true"])).status) != 0 {
+        return skipped("reads of underbar: strace does not work here");
+    }
+    let program = program("faults");
+    for pages in ["10", "20000"] {
+        let (with, without) = (folder.join("with"), folder.join("without"));
+        let line =
+            |file| ["strace", "-qq", "-o", text(file), "-e", "trace=read,pread64", "--", &program, pages];
+        let account = account_of(&[], &line(&with), &program);
+        assert_eq!(code(left(Command::new(line(&without)[0]).args(&line(&without)[1..])).status), 0);
+        let (with, without) = (seen(&with), seen(&without));
+        exact(&account, Key::OwnReads, with.0 - without.0);
+        exact(&account, Key::OwnReadBytes, with.1 - without.1);
+    }
+}
+
+pub(super) fn page_faults_are_those_of_the_program_itself() {
+    let faults = program("faults");
+    for pages in [10_u64, 20_000] {
+        // A shell that touches memory of its own comes before it in the same process, and another program runs beside it.
+        let script = format!("x=$(seq 100000); {faults} 30000 >/dev/null; exec {faults} {pages}");
+        let account = account_of(&[], &["/bin/sh", "-c", &script], &faults);
+        let sections = account.report["processes"].as_array().expect("processes");
+        let is_this = |section: &&Value| section["arguments"][1] == pages.to_string();
+        let section = sections.iter().find(is_this).expect("the program").clone();
+        let account = Account { section, report: account.report.clone(), left: account.left };
+        let touched = account.said("after") - account.said("before");
+        assert!(touched >= pages, "{touched}");
+        // What the library touches at the start and at the end.
+        between(&account, Key::ProcessFaults, touched..=touched + 300);
     }
 }

@@ -92,7 +92,9 @@ impl Reason {
             Reason::PreloadNotVisible => {
                 ("preload_not_visible", "sees another file system, or may not read the library")
             }
-            Reason::EnvironmentCleared => ("environment_cleared", "started with a cleared environment"),
+            Reason::EnvironmentCleared => {
+                ("environment_cleared", "started with an environment without the library")
+            }
             Reason::LedgerOutOfReach => {
                 ("ledger_out_of_reach", "runs as a user who may not write to the ledger")
             }

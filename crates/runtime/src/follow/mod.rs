@@ -128,9 +128,10 @@ unsafe fn with_environment<R>(
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
     let is_filtered = sandbox::is_filtered();
-    // Behind a filter even this question may be deadly. What a child by vfork settles then is its parent's, and is right.
-    let myself = runner == Runner::Myself && (is_filtered || getpid() == ORIGIN.load(Ordering::Relaxed));
-    if myself {
+    // A forked child, too; a child by vfork has its parent's accounts, which go on. Behind a filter even this question may be
+    // deadly: what such a child settles is its parent's, and is right.
+    let is_replaced = runner == Runner::Myself && (is_filtered || ledger::attach::is_ours());
+    if is_replaced {
         // Another program may take this one's place: what it did so far must be in the ledger.
         heap::settle();
         lock::settle();
@@ -138,14 +139,13 @@ unsafe fn with_environment<R>(
     let judged = if is_filtered && environment.our_library().is_some() {
         Err(Reason::Filtered)
     } else {
+        let myself = runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
         judge(myself, target, environment)
     };
     match judged {
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
-            // A forked child, too; a child by vfork has its parent's accounts, which go on.
-            let is_replaced = runner == Runner::Myself && (is_filtered || ledger::attach::is_ours());
             if is_replaced {
                 // The next program will not say that this one has ended, as one of ours does.
                 ledger::attach::set_replaced(true);

@@ -5,11 +5,12 @@
 //! Not here: what the bytes mean (`super::carry`), and what is done about it (`super`).
 
 use super::carry::{Interpreter, Look, Reason, look};
+use crate::own;
 use core::ffi::CStr;
 use underbar_sys::file::{Status, fstat, getegid, has_capabilities, stat};
 use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall::{
-    AT_FDCWD, Errno, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, access, close, geteuid, openat, pread,
+    AT_FDCWD, Errno, O_CLOEXEC, O_NOCTTY, O_NONBLOCK, O_RDONLY, access, close, geteuid, openat,
 };
 
 /// The longest path that the kernel takes, with its final zero byte.
@@ -45,7 +46,7 @@ pub fn examine(target: Target<'_>) -> Result<(), Reason> {
 
 /// Do the limits, which a program inherits, leave room beside what is ours?
 fn has_room() -> Result<(), Reason> {
-    const LEAST: [(Resource, u64); 2] = [(Resource::AddressSpace, 32 << 20), (Resource::Data, 16 << 20)];
+    const LEAST: [(Resource, u64); 2] = [(Resource::AddressSpace, 64 << 20), (Resource::Data, 32 << 20)];
     let is_little = |(resource, least)| matches!(limit(resource), Ok(Some(most)) if most < least);
     if LEAST.into_iter().any(is_little) { Err(Reason::LittleMemory) } else { Ok(()) }
 }
@@ -97,7 +98,7 @@ fn look_at_open(fd: i32) -> Look {
     if !status.is_regular() {
         return Look::Carries;
     }
-    match look(|offset, buffer| pread(fd, buffer, offset).unwrap_or(0)) {
+    match look(|offset, buffer| own::pread(fd, buffer, offset).unwrap_or(0)) {
         Look::Carries => rights(fd, &status).map_or_else(Look::Cannot, |()| Look::Carries),
         other => other,
     }

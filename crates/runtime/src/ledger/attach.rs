@@ -26,7 +26,7 @@ use underbar_sys::{file, syscall};
 
 use super::{arguments, private, use_slot};
 use crate::follow::environment::Environment;
-use crate::sandbox;
+use crate::{own, sandbox};
 
 /// Longest path of a ledger.
 const PATH_BYTES: usize = 512;
@@ -87,7 +87,7 @@ pub fn with_environment<R>(then: impl FnOnce(Environment<'_>) -> R) -> R {
     if let Ok(fd) = syscall::open(c"/proc/self/environ", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) {
         let room = text.len() - 1;
         while let Some(rest) = text.get_mut(length..room)
-            && let Ok(read) = syscall::read(fd, rest)
+            && let Ok(read) = own::read(fd, rest)
             && read > 0
         {
             length += read;

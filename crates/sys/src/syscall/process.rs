@@ -45,17 +45,29 @@ pub fn processors() -> u32 {
     set.iter().take(bytes / 8).map(|word| word.count_ones()).sum()
 }
 
-/// The most that this process ever had resident, in bytes, or its parent had when it was made for an exec (`vfork`); 0 where
-/// the kernel does not say. One call, where `/proc` takes three, of which one is a read of our own in the program's account.
+/// What the kernel counts of this process; all 0 where it does not say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// The most that it ever had resident, in bytes, or its parent had when it was made for an exec (`vfork`).
+    pub peak_resident: u64,
+    /// Page faults served without I/O, those of programs that were in its place before included.
+    pub minor_faults: u64,
+}
+
+/// One call, where `/proc` takes three, of which one is a read of our own in the program's account.
 #[must_use]
-pub fn peak_resident() -> u64 {
-    /// `struct rusage` of x86-64, and in it, in KiB, what is asked for.
+pub fn usage() -> Usage {
+    /// `struct rusage` of x86-64, and in it, the peak in KiB and the faults.
     const WORDS: usize = 18;
     const PEAK: usize = 4;
+    const MINOR_FAULTS: usize = 8;
     let mut usage = [0_u64; WORDS];
     // SAFETY: the kernel writes one struct rusage.
     let done = unsafe { syscall3(number::GETRUSAGE, 0, usage.as_mut_ptr() as usize, 0) };
-    if done.is_ok() { usage[PEAK].saturating_mul(1024) } else { 0 }
+    if done.is_err() {
+        return Usage::default();
+    }
+    Usage { peak_resident: usage[PEAK].saturating_mul(1024), minor_faults: usage[MINOR_FAULTS] }
 }
 
 /// Lets another thread run first.
@@ -114,8 +126,9 @@ mod tests {
 
     #[test]
     fn the_peak_is_at_least_what_was_touched() {
-        let before = peak_resident();
+        let before = usage();
         let touched = std::vec![1_u8; 32 << 20];
-        assert!(peak_resident() >= before.max(std::hint::black_box(&touched).len() as u64));
+        let least = before.peak_resident.max(std::hint::black_box(&touched).len() as u64);
+        assert!(usage().peak_resident >= least && usage().minor_faults > before.minor_faults);
     }
 }

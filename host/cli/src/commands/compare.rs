@@ -59,11 +59,11 @@ Examples:
 The first set is the reference. Every run reads the same standard input, from its start; where that is a terminal,
 nothing. Ctrl-C ends with what there is.
 
-Exit status: 0 where there is a result, whatever it says; 2 if there is none (usage, files, a program that fails);
+Exit status: 0 where there is a result, whatever it says, too few pairs included; 2 if there is none (usage, files, a program that fails);
 125 where underbar itself fails, 126 and 127 where the program cannot be executed or found; 128 and the signal's
 number where it was interrupted.")]
 pub struct Compare {
-    /// Options of an arm, twice or more: as in HEAP(64M,16M); `plain` for no underbar, `default` for no options
+    /// Options of an arm, twice or more: as in HEAP(64M,16M); `plain` for no underbar, `default` for none but those of files and UNDERBAR_OPTS
     #[arg(long, value_name = "TEXT", required = true)]
     opts: Vec<String>,
 
@@ -129,6 +129,7 @@ impl Compare {
                 format!("at most {count} + {count} x {} runs", runs.unwrap_or(15))
             }
         });
+        self.flags.warn_of_few_runs();
         let round = task.warm_up(&arms, &mut progress)?;
         let rounds = task.rounds(begin.elapsed(), round, 1)?;
         let names: Vec<Arm> = arms.iter().map(|(arm, _)| *arm).collect();
@@ -149,7 +150,7 @@ impl Compare {
         let text = if self.flags.json {
             self.json(&comparisons, &question, &runs, stop.is_some())
         } else {
-            self.text(&comparisons, &runs)
+            self.text(&options, &comparisons, &runs)
         };
         if let Err(error) = self.write(&text) {
             shared.say(Kind::Error, format_args!("the result could not be written: {error}"));
@@ -176,17 +177,18 @@ impl Compare {
         Ok(Some(layers))
     }
 
-    fn named(&self) -> impl Iterator<Item = (Arm, &str)> {
-        ARMS.into_iter().zip(self.opts.iter().map(|text| match text.trim() {
-            "plain" => "plain, without underbar",
-            "" | "default" => "default options",
-            text => text,
-        }))
+    fn named(&self, options: &[Options]) -> impl Iterator<Item = (Arm, String)> {
+        let words = self.opts.iter().zip(options).map(|(text, options)| match (text.trim(), options) {
+            (_, None) => "plain, without underbar".to_owned(),
+            ("" | "default", Some(layers)) => layers.words_for_none_given(),
+            (text, _) => text.to_owned(),
+        });
+        ARMS.into_iter().zip(words)
     }
 
-    fn text(&self, comparisons: &[Comparison], runs: &Runs) -> String {
+    fn text(&self, options: &[Options], comparisons: &[Comparison], runs: &Runs) -> String {
         let mut text = String::new();
-        for (arm, options) in self.named() {
+        for (arm, options) in self.named(options) {
             text += &format!("{:<11}{}\n", arm.name(), options.replace('\n', " "));
         }
         text.push('\n');

@@ -42,7 +42,7 @@ pub enum Command {
     Report(report::Report),
     /// Compare two saved reports; a gate for builds
     Diff(diff::Diff),
-    /// Suggest options from saved reports
+    /// Suggest options from saved reports, and from listings of z/OS, z/TPF and Natural
     Advise(advise::Advise),
     /// Check an option text, and show what is in force
     Options(options::Options),

@@ -83,6 +83,10 @@ impl Run {
         };
         if self.exec {
             self.say_if_plain(&library);
+            if self.shared.json || self.report.is_some() {
+                let about = "--json and --report have no effect under --exec; `underbar report FILE` prints what -o FILE keeps";
+                self.shared.say(Kind::Warning, about);
+            }
             let ledger = self.kept_ledger(&layers.text_with_base());
             let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
             return self.failed(&failure);

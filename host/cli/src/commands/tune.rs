@@ -67,8 +67,8 @@ Examples:
 Every run reads the same standard input, from its start; where that is a terminal, nothing. Its standard output is
 captured and compared, under --load that of COMMAND. Ctrl-C ends with what there is.
 
-Exit status: 0 where there is a verdict; 1 with --require-gain if no set was kept; 2 if there is none (usage, files,
-a program that fails); 125 where underbar itself fails, 126 and 127 where the program cannot be executed or found;
+Exit status: 0 where the rounds were made, for a verdict or for too few pairs; 1 with --require-gain if no set was kept;
+2 where there were none (usage, files, a program that fails); 125 where underbar itself fails, 126 and 127 where the program cannot be executed or found;
 128 and the signal's number where it was interrupted.")]
 pub struct Tune {
     /// Run-time options for all arms but plain, as in HEAP(64M,16M,,KEEP)
@@ -189,13 +189,14 @@ impl Tune {
         let mut progress = Progress::new(self.flags.quiet);
         let begin = Instant::now();
         progress.say(&self.how_often());
+        self.flags.warn_of_few_runs();
 
         let measured = self.measure(&task, &default, &mut progress, outcome)?;
         let (measured, report) = measured;
         outcome.suggestions = advise(&report);
         outcome.measured = serde_json::to_value(&report).ok();
         progress.clear();
-        self.say(&self.measured_lines(&measured.sample, outcome.repeatable));
+        self.say(&self.measured_lines(&default, &measured.sample, outcome.repeatable));
         if self.live {
             // Nothing else is going to be tried.
             let of_locks = outcome.suggestions.iter().filter(|said| said.area == "LOCK");
@@ -282,11 +283,10 @@ impl Tune {
         }
     }
 
-    fn measured_lines(&self, sample: &Sample, repeatable: bool) -> String {
-        let options = match (&self.opts, &self.flags.opts_file, self.flags.opts_base) {
-            (None, None, OptsBase::Underbar) => "the default options",
-            (None, None, OptsBase::Le) => "the defaults of Language Environment",
-            _ => "the options given",
+    fn measured_lines(&self, default: &Layers, sample: &Sample, repeatable: bool) -> String {
+        let options = match (&self.opts, &self.flags.opts_file) {
+            (None, None) => default.words_for_none_given(),
+            _ => "the options given".to_owned(),
         };
         let mut text = format!(
             "{:<11}CPU {}, elapsed {}, peak RSS {}, {} faults, under {options}\n",

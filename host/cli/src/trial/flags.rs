@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use underbar_verdict::compare::CONFIDENCE;
+use underbar_verdict::interval::pairs_needed;
 use underbar_verdict::plan::MAXIMUM_ROUNDS;
 use underbar_verdict::sample::Measure;
 
@@ -109,6 +111,21 @@ impl Flags {
     /// Writes a message on standard error.
     pub fn say(&self, kind: Kind, message: impl std::fmt::Display) {
         say(self.color, kind, message);
+    }
+
+    /// Says before the first run what so few runs cannot tell.
+    pub fn warn_of_few_runs(&self) {
+        let needed = pairs_needed(CONFIDENCE);
+        // Of three others, each with a wider interval.
+        let needed_beside = pairs_needed(1.0 - (1.0 - CONFIDENCE) / 3.0);
+        let lost = match self.runs.map(|runs| usize::try_from(runs).unwrap_or(usize::MAX)) {
+            Some(runs) if runs < needed => format!("a verdict, which needs {needed}"),
+            Some(runs) if runs < needed_beside => {
+                format!("the measures beside the primary one, which need {needed_beside}")
+            }
+            _ => return,
+        };
+        self.say(Kind::Warning, format_args!("--runs: so few rounds are not enough for {lost}"));
     }
 
     /// Reads standard input, and says so where another process writes it.
