@@ -105,6 +105,8 @@ counters! {
         "The most stack that any one thread but the first used, to the page, from where its function began.";
     StackConcurrent = "stack.concurrent", "Maximum used by all concurrent threads", Bytes, by StacksLock, live Sampled, killed Sampled, Max,
         "The most stack that all threads alive at one time had used, to the page.";
+    StackFallbacks = "stack.fallbacks", "Thread stacks not as THREADSTACK says", Count, by Request, live Exact, killed Exact, Sum,
+        "Threads that got the stack which they would have without THREADSTACK, since there was no room for what it says.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
         "Resident anonymous memory of the process when it was last looked at.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,

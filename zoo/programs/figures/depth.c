@@ -4,12 +4,15 @@
      main     the first thread
      thread   another thread
      recycled a deep thread, and after its end a shallow one on its stack beside a deep one on another
-     together four threads at one time */
+     together four threads at one time
+     locked, locked-main
+              as thread and main, with all memory locked, so that stacks are resident from the start */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -59,6 +62,10 @@ int main(int count, char **words) {
     bytes = atol(words[2]);
     environment = (char *)environ;
     long depth = 0;
+    if (!strncmp(words[1], "locked", 6)) {
+        if (mlockall(MCL_CURRENT | MCL_FUTURE)) return 4;
+        words[1] = strcmp(words[1], "locked") ? "main" : "thread";
+    }
     if (!strcmp(words[1], "main")) {
         depth = environment - go_down(bytes);
     } else if (!strcmp(words[1], "thread")) {

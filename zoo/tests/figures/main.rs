@@ -80,6 +80,8 @@ checks! {
     segments_are_joined_near_the_kernel_s_limit: HeapMapFallbacks;
     threads_are_counted: ThreadsStarted ThreadsPeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
+    locked_stacks_are_what_was_used_of_them: StackThread StackMain;
+    stacks_for_which_there_is_no_room_are_counted: StackFallbacks;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     reads_of_underbar_are_those_that_the_program_does_not_make: OwnReads OwnReadBytes;
     page_faults_are_those_of_the_program_itself: ProcessFaults;

@@ -34,6 +34,27 @@ pub(super) fn stacks_are_measured_to_the_page() {
     }
 }
 
+pub(super) fn locked_stacks_are_what_was_used_of_them() {
+    let program = program("depth");
+    for what in ["locked-main", "locked"] {
+        let account = account("", &[&program, what, "50000"]);
+        if code(account.left.status) == 4 {
+            return skipped("locked stacks: memory may not be locked here");
+        }
+        let depth = account.said("depth");
+        let key = if what == "locked" { Key::StackThread } else { Key::StackMain };
+        between(&account, key, depth..=depth + PAGE);
+    }
+}
+
+pub(super) fn stacks_for_which_there_is_no_room_are_counted() {
+    for (size, count) in [("4096G", 7), ("1M", 0)] {
+        let line = [program("counted"), "threads".to_owned(), "1".to_owned()];
+        let account = account(&format!("THREADSTACK(ON,{size})"), &line.each_ref().map(String::as_str));
+        exact(&account, Key::StackFallbacks, count);
+    }
+}
+
 pub(super) fn a_recycled_stack_reads_no_higher_than_it_was_used() {
     let account = account("", &[&program("depth"), "recycled", "1000000"]);
     let depth = account.said("depth");

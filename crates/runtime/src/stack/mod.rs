@@ -138,6 +138,7 @@ pub unsafe fn create(
         let mut failed = create(thread, plan.attributes, run, record.cast());
         if failed != 0 && plan.attributes != attributes {
             // There is no room for what THREADSTACK says: the program gets what it would have without it.
+            ledger::add(Key::StackFallbacks, 1);
             (*record).size = plan.given;
             failed = create(thread, attributes, run, record.cast());
         }
@@ -200,9 +201,11 @@ unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -
             return Plan { size, attributes: given, given: size };
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
-        let (size, attributes) =
-            if set_size(own, size) == 0 { (size, own.cast_const()) } else { (default, given) };
-        Plan { size, attributes, given: default }
+        if set_size(own, size) == 0 {
+            return Plan { size, attributes: own, given: default };
+        }
+        ledger::add(Key::StackFallbacks, 1);
+        Plan { size: default, attributes: given, given: default }
     }
 }
 
@@ -324,6 +327,20 @@ fn used(low: usize, base: usize) -> usize {
     base - lowest
 }
 
+/// The same, where a stack that is resident to its very end tells nothing: under `mlockall` all of it is so from the start, and
+/// zero until it is used. One that was used to its end is written there.
+fn used_of_locked(low: usize, base: usize) -> usize {
+    let bytes = used(low, base);
+    if base - bytes > low + PAGE {
+        return bytes;
+    }
+    let mut words = (low.next_multiple_of(8)..base).step_by(8);
+    // SAFETY: a stack that is mapped, between its ends, word by word; whoever runs on it may write meanwhile, so it is read
+    // as memory that changes.
+    let written = words.find(|word| unsafe { (*word as *const u64).read_volatile() } != 0);
+    base - written.map_or(base, |word| word & !(PAGE - 1)).min(base)
+}
+
 /// Bytes used of the first thread's stack.
 fn used_by_main() -> usize {
     let base = MAIN_BASE.load(Ordering::Relaxed);
@@ -345,7 +362,10 @@ fn lowest_resident(base: usize) -> Option<usize> {
         let middle = usize::midpoint(unmapped, mapped);
         if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
     }
-    let bytes = used(top - mapped * PAGE, base);
+    /// What the kernel maps for it before it grows, page by page as it is used.
+    const AT_FIRST: usize = 40;
+    let measure = if mapped <= AT_FIRST { used_of_locked } else { used };
+    let bytes = measure(top - mapped * PAGE, base);
     (bytes > 0).then(|| base - bytes)
 }
 
@@ -378,7 +398,7 @@ fn note(record: &Record) -> usize {
     if record.size == 0 || record.base == 0 || sandbox::is_closed() {
         return 0;
     }
-    let bytes = used(record.low, record.base);
+    let bytes = used_of_locked(record.low, record.base);
     ledger::raise(Key::StackThread, bytes as u64);
     ledger::raise(Key::StackLargest, bytes as u64);
     bytes
