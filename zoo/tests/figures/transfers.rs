@@ -93,7 +93,7 @@ pub(super) fn page_faults_are_those_of_the_program_itself() {
         let script = format!("x=$(seq 100000); {faults} 30000 >/dev/null; exec {faults} {pages}");
         let account = account_of(&[], &["/bin/sh", "-c", &script], &faults);
         let sections = account.report["processes"].as_array().expect("processes");
-        let is_this = |section: &&Value| section["arguments"][1] == pages.to_string();
+        let is_this = |section: &&Value| section["arguments"][1] == *pages.to_string();
         let section = sections.iter().find(is_this).expect("the program").clone();
         let account = Account { section, report: account.report.clone(), left: account.left };
         let touched = account.said("after") - account.said("before");
