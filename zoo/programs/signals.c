@@ -1,6 +1,7 @@
 /* signals: writes "ready PID", then each signal's number on a line as it comes, with the value of one that has one
    (sigqueue); TERM (15) ends with 7, and so does nobody's listening any more, with 8.
    `signals quiet`: without the PID, so that two runs write the same.
+   `signals anyhow`: those, too, that were ignored when it was started.
    `signals group`: sends its whole process group signal 35, once, when it is ready.
    `signals send PID SIGNAL VALUE`: sends one with a value. */
 #define _GNU_SOURCE
@@ -24,7 +25,8 @@ int main(int count, char **arguments) {
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
         struct sigaction action;
         sigaction(known[i], 0, &action);
-        if (action.sa_handler != SIG_IGN) sigaddset(&set, known[i]);
+        if (action.sa_handler != SIG_IGN || !strcmp(mode, "anyhow")) sigaddset(&set, known[i]);
+        if (!strcmp(mode, "anyhow")) signal(known[i], SIG_DFL);
     }
     sigprocmask(SIG_BLOCK, &set, 0);
     if (!strcmp(mode, "quiet")) printf("ready\n");

@@ -77,7 +77,7 @@ static int shell(char **command, int tell_job, int go_on, int alone) {
             return 0;
         }
         tcsetpgrp(0, getpgrp());
-        printf("job stopped\r\n");
+        printf("job stopped by %d\r\n", WSTOPSIG(status));
         fflush(stdout);
         char byte;
         if (read(go_on, &byte, 1) != 1) return 95;
@@ -136,7 +136,7 @@ int main(int count, char **arguments) {
     } else {
         if (alone) kill(job, SIGTSTP);
         else if (write(terminal, "\032", 1) != 1) return 93;
-        expect(terminal, "job stopped\r\n");
+        expect(terminal, "job stopped by 20\r\n");
         if (write(go_on[1], "", 1) != 1) return 94;
         expect(terminal, "18\n");
     }

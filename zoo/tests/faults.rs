@@ -410,7 +410,7 @@ fn more_processes_at_one_time_than_a_ledger_has_room_for_are_counted() {
 #[test]
 fn a_forked_child_has_accounts_of_its_own() {
     let forks = fault("forks");
-    for how in ["fork", "blocked", "_exit", "clone", "exec", "twice"] {
+    for how in ["fork", "blocked", "_exit", "quick", "clone", "exec", "works", "twice"] {
         for size in ["40000", "40"] {
             // A clone that nobody announces takes with it what its parent counted and had not published; and so does a
             // fork that may be in the middle of a request (docs/counters.md).
@@ -429,6 +429,12 @@ fn a_forked_child_has_accounts_of_its_own() {
                         ((1000, 0), 1000 * cell),
                         "{how} {size}: {section}"
                     );
+                } else if how == "works" && section["arguments"][1] == "child" {
+                    assert_eq!(
+                        (figures, heap(section, "used")),
+                        ((1000, 0), 1000 * cell),
+                        "{size}: {section}"
+                    );
                 } else if how == "exec" {
                     let expect = if section["arguments"][1] == "child" { (1000, 0) } else { (0, 0) };
                     assert_eq!(
@@ -443,11 +449,12 @@ fn a_forked_child_has_accounts_of_its_own() {
                 }
                 assert_eq!(section["counters"]["thread"]["started"], 1);
                 // The child's is no larger than its parent's, and its own.
-                if size == "40000" && how != "exec" {
+                if size == "40000" && how != "exec" && section["arguments"][1] != "child" {
                     assert_eq!(heap(section, "largest_request"), 40_000, "{how}: {section}");
                 }
             }
-            assert_eq!(sections.len(), if how == "twice" || how == "exec" { 3 } else { 2 }, "{how} {size}");
+            let three = ["twice", "exec", "works"].contains(&how);
+            assert_eq!(sections.len(), if three { 3 } else { 2 }, "{how} {size}");
         }
     }
     let report = report(&[], &[&forks, "vfork", "40"]);
@@ -496,6 +503,25 @@ fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
         assert_eq!((&section["state"], &section["ended_ns"]), (&"ended".into(), &Value::Null));
         assert!(section["counters"]["heap"]["gets"].as_u64() >= Some(6000), "{section}");
     }
+}
+
+#[test]
+fn what_the_kernel_refuses_to_be_asked_is_not_closed() {
+    const FCNTL: &str = "72";
+    let (refused, exit3) = (fault("refused"), text(&program("exit3")).to_owned());
+    let bare = left(&mut command(Way::Bare, &[&refused, FCNTL, &exit3]));
+    if code(bare.status) != 3 {
+        return skip("what the kernel refuses to be asked: seccomp is not allowed here");
+    }
+    let with = left(&mut command(Way::Bare, &[&refused, FCNTL, text(underbar()), "run", "-q", "--", &exit3]));
+    assert_eq!(with, bare);
+}
+
+#[test]
+fn damaged_storage_ends_the_program_with_words() {
+    let left = left(&mut run(&["-q"], &[&fault("wrong")]));
+    assert_eq!(code(left.status), -6, "{left:?}");
+    assert!(left.error.starts_with("underbar: storage is damaged: a pointer was given to free"), "{left:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use underbar_zoo::{Running, WAYS, Way, code, command, compiled, left, line, program, scratch, underbar};
 
 const HUP: i32 = 1;
+const INT: i32 = 2;
 const KILL: i32 = 9;
 const USR1: i32 = 10;
 const TERM: i32 = 15;
@@ -411,6 +412,22 @@ fn what_was_ignored_stays_ignored() {
         running.send(HUP);
         running.send(USR1);
         assert_eq!(running.line(), "10", "{way:?}");
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7);
+    }
+}
+
+#[test]
+fn what_was_ignored_is_sent_on_to_a_program_that_listens_all_the_same() {
+    for way in WAYS {
+        // As a shell starts what is to run in the background.
+        let line = line(way, &[text(&program("signals")), "anyhow"]).join(" ");
+        let mut shell = Command::new("/bin/sh");
+        let mut running = Running::start(shell.args(["-c", &format!("trap '' INT QUIT; exec {line}")]));
+        assert!(running.line().starts_with("ready"));
+        running.send(INT);
+        assert_eq!(running.line(), "2", "{way:?}");
         running.send(TERM);
         assert_eq!(running.line(), "15");
         assert_eq!(running.end(), 7);

@@ -3,6 +3,8 @@
      fork     by fork, the child ends in good order
      blocked  by fork while a signal is held back, the child ends in good order
      _exit    by fork, the child ends by _exit
+     quick    by fork, the child ends by quick_exit
+     works    by fork, and the child becomes this program with `child` when it has worked
      clone    by a clone that the C library knows nothing of
      vfork    by vfork; the child only ends
      thread   by fork in a thread, while another gets and frees
@@ -76,6 +78,16 @@ int main(int count, char **words) {
         sigaddset(&one, SIGUSR1);
         sigprocmask(SIG_BLOCK, &one, NULL);
         child_of_fork();
+    } else if (!strcmp(how, "quick") || !strcmp(how, "works")) {
+        pid_t child = fork();
+        if (child == 0) {
+            get(MANY, MANY + MORE);
+            give_back();
+            if (*how == 'q') quick_exit(0);
+            execl(words[0], words[0], "child", words[2], NULL);
+            _exit(8);
+        }
+        wait_for(child);
     } else if (!strcmp(how, "_exit") || !strcmp(how, "clone")) {
         pid_t child = *how == 'c' ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
         if (child == 0) {
