@@ -139,7 +139,7 @@ unsafe fn with_environment<R>(
     let judged = if is_filtered && environment.our_library().is_some() {
         Err(Reason::Filtered)
     } else {
-        let myself = runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
+        let myself = !is_filtered && runner == Runner::Myself && getpid() == ORIGIN.load(Ordering::Relaxed);
         judge(myself, target, environment)
     };
     match judged {
