@@ -108,7 +108,7 @@ counters! {
     StackFallbacks = "stack.fallbacks", "Thread stacks not as THREADSTACK says", Count, by Request, live Exact, killed Exact, Sum,
         "Threads that got the stack which they would have without THREADSTACK, since there was no room for what it says.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
-        "Resident anonymous memory of the process when it was last looked at.";
+        "Resident anonymous memory of the process when it was last looked at: when it has doubled, and at the end. Null where nobody looked, as below 4 MiB of resident memory.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,
         "The part of it that lies in the segments of this heap.";
     ProcessFaults = "process.minor_faults", "Page faults of the process without I/O", Count, by Look, live Sampled, killed Sampled, Sum,
