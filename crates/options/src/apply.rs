@@ -11,7 +11,7 @@
 
 use crate::diagnostic::{Diagnostic, Problem, Severity};
 use crate::entry::{Effect, Entry, find_option};
-use crate::grammar::{Item, Items, Span, sub_options, within_parentheses};
+use crate::grammar::{Item, Items, Span, sub_options, uncommented, within_parentheses};
 use crate::nearest::nearest;
 use crate::program::{ProgramName, Section};
 use crate::read::{self, Flaw};
@@ -167,7 +167,7 @@ impl Applier<'_, '_, '_> {
             if body.start == body.end {
                 return;
             }
-            let bytes = body.of(self.text).iter().map(|&byte| match byte {
+            let bytes = uncommented(self.text, body).map(|byte| match byte {
                 blank if blank.is_ascii_whitespace() => b' ',
                 control if control.is_ascii_control() => b'?',
                 other => other,

@@ -39,8 +39,7 @@ impl Span {
                 span.of(text).iter().position(|&byte| byte == b'\n').unwrap_or(span.end - span.start);
             span = Span { start: span.start + length, ..span }.without_blanks(text);
         }
-        let behind = span.of(text).windows(2).position(|two| two == b"\n*");
-        behind.map_or(span, |length| Span { end: span.start + length, ..span }.without_blanks(text))
+        comment_at_end(text, span).map_or(span, |end| Span { end, ..span }.without_blanks(text))
     }
 
     fn without_blanks(self, text: &[u8]) -> Span {
@@ -53,6 +52,66 @@ impl Span {
 /// Does a line of comment begin here: an asterisk in its first column?
 fn is_comment(text: &[u8], at: usize) -> bool {
     text.get(at) == Some(&b'*') && (at == 0 || text.get(at - 1) == Some(&b'\n'))
+}
+
+/// Bytes of a text, one by one, each with whether it lies in a line of comment: one that stands in no quote.
+#[derive(Clone)]
+struct Bytes<'t> {
+    text: &'t [u8],
+    at: usize,
+    end: usize,
+    /// May a quote open here?
+    begins: bool,
+    /// Where the quote ends that is open; before it nothing is a comment.
+    quoted_to: usize,
+    in_comment: bool,
+}
+
+impl Iterator for Bytes<'_> {
+    type Item = (u8, bool);
+
+    fn next(&mut self) -> Option<(u8, bool)> {
+        let byte = *self.text.get(self.at).filter(|_| self.at < self.end)?;
+        if self.at >= self.quoted_to {
+            self.in_comment = is_comment(self.text, self.at) || (self.in_comment && byte != b'\n');
+            if self.begins && !self.in_comment && matches!(byte, b'\'' | b'"') {
+                let close = close_of_quote(&self.text[..self.end], self.at, byte);
+                self.quoted_to = close.map_or(self.end, |close| close + 1);
+                self.begins = false;
+            } else if !self.in_comment {
+                self.begins = may_begin_behind(byte, self.begins);
+            }
+        }
+        self.at += 1;
+        Some((byte, self.in_comment))
+    }
+}
+
+fn bytes_of(text: &[u8], span: Span) -> Bytes<'_> {
+    Bytes { text, at: span.start, end: span.end, begins: true, quoted_to: span.start, in_comment: false }
+}
+
+/// The bytes of a span that lie in no line of comment.
+pub(crate) fn uncommented(text: &[u8], span: Span) -> impl Iterator<Item = u8> + Clone + '_ {
+    bytes_of(text, span).filter(|(_, is_comment)| !is_comment).map(|(byte, _)| byte)
+}
+
+/// Where the lines of comment begin behind which a span has nothing else.
+fn comment_at_end(text: &[u8], span: Span) -> Option<usize> {
+    let mut first = None;
+    for (at, (byte, is_comment)) in (span.start..).zip(bytes_of(text, span)) {
+        match (is_comment, first) {
+            (true, None) => first = Some(at),
+            (false, Some(_)) if !is_blank(byte) => first = None,
+            _ => {}
+        }
+    }
+    first
+}
+
+/// May a quote open behind this byte: does a sub-option begin there?
+fn may_begin_behind(byte: u8, begins: bool) -> bool {
+    byte == b'(' || byte == b',' || (begins && is_blank(byte))
 }
 
 /// What the grammar finds.
@@ -239,7 +298,7 @@ fn end_of_sub_option(text: &[u8], from: usize, limit: usize) -> Result<usize, (S
                     b')' => depth - 1,
                     _ => depth,
                 };
-                begins = byte == b'(' || byte == b',' || (begins && is_blank(byte));
+                begins = may_begin_behind(byte, begins);
             }
         }
         at += 1;
@@ -328,6 +387,7 @@ mod tests {
         check("HEAP(64M,\n* inside, (it\n16M\n* behind\n,,KEEP)\n", "HEAP|64M|16M||KEEP");
         check("* before\nHEAP(64M,16M\n* at the end)\n)STACK(1K)", "HEAP|64M|16M\nSTACK|1K");
         check("HEAP(2*3)", "HEAP|2*3");
+        check("MSGFILE('a\n* b')", "MSGFILE|'a\n* b'");
         check("[cc1plus] HEAP(1M)\n[ * ]\n[build-id:00ff]", "[cc1plus]\nHEAP|1M\n[*]\n[build-id:00ff]");
         check("[cc1\nHEAP(1M)", "UnclosedSection [cc1\nHEAP|1M");
         check("STORAGE(#)", "STORAGE|#");
