@@ -1,5 +1,7 @@
 /* depth WHAT BYTES: uses stack to a known depth, and says how many bytes lie between where it begins and the deepest
-   byte: for the first thread from the environment, for others from where their function was entered.
+   byte: for the first thread from the environment, for others from where their function was entered. And how deep the
+   first thread's stack was used before `main`, to a page: what the loader and libraries take of it is the machine's
+   affair.
 
      main     the first thread
      thread   another thread
@@ -26,6 +28,16 @@ static __attribute__((noinline)) char *go_down(long depth) {
     for (long at = depth - 1; at >= 0; at -= 1024) block[at] = 1;
     block[0] = 1;
     return (char *)block;
+}
+
+/* The lowest page of this stack that anything was written to: pages never written to may lie between. */
+static char *lowest(void) {
+    enum { PAGE = 4096 };
+    unsigned char present;
+    char *page = (char *)((uintptr_t)__builtin_frame_address(0) & -(uintptr_t)PAGE), *found = page;
+    for (; !mincore(page, PAGE, &present); page -= PAGE)
+        if (present & 1) found = page;
+    return found;
 }
 
 static void *deep(void *unused) {
@@ -61,7 +73,7 @@ int main(int count, char **words) {
     if (count < 3) return 2;
     bytes = atol(words[2]);
     environment = (char *)environ;
-    long depth = 0;
+    long depth = 0, before = environment - lowest();
     if (!strncmp(words[1], "locked", 6)) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) return 4;
         words[1] = strcmp(words[1], "locked") ? "main" : "thread";
@@ -85,6 +97,6 @@ int main(int count, char **words) {
         return 2;
     }
     char text[64];
-    int length = snprintf(text, sizeof text, "depth %ld\n", depth);
+    int length = snprintf(text, sizeof text, "depth %ld before %ld\n", depth, before);
     return write(1, text, length) != length;
 }

@@ -44,8 +44,6 @@ use transfers::*;
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 const KILLED: i32 = -9;
-/// Used by the C library and by underbar before `main`, on the first thread's stack.
-const BEFORE_MAIN: u64 = 24 << 10;
 
 // ---- comparing ---------------------------------------------------------------------------------------------------
 

@@ -22,15 +22,15 @@ pub(super) fn stacks_are_measured_to_the_page() {
         between(&main, Key::StackThread, 0..=0);
         between(&main, Key::StackConcurrent, depth..=depth + PAGE);
         let thread = run("thread", bytes);
-        let depth = thread.said("depth");
+        let (depth, before) = (thread.said("depth"), thread.said("before"));
         between(&thread, Key::StackThread, depth..=depth + PAGE);
         between(&thread, Key::StackLargest, depth..=depth + PAGE);
-        between(&thread, Key::StackMain, 1..=BEFORE_MAIN);
-        between(&thread, Key::StackConcurrent, depth..=depth + PAGE + BEFORE_MAIN);
+        between(&thread, Key::StackMain, before..=before + PAGE);
+        between(&thread, Key::StackConcurrent, depth + before..=depth + before + 2 * PAGE);
         let together = run("together", bytes);
-        let depth = together.said("depth");
+        let (depth, before) = (together.said("depth"), together.said("before"));
         between(&together, Key::StackThread, depth / 4..=depth / 4 + PAGE);
-        between(&together, Key::StackConcurrent, depth..=depth + 4 * PAGE + BEFORE_MAIN);
+        between(&together, Key::StackConcurrent, depth + before..=depth + before + 5 * PAGE);
     }
 }
 
@@ -57,10 +57,10 @@ pub(super) fn stacks_for_which_there_is_no_room_are_counted() {
 
 pub(super) fn a_recycled_stack_reads_no_higher_than_it_was_used() {
     let account = account("", &[&program("depth"), "recycled", "1000000"]);
-    let depth = account.said("depth");
+    let (depth, before) = (account.said("depth"), account.said("before"));
     between(&account, Key::StackThread, depth..=depth + PAGE);
     // One deep thread at a time, and a shallow one of a few pages on the stack of a deep one.
-    between(&account, Key::StackConcurrent, depth..=depth + PAGE + BEFORE_MAIN + 5 * PAGE);
+    between(&account, Key::StackConcurrent, depth..=depth + PAGE + before + 6 * PAGE);
 }
 
 pub(super) fn memory_past_the_heap_is_seen() {
