@@ -1,27 +1,16 @@
 /* forbidden PROGRAM: forbids this process (seccomp) the system calls `access` and `fgetxattr`, by which the
    library looks at a program before it is started, and becomes PROGRAM. */
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#define FORBID(number)                                                       \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),                       \
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+#include "filter.h"
 
 int main(int count, char **arguments) {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        FORBID(SYS_access),
-        FORBID(SYS_fgetxattr),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    struct sock_filter rows[] = {
+        NUMBER,
+        REFUSE(SYS_access),
+        REFUSE(SYS_fgetxattr),
+        OTHERWISE(SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    if (count < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return 90;
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 91;
+    if (count < 2) return 90;
+    if (INSTALL(rows, 0)) return 91;
     execv(arguments[1], arguments + 1);
     return 92;
 }

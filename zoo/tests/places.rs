@@ -2,7 +2,8 @@
 //! right to run code. Options come from the files of the system, of the user, and beside the program, and from no other.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use underbar_zoo::{code, is_superuser, is_superuser_or_skips, left, program, scratch, skip, underbar};
 
@@ -191,4 +192,27 @@ fn an_options_file_that_nobody_asked_for_and_that_is_no_file_keeps_no_program_wa
     let result = left(run.env("XDG_CONFIG_HOME", &folder).env_remove("LD_PRELOAD"));
     assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
     assert!(result.error.contains("underbar/opts was left out: it is no file"), "{}", result.error);
+}
+
+#[test]
+fn a_folder_of_options_that_is_closed_to_the_user_is_none() {
+    if !is_superuser_or_skips("a closed folder of options") {
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    // In /tmp, since the way to the target folder may be closed to others.
+    let folder = PathBuf::from(format!("/tmp/underbar-closed-{}", std::process::id()));
+    let (command, closed, cache) = (folder.join("underbar"), folder.join("closed"), folder.join("cache"));
+    fs::create_dir_all(closed.join("underbar")).expect("a folder");
+    fs::write(closed.join("underbar/opts"), "HEAP(1M)").expect("written");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("closed");
+    fs::create_dir(&cache).expect("a folder");
+    chown(&cache, Some(NOBODY), Some(NOBODY)).expect("another owner");
+    fs::copy(underbar(), &command).expect("copied");
+    let mut run = Command::new("setpriv");
+    run.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&command);
+    run.args(["run", "-q", "--", "true"]).env("XDG_CONFIG_HOME", &closed).env("XDG_CACHE_HOME", &cache);
+    let result = left(run.env_remove("LD_PRELOAD"));
+    fs::remove_dir_all(folder).expect("removed");
+    assert_eq!((code(result.status), result.error.as_str()), (0, ""));
 }

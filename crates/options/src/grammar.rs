@@ -33,19 +33,11 @@ impl Span {
 
     /// Without the blanks and the lines of comment around it.
     pub(crate) fn trimmed(self, text: &[u8]) -> Span {
-        let mut span = self.without_blanks(text);
-        while span.start < span.end && is_comment(text, span.start) {
-            let length =
-                span.of(text).iter().position(|&byte| byte == b'\n').unwrap_or(span.end - span.start);
-            span = Span { start: span.start + length, ..span }.without_blanks(text);
-        }
-        comment_at_end(text, span).map_or(span, |end| Span { end, ..span }.without_blanks(text))
-    }
-
-    fn without_blanks(self, text: &[u8]) -> Span {
-        let bytes = self.of(text);
-        let start = self.start + (bytes.len() - bytes.trim_ascii_start().len());
-        Span { start, end: start + bytes.trim_ascii().len() }
+        let is_kept = |(_, byte, part): &(usize, u8, Part)| *part != Part::Comment && !is_blank(*byte);
+        let mut kept = Bytes::of(text, self).filter(is_kept).map(|(at, ..)| at);
+        let first = kept.next();
+        let last = kept.last().or(first);
+        Span { start: first.unwrap_or(self.end), end: last.map_or(self.end, |last| last + 1) }
     }
 }
 
@@ -54,7 +46,17 @@ fn is_comment(text: &[u8], at: usize) -> bool {
     text.get(at) == Some(&b'*') && (at == 0 || text.get(at - 1) == Some(&b'\n'))
 }
 
-/// Bytes of a text, one by one, each with whether it lies in a line of comment: one that stands in no quote.
+/// What a byte of a text is part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Plain,
+    /// A quote, its marks included. It begins where a sub-option does, and nothing in it is a comment.
+    Quote,
+    /// A line of comment, in the middle of an option, too.
+    Comment,
+}
+
+/// Bytes of a text, one by one: where each stands, and what it is part of.
 #[derive(Clone)]
 struct Bytes<'t> {
     text: &'t [u8],
@@ -62,56 +64,49 @@ struct Bytes<'t> {
     end: usize,
     /// May a quote open here?
     begins: bool,
-    /// Where the quote ends that is open; before it nothing is a comment.
+    /// Where the last quote ends.
     quoted_to: usize,
+    /// The mark of a quote that nothing closes: all behind it is in the quote.
+    unclosed: Option<usize>,
     in_comment: bool,
 }
 
-impl Iterator for Bytes<'_> {
-    type Item = (u8, bool);
-
-    fn next(&mut self) -> Option<(u8, bool)> {
-        let byte = *self.text.get(self.at).filter(|_| self.at < self.end)?;
-        if self.at >= self.quoted_to {
-            self.in_comment = is_comment(self.text, self.at) || (self.in_comment && byte != b'\n');
-            if self.begins && !self.in_comment && matches!(byte, b'\'' | b'"') {
-                let close = close_of_quote(&self.text[..self.end], self.at, byte);
-                self.quoted_to = close.map_or(self.end, |close| close + 1);
-                self.begins = false;
-            } else if !self.in_comment {
-                self.begins = may_begin_behind(byte, self.begins);
-            }
-        }
-        self.at += 1;
-        Some((byte, self.in_comment))
+impl<'t> Bytes<'t> {
+    fn of(text: &'t [u8], span: Span) -> Self {
+        let Span { start, end } = span;
+        Bytes { text, at: start, end, begins: true, quoted_to: start, unclosed: None, in_comment: false }
     }
 }
 
-fn bytes_of(text: &[u8], span: Span) -> Bytes<'_> {
-    Bytes { text, at: span.start, end: span.end, begins: true, quoted_to: span.start, in_comment: false }
+impl Iterator for Bytes<'_> {
+    type Item = (usize, u8, Part);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.at;
+        let byte = *self.text.get(at).filter(|_| at < self.end)?;
+        self.at += 1;
+        if at < self.quoted_to {
+            return Some((at, byte, Part::Quote));
+        }
+        self.in_comment = is_comment(self.text, at) || (self.in_comment && byte != b'\n');
+        if self.in_comment {
+            return Some((at, byte, Part::Comment));
+        }
+        if self.begins && matches!(byte, b'\'' | b'"') {
+            let close = close_of_quote(&self.text[..self.end], at, byte);
+            self.quoted_to = close.map_or(self.end, |close| close + 1);
+            self.unclosed = close.is_none().then_some(at);
+            self.begins = false;
+            return Some((at, byte, Part::Quote));
+        }
+        self.begins = byte == b'(' || byte == b',' || (self.begins && is_blank(byte));
+        Some((at, byte, Part::Plain))
+    }
 }
 
 /// The bytes of a span that lie in no line of comment.
 pub(crate) fn uncommented(text: &[u8], span: Span) -> impl Iterator<Item = u8> + Clone + '_ {
-    bytes_of(text, span).filter(|(_, is_comment)| !is_comment).map(|(byte, _)| byte)
-}
-
-/// Where the lines of comment begin behind which a span has nothing else.
-fn comment_at_end(text: &[u8], span: Span) -> Option<usize> {
-    let mut first = None;
-    for (at, (byte, is_comment)) in (span.start..).zip(bytes_of(text, span)) {
-        match (is_comment, first) {
-            (true, None) => first = Some(at),
-            (false, Some(_)) if !is_blank(byte) => first = None,
-            _ => {}
-        }
-    }
-    first
-}
-
-/// May a quote open behind this byte: does a sub-option begin there?
-fn may_begin_behind(byte: u8, begins: bool) -> bool {
-    byte == b'(' || byte == b',' || (begins && is_blank(byte))
+    Bytes::of(text, span).filter(|(.., part)| *part != Part::Comment).map(|(_, byte, _)| byte)
 }
 
 /// What the grammar finds.
@@ -278,32 +273,20 @@ pub(crate) fn within_parentheses(text: &[u8], span: Span) -> Option<Span> {
 /// or, within a body, at its `limit`.
 fn end_of_sub_option(text: &[u8], from: usize, limit: usize) -> Result<usize, (SyntaxFlaw, usize)> {
     let mut depth = 0_usize;
-    let mut begins = true;
-    let mut at = from;
-    while at < limit {
-        match text[at] {
+    let mut bytes = Bytes::of(text, Span { start: from, end: limit });
+    for (at, byte, part) in bytes.by_ref() {
+        match byte {
+            _ if part != Part::Plain => {}
             b',' | b')' if depth == 0 => return Ok(at),
-            b'*' if is_comment(text, at) => {
-                at += text[at..limit].iter().position(|&byte| byte == b'\n').unwrap_or(limit - at);
-                continue;
-            }
-            quote @ (b'\'' | b'"') if begins => {
-                let close = close_of_quote(&text[..limit], at, quote);
-                at = close.ok_or((SyntaxFlaw::UnclosedQuote, at))?;
-                begins = false;
-            }
-            byte => {
-                depth = match byte {
-                    b'(' => depth + 1,
-                    b')' => depth - 1,
-                    _ => depth,
-                };
-                begins = may_begin_behind(byte, begins);
-            }
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
         }
-        at += 1;
     }
-    Err((SyntaxFlaw::UnclosedParenthesis, from))
+    match bytes.unclosed {
+        Some(at) => Err((SyntaxFlaw::UnclosedQuote, at)),
+        None => Err((SyntaxFlaw::UnclosedParenthesis, from)),
+    }
 }
 
 /// The place of the quote that closes the one at `open`; a doubled quote does not.

@@ -101,8 +101,8 @@ pub use read::Flaw;
 pub use records::{CEEOPTS_ROOM, Ceeopts, ceeopts, ceexopt};
 pub use report::ReleaseLine;
 pub use settings::{
-    Base, Disposition, Dsa, Heap, HugePages, Locks, OneLock, Settings, Size, Stack, StackSize, Storage,
-    ThreadStack, WhereSet,
+    Base, Disposition, Dsa, Heap, HugePages, LEAST_THREAD_STACK, Locks, OneLock, Settings, Size, Stack,
+    StackSize, Storage, ThreadStack, WhereSet,
 };
 pub use table::OPTIONS;
 pub use texts::TEXT_ROOM;

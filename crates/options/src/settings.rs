@@ -51,6 +51,9 @@ pub enum WhereSet {
 }
 
 impl WhereSet {
+    /// The layers that are read from files which nobody named.
+    pub const UNASKED_FILES: [WhereSet; 3] = [Self::SystemFile, Self::UserFile, Self::ProgramFile];
+
     /// As the options report prints it; at most 29 columns.
     pub const fn label(self) -> &'static str {
         match self {
@@ -172,6 +175,9 @@ pub enum StackSize {
     /// All that is available minus this many bytes.
     AllBut(u64),
 }
+
+/// Bytes below which no thread's stack is made by THREADSTACK: what is safe as far as nothing else is known.
+pub const LEAST_THREAD_STACK: u64 = 256 << 10;
 
 /// What THREADSTACK sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

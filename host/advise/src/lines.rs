@@ -65,8 +65,7 @@ pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) ->
         clean(&report.underbar),
         clean(&command)
     );
-    let label = WhereSet::LanguageEnvironmentDefault.label();
-    if report.options.in_force.iter().any(|option| option.where_set == label) {
+    if report.options.has_set(WhereSet::LanguageEnvironmentDefault) {
         text.push_str("# It had the defaults of Language Environment beneath its options: --opts-base le.\n");
     }
     for program in merged(suggestions, true) {

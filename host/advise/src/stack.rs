@@ -7,7 +7,7 @@ use crate::rules::{Case, Finding, sensible};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Never a smaller default than this.
-const FLOOR: u64 = underbar_report::summary::LEAST_THREAD_STACK;
+const FLOOR: u64 = underbar_options::LEAST_THREAD_STACK;
 /// PTHREAD_STACK_MIN where it is largest (arm64), and an allowance for thread-local storage.
 const LEAST_SAFE: u64 = (128 << 10) + (64 << 10);
 const _: () = assert!(FLOOR >= LEAST_SAFE);

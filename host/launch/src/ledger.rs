@@ -197,13 +197,8 @@ fn read_areas(mut paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
 
 /// One area, if it is a file and no longer than one.
 fn area(path: &Path) -> Option<Vec<u8>> {
-    let flags = nofollow() | underbar_sys::syscall::O_NONBLOCK as i32;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    file.take(size_of::<Area>() as u64).read_to_end(&mut bytes).ok()?;
+    open_file(path)?.take(size_of::<Area>() as u64).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -333,11 +328,7 @@ fn is_dead(path: &Path) -> bool {
     if is_alive(maker) {
         return false;
     }
-    let Ok(bytes) =
-        OpenOptions::new().read(true).custom_flags(nofollow()).open(path).and_then(|file| read(&file))
-    else {
-        return false;
-    };
+    let Some(Ok(bytes)) = open_file(path).map(|file| read(&file)) else { return false };
     match LedgerView::new(&bytes) {
         Ok(view) => !view.keep() && !lives(&view),
         Err(_) => true,
@@ -346,11 +337,7 @@ fn is_dead(path: &Path) -> bool {
 
 /// Is this a ledger that was kept, and has everything in it ended?
 fn has_ended_in(path: &Path) -> bool {
-    // Nobody is waited for at the other end of a pipe.
-    let flags = nofollow() | underbar_sys::syscall::O_NONBLOCK as i32;
-    let Ok(file) = OpenOptions::new().read(true).custom_flags(flags).open(path) else { return false };
-    let is_file = file.metadata().is_ok_and(|status| status.is_file());
-    let bytes = if is_file { read(&file).unwrap_or_default() } else { Vec::new() };
+    let Some(Ok(bytes)) = open_file(path).map(|file| read(&file)) else { return false };
     LedgerView::new(&bytes).is_ok_and(|view| {
         // Its maker becomes the first program; one of before the machine was started has nobody.
         let is_of_before = view.made_ns() > clock_nanoseconds(CLOCK_BOOTTIME);
@@ -362,8 +349,12 @@ fn lives(view: &LedgerView<'_>) -> bool {
     view.slots().any(|slot| slot.state == SlotState::Live && is_alive(slot.process))
 }
 
-fn nofollow() -> i32 {
-    underbar_sys::syscall::O_NOFOLLOW as i32
+/// Opens a file to read it: no link, and nobody is waited for at the other end of a pipe.
+fn open_file(path: &Path) -> Option<File> {
+    use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK};
+    let file =
+        OpenOptions::new().read(true).custom_flags((O_NOFOLLOW | O_NONBLOCK) as i32).open(path).ok()?;
+    file.metadata().is_ok_and(|status| status.is_file()).then_some(file)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use underbar_ledger::Key;
+use underbar_options::WhereSet;
 
 use crate::figures::Figures;
 use crate::lock::Locks;
@@ -111,6 +112,14 @@ pub struct Options {
     /// The texts that were read, from weak to strong.
     #[serde(default)]
     pub sources: Vec<OptionSource>,
+}
+
+impl Options {
+    /// Was an option that is in force set there?
+    #[must_use]
+    pub fn has_set(&self, place: WhereSet) -> bool {
+        self.in_force.iter().any(|option| option.where_set == place.label())
+    }
 }
 
 /// A text with options.

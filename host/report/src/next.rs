@@ -50,12 +50,8 @@ pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> 
 /// The options of the run that another run would not have by itself, as its command takes them; three dots for a long text.
 fn options_given(report: &Report) -> String {
     let options = &report.options;
-    let is_set = |wanted: &[WhereSet]| {
-        let mut labels = options.in_force.iter().map(|option| option.where_set.as_str());
-        labels.any(|label| wanted.iter().any(|set| set.label() == label))
-    };
     let mut given = String::new();
-    if is_set(&[WhereSet::LanguageEnvironmentDefault]) {
+    if options.has_set(WhereSet::LanguageEnvironmentDefault) {
         given += " --opts-base le";
     }
     let mut give = |flag: &str, text: &str| {
@@ -70,7 +66,8 @@ fn options_given(report: &Report) -> String {
         }
     }
     // A report of an underbar that did not say where its texts came from, or one made of a ledger.
-    if options.sources.is_empty() && is_set(&[WhereSet::OptionsFile, WhereSet::CommandLine]) {
+    let is_given = [WhereSet::OptionsFile, WhereSet::CommandLine].into_iter().any(|set| options.has_set(set));
+    if options.sources.is_empty() && is_given {
         give("--opts", &options.text);
     }
     given

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 
-use underbar_options::WhereSet;
+use underbar_options::{LEAST_THREAD_STACK, WhereSet};
 
 use crate::figures::split;
 use crate::lock;
@@ -31,9 +31,6 @@ use crate::units::{bytes, count, counted, parse_size, percent, size};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
-
-/// What THREADSTACK asks for below this is raised to it when a thread begins, so that it has what is safe.
-pub const LEAST_THREAD_STACK: u64 = 256 << 10;
 
 /// A suggestion as the summary shows it; made by `advise`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -309,7 +306,7 @@ fn option_lines(report: &Report) -> Vec<Line> {
     // Each process reads the same texts, so their mistakes are the same.
     let errors = if options.errors.is_empty() { seen_inside } else { options.errors.len() as u64 };
     let mut lines = Vec::new();
-    let unasked = [WhereSet::SystemFile, WhereSet::UserFile, WhereSet::ProgramFile].map(WhereSet::label);
+    let unasked = WhereSet::UNASKED_FILES.map(WhereSet::label);
     let files = options.sources.iter().filter(|source| unasked.contains(&source.where_set.as_str()));
     let files: Vec<String> = files.map(|source| clean(&source.origin)).collect();
     if !files.is_empty() {

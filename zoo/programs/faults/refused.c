@@ -1,22 +1,12 @@
 /* refused NUMBER PROGRAM ARGUMENTS: from now on the kernel refuses this system call with EPERM; becomes PROGRAM. */
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <unistd.h>
+
+#include "../filter.h"
 
 int main(int count, char **words) {
     if (count < 3) return 90;
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, atoi(words[1]), 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 91;
+    struct sock_filter rows[] = {NUMBER, REFUSE(atoi(words[1])), OTHERWISE(SECCOMP_RET_ALLOW)};
+    if (INSTALL(rows, 0)) return 91;
     execv(words[2], words + 2);
     return 92;
 }

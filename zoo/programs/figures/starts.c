@@ -9,39 +9,30 @@
    or, where COUNT is `becomes`, goes on as PROGRAM, and kills itself where it cannot. */
 #define _GNU_SOURCE
 #include <libgen.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../filter.h"
+
 extern char **environ;
 
-#define KILL(number)                                                         \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),                       \
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-
-static long filter(int is_quiet) {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+/* Kills for what a library might ask the kernel at its start. */
+static long filter(int by_call) {
+    struct sock_filter rows[] = {
+        NUMBER,
         KILL(SYS_madvise),
         KILL(SYS_getrusage),
         KILL(SYS_clock_gettime),
         KILL(SYS_getpid),
         KILL(SYS_readlink),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        OTHERWISE(SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
-    return is_quiet ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
-                    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    return INSTALL(rows, by_call);
 }
 
 int main(int count, char **words) {

@@ -27,6 +27,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use underbar_ledger::Key;
+use underbar_options::LEAST_THREAD_STACK;
 use underbar_sys::lock::Lock;
 use underbar_sys::syscall;
 
@@ -35,8 +36,6 @@ use crate::thread_end::ThreadEnd;
 use crate::{heap, ledger, sample, sandbox};
 
 const PAGE: usize = 4096;
-/// No stack is made smaller than this by THREADSTACK.
-const LEAST: usize = 256 * 1024;
 /// All stacks are looked at when the first, second, fourth ... thread ends, and then each time so many have ended.
 const SELDOM: u64 = 256;
 
@@ -138,9 +137,9 @@ pub unsafe fn create(
         let mut failed = create(thread, plan.attributes, run, record.cast());
         if failed != 0 && plan.attributes != attributes {
             // There is no room for what THREADSTACK says: the program gets what it would have without it.
-            ledger::add(Key::StackFallbacks, 1);
             (*record).size = plan.given;
             failed = create(thread, attributes, run, record.cast());
+            ledger::add(Key::StackFallbacks, u64::from(failed == 0));
         }
         if failed != 0 {
             heap::put_descriptor(record.cast());
@@ -224,7 +223,7 @@ unsafe fn floor(attributes: *const Attributes) -> usize {
         }
     };
     let largest = ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize;
-    LEAST.max(4 * largest) + own
+    (LEAST_THREAD_STACK as usize).max(4 * largest) + own
 }
 
 /// What a new thread runs first. It leaves no frame behind: the program's function returns to the C library, and

@@ -331,7 +331,11 @@ impl Advise {
         let withheld = suggestions.iter().filter(|suggestion| suggestion.risky && !self.risky).count();
         match option_line(report, suggestions, self.risky) {
             Some(line) => {
-                let base = if is_of_language_environment(report) { "--opts-base le " } else { "" };
+                let base = if report.options.has_set(WhereSet::LanguageEnvironmentDefault) {
+                    "--opts-base le "
+                } else {
+                    ""
+                };
                 let _ = writeln!(text, "Use: {base}--opts '{}'", line.replace('\'', "'\\''"));
             }
             None if withheld == 0 => text.push_str("Nothing to set.\n"),
@@ -342,12 +346,6 @@ impl Advise {
         }
         text
     }
-}
-
-/// Was the report's run made with the defaults of Language Environment beneath its options? These stand in no text.
-fn is_of_language_environment(report: &Report) -> bool {
-    let label = WhereSet::LanguageEnvironmentDefault.label();
-    report.options.in_force.iter().any(|option| option.where_set == label)
 }
 
 /// All settings as one option text: with a section for each program, unless there is only one program.

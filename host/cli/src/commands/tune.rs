@@ -68,8 +68,8 @@ Every run reads the same standard input, from its start; where that is a termina
 captured and compared, under --load that of COMMAND. Ctrl-C ends with what there is.
 
 Exit status: 0 where the rounds were made, for a verdict or for too few pairs; 1 with --require-gain if no set was kept;
-2 where there were none (usage, files, a program that fails); 125 where underbar itself fails, 126 and 127 where the program cannot be executed or found;
-128 and the signal's number where it was interrupted.")]
+2 where there were none (usage, files, a program that fails); 125 where underbar itself fails, 126 and 127 where the
+program cannot be executed or found; 128 and the signal's number where it was interrupted.")]
 pub struct Tune {
     /// Run-time options for all arms but plain, as in HEAP(64M,16M,,KEEP)
     #[arg(long, value_name = "TEXT")]

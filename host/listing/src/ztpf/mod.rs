@@ -423,6 +423,15 @@ fn set_name(text: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Numbers below a bound, the same in every run.
+    pub(super) fn dice() -> impl FnMut(u64) -> u64 {
+        let mut state = 1_u64;
+        move |below| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        }
+    }
+
     fn check(text: &str, expect: &str) {
         let got = match trigger(text.as_bytes()) {
             None => "nothing",

@@ -351,11 +351,7 @@ mod tests {
 
     #[test]
     fn pages_go_on_as_if_each_row_were_compared_with_all() {
-        let mut state = 1_u64;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut next = crate::ztpf::tests::dice();
         let (mut with, mut without) = (0, 0);
         for round in 0..3_000 {
             let samples: Vec<Sample> = (0..next(14))

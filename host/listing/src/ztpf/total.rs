@@ -128,11 +128,7 @@ mod tests {
 
     #[test]
     fn all_but_one_are_as_if_the_one_were_not_there() {
-        let mut state = 1_u64;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut next = crate::ztpf::tests::dice();
         let mut seen = [0; 3];
         for _ in 0..5_000 {
             let counts: Vec<u64> = (0..1 + next(5)).map(|_| next(100)).collect();
