@@ -24,6 +24,16 @@ fn checks(sum: &mut Sum) {
     let words = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     sum.check("clippy", step("cargo clippy --workspace", || succeeds(&mut cargo(&words))));
     step("cargo clippy of the preload library", || preload_clippy(sum));
+    step("cargo doc --workspace", || documentation(sum));
+}
+
+/// What stands in `[...]` must be there. That something is private is no fault: the documents are for those who read the
+/// code, too.
+fn documentation(sum: &mut Sum) {
+    let mut command =
+        cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked", "--quiet"]);
+    command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
+    sum.check("cargo doc", succeeds(&mut command));
 }
 
 /// Licences, refused crates and the number of crates.

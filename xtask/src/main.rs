@@ -1,8 +1,9 @@
 //! Project tasks: `cargo xtask test | ci | fuzz | bench | layout | web | try-libraries | try-listings`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
-//! the distribution), [`test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`bench`], [`layout`] (where the linker lays functions), and [`libraries`] and [`listings`], which are run by hand.
+//! the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`] and [`listings`],
+//! which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
 //! with `--require-all` a skipped one is a failure.

@@ -59,7 +59,7 @@ pub struct SmallLock {
 #[repr(C)]
 pub struct SimpleLock {
     word: Word,
-    /// Processor of the holder and one, or [`ASKED`]; with [`OFF`]. 0 until somebody wants to know: a lock that nobody
+    /// Processor of the holder and one, or `ASKED`; with `OFF` (`wait`). 0 until somebody wants to know: a lock that nobody
     /// waits for need not say it. Written by the holder, and marked by those who look; relaxed: a hint that may be wrong.
     hint: AtomicU32,
 }

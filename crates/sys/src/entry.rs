@@ -15,7 +15,7 @@ use crate::inherited::inherited;
 use crate::signal::{Disposition, name, set_disposition};
 use crate::syscall::{O_RDWR, open};
 
-/// What comes before the command's own first line; see [`entry`](crate::entry).
+/// What comes before the command's own first line; see [`entry!`](crate::entry!).
 pub fn begin() {
     let closed = inherited().closed;
     for fd in 0..=2 {

@@ -66,7 +66,7 @@ pub struct Image {
     known: Option<debugger::Known>,
     /// Under what it left functions for the end of the process (`__dso_handle`, as far as it is known).
     finals: [usize; 4],
-    /// Destructors of thread variables that wait for their threads to end. Under [`LIFE`].
+    /// Destructors of thread variables that wait for their threads to end. Under [`life::LIFE`].
     pending: u32,
     /// `unload` was called, and waits for these; with what it holds of its library.
     is_leaving: bool,

@@ -32,7 +32,7 @@ pub fn give_back_empty() {
     SPACE.lock().give_back_empty();
 }
 
-/// Storage of [`DESCRIPTOR`] bytes, apart from the program's heap; null where there is none.
+/// Storage of [`DESCRIPTOR`](super::DESCRIPTOR) bytes, apart from the program's heap; null where there is none.
 pub fn get_descriptor() -> *mut u8 {
     SPACE.lock().own.get_descriptor()
 }

@@ -13,7 +13,7 @@ const FUTEX_WAKE_BITSET_PRIVATE: usize = 10 | 128;
 
 /// Sleeps while `word` holds `expected`, at most `timeout` nanoseconds. May wake for no reason: look again.
 ///
-/// [`Errno::EAGAIN`]: the word held something else. [`Errno::ETIMEDOUT`], [`Errno::EINTR`]: as they say.
+/// [`Errno::EAGAIN`](super::Errno::EAGAIN): the word held something else. [`Errno::ETIMEDOUT`](super::Errno::ETIMEDOUT), [`Errno::EINTR`](super::Errno::EINTR): as they say.
 /// Private to this process: words in shared files need other means.
 #[inline]
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<u64>) -> Result<()> {

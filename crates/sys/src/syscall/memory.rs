@@ -23,7 +23,7 @@ pub const MAP_ANONYMOUS: u32 = 0x20;
 pub const MAP_NORESERVE: u32 = 0x4000;
 /// Make the pages present at once.
 pub const MAP_POPULATE: u32 = 0x8000;
-/// Exactly at the hint, or [`Errno::EEXIST`] where something is already.
+/// Exactly at the hint, or [`Errno::EEXIST`](super::Errno::EEXIST) where something is already.
 pub const MAP_FIXED_NOREPLACE: u32 = 0x10_0000;
 
 /// Drop the pages now; private anonymous ones read as zero afterwards.
@@ -129,7 +129,7 @@ pub unsafe fn mprotect(address: *mut u8, length: usize, protection: u32) -> Resu
 }
 
 /// Tells which pages from `address` on are in memory: one byte for each, whose lowest bit counts. `address` is a
-/// multiple of the page size; [`Errno::ENOMEM`] where not all of the range is mapped.
+/// multiple of the page size; [`Errno::ENOMEM`](super::Errno::ENOMEM) where not all of the range is mapped.
 #[inline]
 pub fn mincore(address: usize, pages: &mut [u8]) -> Result<()> {
     // SAFETY: the kernel writes one byte for each page of the length given, and reads no memory of the range.

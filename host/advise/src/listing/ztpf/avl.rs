@@ -6,7 +6,7 @@
 //! least    sum over all requests of (s - u), by dynamic programming: exact
 //! ```
 //!
-//! `best[j][i]`: the least waste of the first i classes in j runs = min over m of best[j-1][m] + cost(m, i).
+//! `best[j][i]`: the least waste of the first i classes in j runs = min over m of `best[j-1][m]` + cost(m, i).
 //! Invariant: sizes grow, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
 //! Cost: lists times classes squared; a report has some tens of classes, and no more than 1,000 are read.
 
