@@ -107,6 +107,8 @@ counters! {
         "The most stack that all threads alive at one time had used, to the page.";
     StackFallbacks = "stack.fallbacks", "Thread stacks not as THREADSTACK says", Count, by Request, live Exact, killed Exact, Sum,
         "Threads that got the stack which they would have without THREADSTACK, since there was no room for what it says.";
+    StackReused = "stack.reused", "Threads on stacks of the program used before", Count, by StacksLock, live Exact, killed Exact, Sum,
+        "Threads on memory that the program brought as their stack and that had been written to before: where they went no deeper than that, how deep is not known, and counted as 0.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
         "Resident anonymous memory of the process when it was last looked at: when it has doubled, and at the end. Null where nobody looked, as below 4 MiB of resident memory.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,

@@ -216,12 +216,17 @@ fn coverage(program: &Program) -> Line {
 
 /// What went wrong or around the heap; no line where nothing did.
 fn trouble(program: &Program) -> Option<Line> {
-    let figures: Vec<String> =
-        [Key::HeapFailedGets, Key::HeapForeignFrees, Key::HeapMapFallbacks, Key::StackFallbacks]
-            .into_iter()
-            .filter(|&key| program.counters.get(key) > 0)
-            .map(|key| format!("{}: {}", key.entry().label, count(program.counters.get(key))))
-            .collect();
+    let figures: Vec<String> = [
+        Key::HeapFailedGets,
+        Key::HeapForeignFrees,
+        Key::HeapMapFallbacks,
+        Key::StackFallbacks,
+        Key::StackReused,
+    ]
+    .into_iter()
+    .filter(|&key| program.counters.get(key) > 0)
+    .map(|key| format!("{}: {}", key.entry().label, count(program.counters.get(key))))
+    .collect();
     (!figures.is_empty()).then(|| warning("note", figures.join("; ")))
 }
 

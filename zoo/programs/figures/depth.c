@@ -5,6 +5,8 @@
 
      main     the first thread
      thread   another thread
+     brought  another thread, on a stack that the program maps for it
+     again    as brought, and after its end a shallow thread on the same stack, and then one twice as deep
      recycled a deep thread, and after its end a shallow one on its stack beside a deep one on another
      together four threads at one time
      locked, locked-main
@@ -57,16 +59,38 @@ static void *shallow_beside(void *unused) {
     return unused;
 }
 
-static pthread_t start(void *(*function)(void *)) {
+static pthread_t start_with(void *(*function)(void *), pthread_attr_t *attributes) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, function, NULL)) _exit(8);
+    if (pthread_create(&thread, attributes, function, NULL)) _exit(8);
     return thread;
 }
+
+static pthread_t start(void *(*function)(void *)) { return start_with(function, NULL); }
 
 static long end(pthread_t thread) {
     void *depth;
     pthread_join(thread, &depth);
     return (intptr_t)depth;
+}
+
+/* A thread of this depth, and where `again` is set another of none and one of twice the depth, on one mapping. */
+static long on_own_mapping(int again) {
+    enum { STACK = 32 << 20 };
+    pthread_attr_t attributes;
+    void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED) _exit(8);
+    madvise(stack, STACK, MADV_NOHUGEPAGE);
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstack(&attributes, stack, STACK)) _exit(8);
+    long depth = end(start_with(deep, &attributes));
+    if (again) {
+        long all = bytes;
+        bytes = 1;
+        end(start_with(deep, &attributes));
+        bytes = 2 * all;
+        depth = end(start_with(deep, &attributes));
+    }
+    return depth;
 }
 
 int main(int count, char **words) {
@@ -82,6 +106,8 @@ int main(int count, char **words) {
         depth = environment - go_down(bytes);
     } else if (!strcmp(words[1], "thread")) {
         depth = end(start(deep));
+    } else if (!strcmp(words[1], "brought") || !strcmp(words[1], "again")) {
+        depth = on_own_mapping(*words[1] == 'a');
     } else if (!strcmp(words[1], "recycled")) {
         depth = end(start(deep));
         pthread_barrier_init(&barrier, NULL, 2);

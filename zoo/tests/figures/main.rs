@@ -80,6 +80,7 @@ checks! {
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     locked_stacks_are_what_was_used_of_them: StackThread StackMain;
     stacks_for_which_there_is_no_room_are_counted: StackFallbacks;
+    stacks_that_the_program_brings_are_measured_while_they_are_fresh: StackThread StackReused;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     reads_of_underbar_are_those_that_the_program_does_not_make: OwnReads OwnReadBytes;
     page_faults_are_those_of_the_program_itself: ProcessFaults;

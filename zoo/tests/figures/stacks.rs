@@ -47,6 +47,15 @@ pub(super) fn locked_stacks_are_what_was_used_of_them() {
     }
 }
 
+pub(super) fn stacks_that_the_program_brings_are_measured_while_they_are_fresh() {
+    for (what, threads) in [("brought", 0), ("again", 2)] {
+        let account = account("", &[&program("depth"), what, "1000000"]);
+        let depth = account.said("depth");
+        between(&account, Key::StackThread, depth..=depth + PAGE);
+        exact(&account, Key::StackReused, threads);
+    }
+}
+
 pub(super) fn stacks_for_which_there_is_no_room_are_counted() {
     for (size, count) in [("4096G", 7), ("1M", 0)] {
         let line = [program("counted"), "threads".to_owned(), "1".to_owned()];

@@ -11,9 +11,10 @@
 //! ```
 //!
 //! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how
-//! deep a thread ever went (a frame of more than a MiB that is not touched hides what is below it). It is looked up when the thread ends, when the process ends, and while other threads
-//! end. What the last user of a recycled stack left behind is given back when the next thread starts, so that it
-//! is not counted twice; a stack that the program brought itself is not touched, and not measured.
+//! deep a thread ever went (a frame of more than a MiB that is not touched hides what is below it). It is looked up when the
+//! thread ends, when the process ends, and while other threads end. What the last user of a recycled stack left behind is
+//! given back when the next thread starts, so that it is not counted twice. A stack that the program brought itself is not
+//! touched: what was resident of it when the thread began tells nothing of this thread.
 //!
 //! Exactness: to the page, downwards from where the thread's function began. All stacks at one time are looked at
 //! when some threads end and when the process does, so what came and went between is missed: sampled.
@@ -46,9 +47,12 @@ struct Record {
     argument: *mut c_void,
     /// Bytes of its stack, or 0 where the program brought the stack.
     size: usize,
-    /// Address at which its function began, and the lowest that it may use; 0 before it runs.
+    /// Address at which its function began; 0 before it runs.
     base: usize,
+    /// The lowest address that it may use; 0 where that is not known.
     low: usize,
+    /// Only pages below this address are known to be used by this thread; 0: all are.
+    used_before: usize,
     next: *mut Record,
     previous: *mut Record,
 }
@@ -130,7 +134,8 @@ pub unsafe fn create(
             argument,
             size: plan.size,
             base: 0,
-            low: 0,
+            low: plan.low,
+            used_before: 0,
             next: null_mut(),
             previous: null_mut(),
         });
@@ -152,6 +157,8 @@ pub unsafe fn create(
 struct Plan {
     /// Its size; 0 where the program brings it.
     size: usize,
+    /// The lowest address of what the program brings; else 0.
+    low: usize,
     /// What to create it with: what the caller gave, or where THREADSTACK decides, a copy.
     attributes: *const Attributes,
     /// Its size by what the caller gave.
@@ -160,7 +167,7 @@ struct Plan {
 
 /// What the caller of pthread_create gave, with the size that THREADSTACK says, for which there is room in `own`.
 unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Plan {
-    let brought = Plan { size: 0, attributes: given, given: 0 };
+    let brought = |low| Plan { size: 0, low, attributes: given, given: 0 };
     let addresses = [
         address_of_attr_init(),
         address_of_attr_getstacksize(),
@@ -168,7 +175,7 @@ unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -
         address_of_attr_getstack(),
     ];
     if addresses.contains(&0) {
-        return brought;
+        return brought(0);
     }
     // SAFETY: the C library's functions of these names, whose signatures these are.
     unsafe {
@@ -182,29 +189,30 @@ unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -
         let own = own.as_mut_ptr();
         let mut default = 0;
         if init(own) != 0 || get_size(own, &raw mut default) != 0 {
-            return brought;
+            return brought(0);
         }
         let mut size = default;
         if !given.is_null() {
             let (mut address, mut length) = (0_usize, 0_usize);
-            if get_stack(given, &raw mut address, &raw mut length) != 0
-                || get_size(given, &raw mut size) != 0
-                || address.wrapping_add(length) != 0
+            if get_stack(given, &raw mut address, &raw mut length) != 0 || get_size(given, &raw mut size) != 0
             {
-                return brought;
+                return brought(0);
+            }
+            if address.wrapping_add(length) != 0 {
+                return brought(address.next_multiple_of(PAGE));
             }
             own.copy_from(given, 1);
         }
         let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
         if wanted == 0 || size != default {
-            return Plan { size, attributes: given, given: size };
+            return Plan { size, low: 0, attributes: given, given: size };
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
         if set_size(own, size) == 0 {
-            return Plan { size, attributes: own, given: default };
+            return Plan { size, low: 0, attributes: own, given: default };
         }
         ledger::add(Key::StackFallbacks, 1);
-        Plan { size: default, attributes: given, given: default }
+        Plan { size: default, low: 0, attributes: given, given: default }
     }
 }
 
@@ -252,6 +260,8 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
             (*record).low = low_of((*record).size);
             forget_last_user((*record).low, base);
             fill::set_bounds((*record).low, base);
+        } else if (*record).low != 0 {
+            (*record).used_before = used_before((*record).low, base);
         }
         let mut stacks = STACKS.lock();
         (*record).next = stacks.first;
@@ -303,6 +313,21 @@ fn forget_last_user(low: usize, base: usize) {
         // SAFETY: below the stack pointer and its red zone, on a stack that the C library made, nothing lives.
         let _ = unsafe { syscall::madvise(low as *mut u8, top - low, syscall::MADV_DONTNEED) };
     }
+}
+
+/// The lowest page of a stack that the program brought which is in memory as the thread begins, or 0 where that is no lower
+/// than what runs now: the stack is fresh.
+fn used_before(low: usize, base: usize) -> usize {
+    if sandbox::is_closed() {
+        return 0;
+    }
+    let bytes = used(low, base);
+    // As in `forget_last_user`.
+    if bytes <= 2 * PAGE {
+        return 0;
+    }
+    ledger::add(Key::StackReused, 1);
+    base - bytes
 }
 
 /// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time: a
@@ -394,10 +419,15 @@ unsafe extern "C" fn ends(record: *mut u8) {
 }
 
 fn note(record: &Record) -> usize {
-    if record.size == 0 || record.base == 0 || sandbox::is_closed() {
+    if record.low == 0 || record.base == 0 || sandbox::is_closed() {
         return 0;
     }
-    let bytes = used_of_locked(record.low, record.base);
+    // What the program brought may have pages at its low end that nobody may read.
+    let measure = if record.size == 0 { used } else { used_of_locked };
+    let bytes = measure(record.low, record.base);
+    if record.used_before != 0 && record.base - bytes >= record.used_before {
+        return 0;
+    }
     ledger::raise(Key::StackThread, bytes as u64);
     ledger::raise(Key::StackLargest, bytes as u64);
     bytes
