@@ -506,6 +506,25 @@ fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
 }
 
 #[test]
+fn a_program_in_strict_mode_lives_on_the_storage_that_it_has_and_one_that_cannot_end_its_process_ends_its_thread()
+ {
+    let sandbox = fault("sandbox");
+    for how in ["strict", "unending"] {
+        let bare = left(&mut command(Way::Bare, &[&sandbox, how]));
+        if code(bare.status) != 6 {
+            return skip("strict mode, and ends that are refused: seccomp is not allowed here");
+        }
+        for options in ["", "HEAP(1M,64K,ANYWHERE,FREE)"] {
+            assert_eq!(
+                left(run(&["-q"], &[&sandbox, how]).env("UNDERBAR_OPTS", options)),
+                bare,
+                "{how} {options}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_the_kernel_refuses_to_be_asked_is_not_closed() {
     const FCNTL: &str = "72";
     let (refused, exit3) = (fault("refused"), text(&program("exit3")).to_owned());

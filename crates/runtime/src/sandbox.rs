@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! prctl(PR_SET_NO_NEW_PRIVS) ─> a last look at memory and stacks ─> closed: from now on only
-//! prctl(PR_SET_SECCOMP)           mmap, munmap, mremap, madvise, futex and exit_group, which any malloc needs
+//!                        │       mmap, munmap, mremap, madvise, futex and exit_group, which any malloc needs;
+//! prctl(PR_SET_SECCOMP)  │       and in a fork rt_sigprocmask
+//!                        └> a reserve of storage: a malloc may have to do without mmap, as one does that has room in its break
+//! strict                 ──> silent: nothing is given back any more, since any call is death
 //! ```
 //!
 //! A filter can be installed without passing here (by `syscall`), but nobody without privileges may install one
@@ -18,10 +21,11 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use underbar_sys::syscall;
 
-use crate::{coverage, own, sample, stack, start};
+use crate::{coverage, heap, own, sample, stack, start};
 
 const PR_SET_SECCOMP: i32 = 22;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
+const SECCOMP_MODE_STRICT: usize = 1;
 
 /// Relaxed: whoever installs a filter is told of it in his own thread, and a thread that looks at the same moment
 /// looks while the program prepares to lock itself in.
@@ -30,6 +34,9 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 /// Relaxed: read by the thread that installed the filter, or by children; whoever starts a program in another thread at that
 /// moment would have started it before.
 static FILTERED: AtomicBool = AtomicBool::new(false);
+
+/// Relaxed: strict mode is the calling thread's own; what another gives back less is no harm.
+static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// What [`filters`] said before the process locked itself in. Relaxed, as above.
 static FILTERS_BEFORE: AtomicU64 = AtomicU64::new(UNKNOWN);
@@ -42,6 +49,12 @@ const UNKNOWN: u64 = u64::MAX;
 #[must_use]
 pub fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
+}
+
+/// Is any system call death, but reading, writing and ending? Storage is not given back then.
+#[must_use]
+pub fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
 }
 
 /// Has this process installed a filter of system calls? Where that cannot be found out, yes.
@@ -109,6 +122,7 @@ pub unsafe fn prctl(operation: i32, arguments: [usize; 4]) -> i32 {
         stack::look();
         sample::before_sandbox();
         FILTERS_BEFORE.store(filters(), Ordering::Relaxed);
+        heap::reserve();
         CLOSED.store(true, Ordering::Relaxed);
     }
     let [a, b, c, d] = arguments;
@@ -117,6 +131,9 @@ pub unsafe fn prctl(operation: i32, arguments: [usize; 4]) -> i32 {
         Ok(result) => {
             if operation == PR_SET_SECCOMP {
                 FILTERED.store(true, Ordering::Relaxed);
+                if a == SECCOMP_MODE_STRICT {
+                    SILENT.store(true, Ordering::Relaxed);
+                }
             }
             result as i32
         }

@@ -65,7 +65,7 @@ pub use realloc::realloc;
 pub use space::{Disposition, HugePages, Policy, segment_end};
 pub use whole::{
     after_fork, before_fork, change_disposition, get_descriptor, give_back_empty, next_ours, put_descriptor,
-    settle, trim,
+    reserve, settle, trim,
 };
 
 use crate::{coverage, ledger, start};

@@ -21,6 +21,11 @@ pub fn trim() -> bool {
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
 }
 
+/// Gets storage for a program that is about to forbid itself to ask for any.
+pub fn reserve() {
+    SPACE.lock().reserve();
+}
+
 /// Changes what becomes of empty increments, while the program runs; false where that is in force already. Cells are
 /// got as before, so under FREE, too.
 pub fn change_disposition(disposition: Disposition) -> bool {

@@ -23,6 +23,7 @@ pub const CLONE: usize = 56;
 pub const FORK: usize = 57;
 pub const VFORK: usize = 58;
 pub const EXECVE: usize = 59;
+pub const EXIT: usize = 60;
 pub const KILL: usize = 62;
 pub const UNAME: usize = 63;
 pub const FTRUNCATE: usize = 77;
