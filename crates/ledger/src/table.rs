@@ -165,6 +165,8 @@ counters! {
         "Programs started whose address space may not grow beyond 64 MiB, or whose data not beyond 32 MiB: what the heap and the accounts take, some 5 MiB at the start and about as much again as the heap grows, could be what they lack.";
     NotFollowedFiltered = "follow.filtered", "not followed: behind a filter of system calls", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started by a process that installed a filter of system calls (seccomp), which may kill for calls that only our library makes. Filters that were there before the program are no reason.";
+    NotFollowedOtherRun = "follow.other_run", "not followed: under another underbar", Count, by Follow, live Exact, killed Exact, Sum,
+        "Programs started by another underbar command, which the run itself started: they are in that one's report.";
     NotFollowedUnreadable = "follow.unreadable", "not followed: the file cannot be read", Count, by Follow, live Exact, killed Exact, Sum,
         "Programs started whose file could not be looked at.";
     NotFollowedByRequest = "follow.by_request", "not followed: as asked", Count, by Follow, live Exact, killed Exact, Sum,

@@ -16,7 +16,7 @@
 //! thread held at the fork.
 //! Not here: the search for the program, and which signals are passed on (`host/launch`).
 
-use crate::file::{execve, getppid};
+use crate::file::getppid;
 use crate::inherited::Inherited;
 use crate::shared::SharedPage;
 use crate::signal::{Disposition, SignalSet, Taken, name, set_disposition, set_mask};
@@ -25,7 +25,7 @@ use crate::syscall::{
     syscall3, syscall6,
 };
 use crate::transfers::{Account, Transfers};
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_int};
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
@@ -146,6 +146,15 @@ fn become_program(start: &Start<'_>, parent: i32, complaint: &SharedPage) -> ! {
 /// The child's exit code where nothing could be executed; the complaint is what counts.
 const CANNOT_EXECUTE: i32 = 126;
 
+unsafe extern "C" {
+    fn execve(
+        path: *const c_char,
+        arguments: *const *const c_char,
+        environment: *const *const c_char,
+    ) -> c_int;
+    fn __errno_location() -> *mut c_int;
+}
+
 /// Turns this process itself into the program. Comes back only with the reason for which it could not.
 pub fn replace(start: &Start<'_>) -> Refused {
     hand_on(start);
@@ -153,8 +162,13 @@ pub fn replace(start: &Start<'_>) -> Refused {
     // works, "not allowed" says more than "not there".
     let mut worst = Refused { reason: Errno::ENOENT, path: 0 };
     for path in 0..start.paths.len() {
-        // SAFETY: the invariant of `Strings`.
-        let reason = unsafe { execve(start.paths.get(path), start.arguments.first, start.environment.first) };
+        // By the C library's function: where this command itself is accounted by another one, the library there sees what
+        // becomes of it.
+        // SAFETY: the invariant of `Strings`; the C library gives each thread its own errno.
+        let reason = unsafe {
+            execve(start.paths.get(path), start.arguments.first, start.environment.first);
+            Errno(__errno_location().read() as u16)
+        };
         match reason {
             Errno::EACCES => worst = Refused { reason, path },
             Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => {}

@@ -66,6 +66,21 @@ pub(super) fn programs_not_followed_are_counted() {
     }
 }
 
+/// Started by another underbar, by its name, in a child and in its place.
+pub(super) fn programs_of_another_underbar_are_counted() {
+    let folder = scratch("another");
+    let own = folder.join("own.ledger");
+    for way in [&["-q"][..], &["-q", "--exec"], &["--exec", "-o", text(&own)]] {
+        let line = [&[text(underbar()), "run"][..], way, &["--", "true"]].concat();
+        let account = account_of(&[], &line, text(underbar()));
+        assert_eq!((code(account.left.status), account.left.error.as_str()), (0, ""), "{way:?}");
+        assert_eq!(account.section["state"], "ended", "{way:?}");
+        exact(&account, Key::NotFollowedOtherRun, 1);
+        assert_eq!(figure(&account.report["tree"], Key::NotFollowedOtherRun), 1);
+    }
+    fs::remove_dir_all(folder).expect("removed");
+}
+
 pub(super) fn programs_with_other_rights_or_another_root_are_counted() {
     if !is_superuser() {
         return skipped("programs with other rights: needs the superuser");

@@ -91,6 +91,7 @@ checks! {
     more_locks_than_there_are_records_are_counted: LockLocks LockUnrecorded LockContended;
     kinds_of_mutex_left_to_the_c_library_are_counted: LockPassedThrough;
     programs_not_followed_are_counted: NotFollowedStatic NotFollowedBits32 NotFollowedOtherLibc NotFollowedSanitizer NotFollowedOtherMachine NotFollowedMalformed NotFollowedEnvironment NotFollowedByRequest NotFollowedLittleMemory NotFollowedFiltered;
+    programs_of_another_underbar_are_counted: NotFollowedOtherRun;
     programs_with_other_rights_or_another_root_are_counted: NotFollowedSetUid NotFollowedCapabilities NotFollowedUnreadable NotFollowedPreloadHidden NotFollowedLedger;
 }
 

@@ -52,13 +52,15 @@ pub enum Reason {
     /// The process that starts it: stands behind a filter of system calls (seccomp) that it installed itself, and that may kill for
     /// calls which only our library makes.
     Filtered,
+    /// The process that starts it: is an `underbar` of its own, whose accounts are others.
+    OtherRun,
     /// The user: asked that children are not followed.
     NotAsked,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Reason; 15] = [
+    pub const ALL: [Reason; 16] = [
         Reason::Static,
         Reason::SetUid,
         Reason::FileCapabilities,
@@ -73,6 +75,7 @@ impl Reason {
         Reason::LedgerOutOfReach,
         Reason::LittleMemory,
         Reason::Filtered,
+        Reason::OtherRun,
         Reason::NotAsked,
     ];
 
@@ -100,6 +103,7 @@ impl Reason {
             }
             Reason::LittleMemory => ("little_memory", "is limited to little memory"),
             Reason::Filtered => ("filtered", "stands behind a filter of system calls"),
+            Reason::OtherRun => ("other_run", "runs under another underbar"),
             Reason::NotAsked => ("not_asked", "children were not to be followed"),
         }
     }

@@ -5,6 +5,7 @@
 //!                                                        │
 //!            has it locked itself in?             │ yes: count Filtered, take us out, and look at nothing
 //!            is our library in the environment given?    │ no: count EnvironmentCleared, leave it
+//!            and our ledger?                             │ another: count OtherRun, leave it
 //!            are children to be followed?                │ no: count NotAsked, take us out
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
 //!            can it carry it, with the limits that there
@@ -30,7 +31,7 @@ pub mod target;
 
 use carry::Reason;
 use core::ffi::c_char;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use environment::{Environment, LEDGER};
 use target::Target;
 use underbar_ledger::Key;
@@ -50,6 +51,9 @@ static FOLLOWED: AtomicBool = AtomicBool::new(true);
 static CHILDREN: AtomicBool = AtomicBool::new(true);
 /// This process, as it was at the start: a forked child sees another number from the kernel.
 static ORIGIN: AtomicI32 = AtomicI32::new(0);
+/// [`fingerprint`] of the name of the ledger that the environment had at the start; 0: it named none.
+static OUR_LEDGER: AtomicU64 = AtomicU64::new(0);
+
 /// Takes the orders from the environment. To be called once, before the program's `main`.
 ///
 /// # Safety
@@ -58,6 +62,7 @@ pub unsafe fn at_start(environment: *const *const c_char) {
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
     ORIGIN.store(getpid(), Ordering::Relaxed);
+    OUR_LEDGER.store(environment.value(LEDGER).map_or(0, fingerprint), Ordering::Relaxed);
     CHILDREN.store(environment.value(NO_FOLLOW).is_none(), Ordering::Relaxed);
     FOLLOWED.store(is_wanted(environment), Ordering::Relaxed);
     calls::find_next();
@@ -102,6 +107,7 @@ pub const fn counter_of(reason: Reason) -> Key {
         Reason::LedgerOutOfReach => Key::NotFollowedLedger,
         Reason::LittleMemory => Key::NotFollowedLittleMemory,
         Reason::Filtered => Key::NotFollowedFiltered,
+        Reason::OtherRun => Key::NotFollowedOtherRun,
         Reason::NotAsked => Key::NotFollowedByRequest,
     }
 }
@@ -146,12 +152,16 @@ unsafe fn with_environment<R>(
         Ok(()) => then(environment.as_given()),
         Err(reason) => {
             count_not_followed(reason);
+            // A child by the kernel's own call has accounts from this count on.
+            let is_replaced =
+                is_replaced || !is_filtered && runner == Runner::Myself && ledger::attach::is_ours();
             if is_replaced {
                 // The next program will not say that this one has ended, as one of ours does.
                 ledger::attach::set_replaced(true);
             }
-            let failed = if reason == Reason::EnvironmentCleared {
-                // There is nothing for the loader to complain about, and the rest may be the user's own.
+            let failed = if matches!(reason, Reason::EnvironmentCleared | Reason::OtherRun) {
+                // There is nothing for the loader to complain about, and the rest may be the user's own; or another
+                // command has seen to it.
                 then(environment.as_given())
             } else {
                 environment.without_us(then)
@@ -166,6 +176,10 @@ unsafe fn with_environment<R>(
 
 fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Result<(), Reason> {
     let library = environment.our_library().ok_or(Reason::EnvironmentCleared)?;
+    // None: of a run that keeps no accounts.
+    if environment.value(LEDGER).map_or(0, fingerprint) != OUR_LEDGER.load(Ordering::Relaxed) {
+        return if target::is_there(target) { Err(Reason::OtherRun) } else { Ok(()) };
+    }
     if !(CHILDREN.load(Ordering::Relaxed) || myself && is_followed()) {
         return Err(Reason::NotAsked);
     }
@@ -177,6 +191,12 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
         Some(ledger) if !target::is_writable(ledger) => Err(Reason::LedgerOutOfReach),
         _ => Ok(()),
     }
+}
+
+/// Sixty-four bits of a text (FNV-1a): names of ledgers end with a random number, so two of them differ in this, too.
+fn fingerprint(text: &[u8]) -> u64 {
+    text.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A process number in decimal digits.

@@ -44,6 +44,23 @@ pub fn examine(target: Target<'_>) -> Result<(), Reason> {
     }
 }
 
+/// Is there a file at all? Who tries folder after folder asks for many that are not.
+#[must_use]
+pub fn is_there(target: Target<'_>) -> bool {
+    match target {
+        Target::At(directory, path) => {
+            match openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0) {
+                Ok(fd) => {
+                    let _ = close(fd);
+                    true
+                }
+                Err(reason) => reason == Errno::EACCES,
+            }
+        }
+        Target::Open(_) | Target::Search(..) => true,
+    }
+}
+
 /// Do the limits, which a program inherits, leave room beside what is ours?
 fn has_room() -> Result<(), Reason> {
     const LEAST: [(Resource, u64); 2] = [(Resource::AddressSpace, 64 << 20), (Resource::Data, 32 << 20)];
