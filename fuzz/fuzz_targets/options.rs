@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_options::{CEEOPTS_ROOM, ProgramName, Settings, WhereSet, ceeopts, ceexopt, check};
+use underbar_options::{ProgramName, Settings, WhereSet, check, take_off_numbers};
 
 fuzz_target!(|text: &[u8]| {
     check(text, &mut |diagnostic| {
@@ -10,9 +10,10 @@ fuzz_target!(|text: &[u8]| {
         let mut shown = diagnostic.to_string();
         diagnostic.write_excerpt(&mut shown).unwrap();
     });
-    let mut room = [0; CEEOPTS_ROOM];
-    check(ceeopts(text, &mut room).text, &mut |_| ());
-    let _ = ceexopt(text, &mut room);
+    let mut data_set = text.to_vec();
+    if take_off_numbers(&mut data_set) {
+        check(&data_set, &mut |_| ());
+    }
     // A canonical text is a string, so that bytes which are none cannot survive in it.
     if let Ok(text) = std::str::from_utf8(text) {
         let settings = apply(text);

@@ -98,7 +98,7 @@ pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
 pub use program::ProgramName;
 pub use read::Flaw;
-pub use records::{CEEOPTS_ROOM, Ceeopts, ceeopts, ceexopt};
+pub use records::take_off_numbers;
 pub use report::ReleaseLine;
 pub use settings::{
     Base, Disposition, Dsa, Heap, HugePages, LEAST_THREAD_STACK, Locks, OneLock, Settings, Size, Stack,

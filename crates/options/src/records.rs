@@ -1,90 +1,80 @@
-//! Two forms of z/OS that lay options out by columns, turned into plain option texts.
+//! A CEEOPTS data set, as it comes from z/OS: records of 80 columns, of which the last eight are their numbers.
 //!
 //! ```text
-//! CEEOPTS   1......................72 73....80      '*' in column 1: a comment, even inside an option
-//!           text                      ignored       records are joined with no blank added
-//!
-//! CEEXOPT   1......................71 72            '*' in column 1: a comment
-//!           text                      X = goes on   from the word CEEXOPT to the last continued line
+//! 1......................72 73....80      '*' in column 1: a comment, even inside an option (as everywhere, `grammar`)
+//! text                      number        a word that fills its record goes on in the next, with no blank between
 //! ```
 //!
-//! Records are fixed: a line that ends early, as text files have it, is taken as filled with blanks.
-//! Without any line end, records of 80 bytes follow each other, as a transferred data set has them.
-//! The result lies in the caller's room; diagnostics then point into it.
+//! Records are lines, or where the file has no line ends, 80 bytes each, as a binary transfer leaves them.
+//! Invariant: lines keep their numbers and columns, but for the rest of a word, which moves to the line where it began; so
+//! what is said of the text points at what people see.
+//! Not here: data sets without numbers. They are option texts as they stand, but for words that fill their record.
 
-/// How much of a CEEOPTS data set is read, in bytes of text: 3K.
-pub const CEEOPTS_ROOM: usize = 3072;
+/// Columns of text in a record.
+const TEXT: usize = 72;
+/// Columns of a record.
+const RECORD: usize = 80;
 
-/// What a CEEOPTS data set held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ceeopts<'r> {
-    /// The option text, for [`crate::Settings::apply`].
-    pub text: &'r [u8],
-    /// Whether there was more than 3K; the rest is ignored, as Language Environment does.
-    pub cut: bool,
-}
-
-/// Reads a CEEOPTS data set.
-pub fn ceeopts<'r>(data_set: &[u8], room: &'r mut [u8; CEEOPTS_ROOM]) -> Ceeopts<'r> {
-    let mut used = 0;
-    let mut cut = false;
-    for record in records(data_set).filter(|record| record.first() != Some(&b'*')) {
-        for column in 0..72 {
-            let byte = record.get(column).copied().unwrap_or(b' ');
-            match room.get_mut(used) {
-                Some(place) => {
-                    *place = byte;
-                    used += 1;
-                }
-                None => cut |= byte != b' ',
-            }
-        }
-    }
-    Ceeopts { text: room[..used].trim_ascii_end(), cut }
-}
-
-/// Reads the options of the macro CEEXOPT from an assembler source (CEEUOPT, CEEROPT) to `room`.
-/// None if there is no such macro, or if `room` is too small.
-pub fn ceexopt<'r>(source: &[u8], room: &'r mut [u8]) -> Option<&'r [u8]> {
-    const MACRO: &[u8] = b"CEEXOPT";
-    let mut used = 0;
-    let mut started = false;
-    for record in records(source).filter(|record| record.first() != Some(&b'*')) {
-        let mut columns = record.get(..71).unwrap_or(record);
-        if !started {
-            let Some(at) = columns.windows(MACRO.len()).position(|word| word.eq_ignore_ascii_case(MACRO))
-            else {
-                continue;
-            };
-            started = true;
-            columns = &columns[at + MACRO.len()..];
-        }
-        let text = columns.trim_ascii();
-        room.get_mut(used..used + text.len())?.copy_from_slice(text);
-        used += text.len();
-        if matches!(record.get(71), None | Some(b' ')) {
-            break;
-        }
-    }
-    started.then(|| &room[..used])
-}
-
-fn records(data_set: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Makes an option text of a CEEOPTS data set with numbers, in its place; false, and nothing changed, where it is none:
+/// records that are longer than their text end with a number of eight digits at column 80, and there is one.
+pub fn take_off_numbers(data_set: &mut [u8]) -> bool {
     let has_lines = data_set.contains(&b'\n');
-    let mut rest = data_set;
-    core::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
+    if !is_numbered(data_set, has_lines) {
+        return false;
+    }
+    let mut start = 0;
+    // Where a word fills the last record of text: there the next one goes on.
+    let mut goes_on = None;
+    while start < data_set.len() {
+        let (length, next) = record(&data_set[start..], has_lines);
+        let (end, next) = (start + length.min(TEXT), start + next);
+        data_set[(start + length).min(end)..start + length].fill(b' ');
+        if !has_lines && length == RECORD {
+            data_set[next - 1] = b'\n';
         }
-        let length = if has_lines {
-            rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())
-        } else {
-            rest.len().min(80)
-        };
-        let (record, behind) = rest.split_at(length);
-        rest = if has_lines { behind.get(1..).unwrap_or_default() } else { behind };
-        Some(record.strip_suffix(b"\r").unwrap_or(record))
-    })
+        if data_set[start] != b'*' {
+            let first = match goes_on {
+                Some(at) if end > start && !data_set[start].is_ascii_whitespace() => {
+                    // The line ends and comments between come behind this record's text.
+                    data_set[at..end].rotate_right(end - start);
+                    at
+                }
+                _ => start,
+            };
+            let last = first + (end - start);
+            let is_full = end - start == TEXT && !data_set[last - 1].is_ascii_whitespace();
+            goes_on = is_full.then_some(last);
+        }
+        start = next;
+    }
+    true
+}
+
+fn is_numbered(data_set: &[u8], has_lines: bool) -> bool {
+    let mut rest = data_set;
+    let mut is_numbered = false;
+    while !rest.is_empty() {
+        let (length, next) = record(rest, has_lines);
+        if length > TEXT {
+            if length != RECORD || !rest[TEXT..RECORD].iter().all(u8::is_ascii_digit) {
+                return false;
+            }
+            is_numbered = true;
+        }
+        rest = &rest[next..];
+    }
+    is_numbered
+}
+
+/// Length of the record at the beginning of a text that is not empty, and where the next one begins.
+fn record(text: &[u8], has_lines: bool) -> (usize, usize) {
+    if !has_lines {
+        let length = text.len().min(RECORD);
+        return (length, length);
+    }
+    let length = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+    let line = &text[..length];
+    (line.strip_suffix(b"\r").unwrap_or(line).len(), (length + 1).min(text.len()))
 }
 
 #[cfg(test)]
@@ -108,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn ceeopts_with_comments_and_a_split_option() {
+    fn numbers_are_no_options_and_comments_stand_within_an_option() {
         let lines = [
             record("* a comment", 10),
             record("RPTSTG(ON),HEAP(2M,", 20),
@@ -117,10 +107,10 @@ mod tests {
             record(",,KEEP)", 50),
         ];
         for data_set in [lines.join("\n"), lines.join("\r\n") + "\r\n", lines.concat()] {
-            let mut room = [0; CEEOPTS_ROOM];
-            let found = ceeopts(data_set.as_bytes(), &mut room);
-            let (settings, warnings) = settings(found.text);
-            assert_eq!((found.cut, warnings), (false, 0));
+            let mut text = data_set.clone().into_bytes();
+            assert!(take_off_numbers(&mut text));
+            let (settings, warnings) = settings(&text);
+            assert_eq!(warnings, 0, "{data_set:?}");
             assert!(settings.report_storage());
             let heap = settings.heap();
             assert_eq!(heap.init, Size::Bytes(2 << 20));
@@ -131,46 +121,48 @@ mod tests {
 
     #[test]
     fn a_word_that_fills_its_record_goes_on_in_the_next() {
-        let mut room = [0; CEEOPTS_ROOM];
-        let data_set = format!("{:>72}12345678\nTG(ON)\nHUGEPAGES(ON)", "RPTS");
-        let (settings, warnings) = settings(ceeopts(data_set.as_bytes(), &mut room).text);
-        assert_eq!(warnings, 0);
-        assert!(settings.report_storage() && settings.huge_pages() == HugePages::On);
+        let records = [
+            format!("{:>72}12345678", "RPTS"),
+            record("* between", 1),
+            record("TG(ON)", 2),
+            record("HUGEPAGES(ON)", 3),
+        ];
+        for data_set in [records.join("\n"), records.join("\r\n"), records.concat()] {
+            let mut text = data_set.into_bytes();
+            assert!(take_off_numbers(&mut text));
+            let text = String::from_utf8(text).expect("text");
+            let lines: vec::Vec<&str> = text.lines().map(str::trim).collect();
+            assert_eq!(lines, ["RPTSTG(ON)", "* between", "", "HUGEPAGES(ON)"]);
+            let (settings, warnings) = settings(text.as_bytes());
+            assert_eq!(warnings, 0);
+            assert!(settings.report_storage() && settings.huge_pages() == HugePages::On);
+        }
     }
 
     #[test]
-    fn no_more_than_3k_is_read() {
-        let mut room = [0; CEEOPTS_ROOM];
-        let blank = record("", 1) + "\n";
-        let full = blank.repeat(42) + "RPTSTG(ON)" + &" ".repeat(38) + "HUGEPAGES(ON)";
-        let found = ceeopts(full.as_bytes(), &mut room);
-        assert!(found.cut);
-        let (settings, warnings) = settings(found.text);
-        assert!(settings.report_storage() && settings.huge_pages() == HugePages::Auto);
-        assert_eq!(warnings, 0);
-        assert!(!ceeopts(&vec![b' '; 80 * 60], &mut room).cut, "blanks are no loss");
-        assert_eq!(ceeopts(b"", &mut room).text, b"");
+    fn a_word_may_fill_more_than_a_record() {
+        let name = "x".repeat(150);
+        let (first, rest) = name.split_at(72);
+        let (second, third) = rest.split_at(72);
+        let mut text = [record(first, 1), record(second, 2), record(third, 3), record("HEAP(1M)", 4)]
+            .concat()
+            .into_bytes();
+        assert!(take_off_numbers(&mut text));
+        let text = String::from_utf8(text).expect("text");
+        let lines: vec::Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(lines, [&name, "", "", "HEAP(1M)"]);
     }
 
     #[test]
-    fn the_options_of_an_assembler_source() {
-        let go_on = |text: &str| format!("{text:<71}X00000010\n");
-        let source = String::from("CEEUOPT  CSECT\n* CEEXOPT HEAP=(9M)\n")
-            + &go_on("         CEEXOPT ABPERC=(NONE),")
-            + &go_on("               AIXBLD=(OFF),")
-            + &go_on("               HEAP=(64K,32K,ANYWHERE,FREE,")
-            + "* in between\n"
-            + &go_on("               8K,4K),")
-            + "               RPTSTG=(ON)\n         END\n";
-        let mut room = [0; 200];
-        let text = ceexopt(source.as_bytes(), &mut room).unwrap();
-        assert!(text.starts_with(b"ABPERC=(NONE),AIXBLD=(OFF),HEAP=(64K"));
-        let (settings, warnings) = settings(text);
-        assert_eq!(warnings, 0);
-        assert_eq!(settings.heap().init, Size::Bytes(65536));
-        assert_eq!(settings.heap().disposition, Disposition::Free);
-        assert!(settings.report_storage());
-        assert!(ceexopt(source.as_bytes(), &mut [0; 20]).is_none());
-        assert!(ceexopt(b"         END\n", &mut room).is_none());
+    fn what_is_no_data_set_with_numbers_stays_as_it_is() {
+        let long = format!("{}\n", "HEAP(1M),".repeat(20));
+        let near = format!("{:<72}1234567\n", "HEAP(1M)");
+        let further = format!("{:<73}12345678\n", "HEAP(1M)");
+        for text in ["", "\n", "HEAP(1M)", "HEAP(1M)\nRPTSTG(ON)\n", &long, &near, &further, &"1".repeat(79)]
+        {
+            let mut bytes = text.as_bytes().to_vec();
+            assert!(!take_off_numbers(&mut bytes), "{text:?}");
+            assert_eq!(bytes, text.as_bytes());
+        }
     }
 }

@@ -1,9 +1,7 @@
 //! Any text at all: never a panic, every span within the text, and canonical texts that lead back.
 
 use proptest::prelude::*;
-use underbar_options::{
-    Base, CEEOPTS_ROOM, Kind, OPTIONS, ProgramName, Settings, WhereSet, ceeopts, ceexopt, check,
-};
+use underbar_options::{Base, Kind, OPTIONS, ProgramName, Settings, WhereSet, check, take_off_numbers};
 
 const PROGRAM: ProgramName<'_> = ProgramName { name: b"prog", build_id: &[1, 2, 3, 4, 5] };
 
@@ -28,9 +26,12 @@ fn survives(text: &[u8]) {
     settings.apply(text, &PROGRAM, WhereSet::Environment, &mut |_| ());
     let mut out = String::new();
     settings.write_options_report("main", "today", &mut out).unwrap();
-    let mut room = [0; CEEOPTS_ROOM];
-    check(ceeopts(text, &mut room).text, &mut |_| ());
-    let _ = ceexopt(text, &mut room);
+    let mut data_set = text.to_vec();
+    if take_off_numbers(&mut data_set) {
+        check(&data_set, &mut |_| ());
+        let count = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        assert!(count(&data_set) >= count(text), "lines are lost");
+    }
 }
 
 fn leads_back(base: Base, text: &str) {
@@ -80,6 +81,18 @@ proptest! {
     #[test]
     fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         survives(&bytes);
+    }
+
+    #[test]
+    fn random_records_never_panic(
+        texts in proptest::collection::vec("[*A-Z(), ]{0,3}|[*A-Z(), ]{70,72}", 1..12), ends in "\r?\n?",
+    ) {
+        let records: Vec<String> = texts.iter().map(|text| format!("{text:<72}00000010")).collect();
+        let mut data_set = records.join(&ends).into_bytes();
+        if ends != "\r" {
+            assert!(take_off_numbers(&mut data_set), "{records:?}");
+        }
+        survives(records.join(&ends).as_bytes());
     }
 
     #[test]

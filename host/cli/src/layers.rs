@@ -299,6 +299,7 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     if bytes.contains(&0) {
         return Err(io::Error::other("it is not text"));
     }
+    underbar_options::take_off_numbers(&mut bytes);
     // A character that is none is wrong where it stands, and nowhere else.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -334,6 +335,21 @@ mod tests {
     fn a_file_without_an_end_is_no_file_of_options() {
         let endless = read("/dev/zero".as_ref(), true).expect_err("too large");
         assert_eq!(endless.to_string(), "it is too large; all option texts together may have 100000 bytes");
+    }
+
+    #[test]
+    fn a_data_set_of_ceeopts_is_read_as_it_lies_there() {
+        let path = env::temp_dir().join(format!("underbar-ceeopts-{}", std::process::id()));
+        let lines = ["HEAP(1M,", "* between", "4M,,FREE),", "THREADSTAK(ON)"];
+        let records = lines.map(|line| format!("{line:<72}00010000\n"));
+        fs::write(&path, records.concat()).expect("written");
+        let mut layers = Layers::new(Base::Underbar);
+        layers.add_file(WhereSet::OptionsFile, &path, true);
+        fs::remove_file(&path).expect("removed");
+        let heap = layers.settings("ls".as_ref()).heap();
+        assert_eq!((heap.init, heap.increment), (Size::Bytes(1 << 20), Size::Bytes(4 << 20)));
+        let places: Vec<_> = layers.findings().iter().map(|finding| finding.place).collect();
+        assert_eq!(places, [(4, 1)], "what is wrong is found where it stands");
     }
 
     #[test]
