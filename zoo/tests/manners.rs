@@ -447,6 +447,20 @@ fn the_death_of_the_wrapper_leaves_no_orphan() {
 }
 
 #[test]
+fn a_program_that_runs_is_told_to_continue() {
+    const CONT: i32 = 18;
+    for way in WAYS {
+        let mut running = Running::start(&mut command(way, &[text(&program("signals"))]));
+        assert!(running.line().starts_with("ready"));
+        running.send(CONT);
+        assert_eq!(running.line(), "18", "{way:?}");
+        running.send(TERM);
+        assert_eq!(running.line(), "15");
+        assert_eq!(running.end(), 7);
+    }
+}
+
+#[test]
 fn a_program_stopped_and_continued_by_somebody_else_runs_on() {
     let mut running = Running::start(&mut command(Way::Wrapped, &[text(&program("signals"))]));
     let ready = running.line();

@@ -15,7 +15,8 @@
 //! when we were started stays ignored for us, and for the program unless it wishes otherwise: it is sent on like any
 //! other. If we are killed, so is the program.
 //! Known limits: what another process sends to the whole group (`kill %1`) reaches the program twice, from the
-//! sender and from us; the kernel does not say that others were meant, too. A STOP sent to us stops us only. A program
+//! sender and from us; the kernel does not say that others were meant, too. For the same reason what the program itself sends to
+//! us (`kill $PPID`) is taken for a `kill 0`, and goes no further. A STOP sent to us stops us only. A program
 //! that takes other rights when it is executed (setuid, file capabilities) lives on where we are killed by SIGKILL: the
 //! kernel takes our wish that it die with us from it, and the exec cannot be told from any other beforehand.
 
@@ -194,7 +195,7 @@ pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Stays with the child until it ends.
 fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(How, Usage), Errno> {
-    let mut is_stopped = false;
+    let (mut is_stopped, mut were_stopped) = (false, false);
     loop {
         let signal = signal::wait_for(taken, LOOK_AGAIN)?;
         look();
@@ -205,7 +206,7 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
                 Change::Continued => is_stopped = false,
                 Change::Stopped(by) => {
                     is_stopped = true;
-                    stop_too(by);
+                    were_stopped |= stop_too(by);
                 }
             }
         }
@@ -213,7 +214,7 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
         match signal.signal {
             name::CHLD => {}
             // The shell continues the whole group; only a child that was left out needs ours.
-            name::CONT if signal.was_sent() && !is_stopped => {}
+            name::CONT if were_stopped && !is_stopped => were_stopped = false,
             // It knows its own number: what it sends to us as well, it sent to the whole group, as `kill 0` does.
             _ if signal.was_sent() && signal.sender == child.pid => {}
             _ if was_for_us_alone(&signal) => child.send_on(&signal),
@@ -223,20 +224,21 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
 }
 
 /// Stops this process where a shell waits for that: for what the terminal or job control does. A program
-/// that somebody else stopped (a debugger, an administrator) will be continued by him, and he does not know us.
-pub(crate) fn stop_too(by: i32) {
+/// that somebody else stopped (a debugger, an administrator) will be continued by him, and he does not know us. True where
+/// we were stopped, and somebody has continued us.
+pub(crate) fn stop_too(by: i32) -> bool {
     if [name::TSTP, name::TTIN, name::TTOU].contains(&by) {
         // By the same signal, since the shell says which. It is held back, but for this moment.
         let is_sent = signal::disposition(by) == Disposition::Default && kill(getpid(), by).is_ok();
         if is_sent && let Ok(mask) = signal::block(SignalSet::NONE) {
             let _ = signal::set_mask(mask.without(by));
             let _ = signal::set_mask(mask);
-            return;
+            return true;
         }
     } else if !is_foreground() {
-        return;
+        return false;
     }
-    let _ = kill(getpid(), name::STOP);
+    kill(getpid(), name::STOP).is_ok()
 }
 
 /// Everything that exec needs, as C strings.

@@ -205,7 +205,7 @@ impl Process<'_> {
                 Change::Continued => {}
                 Change::Stopped(by) => {
                     self.was_stopped = true;
-                    stop_too(by);
+                    let _ = stop_too(by);
                 }
             }
         }

@@ -119,7 +119,7 @@ pub fn counters() -> String {
          was killed without a chance to settle its counts. *Together* says how several processes become one figure.\n\
          *Written by* names a thread of the process itself: no process writes another's figures.\n",
     );
-    text.push_str("\nBounds, by which a figure may be behind the truth:\n\n");
+    text.push_str("\nBounds, by which a figure may be off the truth, mostly behind it; storage in use and its peak may be ahead, too:\n\n");
     for (at, bound) in bounds().iter().enumerate() {
         let _ = writeln!(text, "{}. {bound}", at + 1);
     }
