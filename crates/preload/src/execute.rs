@@ -25,6 +25,7 @@ type Strings = *const *const c_char;
 
 symbols! {
     execve(path: *const c_char, arguments: Strings, environment: Strings);
+    underbar_execve(path: *const c_char, arguments: Strings, environment: Strings);
     execv(path: *const c_char, arguments: Strings);
     execvp(file: *const c_char, arguments: Strings);
     execvpe(file: *const c_char, arguments: Strings, environment: Strings);

@@ -16,7 +16,7 @@
 //! thread held at the fork.
 //! Not here: the search for the program, and which signals are passed on (`host/launch`).
 
-use crate::file::getppid;
+use crate::file::{execve, getppid};
 use crate::inherited::Inherited;
 use crate::shared::SharedPage;
 use crate::signal::{Disposition, SignalSet, Taken, name, set_disposition, set_mask};
@@ -25,7 +25,7 @@ use crate::syscall::{
     syscall3, syscall6,
 };
 use crate::transfers::{Account, Transfers};
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
@@ -113,9 +113,11 @@ pub struct Child {
 pub fn start(start: &Start<'_>) -> Result<Child> {
     let complaint = SharedPage::with_children()?;
     let parent = getpid();
+    // Before the fork, since it may take locks.
+    let another = execve_of_another();
     // SAFETY: the child runs `become_program`, which makes system calls only and does not come back.
     match unsafe { syscall3(number::FORK, 0, 0, 0) } {
-        Ok(0) => become_program(start, parent, &complaint),
+        Ok(0) => become_program(start, parent, another, &complaint),
         Ok(pid) => {
             let pid = pid as i32;
             // Soon, since a program that takes other rights hides its account.
@@ -126,7 +128,7 @@ pub fn start(start: &Start<'_>) -> Result<Child> {
 }
 
 /// The child's way from fork to exec.
-fn become_program(start: &Start<'_>, parent: i32, complaint: &SharedPage) -> ! {
+fn become_program(start: &Start<'_>, parent: i32, another: Option<Execve>, complaint: &SharedPage) -> ! {
     const PR_SET_PDEATHSIG: u32 = 1;
     // SAFETY: this operation takes a number only.
     let _ = unsafe { prctl(PR_SET_PDEATHSIG, name::KILL as usize, 0, 0, 0) };
@@ -134,7 +136,7 @@ fn become_program(start: &Start<'_>, parent: i32, complaint: &SharedPage) -> ! {
     if getppid() != parent {
         exit_group(CANNOT_EXECUTE);
     }
-    let refused = replace(start);
+    let refused = replace_by(start, another);
     // If executing went well, we do not get here.
     let [reason, path, ..] = complaint.words();
     // The parent reads it once it knows that this process has ended: the kernel has ordered the two.
@@ -146,28 +148,46 @@ fn become_program(start: &Start<'_>, parent: i32, complaint: &SharedPage) -> ! {
 /// The child's exit code where nothing could be executed; the complaint is what counts.
 const CANNOT_EXECUTE: i32 = 126;
 
+/// `execve` of C.
+type Execve = unsafe extern "C" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+
 unsafe extern "C" {
-    fn execve(
-        path: *const c_char,
-        arguments: *const *const c_char,
-        environment: *const *const c_char,
-    ) -> c_int;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn __errno_location() -> *mut c_int;
+}
+
+/// How the library that keeps accounts of this process, if one does, wants it to execute others: it counts what it does not
+/// follow. None: by the system call.
+fn execve_of_another() -> Option<Execve> {
+    // SAFETY: the name is a C string; the function of that name in our library has this signature.
+    unsafe {
+        let found = dlsym(core::ptr::null_mut(), c"underbar_execve".as_ptr());
+        core::mem::transmute::<*mut c_void, Option<Execve>>(found)
+    }
 }
 
 /// Turns this process itself into the program. Comes back only with the reason for which it could not.
 pub fn replace(start: &Start<'_>) -> Refused {
+    replace_by(start, execve_of_another())
+}
+
+fn replace_by(start: &Start<'_>, another: Option<Execve>) -> Refused {
     hand_on(start);
     // As execvp: a path that is not there, or may not be executed, gives way to the next one; if none
     // works, "not allowed" says more than "not there".
     let mut worst = Refused { reason: Errno::ENOENT, path: 0 };
     for path in 0..start.paths.len() {
-        // By the C library's function: where this command itself is accounted by another one, the library there sees what
-        // becomes of it.
+        let (path_c, arguments, environment) =
+            (start.paths.get(path), start.arguments.first, start.environment.first);
         // SAFETY: the invariant of `Strings`; the C library gives each thread its own errno.
         let reason = unsafe {
-            execve(start.paths.get(path), start.arguments.first, start.environment.first);
-            Errno(__errno_location().read() as u16)
+            match another {
+                Some(execve) => {
+                    execve(path_c, arguments, environment);
+                    Errno(__errno_location().read() as u16)
+                }
+                None => execve(path_c, arguments, environment),
+            }
         };
         match reason {
             Errno::EACCES => worst = Refused { reason, path },

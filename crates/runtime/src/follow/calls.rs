@@ -92,6 +92,20 @@ pub unsafe fn execve(path: *const c_char, arguments: Strings, environment: Strin
     }
 }
 
+/// `execve` for an `underbar` that runs under another one: the system call, so that libraries of the user's are asked no more
+/// than by a command of which no accounts are kept.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn underbar_execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
+    // SAFETY: the caller's promise is passed on.
+    unsafe {
+        with_environment(Runner::Myself, Target::At(AT_FDCWD, string(path)), environment, |changed| {
+            fail(execve_now(path, arguments, changed))
+        })
+    }
+}
+
 /// `execv`.
 ///
 /// # Safety
