@@ -6,8 +6,8 @@
 //! program with us, and a fault ──┘   but, where one is due, a message of ours: its exact words stand here
 //! ```
 //!
-//! Elsewhere: limits of memory and of files (`limits`); seccomp that forbids looking, chroot, mount namespaces, other
-//! preloads (`follow`); folders for the library that are absent or forbid code (`places`); closed descriptors
+//! Elsewhere: limits of memory and of files (`limits`); filters of system calls (`sandboxes`, and `follow` where one forbids
+//! looking); chroot, mount namespaces, other preloads (`follow`); folders for the library that are absent or forbid code (`places`); closed descriptors
 //! (`manners`); saved reports that are cut short or of another version (the command's own tests).
 
 use std::fs::{self, File, OpenOptions};
@@ -490,51 +490,6 @@ fn a_daemon_outlives_the_run_and_its_ledger() {
 }
 
 // ---- rights, other heaps -----------------------------------------------------------------------------------------
-
-#[test]
-fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
-    let sandbox = fault("sandbox");
-    if code(left(&mut command(Way::Bare, &[&sandbox, "prctl"])).status) != 6 {
-        return skip("programs that lock themselves in: seccomp is not allowed here");
-    }
-    for how in ["prctl", "seccomp"] {
-        let report = report(&[], &[&sandbox, how]);
-        let section = &report["processes"][0];
-        assert_eq!((&section["state"], &section["ended_ns"]), (&"ended".into(), &Value::Null));
-        assert!(section["counters"]["heap"]["gets"].as_u64() >= Some(6000), "{section}");
-    }
-}
-
-#[test]
-fn a_program_in_strict_mode_lives_on_the_storage_that_it_has_and_one_that_cannot_end_its_process_ends_its_thread()
- {
-    let sandbox = fault("sandbox");
-    for how in ["strict", "unending"] {
-        let bare = left(&mut command(Way::Bare, &[&sandbox, how]));
-        if code(bare.status) != 6 {
-            return skip("strict mode, and ends that are refused: seccomp is not allowed here");
-        }
-        for options in ["", "HEAP(1M,64K,ANYWHERE,FREE)"] {
-            assert_eq!(
-                left(run(&["-q"], &[&sandbox, how]).env("UNDERBAR_OPTS", options)),
-                bare,
-                "{how} {options}"
-            );
-        }
-    }
-}
-
-#[test]
-fn what_the_kernel_refuses_to_be_asked_is_not_closed() {
-    const FCNTL: &str = "72";
-    let (refused, exit3) = (fault("refused"), text(&program("exit3")).to_owned());
-    let bare = left(&mut command(Way::Bare, &[&refused, FCNTL, &exit3]));
-    if code(bare.status) != 3 {
-        return skip("what the kernel refuses to be asked: seccomp is not allowed here");
-    }
-    let with = left(&mut command(Way::Bare, &[&refused, FCNTL, text(underbar()), "run", "-q", "--", &exit3]));
-    assert_eq!(with, bare);
-}
 
 #[test]
 fn damaged_storage_ends_the_program_with_words() {

@@ -1,4 +1,5 @@
-//! mmap, to know who maps memory past the heap. What is mapped, and how, is not touched.
+//! mmap, munmap and madvise, to know who maps memory past the heap, and how much there was before much of it goes. What is done,
+//! and how, is not touched.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
 use core::ffi::{c_int, c_void};
@@ -35,6 +36,9 @@ unsafe extern "C" fn map(
     caller: usize,
 ) -> *mut c_void {
     let (protection, flags) = (protection.cast_unsigned(), flags.cast_unsigned());
+    if flags & syscall::MAP_FIXED != 0 {
+        coverage::before_free(length);
+    }
     // SAFETY: the caller's contract is that of C.
     match unsafe { syscall::mmap(hint.cast(), length, protection, flags, fd, offset.cast_unsigned()) } {
         Ok(address) => {
@@ -49,4 +53,34 @@ unsafe extern "C" fn map(
             usize::MAX as *mut c_void
         }
     }
+}
+
+/// C's `munmap`.
+#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    coverage::before_free(length);
+    // SAFETY: the caller's contract is that of C.
+    as_c(unsafe { syscall::munmap(address.cast(), length) })
+}
+
+/// C's `madvise`.
+#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
+    let advice = advice.cast_unsigned();
+    if matches!(advice, syscall::MADV_DONTNEED | syscall::MADV_FREE) {
+        coverage::before_free(length);
+    }
+    // SAFETY: the caller's contract is that of C.
+    as_c(unsafe { syscall::madvise(address.cast(), length, advice) })
+}
+
+/// What C's functions return.
+fn as_c(done: syscall::Result<()>) -> c_int {
+    done.map_or_else(
+        |reason| {
+            start::set_errno(reason.number());
+            -1
+        },
+        |()| 0,
+    )
 }

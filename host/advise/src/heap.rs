@@ -79,7 +79,8 @@ pub fn coverage(case: &Case<'_>) -> Option<Finding> {
     }
     let (anonymous, heap) = (case.get(Key::CoverageAnonymous), case.get(Key::CoverageHeap));
     let owner = case.program.owners.first().filter(|owner| owner.bytes > 0);
-    let owner = owner.map_or(String::new(), |owner| format!("; {} has {}", owner.name, bytes(owner.bytes)));
+    let owner =
+        owner.map_or(String::new(), |owner| format!("; {} belong to {}", bytes(owner.bytes), owner.name));
     Some(Finding {
         kind: Kind::NoAdvice,
         option: None,
@@ -325,7 +326,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         let said = advise(&report(vec![process.clone()]));
         let about_heap: Vec<_> = said.iter().filter(|s| s.area == "HEAP").map(|s| (s.rule, s.kind)).collect();
         assert_eq!(about_heap, [("coverage", Kind::NoAdvice)]);
-        assert_eq!(said[0].reason, "only 49 % of 1000 MiB is in this heap; libjvm.so has 400 MiB.");
+        assert_eq!(said[0].reason, "only 49 % of 1000 MiB is in this heap; 400 MiB belong to libjvm.so.");
         process.counters.set(Key::CoverageHeap, 500 << 20);
         assert!(check(process.clone(), "coverage").is_none());
         assert!(check(process, "heap-size").is_some());

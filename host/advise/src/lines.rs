@@ -249,7 +249,12 @@ HUGEPAGES(ON)
             "{text}"
         );
         assert!(!text.contains("..."), "nothing is cut: {text}");
-        assert!(text.ends_with("3 suggestions. Prove them: underbar tune -- g++ -c x.cc\n"), "{text}");
+        assert!(
+            text.ends_with(
+                "3 suggestions, 1 of them risky. Prove the others: underbar tune -- g++ -c x.cc\n"
+            ),
+            "{text}"
+        );
         assert!(text.lines().count() <= underbar_report::summary::LINES);
     }
 

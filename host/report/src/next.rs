@@ -15,28 +15,23 @@ use underbar_options::WhereSet;
 
 use crate::lock;
 use crate::model::{Program, Report};
-use crate::page::{Line, Tone, quoted};
+use crate::page::{Line, Tone, clean, clip, quoted};
 use crate::summary::{Advice, mostly_elsewhere};
+use crate::units::counted;
 
 /// A command to type is given whole, beyond [`crate::page::COLUMNS`], up to so many characters: cut off, it could not be typed.
 const LONGEST_COMMAND: usize = 1_000;
 
 /// The next command to type.
 pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
-    let mut to_set = advice.iter().filter(|advice| advice.option.is_some()).peekable();
+    let to_set: Vec<&Advice> = advice.iter().filter(|advice| advice.option.is_some()).collect();
     // Where one is harmless there is something to try without the others.
-    let tune = if to_set.peek().is_some() && to_set.clone().all(|advice| advice.risky) {
-        "tune --risky"
-    } else {
-        "tune"
-    };
-    let to_prove = to_set.count();
+    let tune = if to_set.iter().all(|advice| advice.risky) { "tune --risky" } else { "tune" };
     let doctor = || "underbar doctor".to_owned();
     let again = |verb: &str| format!("underbar {verb}{}", options_given(report));
     let (words, verb) = match programs.first() {
         None => ("What can be done here:".to_owned(), doctor()),
-        _ if to_prove == 1 => ("1 suggestion. Prove it:".to_owned(), again(tune)),
-        _ if to_prove > 1 => (format!("{to_prove} suggestions. Prove them:"), again(tune)),
+        Some(leading) if !to_set.is_empty() => (suggestions(&to_set, leading), again(tune)),
         _ if lock::lines::have_a_say(report) => {
             ("Who waits for whom:".to_owned(), again("run --report lock"))
         }
@@ -45,6 +40,44 @@ pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> 
     };
     let command = command_line(report);
     Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Command, format!("{verb} -- {command}"))])
+}
+
+/// How many suggestions there are, for which other programs, and which of them the command tries: all, or those that are not risky.
+fn suggestions(to_set: &[&Advice], leading: &Program) -> String {
+    const NAMED: usize = 2;
+    let number = to_set.len();
+    let risky = to_set.iter().filter(|advice| advice.risky).count();
+    let mut words = counted(number as u64, "suggestion", "suggestions");
+    let is_leading = to_set.iter().any(|advice| advice.program == leading.name);
+    let mut others: Vec<&str> =
+        to_set.iter().map(|advice| advice.program.as_str()).filter(|&name| name != leading.name).collect();
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() {
+        let named: Vec<String> = others.iter().take(NAMED).map(|name| clip(&clean(name), 24)).collect();
+        let more = match others.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        words += &format!(", {}for {}{more}", if is_leading { "also " } else { "" }, named.join(", "));
+    }
+    let object = match number - risky {
+        0 if number == 1 => "it",
+        0 => "them",
+        harmless if harmless == number => {
+            if number == 1 {
+                "it"
+            } else {
+                "them"
+            }
+        }
+        1 => "the other",
+        _ => "the others",
+    };
+    if (1..number).contains(&risky) {
+        words += &format!(", {risky} of them risky");
+    }
+    format!("{words}. Prove {object}:")
 }
 
 /// The options of the run that another run would not have by itself, as its command takes them; three dots for a long text.
@@ -91,6 +124,36 @@ mod tests {
     use super::*;
     use crate::model::{OptionInForce, OptionSource};
     use crate::summary::render;
+
+    #[test]
+    fn suggestions_are_counted_by_whom_they_are_for_and_what_they_risk() {
+        let report = crate::sample::tree();
+        let words = |given: &[(&str, bool)]| {
+            let advice = given.iter().map(|&(program, risky)| Advice {
+                program: program.to_owned(),
+                area: "HEAP",
+                option: Some("HEAP(1M)".to_owned()),
+                verdict: "raise",
+                reason: String::new(),
+                risky,
+            });
+            let text = render(&report, &advice.collect::<Vec<_>>(), false);
+            let last = text.lines().last().expect("lines");
+            last.strip_suffix(" -- g++ -c 'it'\\''s.cc'").expect("the command").to_owned()
+        };
+        let check = |given: &[(&str, bool)], expected: &str| assert_eq!(words(given), expected);
+        const ONE: (&str, bool) = ("cc1plus", false);
+        check(&[ONE], "1 suggestion. Prove it: underbar tune");
+        check(&[("cc1plus", true)], "1 suggestion. Prove it: underbar tune --risky");
+        check(&[ONE, ONE], "2 suggestions. Prove them: underbar tune");
+        check(&[("as", true); 2], "2 suggestions, for as. Prove them: underbar tune --risky");
+        check(
+            &[ONE, ("as", false), ("as", true)],
+            "3 suggestions, also for as, 1 of them risky. Prove the others: underbar tune",
+        );
+        let many = [("d", false), ("b", true), ("c", true), ("a", true)];
+        check(&many, "4 suggestions, for a, b and 2 more, 3 of them risky. Prove the other: underbar tune");
+    }
 
     #[test]
     fn the_next_command_has_the_options_of_this_one() {

@@ -455,6 +455,7 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
             let freed = SPACE.lock().free(address as usize);
             ledger::add(Key::HeapFrees, 1);
             use_elements(-(freed as i64));
+            coverage::look_if_due();
             return;
         }
         let target = (owner & !FILLING) as *mut ThreadHeap;

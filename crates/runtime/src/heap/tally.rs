@@ -209,6 +209,8 @@ impl Tally {
             self.since_look = 0;
             self.look_at = self.look_at.saturating_mul(2);
             coverage::look_if_grown();
+        } else {
+            coverage::look_if_due();
         }
     }
 

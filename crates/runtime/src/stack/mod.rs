@@ -34,7 +34,7 @@ use underbar_sys::syscall;
 
 use crate::next::{Next, weak};
 use crate::thread_end::ThreadEnd;
-use crate::{heap, ledger, sample, sandbox};
+use crate::{coverage, heap, ledger, sample, sandbox};
 
 const PAGE: usize = 4096;
 /// All stacks are looked at when the first, second, fourth ... thread ends, and then each time so many have ended.
@@ -257,7 +257,9 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
     unsafe {
         (*record).base = base;
         if (*record).size != 0 {
-            (*record).low = low_of((*record).size);
+            let (low, high) = bounds_of((*record).size);
+            (*record).low = low;
+            coverage::stack(low, high);
             forget_last_user((*record).low, base);
             fill::set_bounds((*record).low, base);
         } else if (*record).low != 0 {
@@ -285,16 +287,17 @@ fn here() -> usize {
     core::hint::black_box(&raw const place) as usize
 }
 
-/// The lowest address of the calling thread's stack of `size` bytes, guard excluded. The C library's description of
-/// the thread, to which the thread pointer leads, lies at the high end, with less than a page behind it.
-fn low_of(size: usize) -> usize {
+/// The lowest address of the calling thread's stack of `size` bytes, guard excluded, and its end. The C library's description
+/// of the thread, to which the thread pointer leads, lies at the high end, with less than a page behind it.
+fn bounds_of(size: usize) -> (usize, usize) {
     const DESCRIPTION: usize = 2304;
     let pointer: usize;
     // SAFETY: the word at the thread pointer is its own address.
     unsafe {
         core::arch::asm!("mov {}, fs:[0]", out(reg) pointer, options(readonly, nostack, preserves_flags))
     };
-    (pointer + DESCRIPTION).next_multiple_of(PAGE).saturating_sub(size) + PAGE
+    let high = (pointer + DESCRIPTION).next_multiple_of(PAGE);
+    (high.saturating_sub(size) + PAGE, high)
 }
 
 /// Gives back what the last thread on a recycled stack left just below: the C library gives back the rest.
@@ -530,7 +533,7 @@ mod tests {
         let size = 1 << 20;
         let thread = std::thread::Builder::new().stack_size(size);
         let (low, inside) =
-            thread.spawn(move || (low_of(size), here())).expect("a thread").join().expect("its end");
+            thread.spawn(move || (bounds_of(size).0, here())).expect("a thread").join().expect("its end");
         assert!((low..low + size).contains(&inside), "{inside:x} is not in {low:x} and {size:x} bytes");
     }
 }

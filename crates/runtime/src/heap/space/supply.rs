@@ -295,6 +295,7 @@ impl Space {
             self.own.put_descriptor((&raw mut *segment).cast());
         }
         ledger::add(Key::HeapSegmentsFreed, 1);
+        coverage::shrank();
         self.note_bytes();
     }
 

@@ -1,0 +1,75 @@
+//! Programs that filter their own system calls: what we would ask of the kernel may be forbidden, or kill.
+//!
+//! Each program is run bare first: where that does not end as it should, this machine forbids filters, and the test says that
+//! it is skipped.
+//! Elsewhere: programs that are started behind a filter (`follow`).
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use underbar_zoo::{Way, code, command, compiled, left, program, scratch, skip, underbar};
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+fn fault(name: &str) -> String {
+    text(&compiled(&format!("faults/{name}"), &format!("faults-{name}"), &[])).to_owned()
+}
+
+/// `underbar run` with these flags, without what the test's environment may have of ours.
+fn run(flags: &[&str], line: &[&str]) -> Command {
+    let mut run = Command::new(underbar());
+    run.arg("run").args(flags).arg("--").args(line);
+    run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS").env_remove("UNDERBAR_LEDGER");
+    run
+}
+
+#[test]
+fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
+    let sandbox = fault("sandbox");
+    if code(left(&mut command(Way::Bare, &[&sandbox, "prctl"])).status) != 6 {
+        return skip("programs that lock themselves in: seccomp is not allowed here");
+    }
+    for how in ["prctl", "seccomp"] {
+        let file = scratch(&format!("sandboxes-{how}")).join("report.json");
+        assert_eq!(code(left(&mut run(&["--json", "-o", text(&file)], &[&sandbox, how])).status), 6, "{how}");
+        let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("a report");
+        let section = &report["processes"][0];
+        assert_eq!((&section["state"], &section["ended_ns"]), (&"ended".into(), &Value::Null));
+        assert!(section["counters"]["heap"]["gets"].as_u64() >= Some(6000), "{section}");
+    }
+}
+
+#[test]
+fn a_program_in_strict_mode_lives_on_the_storage_that_it_has_and_one_that_cannot_end_its_process_ends_its_thread()
+ {
+    let sandbox = fault("sandbox");
+    for how in ["strict", "unending"] {
+        let bare = left(&mut command(Way::Bare, &[&sandbox, how]));
+        if code(bare.status) != 6 {
+            return skip("strict mode, and ends that are refused: seccomp is not allowed here");
+        }
+        for options in ["", "HEAP(1M,64K,ANYWHERE,FREE)"] {
+            assert_eq!(
+                left(run(&["-q"], &[&sandbox, how]).env("UNDERBAR_OPTS", options)),
+                bare,
+                "{how} {options}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_kernel_refuses_to_be_asked_is_not_closed() {
+    const FCNTL: &str = "72";
+    let (refused, exit3) = (fault("refused"), text(&program("exit3")).to_owned());
+    let bare = left(&mut command(Way::Bare, &[&refused, FCNTL, &exit3]));
+    if code(bare.status) != 3 {
+        return skip("what the kernel refuses to be asked: seccomp is not allowed here");
+    }
+    let with = left(&mut command(Way::Bare, &[&refused, FCNTL, text(underbar()), "run", "-q", "--", &exit3]));
+    assert_eq!(with, bare);
+}
