@@ -56,7 +56,11 @@ fn a_planted_wrong_set_is_discarded_on_the_rerun() {
     );
     assert_eq!(code(result.status), 1, "{result:?}");
     assert!(result.output.contains("of plain, 8 pairs: worse"), "{}", result.output);
-    assert!(result.output.ends_with("\ntried, no gain: HEAP(4K,4K,,FREE)\n"), "{}", result.output);
+    assert!(
+        result.output.ends_with("\ntried, no gain: HEAP(4K,4K,,FREE)\nwritten    nothing: no set was kept\n"),
+        "{}",
+        result.output
+    );
     assert!(!folder.join("underbar.opts").exists());
 }
 
@@ -70,7 +74,9 @@ fn a_gain_is_found_confirmed_and_written() {
     let result = underbar_in(&folder, &[&tune[..], &program[..]].concat());
     assert_eq!(code(result.status), 0, "{result:?}");
     assert!(
-        result.error.starts_with("underbar: at most 2 + 2 x (3 + 3 x 8) + 3 x 8 runs"),
+        result.error.starts_with(
+            "underbar: at most 80 runs: 2 to measure, 2 x (3 + 3 x 8) to compare, 3 x 8 to confirm\n"
+        ),
         "{}",
         result.error
     );
@@ -163,7 +169,7 @@ fn a_planted_gain_is_found_by_compare() {
         let comparison = &all["comparisons"][at];
         assert_eq!(
             (&comparison["candidate"], &comparison["outcome"]),
-            (&arm.into(), &"kept".into()),
+            (&arm.into(), &"better".into()),
             "{comparison}"
         );
         assert_eq!(comparison["output"]["equal"]["runs"], 16);
@@ -191,7 +197,7 @@ fn equal_arms_are_seldom_told_apart() {
                 "4",
                 "4000",
             ];
-            json(&underbar_in(&folder, &arguments))["comparisons"][0]["outcome"] == "kept"
+            json(&underbar_in(&folder, &arguments))["comparisons"][0]["outcome"] == "better"
         };
         (0..20).filter(|_| one()).count()
     };
@@ -326,6 +332,17 @@ fn a_server_is_measured_under_its_load() {
     let dead = compared(&folder, &["--load", "exit 1"], "exit 3");
     assert_eq!(code(dead.status), 2, "{dead:?}");
     assert!(dead.error.contains("ended with exit code 3 before it was told to"), "{}", dead.error);
+    // A command that cannot be executed says the same for ever; one that fails is asked until the limit.
+    let wrong = compared(&folder, &["--load", "/no/such/client"], "exec sleep 1000");
+    assert_eq!(code(wrong.status), 2, "{wrong:?}");
+    let says = "cannot be asked whether it is ready: the command of --load ended with exit code 127\n  | ";
+    assert!(wrong.error.contains(says) && wrong.error.contains("/no/such/client: "), "{}", wrong.error);
+    let flags = ["--load", "true", "--ready", "echo not yet; exit 1", "--timeout", "300ms"];
+    let never = compared(&folder, &flags, "exec sleep 1000");
+    assert_eq!(code(never.status), 2, "{never:?}");
+    let says =
+        "was not ready after 0.30 s: asked last, the command ended with exit code 1\n  | not yet\nhelp: ";
+    assert!(never.error.contains(says), "{}", never.error);
 }
 
 // ---- what goes wrong -------------------------------------------------------------------------------------------

@@ -22,6 +22,35 @@ pub struct ProgramOptions {
     pub settings: Vec<(Setting, Vec<Suggestion>)>,
 }
 
+/// Why an option is not set, though it is suggested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withheld {
+    /// It does nothing on Linux.
+    Idle,
+    /// It could harm, and nobody asked for that.
+    Risky,
+}
+
+impl Withheld {
+    /// Why one suggestion is not followed.
+    #[must_use]
+    pub fn of(suggestion: &Suggestion, risky: bool) -> Option<Withheld> {
+        if !suggestion.acts {
+            Some(Withheld::Idle)
+        } else if suggestion.risky && !risky {
+            Some(Withheld::Risky)
+        } else {
+            None
+        }
+    }
+
+    /// Why an option is not set that these suggestions led to.
+    #[must_use]
+    pub fn any_of(from: &[Suggestion], risky: bool) -> Option<Withheld> {
+        from.iter().find_map(|suggestion| Withheld::of(suggestion, risky))
+    }
+}
+
 impl ProgramOptions {
     /// The options as one text: `HEAP(64M,16M,,KEEP),HUGEPAGES(ON)`.
     #[must_use]
@@ -77,11 +106,15 @@ pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) ->
                 let _ = writeln!(text, "# {}: {}", suggestion.rule, clean(&suggestion.reason));
                 let _ = writeln!(text, "#   was {}", clean(&suggestion.now));
             }
-            let withheld = !nameable || (!risky && from.iter().any(|suggestion| suggestion.risky));
-            if withheld && nameable {
-                text.push_str("#   not set, since it could harm; --risky sets it\n");
+            let withheld = Withheld::any_of(from, risky).filter(|_| nameable);
+            match withheld {
+                Some(Withheld::Idle) => text.push_str("#   not set, since it does nothing on Linux\n"),
+                Some(Withheld::Risky) => {
+                    text.push_str("#   not set, since it could harm; --risky sets it\n");
+                }
+                None => {}
             }
-            let _ = writeln!(text, "{}{setting}", if withheld { "# " } else { "" });
+            let _ = writeln!(text, "{}{setting}", if nameable && withheld.is_none() { "" } else { "# " });
         }
     }
     text
@@ -107,6 +140,7 @@ pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
                 // A line of the summary has room for one reason; rules are in the order of weight.
                 reason: from.first().map_or(String::new(), |suggestion| suggestion.reason.clone()),
                 risky: from.iter().any(|suggestion| suggestion.risky),
+                acts: Withheld::any_of(from, true).is_none(),
             });
         }
     }
@@ -123,6 +157,7 @@ pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
             verdict,
             reason: suggestion.reason.clone(),
             risky: suggestion.risky,
+            acts: suggestion.acts,
         });
     }
     advice
@@ -136,7 +171,9 @@ fn row_of(suggestion: &Suggestion) -> &'static str {
 /// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.
 #[must_use]
 pub fn to_json(suggestions: &[Suggestion], risky: bool) -> String {
-    let options: Vec<_> = merged(suggestions, risky)
+    let to_set: Vec<Suggestion> =
+        suggestions.iter().filter(|said| Withheld::of(said, risky).is_none()).cloned().collect();
+    let options: Vec<_> = merged(&to_set, true)
         .iter()
         .map(|program| json!({"program": program.program, "options": program.text()}))
         .collect();

@@ -19,6 +19,8 @@ pub struct Own {
     pub area: &'static str,
     /// Applies it. None where it has nothing to say about the program.
     pub apply: fn(&Case<'_>) -> Option<Finding>,
+    /// Does an option that it suggests do anything on Linux? Else it is shown, and neither counted nor tried.
+    pub acts: bool,
 }
 
 /// What a rule looks at.
@@ -55,7 +57,7 @@ pub static RULES: [Rule; 12] = [
         formula: "No heap advice; the largest other owner is named.",
         stop: "Half or more of the memory is in this heap.",
         risk: "None: nothing is set.",
-        apply: Own { area: "HEAP", apply: heap::coverage },
+        apply: Own { area: "HEAP", apply: heap::coverage, acts: true },
     },
     Rule {
         id: "heap-size",
@@ -72,7 +74,7 @@ pub static RULES: [Rule; 12] = [
         stop: "8 segments or fewer and 62 % or more of them used; under AUTO, 64 segments or fewer: no change.",
         risk: "One run's peak may not be the largest. Address space of the initial size is taken at once; memory is \
                taken only where it is touched. The initial segment is kept to the end, also under FREE.",
-        apply: Own { area: "HEAP", apply: heap::size },
+        apply: Own { area: "HEAP", apply: heap::size, acts: true },
     },
     Rule {
         id: "heap-keep-free",
@@ -84,7 +86,7 @@ pub static RULES: [Rule; 12] = [
         formula: "HEAP(,,,KEEP) in the first case, HEAP(,,,FREE) in the second.",
         stop: "Segments are freed once, at the end, or stay in use: no change.",
         risk: "KEEP holds storage that others could use; FREE costs a kernel call for each increment that comes and goes.",
-        apply: Own { area: "HEAP", apply: keep::free },
+        apply: Own { area: "HEAP", apply: keep::free, acts: true },
     },
     Rule {
         id: "hugepages",
@@ -95,7 +97,7 @@ pub static RULES: [Rule; 12] = [
         formula: "HUGEPAGES(ON); HUGEPAGES(AUTO) where it is on and the heap stays below 64M.",
         stop: "Fewer faults than half of the heap's pages, or already on: no change.",
         risk: "Resident storage may grow by what is left empty in pages of 2M.",
-        apply: Own { area: "HEAP", apply: pages::huge },
+        apply: Own { area: "HEAP", apply: pages::huge, acts: true },
     },
     Rule {
         id: "stack",
@@ -108,7 +110,7 @@ pub static RULES: [Rule; 12] = [
         stop: "62 % or more of the initial size used: no change. Where STACK is not set the use is measured only: the \
                kernel grows the first stack by itself.",
         risk: "The next run may call deeper.",
-        apply: Own { area: "STACK", apply: stack::first },
+        apply: Own { area: "STACK", apply: stack::first, acts: false },
     },
     Rule {
         id: "threadstack",
@@ -122,7 +124,7 @@ pub static RULES: [Rule; 12] = [
         stop: "Few threads, or a default below twice the need: no change.",
         risk: "A thread that needs more than four times the largest use seen would overflow its stack and die; lowering is \
                done only on request.",
-        apply: Own { area: "STACK", apply: stack::threads },
+        apply: Own { area: "STACK", apply: stack::threads, acts: true },
     },
     Rule {
         id: "lock-holder-blocks",
@@ -135,7 +137,7 @@ pub static RULES: [Rule; 12] = [
                   lock, and make the call after giving it up.",
         stop: "Less than a quarter of the wait: no change.",
         risk: "Work that is moved out of the lock is no longer ordered by it.",
-        apply: Own { area: "LOCK", apply: lock::holder_blocks },
+        apply: Own { area: "LOCK", apply: lock::holder_blocks, acts: true },
     },
     Rule {
         id: "lock-same-line",
@@ -146,7 +148,7 @@ pub static RULES: [Rule; 12] = [
         formula: "Nothing is set; both are named: align each to 64 bytes.",
         stop: "Each lock that is waited for has a line of its own: no change.",
         risk: "Each lock takes 64 bytes.",
-        apply: Own { area: "LOCK", apply: lock::same_line },
+        apply: Own { area: "LOCK", apply: lock::same_line, acts: true },
     },
     Rule {
         id: "lock-starves",
@@ -158,7 +160,7 @@ pub static RULES: [Rule; 12] = [
                   the lock once for several operations.",
         stop: "Less than 80 %, or no wait that stands out: no change.",
         risk: "Who is served in turn runs on a cold cache: throughput may fall.",
-        apply: Own { area: "LOCK", apply: lock::starves },
+        apply: Own { area: "LOCK", apply: lock::starves, acts: true },
     },
     Rule {
         id: "lock-spin-pays",
@@ -168,7 +170,7 @@ pub static RULES: [Rule; 12] = [
         formula: "LOCK(SIMPLE): look again before sleeping.",
         stop: "We wait in the C library's place already: no change.",
         risk: "Looking again takes processor time that others could use.",
-        apply: Own { area: "LOCK", apply: spin::spin_pays },
+        apply: Own { area: "LOCK", apply: spin::spin_pays, acts: true },
     },
     Rule {
         id: "lock-spin-does-not-pay",
@@ -180,7 +182,7 @@ pub static RULES: [Rule; 12] = [
                   holder is known not to run.",
         stop: "Looking again takes less than a hundredth, or gets one in ten: no change.",
         risk: "A sleep and a wake for each wait.",
-        apply: Own { area: "LOCK", apply: spin::spin_does_not_pay },
+        apply: Own { area: "LOCK", apply: spin::spin_does_not_pay, acts: true },
     },
     Rule {
         id: "lock-order",
@@ -190,7 +192,7 @@ pub static RULES: [Rule; 12] = [
         formula: "Nothing is set; locks and places are named: take them in one order everywhere.",
         stop: "Pairs that make no circle: no change. Pairs are seen only where a thread had to wait for the second lock.",
         risk: "None: nothing is set.",
-        apply: Own { area: "LOCK", apply: lock::order },
+        apply: Own { area: "LOCK", apply: lock::order, acts: true },
     },
 ];
 
@@ -222,6 +224,7 @@ pub fn advise(report: &Report) -> Vec<Suggestion> {
                 stop: rule.stop,
                 risk: rule.risk,
                 risky: finding.risky,
+                acts: rule.apply.acts,
             });
         }
     }

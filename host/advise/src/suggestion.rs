@@ -142,6 +142,8 @@ pub struct Suggestion {
     pub risk: &'static str,
     /// True if a wrong suggestion could break the program; applied only where that was asked for.
     pub risky: bool,
+    /// False if the option does nothing on Linux: shown for comparison with other systems, and never tried.
+    pub acts: bool,
 }
 
 impl std::fmt::Display for Suggestion {

@@ -24,7 +24,8 @@ const LONGEST_COMMAND: usize = 1_000;
 
 /// The next command to type.
 pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
-    let to_set: Vec<&Advice> = advice.iter().filter(|advice| advice.option.is_some()).collect();
+    let to_set: Vec<&Advice> =
+        advice.iter().filter(|advice| advice.option.is_some() && advice.acts).collect();
     // Where one is harmless there is something to try without the others.
     let tune = if to_set.iter().all(|advice| advice.risky) { "tune --risky" } else { "tune" };
     let doctor = || "underbar doctor".to_owned();
@@ -136,6 +137,7 @@ mod tests {
                 verdict: "raise",
                 reason: String::new(),
                 risky,
+                acts: program != "idle",
             });
             let text = render(&report, &advice.collect::<Vec<_>>(), false);
             let last = text.lines().last().expect("lines");
@@ -145,6 +147,7 @@ mod tests {
         const ONE: (&str, bool) = ("cc1plus", false);
         check(&[ONE], "1 suggestion. Prove it: underbar tune");
         check(&[("cc1plus", true)], "1 suggestion. Prove it: underbar tune --risky");
+        check(&[ONE, ("idle", false)], "1 suggestion. Prove it: underbar tune");
         check(&[ONE, ONE], "2 suggestions. Prove them: underbar tune");
         check(&[("as", true); 2], "2 suggestions, for as. Prove them: underbar tune --risky");
         check(

@@ -47,6 +47,8 @@ pub struct Advice {
     pub reason: String,
     /// Could it harm? `tune` tries it under --risky only.
     pub risky: bool,
+    /// Does the option do anything on Linux? Else nobody need try it.
+    pub acts: bool,
 }
 
 /// The summary as text; with terminal colours if asked for.
@@ -343,6 +345,7 @@ mod tests {
             verdict,
             reason: reason.to_owned(),
             risky: false,
+            acts: true,
         }
     }
 

@@ -5,7 +5,7 @@
 //! did the candidate fail more? -> Fails
 //! too few pairs?               -> NotEnoughRuns
 //! zeros on one side?           -> NoRatio
-//! interval of the primary:  below 1, gain >= 1 % -> Kept;  above 1, loss >= 1 % -> Worse;  else NoGain
+//! interval of the primary:  below 1, gain >= 1 % -> Better;  above 1, loss >= 1 % -> Worse;  else NoGain
 //! ```
 //!
 //! One primary measure, named before the runs, decides, with a 95 % interval. The secondary ones decide
@@ -129,7 +129,7 @@ impl Estimate {
 #[non_exhaustive]
 pub enum Outcome {
     /// Better on the primary measure, beyond chance and by at least 1 %.
-    Kept,
+    Better,
     /// No gain shown, or one below 1 %.
     NoGain,
     /// Worse on the primary measure, beyond chance and by at least 1 %.
@@ -234,7 +234,7 @@ fn decide(primary: &Estimate, dropped: &Dropped, fail_by_themselves: usize, outp
         return Outcome::Fails { candidate: dropped.candidate_failed, reference: dropped.reference_failed };
     }
     match primary.finding {
-        Finding::Better(_) => Outcome::Kept,
+        Finding::Better(_) => Outcome::Better,
         Finding::Worse(_) => Outcome::Worse,
         Finding::Neither(_) => Outcome::NoGain,
         Finding::TooFew(too_few) => Outcome::NotEnoughRuns(too_few),
@@ -259,7 +259,7 @@ impl fmt::Display for Comparison {
             if self.candidate == Arm::TUNED { ("kept", "not kept, ") } else { ("better", "") };
         f.write_str(": ")?;
         match &self.outcome {
-            Outcome::Kept => f.write_str(kept)?,
+            Outcome::Better => f.write_str(kept)?,
             Outcome::NoGain if finding.interval().is_some_and(Interval::is_below_one) => {
                 f.write_str("no gain, less than 1 %")?;
             }
@@ -281,7 +281,7 @@ impl fmt::Display for Comparison {
         }
         self.write_costs(f)?;
         let unjudged = |estimate: &Estimate| matches!(estimate.finding, Finding::TooFew(_));
-        if self.outcome == Outcome::Kept && self.secondary.iter().any(unjudged) {
+        if self.outcome == Outcome::Better && self.secondary.iter().any(unjudged) {
             f.write_str("; too few pairs to judge the other measures")?;
         }
         Ok(())
@@ -293,7 +293,7 @@ impl Comparison {
     pub(crate) fn write_costs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (measure, cost)) in self.costs().enumerate() {
             let word = match (i, self.outcome) {
-                (0, Outcome::Kept) => ", but",
+                (0, Outcome::Better) => ", but",
                 (0, _) => ", and",
                 _ => ",",
             };
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn a_gain_is_kept_and_the_sentence_says_how_large() {
         let c = compared(15, |i, s| Sample { cpu_ns: percent(s.cpu_ns, 90 + i as u64 % 3), ..s });
-        assert_eq!(c.outcome, Outcome::Kept);
+        assert_eq!(c.outcome, Outcome::Better);
         assert_eq!(c.to_string(), "CPU 0.910 [0.905, 0.915] of A, 15 pairs: better");
     }
 
@@ -363,7 +363,7 @@ mod tests {
             peak_rss_bytes: percent(s.peak_rss_bytes, 110 + i as u64 % 5),
             ..s
         });
-        assert_eq!(c.outcome, Outcome::Kept);
+        assert_eq!(c.outcome, Outcome::Better);
         assert_eq!(
             c.to_string(),
             "CPU 0.900 [0.900, 0.900] of A, 15 pairs: better, but peak RSS +12.0 % [+11.0, +13.0]"

@@ -75,7 +75,7 @@
 //!     runs.record(&samples)?;
 //! }
 //! let verdict = CompareVerdict::of(runs, Arm::B, Arm::A, Question::about(Measure::Cpu));
-//! assert_eq!(verdict.comparison.outcome, Outcome::Kept);
+//! assert_eq!(verdict.comparison.outcome, Outcome::Better);
 //! assert_eq!(verdict.comparison.to_string(), "CPU 0.900 [0.900, 0.900] of A, 15 pairs: better");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

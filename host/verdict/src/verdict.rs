@@ -102,9 +102,9 @@ fn decide(tuned_plain: &Comparison, tuned_default: &Comparison, default_plain: &
         TuneOutcome::Rejected
     } else if tuned.into_iter().any(has_no_verdict) {
         TuneOutcome::NoVerdict
-    } else if tuned_plain.outcome != Outcome::Kept {
+    } else if tuned_plain.outcome != Outcome::Better {
         TuneOutcome::NotBetterThanPlain
-    } else if tuned_default.outcome != Outcome::Kept {
+    } else if tuned_default.outcome != Outcome::Better {
         TuneOutcome::NotBetterThanDefault
     } else {
         TuneOutcome::Kept
@@ -132,7 +132,7 @@ impl fmt::Display for TuneVerdict {
                 }
                 Ok(())
             }
-            (TuneOutcome::NotBetterThanDefault, Outcome::Kept) => {
+            (TuneOutcome::NotBetterThanDefault, Outcome::Better) => {
                 f.write_str("; default is better than plain")?;
                 self.default_plain.write_costs(f)
             }

@@ -41,7 +41,7 @@ fn of_1000_equal_arms_hardly_any_is_kept() {
         });
         let outcome =
             |seed| Comparison::of(&run(&AB, 15, noise, seed, |_| 1.0), Arm::B, Arm::A, &cpu_only()).outcome;
-        let kept = count(10_000, |seed| outcome(seed) == Outcome::Kept);
+        let kept = count(10_000, |seed| outcome(seed) == Outcome::Better);
         let worse = count(10_000, |seed| outcome(seed) == Outcome::Worse);
         println!(
             "A/A {noise:?}, seeds 0..: tune keeps {of_tune} of 1000; compare {kept}, worse {worse} of 10000"
@@ -66,7 +66,7 @@ fn a_gain_of_five_percent_is_found() {
         let found = |ratio| {
             count(1_000, |seed| {
                 let runs = run(&AB, rounds, noise, seed, |arm| gain(arm, ratio));
-                Comparison::of(&runs, Arm::B, Arm::A, &cpu_only()).outcome == Outcome::Kept
+                Comparison::of(&runs, Arm::B, Arm::A, &cpu_only()).outcome == Outcome::Better
             })
         };
         let (five, three) = (found(0.95), found(0.97));

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use underbar_advise::lines::Withheld;
 use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{
     Collected, Form, advise_listing, has_values, json, lint, natural, not_in_form, options, page, simulate,
@@ -328,7 +329,12 @@ impl Advise {
         for suggestion in suggestions {
             let _ = writeln!(text, "{suggestion}");
         }
-        let withheld = suggestions.iter().filter(|suggestion| suggestion.risky && !self.risky).count();
+        let withheld = |why| {
+            let withheld =
+                |said: &&Suggestion| Withheld::of(said, self.risky) == Some(why) && said.option.is_some();
+            suggestions.iter().filter(withheld).count()
+        };
+        let (idle, risky) = (withheld(Withheld::Idle), withheld(Withheld::Risky));
         match option_line(report, suggestions, self.risky) {
             Some(line) => {
                 let base = if report.options.has_set(WhereSet::LanguageEnvironmentDefault) {
@@ -338,11 +344,14 @@ impl Advise {
                 };
                 let _ = writeln!(text, "Use: {base}--opts '{}'", line.replace('\'', "'\\''"));
             }
-            None if withheld == 0 => text.push_str("Nothing to set.\n"),
+            None if idle + risky == 0 => text.push_str("Nothing to set.\n"),
             None => {}
         }
-        if withheld > 0 {
-            let _ = writeln!(text, "Left out, since it could harm: {withheld}; --risky sets it.");
+        if idle > 0 {
+            let _ = writeln!(text, "Left out, since it does nothing on Linux: {idle}.");
+        }
+        if risky > 0 {
+            let _ = writeln!(text, "Left out, since it could harm: {risky}; --risky sets it.");
         }
         text
     }

@@ -106,6 +106,11 @@ impl Compare {
         };
         let options: Vec<Options> =
             self.opts.iter().map(|text| self.options(text, shared)).collect::<Result<_, _>>()?;
+        if let Some((one, other)) = self.equal() {
+            let words =
+                format!("--opts: {one} and {other} are the same, so that only chance can tell them apart");
+            shared.say(Kind::Warning, words);
+        }
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         let input = self.flags.input()?;
         let session = Session::begin()?;
@@ -175,6 +180,15 @@ impl Compare {
             return Err(Stop::NoOptions(format!("--opts {text:.60}")));
         }
         Ok(Some(layers))
+    }
+
+    /// The first two arms that were given the same options.
+    fn equal(&self) -> Option<(Arm, Arm)> {
+        let arms = || ARMS.into_iter().zip(self.opts.iter().map(|text| text.trim()));
+        arms().enumerate().find_map(|(at, (arm, text))| {
+            let (first, _) = arms().take(at).find(|(_, before)| *before == text)?;
+            Some((first, arm))
+        })
     }
 
     fn named(&self, options: &[Options]) -> impl Iterator<Item = (Arm, String)> {

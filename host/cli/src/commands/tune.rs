@@ -164,7 +164,9 @@ impl Tune {
         }
         let code = match &outcome.stop {
             Some(stop) => {
-                shared.say(Kind::Error, stop);
+                let is_early =
+                    outcome.tried.is_empty() && outcome.default_plain.is_none() && outcome.live.is_none();
+                shared.say(Kind::Error, stop.to_be_said(is_early));
                 stop.exit_code()
             }
             None if self.require_gain && !outcome.kept => ExitCode::FAILURE,
@@ -233,13 +235,12 @@ impl Tune {
         if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {text:.60}"))) }
     }
 
-    /// `at most 2 + 3 + 3 x 15 + 3 x 15 runs: to measure, ...`
+    /// `at most 95 runs: 2 to measure, 3 + 3 x 15 to compare, 3 x 15 to confirm`
     fn how_often(&self) -> String {
         if self.live {
             return "2 runs to measure, then as many as the epochs take, mostly one".to_owned();
         }
-        let sets = 1 + self.given.len();
-        let to_try = if sets > 1 { format!("{sets} x ") } else { String::new() };
+        let sets = 1 + self.given.len() as u64;
         match (self.flags.runs, self.flags.time) {
             (None, Some(time)) => format!(
                 "2 runs to measure, then as many as fit into {}: half to compare, half to confirm",
@@ -247,9 +248,12 @@ impl Tune {
             ),
             (runs, _) => {
                 let rounds = runs.unwrap_or(DEFAULT_ROUNDS as u64);
-                format!(
-                    "at most 2 + {to_try}(3 + 3 x {rounds}) + 3 x {rounds} runs: to measure, to compare, to confirm"
-                )
+                let compare = match sets {
+                    1 => format!("3 + 3 x {rounds}"),
+                    sets => format!("{sets} x (3 + 3 x {rounds})"),
+                };
+                let runs = 2 + sets * (3 + 3 * rounds) + 3 * rounds;
+                format!("at most {runs} runs: 2 to measure, {compare} to compare, 3 x {rounds} to confirm")
             }
         }
     }
@@ -341,7 +345,8 @@ impl Tune {
         outcome.stop = stop;
         let question = Question::about(self.flags.primary.into());
         let verdict = CompareVerdict::of(runs, Arm::DEFAULT, Arm::PLAIN, question);
-        self.say(&format!("\n{}", verdict.text()));
+        let written = format!("{:<11}nothing: there was no set to try\n", "written");
+        self.say(&format!("\n{}\n{written}", verdict.text()));
         outcome.default_plain = Some(verdict);
         Ok(())
     }
@@ -443,6 +448,8 @@ impl Tune {
                 }
                 Err(error) => self.could_not_write(&error, outcome),
             }
+        } else {
+            text += &format!("{:<11}nothing: no set was kept\n", "written");
         }
         self.say(&text);
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use underbar_advise::Suggestion;
-use underbar_advise::lines::{merged, options_file};
+use underbar_advise::lines::{Withheld, merged, options_file};
 use underbar_report::Report;
 
 /// The first line of a file that we wrote, and may therefore overwrite.
@@ -89,9 +89,11 @@ pub fn lines(suggestions: &[Suggestion], risky: bool) -> String {
     let mut text = String::new();
     for program in merged(suggestions, true) {
         for (setting, from) in &program.settings {
-            let withheld = !risky && from.iter().any(|suggestion| suggestion.risky);
-            let (word, why) =
-                if withheld { ("not tried", "; could harm, --risky tries it") } else { ("suggested", "") };
+            let (word, why) = match Withheld::any_of(from, risky) {
+                Some(Withheld::Idle) => ("not tried", "; does nothing on Linux"),
+                Some(Withheld::Risky) => ("not tried", "; could harm, --risky tries it"),
+                None => ("suggested", ""),
+            };
             text += &format!("{word:<11}{setting} for {}{why}\n", clean(&program.program));
             for suggestion in from {
                 text += &format!("{:<11}  {}: {}\n", "", suggestion.rule, clean(&suggestion.reason));

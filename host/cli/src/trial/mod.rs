@@ -83,6 +83,14 @@ impl From<std::io::Error> for Stop {
 }
 
 impl Stop {
+    /// The message, and whether there was nothing to compare by then.
+    pub fn to_be_said(&self, is_early: bool) -> String {
+        match self {
+            Stop::Told(_) if is_early => format!("{self} before anything was compared"),
+            _ => self.to_string(),
+        }
+    }
+
     /// The exit code for it.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
@@ -108,10 +116,15 @@ impl fmt::Display for Stop {
             }
             Stop::Fails { arm, fault, said } => {
                 write!(f, "the program fails ({arm}): {fault}{}", quoted(said))?;
-                if let once::Fault::Exited(code) = fault {
-                    write!(f, "\nhelp: if it ends so when all is well, say --expect {code}")?;
+                match fault {
+                    once::Fault::Exited(code) => {
+                        write!(f, "\nhelp: if it ends so when all is well, say --expect {code}")
+                    }
+                    once::Fault::NotReady(..) => f.write_str(
+                        "\nhelp: --ready COMMAND asks whether it is ready, --timeout says how long that may take",
+                    ),
+                    _ => Ok(()),
                 }
-                Ok(())
             }
             Stop::NoLibrary(reason) => write!(f, "nothing to compare: {reason}"),
             Stop::NoOptions(set) => write!(f, "{set}: there is no option in it, so nothing to compare"),

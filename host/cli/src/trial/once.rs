@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Invariant: setup and cleanup are never measured, and cleanup follows whatever happened in between.
-//! Not here: which runs, and in what order ([`super::rounds`]).
+//! Not here: which runs, and in what order ([`super::rounds`]); a server under its load (`server`).
+
+mod server;
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -28,11 +30,6 @@ use crate::say::Kind;
 
 /// How long a program that is told to end may take for it.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a server may take until it is ready, where `--timeout` says nothing else.
-const READY: Duration = Duration::from_secs(60);
-/// Between two questions whether it is.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
-const TERM: i32 = 15;
 
 /// What is run; the same in every run.
 pub struct Task<'a> {
@@ -50,6 +47,8 @@ pub struct Task<'a> {
     pub session: &'a Session,
     /// Was the user told that a file to be compared is not there?
     was_absent: Cell<bool>,
+    /// And that a server takes its time?
+    was_late: Cell<bool>,
 }
 
 /// What differs between arms.
@@ -70,8 +69,10 @@ pub enum Fault {
     Killed(i32),
     /// It outlived the limit, and was ended.
     TimedOut(Duration),
-    /// The server was not ready in this time.
-    NotReady(Duration),
+    /// The server was not ready in this time; how the last question ended.
+    NotReady(Duration, How),
+    /// Whether the server is ready cannot be asked: the command of this flag cannot be executed or found.
+    NoQuestion(&'static str, How),
     /// The server ended before it was told to.
     EndedEarly(How),
     /// The command of `--load` failed.
@@ -86,7 +87,17 @@ impl fmt::Display for Fault {
             Fault::Exited(code) => f.write_str(&say::how(How::Exited(*code))),
             Fault::Killed(signal) => f.write_str(&say::how(How::Killed(*signal))),
             Fault::TimedOut(limit) => write!(f, "took longer than {}", say::long(*limit)),
-            Fault::NotReady(limit) => write!(f, "was not ready after {}", say::long(*limit)),
+            Fault::NotReady(limit, how) => {
+                write!(
+                    f,
+                    "was not ready after {}: asked last, the command {}",
+                    say::long(*limit),
+                    say::how(*how)
+                )
+            }
+            Fault::NoQuestion(flag, how) => {
+                write!(f, "cannot be asked whether it is ready: the command of {flag} {}", say::how(*how))
+            }
             Fault::EndedEarly(how) => write!(f, "{} before it was told to", say::how(*how)),
             Fault::Load(how) => write!(f, "its load {}", say::how(*how)),
             Fault::DidNotEnd => write!(f, "did not end {} after SIGTERM", say::long(GRACE)),
@@ -166,7 +177,16 @@ impl<'a> Task<'a> {
         library: &'a Library,
         session: &'a Session,
     ) -> Task<'a> {
-        Task { program, arguments, flags, input, library, session, was_absent: Cell::new(false) }
+        Task {
+            program,
+            arguments,
+            flags,
+            input,
+            library,
+            session,
+            was_absent: Cell::new(false),
+            was_late: Cell::new(false),
+        }
     }
 }
 
@@ -296,64 +316,6 @@ impl Task<'_> {
             How::Exited(code) => Some(Fault::Exited(code)),
             How::Killed(signal) => Some(Fault::Killed(signal)),
         }
-    }
-
-    /// Waits until the server is ready, runs the load, and tells the server to end.
-    fn under_load(
-        &self,
-        server: &mut Process<'_>,
-        load: &str,
-        [output, error]: [&File; 2],
-        seen: &mut Seen<'_>,
-    ) -> Result<Ended, Stop> {
-        let ready = self.flags.ready.as_deref().unwrap_or(load);
-        let limit = self.flags.timeout.unwrap_or(READY);
-        let begin = Instant::now();
-        loop {
-            // What the question itself writes belongs to nobody.
-            let unread = files::nameless()?;
-            let (how, _) = self.shell(ready, [&unread, &unread], limit, seen)?;
-            if how == How::Exited(0) {
-                break;
-            }
-            self.go_on()?;
-            if let Some(ended) = server.wait(Some(ASK_AGAIN))? {
-                seen.fault = Some(Fault::EndedEarly(ended.how));
-                return Ok(ended);
-            }
-            if begin.elapsed() > limit {
-                seen.fault = Some(Fault::NotReady(limit));
-                return Ok(server.stop(GRACE)?);
-            }
-        }
-        let limit = self.flags.timeout.unwrap_or(Duration::MAX);
-        let (mut how, elapsed) = self.shell(load, [output, error], limit, seen)?;
-        // What is tried meanwhile may take more than one load.
-        while how == How::Exited(0) && seen.fault.is_none() && seen.go_on().is_some() {
-            self.go_on()?;
-            how = self.shell(load, [output, error], limit, seen)?.0;
-        }
-        if seen.fault.is_none() && how != How::Exited(0) {
-            seen.fault = Some(Fault::Load(how));
-        }
-        if let Some(ended) = server.wait(Some(Duration::ZERO))? {
-            seen.fault = Some(Fault::EndedEarly(ended.how));
-            return Ok(ended);
-        }
-        self.go_on()?;
-        let ended = server.stop(GRACE)?;
-        let well = match ended.how {
-            How::Exited(code) => code == self.flags.expect || code == 128 + TERM,
-            How::Killed(signal) => signal == TERM,
-        };
-        if !well && seen.fault.is_none() {
-            seen.fault = Some(match ended.how {
-                How::Exited(code) => Fault::Exited(code),
-                How::Killed(9) => Fault::DidNotEnd,
-                How::Killed(signal) => Fault::Killed(signal),
-            });
-        }
-        Ok(Ended { elapsed, ..ended })
     }
 
     /// Runs a shell command without the library, with these files as its output and error.

@@ -14,11 +14,11 @@ pub fn how(how: How) -> String {
     }
 }
 
-/// An expected duration, to two digits or so: `0.012 s`, `4.2 s`, `38 s`, `5 min`.
+/// An expected duration, to two digits or so: `12 ms`, `4.2 s`, `38 s`, `5 min`.
 pub fn long(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {
-        s if s < 0.1 => format!("{s:.3} s"),
+        s if s < 0.1 => format!("{:.0} ms", (s * 1_000.0).max(1.0)),
         s if s < 1.0 => format!("{s:.2} s"),
         s if s < 9.95 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),
@@ -36,7 +36,7 @@ mod tests {
         let check = |milliseconds: u64, expect: &str| {
             assert_eq!(long(Duration::from_millis(milliseconds)), expect);
         };
-        check(12, "0.012 s");
+        check(12, "12 ms");
         check(420, "0.42 s");
         check(4_240, "4.2 s");
         check(38_000, "38 s");

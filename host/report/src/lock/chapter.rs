@@ -403,6 +403,7 @@ mod tests {
             option: None,
             verdict,
             risky: false,
+            acts: true,
             reason: reason.to_owned(),
         };
         let long = "word ".repeat(60);
