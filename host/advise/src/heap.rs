@@ -2,7 +2,7 @@
 
 use underbar_ledger::Key;
 use underbar_report::summary::mostly_elsewhere;
-use underbar_report::units::{bytes, counted, percent, size as size_text};
+use underbar_report::units::{bytes, counted, percent, share, size as size_text};
 
 use crate::rules::{Case, Finding, sensible};
 use crate::suggestion::{Evidence, Kind, Setting};
@@ -89,11 +89,7 @@ pub fn coverage(case: &Case<'_>) -> Option<Finding> {
             Evidence::counter(Key::CoverageAnonymous, anonymous),
             Evidence::counter(Key::CoverageHeap, heap),
         ],
-        reason: format!(
-            "only {} % of {} is in this heap{owner}.",
-            percent(heap, anonymous),
-            bytes(anonymous)
-        ),
+        reason: format!("only {} of {} is in this heap{owner}.", share(heap, anonymous), bytes(anonymous)),
         risky: false,
     })
 }
@@ -169,16 +165,16 @@ pub fn size(case: &Case<'_>) -> Option<Finding> {
         return found(Kind::Lower, Some((usual, step_to(need(used, held)))), reason);
     }
     let taken = held.max(first);
-    let share = percent(used, taken);
+    let share = share(used, taken);
     let lower = need(used, u64::MAX);
-    if share < WELL_USED && (lower < first || growth(lower) < increment) {
+    if percent(used, taken) < WELL_USED && (lower < first || growth(lower) < increment) {
         // AUTO stays as it is; a set increment does not grow in passing.
         let smaller = if increment == 0 { 0 } else { growth(lower).min(increment) };
         let sizes = (lower.min(first), smaller);
-        let reason = format!("only {} of {} were used ({share} %).", bytes(used), bytes(taken));
+        let reason = format!("only {} of {} were used ({share}).", bytes(used), bytes(taken));
         return found(Kind::Lower, Some(sizes), reason);
     }
-    let reason = format!("{} held it, {share} % used.", counted(segments.max(1), "segment", "segments"));
+    let reason = format!("{} held it, {share} used.", counted(segments.max(1), "segment", "segments"));
     found(Kind::NoChange, None, reason)
 }
 

@@ -1,7 +1,7 @@
 //! Rules about stacks. They are measured everywhere; sizes of threads are never lowered unasked.
 
 use underbar_ledger::Key;
-use underbar_report::units::{bytes, count, counted, parse_size, percent, size};
+use underbar_report::units::{bytes, count, counted, parse_size, percent, share, size};
 
 use crate::rules::{Case, Finding, sensible};
 use crate::suggestion::{Evidence, Kind, Setting};
@@ -40,17 +40,18 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
         return found(Kind::NoAdvice, None, "STACK is not set".to_owned(), reason, false);
     };
     let now = format!("STACK({},{})", size(initial), increment.map_or(String::new(), size));
-    let share = percent(largest, initial);
+    let percent = percent(largest, initial);
+    let share = share(largest, initial);
     let fitting = largest.checked_next_multiple_of(4096).unwrap_or(largest);
     let setting = || Some(Setting::new("STACK", [Some(size(fitting)), Some(size(4096))]));
     if largest > initial {
         let reason = format!("{} used, more than the initial size; {NO_EFFECT}.", bytes(largest));
         found(Kind::Raise, setting(), now, reason, false)
-    } else if share < 62 && fitting < initial {
-        let reason = format!("{} of {} used ({share} %); {NO_EFFECT}.", bytes(largest), bytes(initial));
+    } else if percent < 62 && fitting < initial {
+        let reason = format!("{} of {} used ({share}); {NO_EFFECT}.", bytes(largest), bytes(initial));
         found(Kind::Lower, setting(), now, reason, true)
     } else {
-        found(Kind::NoChange, None, now, format!("{share} % of the initial size used."), false)
+        found(Kind::NoChange, None, now, format!("{share} of the initial size used."), false)
     }
 }
 
@@ -88,7 +89,7 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
         })
     };
     if largest > now / 4 * 3 {
-        let reason = format!("{} of {} used ({} %).", bytes(largest), bytes(now), percent(largest, now));
+        let reason = format!("{} of {} used ({}).", bytes(largest), bytes(now), share(largest, now));
         return found(Kind::Raise, Some(needed), reason, false);
     }
     let come_and_go = started >= at_once.saturating_mul(4) && at_once.saturating_mul(now) > KEPT_BY_GLIBC;

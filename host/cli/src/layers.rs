@@ -129,6 +129,12 @@ impl Layers {
         if text.is_empty() { self.text() } else { format!("{text}\n[*]\n{}", self.text()) }
     }
 
+    /// Does any text have a section for one program?
+    pub fn has_sections(&self) -> bool {
+        let is_section = |line: &str| line.starts_with('[') && !line.starts_with("[*]");
+        self.layers.iter().any(|layer| layer.text.lines().map(str::trim_start).any(is_section))
+    }
+
     /// The name of the base, for the library.
     pub fn base(&self) -> Option<&'static str> {
         (self.base == Base::LanguageEnvironment).then_some("le")

@@ -27,7 +27,7 @@ use crate::model::{Process, Program, Report, State};
 use crate::next;
 use crate::page::{COLUMNS, LABEL_COLUMNS, Line, Tone, clean, clip, clip_front, labelled, paint, warning};
 use crate::timing;
-use crate::units::{bytes, count, counted, parse_size, percent, size};
+use crate::units::{bytes, count, counted, parse_size, share, size};
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
@@ -204,8 +204,8 @@ fn coverage(program: &Program) -> Line {
     }
     let heap = program.counters.get(Key::CoverageHeap);
     let mut text = format!(
-        "{} % of {} anonymous memory is in this heap",
-        percent(heap.min(anonymous), anonymous),
+        "{} of {} anonymous memory is in this heap",
+        share(heap.min(anonymous), anonymous),
         bytes(anonymous)
     );
     let named: Vec<_> = program.owners.iter().filter(|owner| owner.bytes > 0).take(3).collect();

@@ -111,6 +111,15 @@ pub fn percent(part: u64, whole: u64) -> u64 {
     if whole == 0 { 0 } else { u64::try_from(u128::from(part) * 100 / u128::from(whole)).unwrap_or(u64::MAX) }
 }
 
+/// A part in words: `13 %`, and of what is there but less than a hundredth, `below 1 %`.
+#[must_use]
+pub fn share(part: u64, whole: u64) -> String {
+    match percent(part, whole) {
+        0 if part > 0 && whole > 0 => "below 1 %".to_owned(),
+        share => format!("{share} %"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +178,10 @@ mod tests {
 
     #[test]
     fn percent_never_says_all_too_early() {
+        assert_eq!(
+            [share(0, 9), share(1, 200), share(1, 100), share(3, 0)],
+            ["0 %", "below 1 %", "1 %", "0 %"]
+        );
         assert_eq!([percent(999, 1000), percent(1, 0), percent(u64::MAX, u64::MAX)], [99, 0, 100]);
     }
 }

@@ -1,7 +1,9 @@
 //! `underbar completions SHELL`: what the shell needs to complete commands and flags, made from the one table.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::explain::names;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::say::Color;
@@ -46,7 +48,11 @@ impl Completions {
             Shell::Elvish => Known::Elvish,
         };
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut crate::table::table(), "underbar", &mut script);
+        // For the shell alone: other texts are explained, too, and no page has room for all names.
+        let mut table = crate::table::table().mut_subcommand("explain", |explain| {
+            explain.mut_arg("names", |argument| argument.value_parser(PossibleValuesParser::new(names())))
+        });
+        clap_complete::generate(shell, &mut table, "underbar", &mut script);
         Printing { json: false, color: Color::Auto }.print(&String::from_utf8_lossy(&script), None, 0)
     }
 }

@@ -114,7 +114,8 @@ fn tells_of(name: &str, word: &str) -> bool {
         })
 }
 
-fn names() -> impl Iterator<Item = &'static str> {
+/// All names that are listed; labels and sub-options are explained beside them.
+pub fn names() -> impl Iterator<Item = &'static str> {
     let absent = ABSENT.iter().map(|absent| absent.key);
     OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent)
 }

@@ -124,7 +124,10 @@ fn command_page(command: &Command) -> io::Result<Vec<u8>> {
 
 /// A page: what the table says of a command, and these sections behind it.
 fn page(command: &Command, sections: &[Roff]) -> io::Result<Vec<u8>> {
-    let page = Page::new(command.clone()).manual("underbar manual");
+    // Pages without a date would end in nothing where others have theirs.
+    let page = Page::new(command.clone())
+        .manual("underbar manual")
+        .date(concat!("underbar ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;

@@ -85,7 +85,11 @@ impl Options {
             for warning in &warnings {
                 say(self.printing.color, Kind::Warning, warning);
             }
-            in_words(&layers, program)
+            let mut text = in_words(&layers, program);
+            if self.program.is_none() && layers.has_sections() {
+                text.push_str("There are sections for programs; what is in force for one: --program NAME\n");
+            }
+            text
         };
         self.printing.print(&text, self.output.as_deref(), code)
     }

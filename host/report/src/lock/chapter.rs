@@ -27,7 +27,7 @@ use crate::model::{Process, Report};
 use crate::page::{COLUMNS, clean, clip, clip_middle};
 use crate::summary::Advice;
 use crate::timing;
-use crate::units::{count, counted, nanoseconds, percent};
+use crate::units::{count, counted, nanoseconds, percent, share};
 
 /// Lines of the overview for a process; JSON has all.
 pub const MOST: usize = 20;
@@ -203,8 +203,8 @@ fn one(text: &mut String, group: &Group<'_>) {
         line("CPU burnt", &format!("{} looking again{share}", nanoseconds(spin)));
     }
     if let Some(runnable) = lock.runnable_ns.filter(|&runnable| runnable > 0) {
-        let of = percent(runnable, lock.wait_ns);
-        line("runnable", &format!("{} woken but not yet running, {of} % of the wait", nanoseconds(runnable)));
+        let of = share(runnable, lock.wait_ns);
+        line("runnable", &format!("{} woken but not yet running, {of} of the wait", nanoseconds(runnable)));
     }
     sites(&mut line, "waiters", &lock.waiters);
     sites(&mut line, "holders", &lock.holders);
