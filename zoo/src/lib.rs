@@ -170,6 +170,25 @@ pub fn command(way: Way, arguments: &[&str]) -> Command {
     command
 }
 
+/// The program made from `programs/faults/NAME.c`.
+///
+/// # Panics
+/// If it does not compile.
+#[must_use]
+pub fn fault(name: &str) -> String {
+    let program = compiled(&format!("faults/{name}"), &format!("faults-{name}"), &[]);
+    program.to_str().expect("a path of text").to_owned()
+}
+
+/// `underbar run` with these flags, without what the test's environment may have of ours.
+#[must_use]
+pub fn run(flags: &[&str], line: &[&str]) -> Command {
+    let mut run = Command::new(underbar());
+    run.arg("run").args(flags).arg("--").args(line);
+    run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS").env_remove("UNDERBAR_LEDGER");
+    run
+}
+
 /// What a program left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {

@@ -21,26 +21,14 @@ use serde_json::Value;
 use underbar_ledger::layout::{SLOTS, SLOTS_OFFSET};
 use underbar_ledger::{Key, LedgerView, SlotState};
 use underbar_zoo::{
-    Left, Running, Way, code, command, compiled, is_superuser_or_skips, left, program, scratch, skip,
-    underbar,
+    Left, Running, Way, code, command, compiled, fault, is_superuser_or_skips, left, program, run, scratch,
+    skip, underbar,
 };
 
 const KILL: i32 = 9;
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
-}
-
-fn fault(name: &str) -> String {
-    text(&compiled(&format!("faults/{name}"), &format!("faults-{name}"), &[])).to_owned()
-}
-
-/// `underbar run` with these flags, without what the test's environment may have of ours.
-fn run(flags: &[&str], line: &[&str]) -> Command {
-    let mut run = Command::new(underbar());
-    run.arg("run").args(flags).arg("--").args(line);
-    run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS").env_remove("UNDERBAR_LEDGER");
-    run
 }
 
 /// Checks that the program is the same as bare, and returns what underbar said after it.

@@ -6,25 +6,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
-use underbar_zoo::{Way, code, command, compiled, left, program, scratch, skip, underbar};
+use underbar_zoo::{Way, code, command, fault, left, program, run, scratch, skip, underbar};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
-}
-
-fn fault(name: &str) -> String {
-    text(&compiled(&format!("faults/{name}"), &format!("faults-{name}"), &[])).to_owned()
-}
-
-/// `underbar run` with these flags, without what the test's environment may have of ours.
-fn run(flags: &[&str], line: &[&str]) -> Command {
-    let mut run = Command::new(underbar());
-    run.arg("run").args(flags).arg("--").args(line);
-    run.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS").env_remove("UNDERBAR_LEDGER");
-    run
 }
 
 #[test]
