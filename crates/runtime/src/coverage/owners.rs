@@ -43,6 +43,12 @@ impl Regions {
         self.next = (at + 1) % REGIONS;
         self.filled = (self.filled + 1).min(REGIONS);
     }
+
+    fn newest_first(&self) -> impl Iterator<Item = &Region> {
+        // Those behind `next` are from the last time round.
+        let (newer, older) = self.all[..self.filled].split_at(self.next.min(self.filled));
+        [newer, older].into_iter().flat_map(|part| part.iter().rev())
+    }
 }
 
 static MADE: Lock<Regions> =
@@ -66,8 +72,8 @@ pub(super) fn mapped(start: usize, bytes: usize, caller: usize) {
 /// that have ended for others, so that many threads begin on one: known then.
 pub fn stack(start: usize, end: usize) {
     let Some(mut made) = MADE.try_lock() else { return };
-    let is_this = |region: &Region| (region.start, region.end, region.caller) == (start, end, STACK);
-    if !made.all[..made.filled].iter().any(is_this) {
+    let newest = made.newest_first().find(|region| (region.start..region.end).contains(&start));
+    if newest.is_none_or(|region| (region.start, region.end, region.caller) != (start, end, STACK)) {
         made.add(Region { start, end, caller: STACK });
     }
 }
@@ -85,9 +91,7 @@ pub(super) fn maker_of(page: usize, end: usize) -> (usize, Who) {
     const UNKNOWN: Who = Who::Named(c"other mappings");
     let Some(made) = MADE.try_lock() else { return (end, UNKNOWN) };
     let mut until = end;
-    // Newest first: those behind `next` are from the last time round.
-    let (newer, older) = made.all[..made.filled].split_at(made.next.min(made.filled));
-    for region in [newer, older].into_iter().flat_map(|part| part.iter().rev()) {
+    for region in made.newest_first() {
         if (region.start..region.end).contains(&page) {
             let who = match region.caller {
                 STACK => Who::Named(c"stack"),
@@ -188,9 +192,13 @@ mod tests {
         check(4, 6, stack_of);
         check(6, 10, program);
         check(10, 20, Who::Named(c"other mappings"));
-        // Known; and if it were new, it would hide this.
+        // The same once more is known; and if it were new, it would hide this.
         mapped(at(5), PAGE, here);
         stack(at(4), at(6));
         check(5, 6, program);
+        // Where others have mapped since, it is new.
+        mapped(at(4), PAGE, here);
+        stack(at(4), at(6));
+        check(4, 6, stack_of);
     }
 }
