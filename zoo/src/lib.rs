@@ -202,7 +202,7 @@ pub struct Left {
 
 /// The command without the variables that are for the tests themselves: a user has none of them, and some tests
 /// look for what is left of underbar in a program's environment.
-fn as_user(command: &mut Command) -> &mut Command {
+pub fn as_user(command: &mut Command) -> &mut Command {
     as_in_the_foreground();
     ["UNDERBAR_BIN", "UNDERBAR_SKIPS", "UNDERBAR_REQUIRE_ALL"]
         .iter()

@@ -398,7 +398,7 @@ fn more_processes_at_one_time_than_a_ledger_has_room_for_are_counted() {
 #[test]
 fn a_forked_child_has_accounts_of_its_own() {
     let forks = fault("forks");
-    for how in ["fork", "blocked", "_exit", "quick", "clone", "exec", "works", "twice"] {
+    for how in ["fork", "blocked", "_exit", "quick", "clone", "cloned", "exec", "works", "twice"] {
         for size in ["40000", "40"] {
             // A clone that nobody announces takes with it what its parent counted and had not published; and so does a
             // fork that may be in the middle of a request (docs/counters.md).
@@ -451,6 +451,8 @@ fn a_forked_child_has_accounts_of_its_own() {
         (&1.into(), &1000.into())
     );
     assert_eq!(same(&["-q"], &[&forks, "thread", "40"]), "");
+    // One that gets and frees elements, so that it holds the lock that a child would have a copy of.
+    assert_eq!(same(&["-q", "--opts", "HEAP(32K,32K,,FREE)"], &[&forks, "crowd", "300000"]), "");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
-use underbar_zoo::{Running, WAYS, Way, code, command, compiled, left, line, program, scratch, underbar};
+use underbar_zoo::{
+    Running, WAYS, Way, as_user, code, command, compiled, left, line, program, scratch, underbar,
+};
 
 const HUP: i32 = 1;
 const INT: i32 = 2;
@@ -204,7 +206,7 @@ fn given(name: &str, way: Way, before: &str) -> String {
     let mut shell = Command::new("/bin/bash");
     shell.args(["-c", &format!("{before}; exec {}", quoted.join(" "))]);
     shell.env_remove("LD_PRELOAD").env("MARK", "a\nvalue").stdin(Stdio::null());
-    let status = shell.status().expect("a shell");
+    let status = as_user(&mut shell).status().expect("a shell");
     assert!(status.success(), "{way:?} after {before}: {status}");
     fs::read_to_string(file).expect("written")
 }

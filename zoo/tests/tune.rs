@@ -255,6 +255,37 @@ fn a_set_without_an_option_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn what_can_be_neither_written_nor_compared_is_refused_before_anything_runs() {
+    let folder = scratch("tune-files");
+    let compare: &[&str] = &["compare", "--opts", "plain", "--opts", "default"];
+    for (flags, says) in [
+        (&["tune", "-o", "/dev/full"][..], "/dev/full is no file that could be overwritten: name another"),
+        (&["tune", "-o", "."], ". is no file that could be overwritten: name another"),
+        (&["tune", "--check", "."], "--check .: no file whose contents could be compared"),
+        (&[compare, &["--check", "/dev/null"]].concat(), "--check /dev/null: no file whose contents"),
+        (&[compare, &["-o", "none/result"]].concat(), "none/result: No such file"),
+    ] {
+        let refused = underbar_in(&folder, &[flags, &["--", "sh", "-c", "echo x >>ran"]].concat());
+        assert_eq!((code(refused.status), refused.output.as_str()), (2, ""), "{refused:?}");
+        assert!(refused.error.contains(says), "{}", refused.error);
+        assert!(!folder.join("ran").exists(), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_no_success() {
+    let folder = scratch("tune-full");
+    for json in [&["-q"][..], &["-q", "--json"]] {
+        let mut tune = command(&folder, &[&["tune", "--runs", "6"], json, &["--", "true"]].concat());
+        let full = fs::File::options().write(true).open("/dev/full").expect("there");
+        let result = tune.stdin(Stdio::null()).stdout(full).output().expect("run");
+        let error = String::from_utf8_lossy(&result.stderr);
+        assert_eq!(code(result.status), 2, "{error}");
+        assert_eq!(error.matches("error: the result could not be written: ").count(), 1, "{error}");
+    }
+}
+
+#[test]
 fn every_run_reads_the_same_input() {
     let folder = scratch("tune-input");
     let sum = Command::new("sh")
@@ -350,6 +381,15 @@ fn a_server_is_measured_under_its_load() {
 #[test]
 fn a_program_that_fails_by_itself_is_not_measured() {
     let folder = scratch("tune-fails");
+    // Where only ours fails, no exit code that is expected would make both right.
+    let ours = "if [ \"$LD_PRELOAD\" ]; then exit 3; fi";
+    let result = underbar_in(&folder, &["tune", "--", "sh", "-c", ours]);
+    assert_eq!(code(result.status), 2, "{result:?}");
+    assert!(
+        result.error.ends_with("fails (under underbar only, not plain): ended with exit code 3\n"),
+        "{}",
+        result.error
+    );
     for (before, arm) in [(&["tune"][..], "plain"), (&["compare", "--opts", "plain", "--opts", ""], "A")] {
         let result =
             underbar_in(&folder, &[before, &["--", "sh", "-c", "echo out; echo wrong >&2; exit 3"]].concat());

@@ -6,6 +6,7 @@
 #![no_std]
 
 mod alias;
+mod clone;
 mod execute;
 mod exit;
 mod frames;

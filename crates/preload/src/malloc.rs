@@ -138,8 +138,16 @@ extern "C" fn malloc_trim(_pad: usize) -> c_int {
     c_int::from(heap::trim())
 }
 
-/// mallopt of glibc: its parameters are those of another heap; taken without effect, and said to be done.
+/// mallopt of glibc: its parameters are those of another heap; taken without effect, and said to be done where glibc would.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-extern "C" fn mallopt(_parameter: c_int, _value: c_int) -> c_int {
-    1
+extern "C" fn mallopt(parameter: c_int, value: c_int) -> c_int {
+    const M_MXFAST: c_int = 1;
+    const M_MMAP_THRESHOLD: c_int = -3;
+    let most = match parameter {
+        M_MXFAST => 80 * size_of::<usize>() / 4,
+        M_MMAP_THRESHOLD => 32 << 20,
+        _ => return 1,
+    };
+    // As glibc reads it: what is negative is large.
+    c_int::from(value as usize <= most)
 }

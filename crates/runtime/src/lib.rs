@@ -10,6 +10,7 @@
 extern crate std;
 
 #[cfg(not(loom))]
+pub mod clone;
 pub mod coverage;
 #[cfg(not(loom))]
 mod faults;

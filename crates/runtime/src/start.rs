@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall::{number, syscall6};
 
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, faults, heap, ledger, lock, options, own, sample, stack};
+use crate::{clone, coverage, faults, heap, ledger, lock, options, own, sample, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -55,6 +55,7 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     own::at_start();
     lock::at_start();
     stack::at_start(environment);
+    clone::at_start();
     // SAFETY: functions of ours, which stay loaded: the preload is never closed.
     unsafe {
         __register_atfork(
@@ -96,7 +97,7 @@ unsafe extern "C" fn thread_ends(heap: *mut u8) {
     unsafe { heap::thread_ends(heap) }
 }
 
-extern "C" fn before_fork() {
+pub(crate) extern "C" fn before_fork() {
     // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
     // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
     if !is_a_signal_held_back() {
@@ -115,7 +116,7 @@ fn is_a_signal_held_back() -> bool {
     asked.is_err() || held != 0
 }
 
-extern "C" fn after_fork() {
+pub(crate) extern "C" fn after_fork() {
     // SAFETY: the C library calls this in the thread that called `before_fork`.
     unsafe {
         heap::after_fork();
@@ -123,7 +124,7 @@ extern "C" fn after_fork() {
     }
 }
 
-extern "C" fn after_fork_in_child() {
+pub(crate) extern "C" fn after_fork_in_child() {
     lock::after_fork_in_child();
     faults::after_fork_in_child();
     // SAFETY: as above; in the child that thread is the only one.

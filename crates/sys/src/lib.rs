@@ -29,6 +29,8 @@ pub mod shared;
 pub mod signal;
 pub mod sync;
 pub mod syscall;
+#[cfg(feature = "launch")]
+pub mod thread;
 pub mod timer;
 #[cfg(feature = "launch")]
 pub mod transfers;

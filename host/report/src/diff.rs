@@ -43,6 +43,19 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
     STEPS.iter().map(|step| step.key).chain(counters).chain(sums().map(|sum| sum.key))
 }
 
+/// What the figure of a key counts.
+pub(crate) fn unit_of(key: &str) -> Option<Unit> {
+    let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
+    let steps = STEPS.iter().map(|step| (step.key, step.unit));
+    let counters = TABLE.iter().map(|entry| (entry.key, entry.unit));
+    steps
+        .chain(tree)
+        .chain(counters)
+        .chain(sums().map(|sum| (sum.key, sum.unit)))
+        .find(|(known, _)| *known == key)
+        .map(|(_, unit)| unit)
+}
+
 /// All figures of a report, in the order of [`keys`].
 #[must_use]
 pub fn of_report(report: &Report) -> Vec<Figure> {

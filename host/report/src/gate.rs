@@ -12,7 +12,9 @@
 //! Arithmetic is in integers, so that a limit is met exactly.
 
 use crate::absent;
-use crate::diff::{Figure, keys, of_report};
+use underbar_ledger::Unit;
+
+use crate::diff::{Figure, keys, of_report, unit_of};
 use crate::model::Report;
 
 /// A parsed expression.
@@ -68,6 +70,15 @@ pub enum GateError {
         /// Where, counted in characters from 0.
         at: usize,
     },
+    /// The value is a time, and the figure is none; or a size, and the figure is a time.
+    OtherUnit {
+        /// The key.
+        key: &'static str,
+        /// What the figure counts.
+        unit: &'static str,
+        /// Where, counted in characters from 0.
+        at: usize,
+    },
     /// The value is none.
     BadValue {
         /// As written.
@@ -86,6 +97,13 @@ impl std::fmt::Display for GateError {
             Self::NoFigure { key, why } => write!(f, "{key} is null in every report: {why}"),
             Self::NoComparison { at } => {
                 write!(f, "at character {}: one of > >= < <= == != is needed here", at + 1)
+            }
+            Self::OtherUnit { key, unit, at } => {
+                write!(
+                    f,
+                    "at character {}: {key} is in {unit}; a value of another unit cannot be held against it",
+                    at + 1
+                )
             }
             Self::BadValue { value, at } => write!(
                 f,
@@ -172,6 +190,11 @@ impl Gate {
         let rest = rest.trim_start();
         let value = parse_value(rest.trim_end())
             .ok_or_else(|| GateError::BadValue { value: rest.trim_end().to_owned(), at: at(rest) })?;
+        if let Some(unit) = unit_of(key)
+            && is_of_another(rest.trim_end(), unit)
+        {
+            return Err(GateError::OtherUnit { key, unit: unit.name(), at: at(rest) });
+        }
         Ok(Gate { text: text.trim().to_owned(), key, comparison, value })
     }
 
@@ -235,6 +258,13 @@ fn parse_value(text: &str) -> Option<Value> {
         None => Value::Absolute(value),
         Some(sign) => Value::Plus(sign * i128::from(value)),
     })
+}
+
+/// Does a value end in a unit that this figure is not in? Counts may be given in K, M and G.
+fn is_of_another(value: &str, unit: Unit) -> bool {
+    let is_time = value.ends_with('s');
+    let is_size = value.ends_with(['B', 'K', 'M', 'G']);
+    if unit == Unit::Nanoseconds { is_size } else { is_time }
 }
 
 /// A decimal number times `unit`. None if it is no number, or not a whole number of the least unit.
@@ -318,6 +348,23 @@ mod tests {
             (u64::MAX, u64::MAX, "heap.used_peak != +0", Passed),
         ] {
             assert_eq!(check(old, new, expression), outcome, "{old} {new} {expression}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_unit_is_refused() {
+        let unit = |text| match Gate::parse(text) {
+            Err(GateError::OtherUnit { unit, at, .. }) => Some((unit, at)),
+            Err(error) => panic!("{text}: {error}"),
+            Ok(_) => None,
+        };
+        assert_eq!(unit("heap.gets > 5s"), Some(("count", 12)));
+        assert_eq!(unit("heap.used_peak > +5ms"), Some(("bytes", 17)));
+        assert_eq!(unit("steps.elapsed_ns > 64M"), Some(("nanoseconds", 19)));
+        assert_eq!(unit("steps.elapsed_ns > 1 KiB"), Some(("nanoseconds", 19)));
+        for right in ["heap.gets > 5M", "tree.processes > 5", "steps.elapsed_ns > +5%", "lock.wait_ns > 5us"]
+        {
+            assert_eq!(unit(right), None, "{right}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! no accounts                        underbar doctor -- PROGRAM
 //! something to set                   underbar tune [--risky] -- PROGRAM
 //! threads wait for locks             underbar run --report lock -- PROGRAM
-//! most of the memory is elsewhere    underbar doctor -- PROGRAM
+//! most of the memory is elsewhere    underbar run --json -- PROGRAM
 //! nothing to change                  underbar run --report le -- PROGRAM
 //! ```
 //!
@@ -22,6 +22,9 @@ use crate::units::counted;
 /// A command to type is given whole, beyond [`crate::page::COLUMNS`], up to so many characters: cut off, it could not be typed.
 const LONGEST_COMMAND: usize = 1_000;
 
+/// What holds options for all runs of a shell.
+const VARIABLE: &str = "UNDERBAR_OPTS";
+
 /// The next command to type.
 pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
     let to_set: Vec<&Advice> =
@@ -29,14 +32,14 @@ pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> 
     // Where one is harmless there is something to try without the others.
     let tune = if to_set.iter().all(|advice| advice.risky) { "tune --risky" } else { "tune" };
     let doctor = || "underbar doctor".to_owned();
-    let again = |verb: &str| format!("underbar {verb}{}", options_given(report));
+    let again = |verb: &str| format!("{}underbar {verb}{}", variable_given(report), options_given(report));
     let (words, verb) = match programs.first() {
         None => ("What can be done here:".to_owned(), doctor()),
         Some(leading) if !to_set.is_empty() => (suggestions(&to_set, leading), again(tune)),
         _ if lock::lines::have_a_say(report) => {
             ("Who waits for whom:".to_owned(), again("run --report lock"))
         }
-        Some(leading) if mostly_elsewhere(leading) => ("Where memory goes:".to_owned(), doctor()),
+        Some(leading) if mostly_elsewhere(leading) => ("Who has the memory:".to_owned(), again("run --json")),
         _ => ("Nothing to change. Every figure:".to_owned(), again("run --report le")),
     };
     let command = command_line(report);
@@ -79,6 +82,16 @@ fn suggestions(to_set: &[&Advice], leading: &Program) -> String {
         words += &format!(", {risky} of them risky");
     }
     format!("{words}. Prove {object}:")
+}
+
+/// The variable with options that the run had. The next has it, too, if it was exported; given with one command alone it is gone.
+fn variable_given(report: &Report) -> String {
+    let sources = &report.options.sources;
+    let given = sources.iter().rfind(|source| source.where_set == WhereSet::Environment.label());
+    given.filter(|source| source.origin == VARIABLE).map_or(String::new(), |source| {
+        let text = quoted(source.text.trim());
+        format!("{VARIABLE}={} ", if text.chars().count() <= LONGEST_COMMAND { &text } else { "..." })
+    })
 }
 
 /// The options of the run that another run would not have by itself, as its command takes them; three dots for a long text.
@@ -183,11 +196,13 @@ mod tests {
         };
         report.options.sources = vec![
             source(WhereSet::UserFile, "/home/x/.config/underbar/opts", "TRACE(OFF)"),
+            source(WhereSet::Environment, "UNDERBAR_OPTS", "HEAP(2M)"),
             source(WhereSet::OptionsFile, "my words.opts", "# Why.\nHEAP(1M)"),
             source(WhereSet::CommandLine, "--opts", "STACK(8K)"),
         ];
         let text = render(&report, &[], false);
-        assert!(text.contains(" le --opts-file 'my words.opts' --opts 'STACK(8K)' -- ./getfree"), "{text}");
+        let whole = "figure: UNDERBAR_OPTS='HEAP(2M)' underbar run --report le --opts-file 'my words.opts' --opts 'STACK(8K)' -- ./get";
+        assert!(text.contains(whole), "{text}");
         assert!(
             text.contains("\n  options   also of /home/x/.config/underbar/opts, read unasked\n"),
             "{text}"

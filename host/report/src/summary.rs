@@ -456,7 +456,7 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
             text.contains("coverage  3 % of 800 MiB anonymous memory is in this heap; libjvm.so 700 MiB")
         );
         assert!(text.contains("why       no heap advice: 3 % is in this heap."), "{text}");
-        assert!(text.ends_with("Where memory goes: underbar doctor -- java Main\n"), "{text}");
+        assert!(text.ends_with("Who has the memory: underbar run --json -- java Main\n"), "{text}");
     }
 
     #[test]

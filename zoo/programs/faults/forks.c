@@ -6,6 +6,8 @@
      quick    by fork, the child ends by quick_exit
      works    by fork, and the child becomes this program with `child` when it has worked
      clone    by a clone that the C library knows nothing of
+     cloned   by the C library's clone
+     crowd    by the C library's clone, 60 times, while another thread gets and frees
      vfork    by vfork; the child only ends
      thread   by fork in a thread, while another gets and frees
      exec     by fork, and the child becomes this program with `child`
@@ -55,6 +57,19 @@ static void *in_thread(void *unused) {
     return unused;
 }
 
+static int cloned(void *unused) {
+    (void)unused;
+    alarm(60);
+    get(MANY, MANY + MORE);
+    give_back();
+    return 0;
+}
+
+static void child_of_clone(void) {
+    static char stack[256 << 10];
+    wait_for(clone(cloned, stack + sizeof stack, SIGCHLD, NULL));
+}
+
 static atomic_int over;
 static void *busy(void *unused) {
     while (!over) {
@@ -96,6 +111,16 @@ int main(int count, char **words) {
             _exit(0);
         }
         wait_for(child);
+    } else if (!strcmp(how, "cloned")) {
+        child_of_clone();
+    } else if (!strcmp(how, "crowd")) {
+        /* Who never hears of a child ends all the same. */
+        alarm(60);
+        pthread_t other;
+        if (pthread_create(&other, NULL, busy, NULL)) return 7;
+        for (int i = 0; i < 60; i++) child_of_clone();
+        over = 1;
+        pthread_join(other, NULL);
     } else if (!strcmp(how, "vfork")) {
         pid_t child = vfork();
         if (child == 0) _exit(0);

@@ -5,6 +5,7 @@
 
      main     the first thread
      thread   another thread
+     asked    another thread, which asks for a stack as large as the default
      brought  another thread, on a stack that the program maps for it
      again    as brought, and after its end a shallow thread on the same stack, and then one twice as deep
      recycled a deep thread, and after its end a shallow one on its stack beside a deep one on another
@@ -106,6 +107,13 @@ int main(int count, char **words) {
         depth = environment - go_down(bytes);
     } else if (!strcmp(words[1], "thread")) {
         depth = end(start(deep));
+    } else if (!strcmp(words[1], "asked")) {
+        pthread_attr_t attributes;
+        size_t size;
+        pthread_attr_init(&attributes);
+        if (pthread_attr_getstacksize(&attributes, &size)) _exit(8);
+        if (pthread_attr_setstacksize(&attributes, size)) _exit(8);
+        depth = end(start_with(deep, &attributes));
     } else if (!strcmp(words[1], "brought") || !strcmp(words[1], "again")) {
         depth = on_own_mapping(*words[1] == 'a');
     } else if (!strcmp(words[1], "recycled")) {

@@ -79,6 +79,7 @@ checks! {
     threads_are_counted: ThreadsStarted ThreadsPeak;
     stacks_are_measured_to_the_page: StackLargest StackMain StackThread StackConcurrent;
     locked_stacks_are_what_was_used_of_them: StackThread StackMain;
+    a_size_that_was_asked_for_is_given_though_it_is_the_default: StackThread StackFallbacks;
     stacks_for_which_there_is_no_room_are_counted: StackFallbacks;
     stacks_that_the_program_brings_are_measured_while_they_are_fresh: StackThread StackReused;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;

@@ -56,6 +56,13 @@ pub(super) fn stacks_that_the_program_brings_are_measured_while_they_are_fresh()
     }
 }
 
+pub(super) fn a_size_that_was_asked_for_is_given_though_it_is_the_default() {
+    let account = account("THREADSTACK(ON,256K)", &[&program("depth"), "asked", "1000000"]);
+    let depth = account.said("depth");
+    between(&account, Key::StackThread, depth..=depth + PAGE);
+    exact(&account, Key::StackFallbacks, 0);
+}
+
 pub(super) fn stacks_for_which_there_is_no_room_are_counted() {
     for (size, count) in [("4096G", 7), ("1M", 0)] {
         let line = [program("counted"), "threads".to_owned(), "1".to_owned()];

@@ -179,11 +179,10 @@ unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -
     }
     // SAFETY: the C library's functions of these names, whose signatures these are.
     unsafe {
-        let init: unsafe extern "C" fn(*mut Attributes) -> c_int = core::mem::transmute(addresses[0]);
+        let init: Init = core::mem::transmute(addresses[0]);
         let get_size: unsafe extern "C" fn(*const Attributes, *mut usize) -> c_int =
             core::mem::transmute(addresses[1]);
-        let set_size: unsafe extern "C" fn(*mut Attributes, usize) -> c_int =
-            core::mem::transmute(addresses[2]);
+        let set_size: SetSize = core::mem::transmute(addresses[2]);
         let get_stack: unsafe extern "C" fn(*const Attributes, *mut usize, *mut usize) -> c_int =
             core::mem::transmute(addresses[3]);
         let own = own.as_mut_ptr();
@@ -204,7 +203,7 @@ unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -
             own.copy_from(given, 1);
         }
         let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
-        if wanted == 0 || size != default {
+        if wanted == 0 || size != default || (!given.is_null() && asked_for_size(given, init, set_size)) {
             return Plan { size, low: 0, attributes: given, given: size };
         }
         let size = wanted.max(floor(own)).next_multiple_of(PAGE);
@@ -213,6 +212,29 @@ unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -
         }
         ledger::add(Key::StackFallbacks, 1);
         Plan { size: default, low: 0, attributes: given, given: default }
+    }
+}
+
+type Init = unsafe extern "C" fn(*mut Attributes) -> c_int;
+type SetSize = unsafe extern "C" fn(*mut Attributes, usize) -> c_int;
+
+/// Do these attributes say a size, though it may be that of the default? They are the C library's own affair; but in the word in
+/// which some with a size differ from some without one, a size is what differs from those without.
+unsafe fn asked_for_size(given: *const Attributes, init: Init, set_size: SetSize) -> bool {
+    /// Nobody's default.
+    const ODD_SIZE: usize = (1 << 40) + PAGE;
+    let [mut none, mut some] = [Attributes([0; 7]), Attributes([0; 7])];
+    // SAFETY: the C library's functions, on attributes of ours; the caller's are read only.
+    unsafe {
+        init(&raw mut none) == 0
+            && init(&raw mut some) == 0
+            && set_size(&raw mut some, ODD_SIZE) == 0
+            && none
+                .0
+                .iter()
+                .zip(some.0)
+                .zip((*given).0)
+                .any(|((none, some), given)| *none != some && *none != given)
     }
 }
 

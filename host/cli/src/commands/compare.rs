@@ -8,6 +8,7 @@
 //! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -112,6 +113,15 @@ impl Compare {
             shared.say(Kind::Warning, words);
         }
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
+        // Better now than when all runs are made.
+        if let Some(path) = &self.output {
+            let is_new = !path.exists();
+            let tried = File::options().append(true).create(true).open(path);
+            tried.map_err(|error| Stop::NoFile(format!("{}: {error}", path.display())))?;
+            if is_new {
+                let _ = std::fs::remove_file(path);
+            }
+        }
         let input = self.flags.input()?;
         let session = Session::begin()?;
         let task = Task::new((program, arguments), &self.flags, input, &library, &session);
@@ -158,7 +168,8 @@ impl Compare {
             self.text(&options, &comparisons, &runs)
         };
         if let Err(error) = self.write(&text) {
-            shared.say(Kind::Error, format_args!("the result could not be written: {error}"));
+            let file = self.output.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+            shared.say(Kind::Error, format_args!("{file}the result could not be written: {error}"));
             return Ok(ExitCode::from(NO_ANSWER));
         }
         stop.map_or(Ok(ExitCode::SUCCESS), Err)

@@ -3,7 +3,7 @@
 //!
 //! Invariant: exit status 1 means one thing only, that a gate failed; what keeps a gate from deciding is 2.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use underbar_advise::listing::{Collected, Comparison};
@@ -75,6 +75,9 @@ fn percent(text: &str) -> Result<f64, String> {
 impl Diff {
     /// Compares.
     pub fn run(self) -> ExitCode {
+        if self.old == self.new && self.old == Path::new("-") {
+            return self.printing.fail("only one of the two can be standard input");
+        }
         let [mut before, mut after] = [Collected::default(), Collected::default()];
         let read = |path, collected: &mut Collected| match listings::read(path, collected) {
             Ok(Found::Listings) => Ok(None),

@@ -84,7 +84,9 @@ fn explain(name: &str) -> Result<String, String> {
         }
         return Ok(text);
     }
-    let label = TABLE.iter().find(|entry| entry.label.eq_ignore_ascii_case(name)).map(|entry| entry.key);
+    let labels = TABLE.iter().map(|entry| (entry.label, entry.key));
+    let mut labels = labels.chain(ABSENT.iter().map(|absent| (absent.label.text(), absent.key)));
+    let label = labels.find(|(label, _)| label.eq_ignore_ascii_case(name)).map(|(_, key)| key);
     let key = label.map_or_else(|| name.to_ascii_lowercase(), str::to_owned);
     underbar_advise::explain(&key).map_err(|_| {
         let shown: String = name.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();

@@ -7,7 +7,7 @@
 //!
 //! Invariant: the layers are those that `run` would read; nothing is run.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ Examples:
 Exit status: 0 all that was read is right, 1 some of it is wrong and was left out, 2 wrong usage.")]
 pub struct Options {
     /// An option text, as for --opts
-    text: Option<String>,
+    text: Option<OsString>,
 
     /// A file of run-time options; TEXT is stronger
     #[arg(long, value_name = "FILE")]
@@ -75,7 +75,7 @@ impl Options {
             layers.add_file(WhereSet::OptionsFile, path, true);
         }
         if let Some(text) = &self.text {
-            layers.add(WhereSet::CommandLine, "TEXT".to_owned(), text.clone());
+            layers.add(WhereSet::CommandLine, "TEXT".to_owned(), text.to_string_lossy().into_owned());
         }
         let warnings = layers.warnings();
         let code = if warnings.is_empty() { 0 } else { WRONG_TEXT };

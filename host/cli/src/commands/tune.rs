@@ -14,6 +14,7 @@
 
 mod live;
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::tried::Tried;
-use crate::trial::{Stop, say};
+use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
 
 /// Name and version of the form that the result has in JSON.
 const SCHEMA: &str = "underbar.tune/1";
@@ -114,6 +115,10 @@ pub struct Tune {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
+
+    /// Could the result not be written?
+    #[arg(skip)]
+    unprinted: Cell<bool>,
 }
 
 /// What came out, as far as it came.
@@ -172,7 +177,7 @@ impl Tune {
             None if self.require_gain && !outcome.kept => ExitCode::FAILURE,
             None => ExitCode::SUCCESS,
         };
-        if outcome.unwritten { ExitCode::from(NO_ANSWER) } else { code }
+        if outcome.unwritten || self.unprinted.get() { ExitCode::from(NO_ANSWER) } else { code }
     }
 
     fn tune(&self, shared: &Shared, outcome: &mut Outcome) -> Result<(), Stop> {
@@ -274,7 +279,7 @@ impl Tune {
         if first.fault.is_some() {
             // Whose fault is it? The program's, if it fails by itself, too.
             task.once(Way::Plain)?.must_have_ended_well(Arm::PLAIN.name())?;
-            first.must_have_ended_well("under underbar only, not plain")?;
+            first.must_have_ended_well(UNDER_UNDERBAR_ONLY)?;
         }
         progress.run(Arm::DEFAULT.name());
         let mut second = task.with_report(Way::Under(default))?;
@@ -493,8 +498,14 @@ impl Tune {
     }
 
     fn print(&self, text: &str) {
-        // A reader that has gone away is no failure.
-        let _ = to_output(text.as_bytes());
+        match to_output(text.as_bytes()) {
+            // A reader that has gone away is no failure.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && !self.unprinted.replace(true) => {
+                let shared = self.flags.shared(None);
+                shared.say(Kind::Error, format_args!("the result could not be written: {error}"));
+            }
+            _ => {}
+        }
     }
 
     fn json(&self, outcome: &Outcome) -> Value {

@@ -1,13 +1,13 @@
 //! Programs that use stack: the first thread's, that of many threads, that of a few threads that go deep.
 //!
-//! The standard library asks for a size of its own for each thread, and one that asks gets it. These threads ask
-//! for the C library's default, which is to ask for none; so THREADSTACK governs them.
+//! The standard library asks for a size of its own for each thread, and one that asks gets it. These threads ask for none, as
+//! those of C programs; so THREADSTACK governs them.
 
 use std::hint::black_box;
-use std::sync::{RwLock, mpsc};
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
-use underbar_sys::machine::{Resource, limit};
+use underbar_sys::thread::Thread;
 
 use super::{Parameters, say};
 
@@ -40,43 +40,30 @@ pub fn deep_threads(_: &Parameters) {
     say(format_args!("{FEW} threads, {DEEP_THREAD} frames of {FRAME} bytes each: {sum}\n"));
 }
 
+/// Who is there, and how many are to be; None as long as some are still to be started.
+static ARRIVED: Mutex<(usize, Option<usize>)> = Mutex::new((0, None));
+static CHANGED: Condvar = Condvar::new();
+/// How deep each of them goes.
+static FRAMES: AtomicUsize = AtomicUsize::new(0);
+
 /// So many threads, all of them alive before one of them goes this deep. How many there were is part of the result.
 fn together(threads: usize, frames: usize) -> usize {
-    let gate = RwLock::new(());
-    let size = default_size();
-    let (arrive, arrivals) = mpsc::channel();
-    thread::scope(|scope| {
-        let closed = gate.write();
-        let started: Vec<_> = (0..threads)
-            .filter_map(|_| {
-                let builder = thread::Builder::new();
-                let builder = match size {
-                    Some(size) => builder.stack_size(size),
-                    None => builder,
-                };
-                let (gate, arrive) = (&gate, arrive.clone());
-                let work = move || {
-                    // Whoever waits for it is gone only if all is lost.
-                    let _ = arrive.send(());
-                    drop(gate.read());
-                    1 + dive(frames)
-                };
-                builder.spawn_scoped(scope, work).ok()
-            })
-            .collect();
-        // One that was started need not have begun.
-        for _ in &started {
-            let _ = arrivals.recv();
-        }
-        drop(closed);
-        started.into_iter().filter_map(|thread| thread.join().ok()).sum()
-    })
+    FRAMES.store(frames, Ordering::Relaxed);
+    let started: Vec<_> = (0..threads).filter_map(|_| Thread::start(one_of_them).ok()).collect();
+    ARRIVED.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(started.len());
+    CHANGED.notify_all();
+    started.into_iter().map(Thread::join).sum()
 }
 
-/// What the C library gives a thread that does not ask: the limit on the stack. None: there is no limit, and its
-/// default is then the standard library's.
-fn default_size() -> Option<usize> {
-    limit(Resource::Stack).ok().flatten().and_then(|bytes| usize::try_from(bytes).ok())
+fn one_of_them() -> usize {
+    let mut arrived = ARRIVED.lock().unwrap_or_else(PoisonError::into_inner);
+    arrived.0 += 1;
+    CHANGED.notify_all();
+    while arrived.1 != Some(arrived.0) {
+        arrived = CHANGED.wait(arrived).unwrap_or_else(PoisonError::into_inner);
+    }
+    drop(arrived);
+    1 + dive(FRAMES.load(Ordering::Relaxed))
 }
 
 /// Calls itself this often, and writes its array each time. What it returns keeps the frames alive.

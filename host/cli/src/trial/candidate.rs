@@ -3,8 +3,8 @@
 //!
 //! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
 
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
 use std::path::Path;
 
 use underbar_advise::Suggestion;
@@ -32,10 +32,17 @@ pub fn candidates(
     given: &[String],
 ) -> Vec<Candidate> {
     let file = options_file(report, suggestions, risky);
-    let options: Vec<&str> = file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let mut all = Vec::new();
+    let mut options: Vec<&str> =
+        file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let is_section = |line: &str| line.starts_with('[');
     // A section in which all was withheld sets nothing.
-    if options.iter().any(|line| !line.starts_with('[')) {
+    for at in (0..options.len()).rev() {
+        if is_section(options[at]) && options.get(at + 1).is_none_or(|next| is_section(next)) {
+            options.remove(at);
+        }
+    }
+    let mut all = Vec::new();
+    if !options.is_empty() {
         all.push(Candidate { name: "suggested".to_owned(), options: options.join("\n"), file });
     }
     for text in given {
@@ -67,14 +74,18 @@ pub fn write(path: &Path, options: &str, given: &str) -> io::Result<()> {
 /// runs are made.
 pub fn may_be_written(path: &Path) -> Result<(), String> {
     let refused = |error: io::Error| format!("{}: {error}", path.display());
-    match fs::read(path) {
-        Ok(bytes) if bytes.starts_with(OURS.as_bytes()) => {
+    let words = |why: &str| format!("{} {why}: name another file with -o", path.display());
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(words("is no file that could be overwritten")),
+        Ok(_) => {
+            let mut begin = Vec::new();
+            let head = File::open(path).and_then(|file| file.take(OURS.len() as u64).read_to_end(&mut begin));
+            head.map_err(refused)?;
+            if begin != OURS.as_bytes() {
+                return Err(words("is there already, and not by underbar tune"));
+            }
             OpenOptions::new().append(true).open(path).map(drop).map_err(refused)
         }
-        Ok(_) => Err(format!(
-            "{} is there already, and not by underbar tune: name another file with -o",
-            path.display()
-        )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let tried = OpenOptions::new().write(true).create_new(true).open(path);
             tried.and_then(|_| fs::remove_file(path)).map_err(refused)

@@ -52,6 +52,14 @@ pub fn input(waits: impl FnOnce()) -> io::Result<File> {
     Ok(copy)
 }
 
+/// Fails where one of the files to be compared is there and is none, as a folder: its contents would not be looked at.
+pub fn can_be_compared(checked: &[PathBuf]) -> Result<(), String> {
+    let is_other = |path: &&PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_file());
+    checked.iter().find(is_other).map_or(Ok(()), |path| {
+        Err(format!("--check {}: no file whose contents could be compared; name each file", path.display()))
+    })
+}
+
 /// The files that are compared, as they are before a run.
 pub struct Before<'a>(Vec<(&'a Path, Option<State>)>);
 
@@ -82,7 +90,7 @@ impl<'a> Before<'a> {
 
     /// The first of them that is not there.
     pub fn absent(&self) -> Option<&'a Path> {
-        self.0.iter().find(|(path, _)| !path.exists()).map(|(path, _)| *path)
+        self.0.iter().find(|(path, _)| !path.is_file()).map(|(path, _)| *path)
     }
 }
 
@@ -97,7 +105,9 @@ pub fn fingerprint(captured: &mut File, before: &Before<'_>) -> io::Result<u64> 
     for (path, before) in &before.0 {
         if before.is_some() && state(path) == *before {
             hasher.write_u8(2);
-        } else if File::open(path).and_then(|mut file| add(&mut hasher, &mut file)).is_err() {
+        } else if !path.is_file()
+            || File::open(path).and_then(|mut file| add(&mut hasher, &mut file)).is_err()
+        {
             hasher.write_u8(0);
         }
     }

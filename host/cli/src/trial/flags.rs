@@ -10,7 +10,7 @@ use underbar_verdict::interval::pairs_needed;
 use underbar_verdict::plan::MAXIMUM_ROUNDS;
 use underbar_verdict::sample::Measure;
 
-use super::files;
+use super::{Stop, files};
 use crate::say::{Color, Kind, say};
 use crate::shared::{OptsBase, Shared};
 
@@ -21,7 +21,7 @@ pub struct Flags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAXIMUM_ROUNDS as u64))]
     pub runs: Option<u64>,
 
-    /// Time for all of it, such as 90s, 5m or 1h: decides the number of rounds before they begin
+    /// Time for all of it, such as 90s, 5m or 1h: decides the number of rounds before they begin, 200 at most
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "runs")]
     pub time: Option<Duration>,
 
@@ -33,11 +33,11 @@ pub struct Flags {
     #[arg(long, value_enum, value_name = "MEASURE", default_value_t = Primary::Cpu)]
     pub primary: Primary,
 
-    /// A shell command before each run, not measured
+    /// A shell command before each run, not measured and not limited by --timeout
     #[arg(long, value_name = "COMMAND")]
     pub setup: Option<String>,
 
-    /// A shell command after each run, not measured
+    /// A shell command after each run, not measured and not limited by --timeout
     #[arg(long, value_name = "COMMAND")]
     pub cleanup: Option<String>,
 
@@ -128,15 +128,18 @@ impl Flags {
         self.say(Kind::Warning, format_args!("--runs: so few rounds are not enough for {lost}"));
     }
 
-    /// Reads standard input, and says so where another process writes it.
-    pub fn input(&self) -> std::io::Result<File> {
-        files::input(|| {
+    /// Reads standard input, and says so where another process writes it. Before that, looks whether there is something that
+    /// would keep all the runs from being of use.
+    pub fn input(&self) -> Result<File, Stop> {
+        files::can_be_compared(&self.check).map_err(Stop::NoFile)?;
+        let input = files::input(|| {
             if !self.quiet {
                 eprintln!(
                     "underbar: reading standard input to its end, for every run; </dev/null where there is none"
                 );
             }
-        })
+        })?;
+        Ok(input)
     }
 
     /// The flags that all commands share, with the options of one arm.
@@ -166,7 +169,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         Ok(number) if plain && number * unit > 0.0 && number * unit < YEAR => {
             Ok(Duration::from_secs_f64(number * unit))
         }
-        _ => Err("a duration is a number and ms, s, m or h, such as 90s".to_owned()),
+        _ => Err("a duration is a number above 0, below a year, and ms, s, m or h, such as 90s".to_owned()),
     }
 }
 

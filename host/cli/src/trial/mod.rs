@@ -33,6 +33,9 @@ use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
 use crate::printing::NO_ANSWER;
 
+/// In place of an arm's name: the program fails there, and not by itself.
+pub const UNDER_UNDERBAR_ONLY: &str = "under underbar only, not plain";
+
 /// Why there are no more runs. Says whose doing it is.
 #[derive(Debug)]
 pub enum Stop {
@@ -66,6 +69,8 @@ pub enum Stop {
     NoOptions(String),
     /// The user, or the program: there is no such lock to try.
     NoLock(String),
+    /// The user: what is to be compared, or written, is no file that could be.
+    NoFile(String),
     /// The machine: no place for the files of a run.
     Files(std::io::Error),
 }
@@ -100,6 +105,7 @@ impl Stop {
             | Stop::Fails { .. }
             | Stop::NoTime(_)
             | Stop::NoOptions(_)
+            | Stop::NoFile(_)
             | Stop::NoLock(_) => NO_ANSWER,
             Stop::NoLibrary(_) | Stop::Files(_) => OWN_FAILURE,
         })
@@ -117,7 +123,8 @@ impl fmt::Display for Stop {
             Stop::Fails { arm, fault, said } => {
                 write!(f, "the program fails ({arm}): {fault}{}", quoted(said))?;
                 match fault {
-                    once::Fault::Exited(code) => {
+                    // That plain ends otherwise is what was found.
+                    once::Fault::Exited(code) if *arm != UNDER_UNDERBAR_ONLY => {
                         write!(f, "\nhelp: if it ends so when all is well, say --expect {code}")
                     }
                     once::Fault::NotReady(..) => f.write_str(
@@ -128,7 +135,7 @@ impl fmt::Display for Stop {
             }
             Stop::NoLibrary(reason) => write!(f, "nothing to compare: {reason}"),
             Stop::NoOptions(set) => write!(f, "{set}: there is no option in it, so nothing to compare"),
-            Stop::NoTime(reason) | Stop::NoLock(reason) => f.write_str(reason),
+            Stop::NoTime(reason) | Stop::NoLock(reason) | Stop::NoFile(reason) => f.write_str(reason),
             Stop::Files(error) => write!(f, "no place for the files of a run: {error}"),
         }
     }

@@ -36,7 +36,13 @@ impl Task<'_> {
             .map(|time| nanoseconds(time.saturating_sub(spent)) / u64::try_from(phases.max(1)).unwrap_or(1));
         match rounds_for(budget, nanoseconds(round), DEFAULT_ROUNDS, MINIMUM_ROUNDS) {
             Rounds::Enough(rounds) => Ok(rounds),
-            too_few => Err(Stop::NoTime(too_few.to_string())),
+            too_few => {
+                // As much as was spent, and as many rounds of each phase as are needed; a little more, since rounds differ.
+                let needed = u32::try_from(MINIMUM_ROUNDS * phases.max(1) + 1).unwrap_or(u32::MAX);
+                let time = spent + round.saturating_mul(needed);
+                let help = format!("--time {}s would do, --runs sets a number", time.as_secs() + 1);
+                Err(Stop::NoTime(format!("{too_few}\nhelp: {help}")))
+            }
         }
     }
 

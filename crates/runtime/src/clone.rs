@@ -1,0 +1,91 @@
+//! `clone` of C, where it makes a process with a copy of this one's memory: as `fork` for us, of which the C library tells nobody.
+//!
+//! ```text
+//! locks taken ─> clone ─┬─> parent: locks given back
+//!                       └─> child, on the stack that it was given: locks given back, accounts of its own ─> its function
+//! ```
+//!
+//! Without that the child would have copies of locks that other threads held, and nobody to give them back.
+//! Invariant: what shares the memory, or has other thread storage, is passed on untouched.
+//! Not here: `clone` by `syscall`, which nobody sees; `fork`, of which the C library tells ([`crate::start`]).
+
+use core::ffi::{c_int, c_void};
+
+use crate::next::Next;
+use crate::start;
+
+/// What the child runs.
+pub type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+type Clone = unsafe extern "C" fn(
+    Function,
+    *mut c_void,
+    c_int,
+    *mut c_void,
+    *mut c_int,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+
+static CLONE: Next = Next::new(c"clone");
+
+/// Memory is shared: a thread, or a child as by vfork.
+const CLONE_VM: c_int = 0x100;
+/// The caller waits for the child: it must not hold locks meanwhile.
+const CLONE_VFORK: c_int = 0x4000;
+/// The child has thread storage that we know nothing of.
+const CLONE_SETTLS: c_int = 0x8_0000;
+
+/// What the child finds in its copy of the parent's stack.
+struct Child {
+    function: Function,
+    argument: *mut c_void,
+}
+
+/// Finds the next library's function, while nobody holds a lock.
+pub(crate) fn at_start() {
+    let _ = CLONE.get();
+}
+
+/// `clone`, whose last three arguments are there where the flags say so.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn clone(
+    (function, argument): (Option<Function>, *mut c_void),
+    stack: *mut c_void,
+    flags: c_int,
+    (parent_id, storage, child_id): (*mut c_int, *mut c_void, *mut c_int),
+) -> c_int {
+    const ENOSYS: i32 = 38;
+    const EINVAL: i32 = 22;
+    let (Some(clone), Some(function)) = (CLONE.get(), function) else {
+        start::set_errno(if function.is_none() { EINVAL } else { ENOSYS });
+        return -1;
+    };
+    // SAFETY: the next library's `clone` takes these arguments, the last three in the places of a call with as many.
+    let clone = unsafe { core::mem::transmute::<usize, Clone>(clone) };
+    if flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS) != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { clone(function, stack, flags, argument, parent_id, storage, child_id) };
+    }
+    let mut child = Child { function, argument };
+    start::before_fork();
+    // SAFETY: the caller's promise; the child has a copy of this frame, in which what it is told lies.
+    let made = unsafe { clone(begins, stack, flags, (&raw mut child).cast(), parent_id, storage, child_id) };
+    start::after_fork();
+    made
+}
+
+/// What the child runs first.
+unsafe extern "C" fn begins(child: *mut c_void) -> c_int {
+    start::after_fork_in_child();
+    // SAFETY: `clone` was given a child; its function is the caller's, with the caller's argument.
+    let status = unsafe {
+        let child = &*child.cast::<Child>();
+        (child.function)(child.argument)
+    };
+    // The C library ends the process past its own `_exit`.
+    start::destructor();
+    status
+}
