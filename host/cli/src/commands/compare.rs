@@ -113,8 +113,8 @@ impl Compare {
             shared.say(Kind::Warning, words);
         }
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
-        // Better now than when all runs are made.
-        if let Some(path) = &self.output {
+        // Better now than when all runs are made. To open a pipe would wait for its reader.
+        if let Some(path) = self.output.as_ref().filter(|path| path.is_file() || !path.exists()) {
             let is_new = !path.exists();
             let tried = File::options().append(true).create(true).open(path);
             tried.map_err(|error| Stop::NoFile(format!("{}: {error}", path.display())))?;

@@ -8,7 +8,7 @@
 //! Invariant: what the question whether it is ready wrote is never part of the output that is compared.
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, IsTerminal, Seek};
 use std::time::{Duration, Instant};
 
 use underbar_launch::{Ended, How, Process};
@@ -118,8 +118,10 @@ impl Task<'_> {
     /// Says once what is waited for, and for how long.
     fn say_late(&self, flag: &str, how: How, limit: Duration) {
         if !self.flags.quiet && !self.was_late.replace(true) {
+            // Over the line of progress, where there is one.
+            let begin = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
             eprintln!(
-                "underbar: waiting until the program is ready: the command of {flag} {} so far, asked for {} at most",
+                "{begin}underbar: waiting until the program is ready: the command of {flag} {} so far, asked for {} at most",
                 say::how(how),
                 say::long(limit)
             );
