@@ -37,7 +37,7 @@ unsafe extern "C" fn map(
 ) -> *mut c_void {
     let (protection, flags) = (protection.cast_unsigned(), flags.cast_unsigned());
     if flags & syscall::MAP_FIXED != 0 {
-        coverage::before_free(length);
+        coverage::before_unmap(length);
     }
     // SAFETY: the caller's contract is that of C.
     match unsafe { syscall::mmap(hint.cast(), length, protection, flags, fd, offset.cast_unsigned()) } {
@@ -58,7 +58,7 @@ unsafe extern "C" fn map(
 /// C's `munmap`.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    coverage::before_free(length);
+    coverage::before_unmap(length);
     // SAFETY: the caller's contract is that of C.
     as_c(unsafe { syscall::munmap(address.cast(), length) })
 }
@@ -68,7 +68,7 @@ unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
 unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
     let advice = advice.cast_unsigned();
     if matches!(advice, syscall::MADV_DONTNEED | syscall::MADV_FREE) {
-        coverage::before_free(length);
+        coverage::before_unmap(length);
     }
     // SAFETY: the caller's contract is that of C.
     as_c(unsafe { syscall::madvise(address.cast(), length, advice) })

@@ -67,19 +67,29 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
     }
 }
 
-/// Says that so many bytes are about to be freed, unmapped or dropped, with which the most that is resident may go. Called
-/// without locks.
+/// Says that an element of so many bytes is about to be freed, with which the most that is resident may go. What the heap
+/// itself holds was looked at as it grew. Called without locks.
 #[inline]
 pub fn before_free(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
-        before_large_free(bytes as u64);
+        before_large(bytes as u64, NEXT_LOOK.load(Ordering::Relaxed));
     }
 }
 
+/// Says that so many bytes, which nobody may have looked at since they were mapped, are about to be unmapped or dropped. Called
+/// without locks.
+#[inline]
+pub fn before_unmap(bytes: usize) {
+    if bytes as u64 >= WORTH_A_LOOK / 4 {
+        before_large(bytes as u64, much_more());
+    }
+}
+
+/// Looks where `least` is resident, if it is much that goes.
 #[cold]
-fn before_large_free(bytes: u64) {
+fn before_large(bytes: u64, least: u64) {
     if bytes >= NEXT_LOOK.load(Ordering::Relaxed) / 4 && is_to_be_asked() {
-        look_if(much_more());
+        look_if(least);
     }
 }
 
