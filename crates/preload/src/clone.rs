@@ -19,7 +19,7 @@ macro_rules! clones {
             parent_id: *mut c_int,
             storage: *mut c_void,
             child_id: *mut c_int,
-        ) -> c_int {
+        ) -> isize {
             // SAFETY: the caller's contract is that of C.
             unsafe { clone::clone((function, argument), stack, flags, (parent_id, storage, child_id)) }
         }

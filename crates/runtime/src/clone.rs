@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Without that the child would have copies of locks that other threads held, and nobody to give them back.
-//! Invariant: what shares the memory, or has other thread storage, is passed on untouched.
+//! Invariant: what shares the memory, has other thread storage, or is no call of the C library is passed on untouched.
 //! Not here: `clone` by `syscall`, which nobody sees; `fork`, of which the C library tells ([`crate::start`]).
 
 use core::ffi::{c_int, c_void};
@@ -18,16 +18,18 @@ use crate::start;
 pub type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
 
 type Clone = unsafe extern "C" fn(
-    Function,
+    Option<Function>,
     *mut c_void,
     c_int,
     *mut c_void,
     *mut c_int,
     *mut c_void,
     *mut c_int,
-) -> c_int;
+) -> isize;
 
 static CLONE: Next = Next::new(c"clone");
+/// The C library has it under two names. Another library's function of the first name means something else.
+static THE_C_LIBRARYS: Next = Next::new(c"__clone");
 
 /// Memory is shared: a thread, or a child as by vfork.
 const CLONE_VM: c_int = 0x100;
@@ -44,10 +46,11 @@ struct Child {
 
 /// Finds the next library's function, while nobody holds a lock.
 pub(crate) fn at_start() {
-    let _ = CLONE.get();
+    let _ = (CLONE.get(), THE_C_LIBRARYS.get());
 }
 
-/// `clone`, whose last three arguments are there where the flags say so.
+/// `clone`, whose last three arguments are there where the flags say so. Returns the whole register, as a function of that name
+/// that is not the C library's may return more than an int.
 ///
 /// # Safety
 /// As C's.
@@ -56,23 +59,24 @@ pub unsafe fn clone(
     stack: *mut c_void,
     flags: c_int,
     (parent_id, storage, child_id): (*mut c_int, *mut c_void, *mut c_int),
-) -> c_int {
+) -> isize {
     const ENOSYS: i32 = 38;
-    const EINVAL: i32 = 22;
-    let (Some(clone), Some(function)) = (CLONE.get(), function) else {
-        start::set_errno(if function.is_none() { EINVAL } else { ENOSYS });
+    let Some(address) = CLONE.get() else {
+        start::set_errno(ENOSYS);
         return -1;
     };
     // SAFETY: the next library's `clone` takes these arguments, the last three in the places of a call with as many.
-    let clone = unsafe { core::mem::transmute::<usize, Clone>(clone) };
-    if flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS) != 0 {
+    let clone = unsafe { core::mem::transmute::<usize, Clone>(address) };
+    let is_like_fork = flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS) == 0;
+    let (Some(begun), true) = (function, is_like_fork && THE_C_LIBRARYS.get() == Some(address)) else {
         // SAFETY: the caller's promise.
         return unsafe { clone(function, stack, flags, argument, parent_id, storage, child_id) };
-    }
-    let mut child = Child { function, argument };
+    };
+    let mut child = Child { function: begun, argument };
     start::before_fork();
     // SAFETY: the caller's promise; the child has a copy of this frame, in which what it is told lies.
-    let made = unsafe { clone(begins, stack, flags, (&raw mut child).cast(), parent_id, storage, child_id) };
+    let made =
+        unsafe { clone(Some(begins), stack, flags, (&raw mut child).cast(), parent_id, storage, child_id) };
     start::after_fork();
     made
 }
