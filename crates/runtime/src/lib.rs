@@ -11,6 +11,7 @@ extern crate std;
 
 #[cfg(not(loom))]
 pub mod clone;
+#[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
 mod faults;
