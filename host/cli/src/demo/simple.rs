@@ -91,8 +91,8 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
         remarks: Vec::new(),
     });
     output.notes.push(
-        "These are the values that tune would try first, from one run, that of STACK only with --risky; it keeps them only if \
-         they prove better."
+        "These are the values of one run. tune would try that of HEAP first, and keep it only if it proves better; not that \
+         of STACK, which does nothing on Linux."
             .to_owned(),
     );
     Ok(output)
