@@ -27,6 +27,7 @@ type Clone = unsafe extern "C" fn(
     *mut c_int,
 ) -> isize;
 
+// Looked for when they are called: few programs do, and no lock of ours is held then.
 static CLONE: Next = Next::new(c"clone");
 /// The C library has it under two names. Another library's function of the first name means something else.
 static THE_C_LIBRARYS: Next = Next::new(c"__clone");
@@ -42,11 +43,6 @@ const CLONE_SETTLS: c_int = 0x8_0000;
 struct Child {
     function: Function,
     argument: *mut c_void,
-}
-
-/// Finds the next library's function, while nobody holds a lock.
-pub(crate) fn at_start() {
-    let _ = (CLONE.get(), THE_C_LIBRARYS.get());
 }
 
 /// `clone`, whose last three arguments are there where the flags say so. Returns the whole register, as a function of that name

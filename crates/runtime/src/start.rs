@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall::{number, syscall6};
 
 use crate::thread_end::ThreadEnd;
-use crate::{clone, coverage, faults, heap, ledger, lock, options, own, sample, stack};
+use crate::{coverage, faults, heap, ledger, lock, options, own, sample, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -55,7 +55,6 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     own::at_start();
     lock::at_start();
     stack::at_start(environment);
-    clone::at_start();
     // SAFETY: functions of ours, which stay loaded: the preload is never closed.
     unsafe {
         __register_atfork(
