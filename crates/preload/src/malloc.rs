@@ -142,12 +142,7 @@ extern "C" fn malloc_trim(_pad: usize) -> c_int {
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 extern "C" fn mallopt(parameter: c_int, value: c_int) -> c_int {
     const M_MXFAST: c_int = 1;
-    const M_MMAP_THRESHOLD: c_int = -3;
-    let most = match parameter {
-        M_MXFAST => 80 * size_of::<usize>() / 4,
-        M_MMAP_THRESHOLD => 32 << 20,
-        _ => return 1,
-    };
+    const LARGEST_FAST: usize = 80 * size_of::<usize>() / 4;
     // As glibc reads it: what is negative is large.
-    c_int::from(value as usize <= most)
+    c_int::from(parameter != M_MXFAST || value as usize <= LARGEST_FAST)
 }

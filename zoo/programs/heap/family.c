@@ -146,7 +146,10 @@ int main(void) {
     free(held);
     info = mallinfo2();
     printf("mallinfo2 after free: %s\n", info.uordblks + info.hblkhd < 1000000 ? "good" : "WRONG");
-    printf("mallopt: %d\n", mallopt(M_MXFAST, 64));
+    printf("mallopt: %d", mallopt(M_MXFAST, 64));
+    printf(" %d %d", mallopt(M_MXFAST, 1 << 30), mallopt(M_MXFAST, -1));
+    printf(" %d %d", mallopt(M_MMAP_THRESHOLD, 1 << 20), mallopt(M_MMAP_THRESHOLD, 1 << 30));
+    printf(" %d %d\n", mallopt(M_PERTURB, 0), mallopt(12345, 1));
     int trimmed = malloc_trim(0);
     printf("malloc_trim: %s\n", trimmed == 0 || trimmed == 1 ? "good" : "WRONG");
     char *xml = NULL;
