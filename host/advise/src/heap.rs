@@ -363,7 +363,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
             steps.elapsed_ns = 3_600 * SECOND;
         }
         sample::in_force(&mut report, "HEAP(1G,64M,ANYWHERE,KEEP)");
-        let text = crate::lines::merged(&advise(&report), false)[0].text();
+        let text = crate::lines::to_set(&advise(&report), false)[0].text();
         assert_eq!(text, "HEAP(24M,128M,,FREE)");
     }
 }

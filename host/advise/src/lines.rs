@@ -60,12 +60,11 @@ impl ProgramOptions {
     }
 }
 
-/// Merges suggestions by program and option. Those that set nothing are left out; so are risky
-/// ones unless asked for.
+/// Merges suggestions by program and option. Those that set nothing are left out.
 #[must_use]
-pub fn merged(suggestions: &[Suggestion], risky: bool) -> Vec<ProgramOptions> {
+pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Suggestion>) -> Vec<ProgramOptions> {
     let mut programs: Vec<ProgramOptions> = Vec::new();
-    for suggestion in suggestions.iter().filter(|suggestion| risky || !suggestion.risky) {
+    for suggestion in suggestions {
         let Some(setting) = &suggestion.option else { continue };
         let at = programs.iter().position(|p| p.program == suggestion.program).unwrap_or_else(|| {
             programs.push(ProgramOptions { program: suggestion.program.clone(), settings: Vec::new() });
@@ -83,6 +82,12 @@ pub fn merged(suggestions: &[Suggestion], risky: bool) -> Vec<ProgramOptions> {
     programs
 }
 
+/// The options that are to be set: without those that do nothing here, and without risky ones unless asked for.
+#[must_use]
+pub fn to_set(suggestions: &[Suggestion], risky: bool) -> Vec<ProgramOptions> {
+    merged(suggestions.iter().filter(|suggestion| Withheld::of(suggestion, risky).is_none()))
+}
+
 /// An options file: a section for each program, each option with its reasons as comments. Risky
 /// suggestions stand there as comments only, unless asked for.
 #[must_use]
@@ -97,7 +102,7 @@ pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) ->
     if report.options.has_set(WhereSet::LanguageEnvironmentDefault) {
         text.push_str("# It had the defaults of Language Environment beneath its options: --opts-base le.\n");
     }
-    for program in merged(suggestions, true) {
+    for program in merged(suggestions) {
         // Writing to a String cannot fail.
         let nameable = nameable(&program.program);
         let _ = writeln!(text, "\n{}[{}]", if nameable { "" } else { "# " }, clean(&program.program));
@@ -130,7 +135,7 @@ fn nameable(program: &str) -> bool {
 #[must_use]
 pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
     let mut advice = Vec::new();
-    for program in merged(suggestions, true) {
+    for program in merged(suggestions) {
         for (setting, from) in &program.settings {
             advice.push(Advice {
                 program: program.program.clone(),
@@ -171,9 +176,7 @@ fn row_of(suggestion: &Suggestion) -> &'static str {
 /// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.
 #[must_use]
 pub fn to_json(suggestions: &[Suggestion], risky: bool) -> String {
-    let to_set: Vec<Suggestion> =
-        suggestions.iter().filter(|said| Withheld::of(said, risky).is_none()).cloned().collect();
-    let options: Vec<_> = merged(&to_set, true)
+    let options: Vec<_> = to_set(suggestions, risky)
         .iter()
         .map(|program| json!({"program": program.program, "options": program.text()}))
         .collect();
@@ -209,11 +212,11 @@ mod tests {
     #[test]
     fn several_suggestions_are_one_line() {
         let suggestions = advise(&report());
-        let all = merged(&suggestions, true);
+        let all = merged(&suggestions);
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].program, "cc1plus");
         assert_eq!(all[0].text(), "HEAP(112M,28M,,KEEP),HUGEPAGES(ON),THREADSTACK(ON,256K)");
-        assert_eq!(merged(&suggestions, false)[0].text(), "HEAP(112M,28M,,KEEP),HUGEPAGES(ON)");
+        assert_eq!(to_set(&suggestions, false)[0].text(), "HEAP(112M,28M,,KEEP),HUGEPAGES(ON)");
     }
 
     #[test]

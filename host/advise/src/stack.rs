@@ -224,7 +224,7 @@ mod tests {
             let rule = if at_once == 1 { "stack" } else { "threadstack" };
             let suggestion = check(option, 12_288, at_once, at_once, rule).expect("speaks");
             assert_eq!((suggestion.kind, suggestion.risky), (Kind::Lower, true), "{option}");
-            assert!(crate::lines::merged(&[suggestion], false).is_empty(), "{option}");
+            assert!(crate::lines::to_set(&[suggestion], false).is_empty(), "{option}");
         }
     }
 

@@ -127,5 +127,5 @@ fn stack(figured: &[Figured], second: &Report) -> Vec<Check> {
 /// What the report suggests for its program, as options are written.
 fn suggested(report: &Report) -> String {
     // Stacks are lowered only on request, in `tune` too; here it harms nobody and the document does it.
-    merged(&underbar_advise::advise(report), true).first().map_or(String::new(), |program| program.text())
+    merged(&underbar_advise::advise(report)).first().map_or(String::new(), |program| program.text())
 }

@@ -3,13 +3,15 @@
 //!
 //! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use underbar_advise::Suggestion;
 use underbar_advise::lines::{Withheld, merged, options_file};
 use underbar_report::Report;
+
+use super::files::can_be_written;
 
 /// The first line of a file that we wrote, and may therefore overwrite.
 const OURS: &str = "# Written by underbar tune, which may overwrite it.";
@@ -70,35 +72,29 @@ pub fn write(path: &Path, options: &str, given: &str) -> io::Result<()> {
     fs::write(path, format!("{OURS}\n{given}{options}"))
 }
 
-/// Fails where there is a file of that name which we did not write, or where none can be written: better now than when all
-/// runs are made.
+/// Fails where there is a file of that name which we did not write, or where none can be written.
 pub fn may_be_written(path: &Path) -> Result<(), String> {
     let refused = |error: io::Error| format!("{}: {error}", path.display());
     let words = |why: &str| format!("{} {why}: name another file with -o", path.display());
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(words("is no file that could be overwritten")),
-        Ok(_) => {
-            let mut begin = Vec::new();
-            let head = File::open(path).and_then(|file| file.take(OURS.len() as u64).read_to_end(&mut begin));
-            head.map_err(refused)?;
-            if begin != OURS.as_bytes() {
-                return Err(words("is there already, and not by underbar tune"));
-            }
-            OpenOptions::new().append(true).open(path).map(drop).map_err(refused)
+    if let Ok(found) = fs::metadata(path) {
+        if !found.is_file() {
+            return Err(words("is no file that could be overwritten"));
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let tried = OpenOptions::new().write(true).create_new(true).open(path);
-            tried.and_then(|_| fs::remove_file(path)).map_err(refused)
+        let mut begin = Vec::new();
+        let head = File::open(path).and_then(|file| file.take(OURS.len() as u64).read_to_end(&mut begin));
+        head.map_err(refused)?;
+        if begin != OURS.as_bytes() {
+            return Err(words("is there already, and not by underbar tune"));
         }
-        Err(error) => Err(refused(error)),
     }
+    can_be_written(path).map_err(refused)
 }
 
 /// The suggestions for the reader: each option with its reasons, and what is not tried.
 pub fn lines(suggestions: &[Suggestion], risky: bool) -> String {
     let clean = |text: &str| text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
     let mut text = String::new();
-    for program in merged(suggestions, true) {
+    for program in merged(suggestions) {
         for (setting, from) in &program.settings {
             let (word, why) = match Withheld::any_of(from, risky) {
                 Some(Withheld::Idle) => ("not tried", "; does nothing on Linux"),
