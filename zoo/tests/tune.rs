@@ -273,6 +273,18 @@ fn what_can_be_neither_written_nor_compared_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn arms_with_the_same_options_are_said_to_be_the_same() {
+    let folder = scratch("tune-same");
+    let told = |second: &str| {
+        let arms = ["compare", "--runs", "1", "--opts", "plain", "--opts", second, "--opts", "HEAP(1M)"];
+        underbar_in(&folder, &[&arms[..], &["--", "true"]].concat()).error
+    };
+    assert!(told(" plain ").contains("--opts: A and B are the same"), "{}", told(" plain "));
+    assert!(told(" HEAP(1M)").contains("--opts: B and C are the same"), "{}", told(" HEAP(1M)"));
+    assert!(!told("default").contains("are the same"), "{}", told("default"));
+}
+
+#[test]
 fn a_result_that_cannot_be_written_is_no_success() {
     let folder = scratch("tune-full");
     for json in [&["-q"][..], &["-q", "--json"]] {

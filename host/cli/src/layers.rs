@@ -129,10 +129,9 @@ impl Layers {
         if text.is_empty() { self.text() } else { format!("{text}\n[*]\n{}", self.text()) }
     }
 
-    /// Does any text have a section for one program?
-    pub fn has_sections(&self) -> bool {
-        let is_section = |line: &str| line.starts_with('[') && !line.starts_with("[*]");
-        self.layers.iter().any(|layer| layer.text.lines().map(str::trim_start).any(is_section))
+    /// May there be sections for programs? Each begins with a bracket, though not every bracket begins one.
+    pub fn may_have_sections(&self) -> bool {
+        self.layers.iter().any(|layer| layer.text.contains('['))
     }
 
     /// The name of the base, for the library.
@@ -144,8 +143,7 @@ impl Layers {
     pub fn settings(&self, program: &OsStr) -> Settings {
         // As the library sees it: the file that is executed in the end, whatever links lead to it. Nobody asks where no
         // text has a section, as for most runs.
-        let has_sections = self.layers.iter().any(|layer| layer.text.contains('['));
-        let file = Some(program).filter(|_| has_sections).and_then(crate::shared::find);
+        let file = Some(program).filter(|_| self.may_have_sections()).and_then(crate::shared::find);
         let file = file.and_then(|path| fs::canonicalize(path).ok());
         let path = file.as_deref().unwrap_or(Path::new(program));
         let name = path.file_name().unwrap_or(program).to_string_lossy();

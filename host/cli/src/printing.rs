@@ -49,9 +49,11 @@ impl Printing {
     }
 }
 
-/// Writes bytes to standard output, to the last one.
+/// Writes bytes to standard output, to the last one. That its reader has gone away is no failure.
 pub fn to_output(bytes: &[u8]) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    output.write_all(bytes)?;
-    output.flush()
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }

@@ -177,6 +177,11 @@ fn pair(folder: &Folder) -> (String, String, u64) {
 }
 
 #[test]
+fn only_one_of_two_reports_is_standard_input() {
+    assert_eq!(bad(2, &["diff", "-", "-"]), "underbar: error: only one of the two can be standard input\n");
+}
+
+#[test]
 fn a_gate_decides_by_exit_status() {
     let folder = Folder::new("gate");
     let (old, new, gets) = pair(&folder);

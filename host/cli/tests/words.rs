@@ -87,7 +87,33 @@ fn a_file_that_cannot_be_read_is_said() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_pointed_at() {
+    use std::os::unix::ffi::OsStrExt;
+    let text = std::ffi::OsStr::from_bytes(b"RPTOPTS(OFF),\xff");
+    let (code, _, error) = said(&command(&["options"]).arg(text).output().expect("it runs"));
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("TEXT: column 14: "), "{error}");
+}
+
+#[test]
+fn sections_of_programs_are_said_where_no_program_is_named() {
+    let folder = Folder::new("sections");
+    let file = folder.file("x.opts", "HEAP(1M)\n[perl]\nHEAP(2M)\n");
+    let says =
+        |more: &[&str]| good(&[&["options", "--opts-file", &file], more].concat()).contains("--program NAME");
+    assert!(says(&[]));
+    assert!(!says(&["--program", "perl"]));
+}
+
+#[test]
 fn names_are_explained_and_unknown_ones_lead_to_the_nearest() {
+    // Labels of the storage report, also of what Linux has no counterpart for.
+    for (label, key) in [
+        ("Successful Get Heap requests", "heap.gets"),
+        ("Successful Create Heap requests", "additional_heap.creates"),
+    ] {
+        assert!(good(&["explain", label]).contains(key), "{label}");
+    }
     assert!(good(&["explain", "heap"]).starts_with("HEAP("));
     assert!(good(&["explain", "heap.gets"]).starts_with("heap.gets: "));
     assert!(good(&["explain", "heap-size"]).starts_with("heap-size: "));

@@ -39,21 +39,19 @@ pub struct Figure {
 
 /// All key paths that can be compared: step timings, then the tree and its counters, then figures of all locks together.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    let counters = TREE.iter().map(|figure| figure.key).chain(TABLE.iter().map(|entry| entry.key));
-    STEPS.iter().map(|step| step.key).chain(counters).chain(sums().map(|sum| sum.key))
+    keys_and_units().map(|(key, _)| key)
 }
 
 /// What the figure of a key counts.
 pub(crate) fn unit_of(key: &str) -> Option<Unit> {
-    let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
+    keys_and_units().find(|(known, _)| *known == key).map(|(_, unit)| unit)
+}
+
+fn keys_and_units() -> impl Iterator<Item = (&'static str, Unit)> {
     let steps = STEPS.iter().map(|step| (step.key, step.unit));
+    let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
     let counters = TABLE.iter().map(|entry| (entry.key, entry.unit));
-    steps
-        .chain(tree)
-        .chain(counters)
-        .chain(sums().map(|sum| (sum.key, sum.unit)))
-        .find(|(known, _)| *known == key)
-        .map(|(_, unit)| unit)
+    steps.chain(tree).chain(counters).chain(sums().map(|sum| (sum.key, sum.unit)))
 }
 
 /// All figures of a report, in the order of [`keys`].

@@ -8,7 +8,6 @@
 //! Not here: suggestions (`tune`), and whether a winner should be kept: no search was made, so nothing is run again.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -32,7 +31,7 @@ use crate::trial::flags::Flags;
 use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
-use crate::trial::{Stop, say};
+use crate::trial::{Stop, files, say};
 
 /// The arms, in the order of `--opts`.
 const ARMS: [Arm; 8] = [
@@ -113,14 +112,9 @@ impl Compare {
             shared.say(Kind::Warning, words);
         }
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
-        // Better now than when all runs are made. To open a pipe would wait for its reader.
-        if let Some(path) = self.output.as_ref().filter(|path| path.is_file() || !path.exists()) {
-            let is_new = !path.exists();
-            let tried = File::options().append(true).create(true).open(path);
-            tried.map_err(|error| Stop::NoFile(format!("{}: {error}", path.display())))?;
-            if is_new {
-                let _ = std::fs::remove_file(path);
-            }
+        if let Some(path) = &self.output {
+            files::can_be_written(path)
+                .map_err(|error| Stop::NoFile(format!("{}: {error}", path.display())))?;
         }
         let input = self.flags.input()?;
         let session = Session::begin()?;
@@ -248,11 +242,7 @@ impl Compare {
     fn write(&self, text: &str) -> std::io::Result<()> {
         match &self.output {
             Some(path) => std::fs::write(path, text),
-            None => match to_output(text.as_bytes()) {
-                // A reader that has gone away is no failure.
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-                written => written,
-            },
+            None => to_output(text.as_bytes()),
         }
     }
 }

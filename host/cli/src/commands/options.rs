@@ -86,8 +86,8 @@ impl Options {
                 say(self.printing.color, Kind::Warning, warning);
             }
             let mut text = in_words(&layers, program);
-            if self.program.is_none() && layers.has_sections() {
-                text.push_str("There are sections for programs; what is in force for one: --program NAME\n");
+            if self.program.is_none() && layers.may_have_sections() {
+                text.push_str("What is in force where a section is for one program: --program NAME\n");
             }
             text
         };

@@ -498,13 +498,11 @@ impl Tune {
     }
 
     fn print(&self, text: &str) {
-        match to_output(text.as_bytes()) {
-            // A reader that has gone away is no failure.
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && !self.unprinted.replace(true) => {
-                let shared = self.flags.shared(None);
-                shared.say(Kind::Error, format_args!("the result could not be written: {error}"));
-            }
-            _ => {}
+        // Said once, of however many parts.
+        if let Err(error) = to_output(text.as_bytes())
+            && !self.unprinted.replace(true)
+        {
+            self.flags.say(Kind::Error, format_args!("the result could not be written: {error}"));
         }
     }
 

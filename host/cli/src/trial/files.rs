@@ -52,6 +52,19 @@ pub fn input(waits: impl FnOnce()) -> io::Result<File> {
     Ok(copy)
 }
 
+/// Fails where a result could not be written to this file: better now than when all runs are made. Leaves what is there as it is,
+/// and does not open pipes and devices, which may wait for somebody.
+pub fn can_be_written(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().write(true).create_new(true).open(path).and_then(|_| fs::remove_file(path))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Fails where one of the files to be compared is there and is none, as a folder: its contents would not be looked at.
 pub fn can_be_compared(checked: &[PathBuf]) -> Result<(), String> {
     let is_other = |path: &&PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_file());
