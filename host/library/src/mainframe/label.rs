@@ -162,6 +162,15 @@ impl File {
     }
 }
 
+/// Does this block begin the labels that follow a data set, in EBCDIC or ASCII?
+#[must_use]
+pub fn is_trailer(block: &[u8]) -> bool {
+    // The same in every code page of EBCDIC.
+    const EBCDIC: [[u8; 4]; 2] = [[0xC5, 0xD6, 0xC6, 0xF1], [0xC5, 0xD6, 0xE5, 0xF1]];
+    const ASCII: [[u8; 4]; 2] = [*b"EOF1", *b"EOV1"];
+    block.len() == 80 && EBCDIC.iter().chain(&ASCII).any(|start| block.starts_with(start))
+}
+
 /// The blocks of a file as labels, if it holds nothing else: 80 characters each.
 fn labels(records: &Records, page: CodePage) -> Vec<String> {
     const KNOWN: [&str; 4] = ["VOL", "HDR", "EOF", "EOV"];

@@ -15,6 +15,7 @@ mod blocks;
 
 use super::bytes::le16;
 use super::inflate::{self, Method};
+use super::label;
 use super::source::{ReadError, Records, Shared, Source, Stretch, Window, some};
 use blocks::{Blocks, Place, Unpack, unpack};
 use std::sync::Arc;
@@ -191,7 +192,7 @@ impl Reader<'_> {
             match self.chunk(at, length, head[4], head[5]) {
                 Ok(true) => {}
                 // An empty file with labels has two marks too, but its trailer label follows.
-                Ok(false) if trailer_follows(&mut window, at + HEADER) => {
+                Ok(false) if trailer_follows(source, &mut window, at + HEADER) => {
                     self.ended = false;
                     self.files.push(Vec::new());
                 }
@@ -223,12 +224,7 @@ impl Reader<'_> {
         if length == 0 {
             return Err(out_of_place("a chunk without data"));
         }
-        let method = match (flags & 0x03, more & 0x80) {
-            (0, 0) => Method::Plain,
-            (1, 0) | (0, 0x80) => Method::Zlib,
-            (2, 0) => Method::Bzip2,
-            _ => return Err(out_of_place("two kinds of compression")),
-        };
+        let method = method(flags, more).ok_or_else(|| out_of_place("two kinds of compression"))?;
         let mut open = match (flags & BEGINS != 0, self.open.take()) {
             (true, None) => Open { at, method, chunks: Vec::new() },
             (false, Some(open)) => open,
@@ -289,10 +285,38 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the chunk that begins here is the label EOF1, stored as it is.
-fn trailer_follows(window: &mut Window<'_>, at: u64) -> bool {
-    const EOF1: [u8; 4] = [0xC5, 0xD6, 0xC6, 0xF1];
-    window.get(at, 10).is_ok_and(|head| head[0] == 80 && head[1] == 0 && head[6..] == EOF1)
+/// How a chunk is stored; None where its flags name two ways.
+fn method(flags: u8, more: u8) -> Option<Method> {
+    match (flags & 0x03, more & 0x80) {
+        (0, 0) => Some(Method::Plain),
+        (1, 0) | (0, 0x80) => Some(Method::Zlib),
+        (2, 0) => Some(Method::Bzip2),
+        _ => None,
+    }
+}
+
+/// Does a trailer label begin here? A writer may compress it, and divide it into chunks, as any other block.
+fn trailer_follows(source: &dyn Source, window: &mut Window<'_>, mut at: u64) -> bool {
+    // A label has 80 bytes. Neither way of compression makes them many more.
+    const MOST: usize = 1024;
+    let (mut chunks, mut packed, mut kind) = (Vec::new(), 0, None);
+    while packed < MOST {
+        let Ok(head) = window.get(at, HEADER as usize) else { return false };
+        let (length, flags, more) = (le16(head, 0).unwrap_or(0), head[4], head[5]);
+        let is_first = chunks.is_empty();
+        let fits = flags & MARK == 0 && length > 0 && (flags & BEGINS != 0) == is_first;
+        let (true, Some(now)) = (fits, method(flags, more)) else { return false };
+        if *kind.get_or_insert(now) != now {
+            return false;
+        }
+        chunks.push((at + HEADER, u32::from(length)));
+        if flags & ENDS != 0 {
+            return unpack(source, now, &chunks).is_ok_and(|block| label::is_trailer(&block));
+        }
+        packed += usize::from(length);
+        at += HEADER + u64::from(length);
+    }
+    false
 }
 
 /// Writes blocks as a tape image: `None` is a tape mark. Chunks have at most `chunk` bytes of what is stored.
@@ -329,125 +353,4 @@ pub(crate) fn write(blocks: &[Option<&[u8]>], method: Method, chunk: usize) -> V
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::source::{Memory, take};
-    use super::*;
-
-    const PLENTY: u64 = 1 << 30;
-
-    fn sample(length: usize) -> Vec<u8> {
-        (0..length).map(|index| ((index * index) >> 3) as u8).collect()
-    }
-
-    fn blocks_of(tape: &Tape) -> Vec<Vec<Vec<u8>>> {
-        let read = |file: &Records| (0..file.count()).map(|index| file.read(index).unwrap()).collect();
-        tape.files.iter().map(read).collect()
-    }
-
-    #[test]
-    fn blocks_come_back_from_every_kind_of_chunk() {
-        let (one, two, three) = (sample(80), sample(32_760), sample(1));
-        let written = [Some(one.as_slice()), None, Some(&two), Some(&three), None, None, Some(&one)];
-        for method in [Method::Plain, Method::Zlib, Method::Bzip2] {
-            for chunk in [7, 4096, 65_535] {
-                let image = write(&written, method, chunk);
-                let tape = read(&Memory::shared(image), PLENTY).unwrap();
-                assert_eq!(tape.faults, [], "{method:?} {chunk}");
-                assert!(tape.ended, "what follows two marks is not read");
-                assert_eq!(blocks_of(&tape), [vec![one.clone()], vec![two.clone(), three.clone()]]);
-                assert_eq!(tape.packed, method != Method::Plain);
-                let joined = tape.files[1].joined();
-                assert_eq!(take(&*joined, 32_758, 3).unwrap(), [two[32_758], two[32_759], three[0]]);
-            }
-        }
-    }
-
-    #[test]
-    fn zlib_is_told_by_either_flag_and_never_by_both() {
-        let one = sample(900);
-        let image = write(&[Some(&one), None, None], Method::Zlib, 100);
-        let mut other = image.clone();
-        let mut at = 0;
-        while at < other.len() {
-            if other[at + 4] & MARK == 0 {
-                (other[at + 4], other[at + 5]) = (other[at + 4] & !1, 0x80);
-            }
-            at += 6 + usize::from(other[at]);
-        }
-        let tape = read(&Memory::shared(other.clone()), PLENTY).unwrap();
-        assert_eq!((blocks_of(&tape), tape.faults), (vec![vec![one]], vec![]));
-        other[4] |= 1;
-        let tape = read(&Memory::shared(other), PLENTY).unwrap();
-        assert_eq!(tape.faults[0], Fault::Sequence { at: 0, what: "two kinds of compression" });
-        let mut mixed = image;
-        mixed[106 + 4] = mixed[106 + 4] & !1 | 2;
-        let tape = read(&Memory::shared(mixed), PLENTY).unwrap();
-        let what = "another compression than its block began with";
-        assert_eq!(tape.faults[0], Fault::Sequence { at: 106, what });
-    }
-
-    #[test]
-    fn a_cut_is_reported_and_what_came_before_stays() {
-        let (one, two) = (sample(80), sample(5_000));
-        let image = write(&[Some(&one), None, Some(&two), None, None], Method::Zlib, 300);
-        let whole = blocks_of(&read(&Memory::shared(image.clone()), PLENTY).unwrap());
-        for end in 1..image.len() {
-            match read(&Memory::shared(image[..end].to_vec()), PLENTY) {
-                Err(fault) => assert!(fault == Fault::NotTape && end < 200, "{end}"),
-                Ok(tape) => {
-                    for (found, expected) in blocks_of(&tape).iter().zip(&whole) {
-                        assert!(expected.starts_with(found), "{end}");
-                    }
-                    assert!(!tape.ended);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn flipped_bits_harm_nobody() {
-        let one = sample(300);
-        let image = write(&[Some(&one), None, Some(&one), Some(&one), None, None], Method::Zlib, 100);
-        for bit in 0..image.len() * 8 {
-            let mut image = image.clone();
-            image[bit / 8] ^= 1 << (bit % 8);
-            if let Ok(tape) = read(&Memory::shared(image), PLENTY) {
-                let _ = blocks_of(&tape);
-            }
-        }
-    }
-
-    #[test]
-    fn inflation_is_bounded_by_block_and_in_all() {
-        let zeros = vec![0; 1_000_000];
-        let image = write(&[Some(&zeros), Some(&zeros), Some(&zeros), None], Method::Zlib, 4096);
-        let tape = read(&Memory::shared(image), 2_500_000).unwrap();
-        assert!(matches!(tape.faults[..], [Fault::TooMuch { most: 2_500_000, .. }]));
-        assert_eq!(tape.files[0].count(), 2);
-        let zeros = vec![0; BLOCK_MOST + 1];
-        let image = write(&[Some(&zeros), None], Method::Bzip2, 4096);
-        let tape = read(&Memory::shared(image), PLENTY).unwrap();
-        let expected = inflate::Fault::TooLong { most: BLOCK_MOST };
-        assert!(matches!(&tape.faults[..], [Fault::Inflate { fault, .. }] if *fault == expected));
-    }
-
-    #[test]
-    fn an_empty_file_with_labels_does_not_end_the_tape() {
-        let mut label = vec![0xC5, 0xD6, 0xC6, 0xF1];
-        label.resize(80, 0x40);
-        let image = write(&[Some(&sample(80)), None, None, Some(&label), None, None], Method::Plain, 4096);
-        let tape = read(&Memory::shared(image), PLENTY).unwrap();
-        assert_eq!(tape.files.iter().map(Records::count).collect::<Vec<_>>(), [1, 0, 1]);
-        assert!(tape.ended);
-    }
-
-    #[test]
-    fn headers_that_disagree_are_named() {
-        let one = sample(80);
-        let mut image = write(&[Some(&one), Some(&one), Some(&one)], Method::Plain, 4096);
-        image[86 * 2 + 2] = 7;
-        let tape = read(&Memory::shared(image), PLENTY).unwrap();
-        assert_eq!(tape.faults, [Fault::Before { at: 172, says: 7, had: 80 }]);
-        assert_eq!(tape.files[0].count(), 3);
-    }
-}
+mod tests;
