@@ -14,7 +14,7 @@ int main(void) {
         if (strstr(line, "libunderbar.so")) mapped = 1;
     for (char **string = environ; *string; string++) {
         if (!strncmp(*string, "LD_PRELOAD=", 11)) {
-            if (strstr(*string, "underbar") || strstr(*string, "/fd/")) named = 1;
+            if (strstr(*string, "libunderbar.so") || strstr(*string, "/fd/")) named = 1;
             else other = 1;
         }
         if (!strncmp(*string, "UNDERBAR_", 9)) named |= 2;

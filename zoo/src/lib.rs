@@ -43,6 +43,11 @@ fn profile_folder() -> PathBuf {
     test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_path_buf()
 }
 
+/// `target`, or the folder that stands for it.
+fn target_folder() -> PathBuf {
+    profile_folder().parent().expect("a target folder").to_path_buf()
+}
+
 /// The `underbar` command: that of UNDERBAR_BIN, or built now, in the profile of the test.
 ///
 /// # Panics
@@ -310,6 +315,27 @@ pub fn is_superuser_or_skips(what: &str) -> bool {
     }
     is
 }
+
+/// Shell words that show the target folder a second time, at [`aside`], in a mount namespace of its own: for tests that mount
+/// something over a folder in which this clone may be, such as /tmp.
+#[must_use]
+pub fn show_aside() -> String {
+    format!("mount --bind '{}' {ASIDE}", target_folder().display())
+}
+
+/// The path of a program after [`show_aside`]; a program that is not in the target folder keeps its own.
+///
+/// # Panics
+/// If the path is no text.
+#[must_use]
+pub fn aside(path: &Path) -> String {
+    let moved =
+        path.strip_prefix(target_folder()).map_or_else(|_| path.into(), |rest| Path::new(ASIDE).join(rest));
+    moved.into_os_string().into_string().expect("a path of text")
+}
+
+/// A folder that every machine has and that no test mounts anything else over.
+const ASIDE: &str = "/mnt";
 
 /// Says loudly that something is not tested here.
 ///

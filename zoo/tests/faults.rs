@@ -21,8 +21,8 @@ use serde_json::Value;
 use underbar_ledger::layout::{SLOTS, SLOTS_OFFSET};
 use underbar_ledger::{Key, LedgerView, SlotState};
 use underbar_zoo::{
-    Left, Running, Way, code, command, compiled, fault, is_superuser_or_skips, left, program, run, scratch,
-    skip, underbar,
+    Left, Running, Way, aside, code, command, compiled, fault, is_superuser_or_skips, left, program, run,
+    scratch, show_aside, skip, underbar,
 };
 
 const KILL: i32 = 9;
@@ -241,7 +241,7 @@ fn with_shared_memory(options: &str, line: &str) -> Option<Left> {
     let script = |line: &str| {
         let mounts =
             format!("mount -t tmpfs -o {options} none /dev/shm && mount -t tmpfs -o {options} none /tmp");
-        let line = format!("{mounts} && unset XDG_RUNTIME_DIR LD_PRELOAD && exec {line}");
+        let line = format!("{} && {mounts} && unset XDG_RUNTIME_DIR LD_PRELOAD && exec {line}", show_aside());
         left(Command::new("unshare").args(["-m", "/bin/sh", "-c", &line]))
     };
     if code(script("true").status) != 0 {
@@ -255,7 +255,7 @@ fn with_shared_memory(options: &str, line: &str) -> Option<Left> {
 fn without_room_for_a_ledger_the_program_runs_all_the_same() {
     let exit3 = program("exit3");
     let bare = left(&mut command(Way::Bare, &[text(&exit3)]));
-    let line = format!("{} run -q -- {}", text(underbar()), text(&exit3));
+    let line = format!("{} run -q -- {}", aside(underbar()), aside(&exit3));
     for (options, reason) in [
         ("size=4k", "No space left on device (os error 28)"),
         ("ro", "Read-only file system (os error 30)"),
@@ -271,7 +271,7 @@ fn without_room_for_a_ledger_the_program_runs_all_the_same() {
 #[test]
 fn shared_memory_that_fills_up_while_programs_run_costs_accounts_only() {
     let children = fault("children");
-    let line = format!("{} run --json -- {children} turn 40", text(underbar()));
+    let line = format!("{} run --json -- {} turn 40", aside(underbar()), aside(Path::new(&children)));
     let Some(with) = with_shared_memory("size=60k", &line) else { return };
     assert_eq!((code(with.status), with.output.as_str()), (0, "done\n"), "{}", with.error);
     let report: Value = serde_json::from_str(&with.error).expect("a report");

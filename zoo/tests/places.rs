@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use underbar_zoo::{code, is_superuser, is_superuser_or_skips, left, program, scratch, skip, underbar};
+use underbar_zoo::{
+    aside, code, is_superuser, is_superuser_or_skips, left, program, scratch, show_aside, skip, underbar,
+};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
@@ -81,19 +83,21 @@ fn where_no_folder_allows_code_memory_does() {
     }
     let loaded = program("loaded");
     let with = |mounts: &str, line: &str| {
-        let script = format!("{mounts} && unset XDG_CACHE_HOME LD_PRELOAD && HOME=/proc/no exec {line}");
+        let aside = show_aside();
+        let script =
+            format!("{aside} && {mounts} && unset XDG_CACHE_HOME LD_PRELOAD && HOME=/proc/no exec {line}");
         left(Command::new("unshare").args(["-m", "sh", "-c", &script]))
     };
     let noexec = "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /var/cache";
     if code(with(noexec, "true").status) != 0 {
         return skip("folders without the right to run code: mounting is not allowed here");
     }
-    let run = format!("{} run -q -- {}", text(underbar()), text(&loaded));
+    let run = format!("{} run -q -- {}", aside(underbar()), aside(&loaded));
     let result = with(noexec, &run);
     assert_eq!((code(result.status), result.error.as_str()), (0, ""));
     assert_eq!(result.output, "followed\n");
     // Without a parent there is nobody to hold it: plain.
-    let run = format!("{} run --exec -- {}", text(underbar()), text(&loaded));
+    let run = format!("{} run --exec -- {}", aside(underbar()), aside(&loaded));
     let result = with(noexec, &run);
     assert_eq!((code(result.status), result.output.as_str()), (0, "plain\n"));
     assert!(
@@ -116,7 +120,8 @@ fn with_own_etc(setup: &str, line: &str) -> Option<underbar_zoo::Left> {
                 cp -a /tmp/ld.so.cache /tmp/passwd /tmp/group /etc/";
     let with = |line: &str| {
         let mount = format!(
-            "mount -t tmpfs -o mode=1777 none /tmp && {{ {{ {over}; }} 2>/dev/null || {{ {copy}; }}; }}"
+            "{} && mount -t tmpfs -o mode=1777 none /tmp && {{ {{ {over}; }} 2>/dev/null || {{ {copy}; }}; }}",
+            show_aside()
         );
         let script = format!(
             "{mount} && {setup} && unset UNDERBAR_OPTS && export XDG_CONFIG_HOME=/tmp/config && {line}"
@@ -138,9 +143,9 @@ fn options_of_the_whole_system_are_the_weakest_layer() {
          echo 'HEAP(1M,2M),STACK(3M,1M),THREADSTACK(ON,5M,1M)' > /etc/underbar.opts && \
          echo 'STACK(4M),[loaded]HEAP(,6M)' > /tmp/config/underbar/opts && \
          echo 'THREADSTACK(ON,7M)' > /tmp/there/underbar.opts",
-        text(&program)
+        aside(&program)
     );
-    let run = format!("{} run --json -- ", text(underbar()));
+    let run = format!("{} run --json -- ", aside(underbar()));
     let options = |line: &str| {
         let result = with_own_etc(&setup, line)?;
         assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
@@ -171,7 +176,7 @@ fn options_of_the_whole_system_are_the_weakest_layer() {
 fn options_of_the_whole_system_that_others_can_write_are_left_out() {
     for (setup, reason) in [("chmod 666", "others can write it"), ("chown 1234", "others can write it")] {
         let setup = format!("echo 'HEAP(1M)' > /etc/underbar.opts && {setup} /etc/underbar.opts");
-        let run = format!("{} run -- {}", text(underbar()), text(&program("loaded")));
+        let run = format!("{} run -- {}", aside(underbar()), aside(&program("loaded")));
         let Some(result) = with_own_etc(&setup, &run) else { return };
         assert_eq!((code(result.status), result.output.as_str()), (0, "followed\n"), "{}", result.error);
         assert!(result.error.contains("options file /etc/underbar.opts was left out"), "{}", result.error);
