@@ -100,6 +100,20 @@ fn a_signal_handler_may_fork_whatever_it_interrupts() {
 }
 
 #[test]
+fn a_fork_waits_for_streams_before_it_holds_the_heap() {
+    let program = program("streams");
+    assert_eq!(check(&[&program]), "20 forks, 0 wrong\n");
+    assert_eq!(check(&[&program, "allocating"]), "20 forks, 0 wrong\n");
+}
+
+#[test]
+fn handlers_of_fork_that_libraries_registered_before_us_may_get_storage_and_wait() {
+    let library = text(compiled("heap/handlers_library", "libheap-handlers.so", &["-shared", "-fPIC"]));
+    let program = text(compiled("heap/handlers", "heap-handlers", &["-pthread", &library]));
+    assert_eq!(check(&[&program]), "21 forks, 0 wrong\n");
+}
+
+#[test]
 fn libraries_come_and_go() {
     let library = text(compiled("heap/early_library", "libheap-early.so", &["-shared", "-fPIC"]));
     let program = text(compiled("heap/plugin", "heap-plugin", &["-pthread", "-ldl"]));

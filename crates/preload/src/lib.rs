@@ -9,6 +9,7 @@ mod alias;
 mod clone;
 mod execute;
 mod exit;
+mod fork;
 mod frames;
 mod info;
 mod malloc;

@@ -7,12 +7,12 @@
 //!
 //! Without that the child would have copies of locks that other threads held, and nobody to give them back.
 //! Invariant: what shares the memory, has other thread storage, or is no call of the C library is passed on untouched.
-//! Not here: `clone` by `syscall`, which nobody sees; `fork`, of which the C library tells ([`crate::start`]).
+//! Not here: `clone` by `syscall`, which nobody sees; `fork`, of which the C library tells ([`crate::fork`]).
 
 use core::ffi::{c_int, c_void};
 
 use crate::next::Next;
-use crate::start;
+use crate::{fork, start};
 
 /// What the child runs.
 pub type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -69,17 +69,17 @@ pub unsafe fn clone(
         return unsafe { clone(function, stack, flags, argument, parent_id, storage, child_id) };
     };
     let mut child = Child { function: begun, argument };
-    start::before_fork();
+    fork::before();
     // SAFETY: the caller's promise; the child has a copy of this frame, in which what it is told lies.
     let made =
         unsafe { clone(Some(begins), stack, flags, (&raw mut child).cast(), parent_id, storage, child_id) };
-    start::after_fork();
+    fork::after();
     made
 }
 
 /// What the child runs first.
 unsafe extern "C" fn begins(child: *mut c_void) -> c_int {
-    start::after_fork_in_child();
+    fork::in_child();
     // SAFETY: `clone` was given a child; its function is the caller's, with the caller's argument.
     let status = unsafe {
         let child = &*child.cast::<Child>();

@@ -18,6 +18,8 @@ mod faults;
 #[cfg(not(loom))]
 pub mod follow;
 #[cfg(not(loom))]
+pub mod fork;
+#[cfg(not(loom))]
 pub mod heap;
 #[cfg(not(loom))]
 pub mod ledger;

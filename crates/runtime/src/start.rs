@@ -7,10 +7,8 @@
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use underbar_sys::syscall::{number, syscall6};
-
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, faults, heap, ledger, lock, options, own, sample, stack};
+use crate::{coverage, faults, fork, heap, ledger, lock, options, own, sample, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -20,12 +18,6 @@ static HEAP_END: ThreadEnd = ThreadEnd::new(thread_ends);
 
 unsafe extern "C" {
     fn __errno_location() -> *mut i32;
-    fn __register_atfork(
-        before: Option<extern "C" fn()>,
-        parent: Option<extern "C" fn()>,
-        child: Option<extern "C" fn()>,
-        library: *mut u8,
-    ) -> i32;
     fn __cxa_at_quick_exit(then: extern "C" fn(*mut u8), argument: *mut u8) -> i32;
 }
 
@@ -55,17 +47,9 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     own::at_start();
     lock::at_start();
     stack::at_start(environment);
-    // SAFETY: functions of ours, which stay loaded: the preload is never closed.
-    unsafe {
-        __register_atfork(
-            Some(before_fork),
-            Some(after_fork),
-            Some(after_fork_in_child),
-            core::ptr::null_mut(),
-        )
-    };
+    fork::at_start();
     // What is arranged first is done last: the program's own come before it.
-    // SAFETY: as above.
+    // SAFETY: a function of this library, which stays loaded: the preload is never closed.
     unsafe { __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut()) };
     stack::fill::before_main();
     sample::at_start();
@@ -94,45 +78,6 @@ pub fn at_thread_end(heap: *mut u8) {
 unsafe extern "C" fn thread_ends(heap: *mut u8) {
     // SAFETY: the value was set by this thread in `at_thread_end`.
     unsafe { heap::thread_ends(heap) }
-}
-
-pub(crate) extern "C" fn before_fork() {
-    // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
-    // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
-    if !is_a_signal_held_back() {
-        heap::settle();
-    }
-    stack::before_fork();
-    heap::before_fork();
-}
-
-/// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
-fn is_a_signal_held_back() -> bool {
-    let mut held = 0u64;
-    // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is told.
-    let asked =
-        unsafe { syscall6(number::RT_SIGPROCMASK, 0, 0, &raw mut held as usize, size_of::<u64>(), 0, 0) };
-    asked.is_err() || held != 0
-}
-
-pub(crate) extern "C" fn after_fork() {
-    // SAFETY: the C library calls this in the thread that called `before_fork`.
-    unsafe {
-        heap::after_fork();
-        stack::after_fork();
-    }
-}
-
-pub(crate) extern "C" fn after_fork_in_child() {
-    lock::after_fork_in_child();
-    faults::after_fork_in_child();
-    // SAFETY: as above; in the child that thread is the only one.
-    unsafe {
-        heap::after_fork();
-        stack::after_fork_in_child();
-    }
-    ledger::attach::after_fork();
-    sample::after_fork_in_child();
 }
 
 /// Sets errno.
