@@ -6,9 +6,9 @@
 use super::directory::{self, Ttr};
 use super::ebcdic::CodePage;
 use super::entry::{self, Details};
-use super::library::{Block, Fault, Label, Library, MEMBERS_MOST, Member};
+use super::library::{Block, Fault, Label, Library, MEMBERS_MOST, Member, Organisation};
 use super::source::Shared;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Faults that are kept of one library.
 const FAULTS_MOST: usize = 100;
@@ -101,7 +101,7 @@ impl Builder {
         for entry in entries {
             members.push(self.member(entry, &label, &before, page));
         }
-        self.relate(&mut members);
+        self.relate(&mut members, label.organisation);
         Library {
             label,
             directory_blocks: self.directory_blocks,
@@ -156,30 +156,37 @@ impl Builder {
         }
     }
 
-    /// Finds the member of each alias: by its data where it is there, else by the place that both share.
-    fn relate(&mut self, members: &mut [Member]) {
+    /// Finds the member of each alias: by its data where it is there, else by the place that both share. The first alias of
+    /// a place that has no member takes the member's part.
+    fn relate(&mut self, members: &mut [Member], organisation: Organisation) {
         let mut at_place: HashMap<Ttr, usize> = HashMap::new();
-        let mut names: HashSet<&str> = HashSet::new();
+        let mut places: HashMap<&str, Ttr> = HashMap::new();
         for (index, member) in members.iter().enumerate().filter(|(_, member)| !member.alias) {
             at_place.entry(member.ttr).or_insert(index);
-            names.insert(&member.name);
+            places.entry(&member.name).or_insert(member.ttr);
         }
-        let of = |member: &Member| -> Option<String> {
+        let is_pds = organisation == Organisation::Pds;
+        let (mut found, mut orphans) = (vec![None; members.len()], Vec::new());
+        let mut first_at: HashMap<Ttr, &str> = HashMap::new();
+        for (index, member) in members.iter().enumerate().filter(|(_, member)| member.alias) {
             let by_data = match &member.details {
-                Details::Program(program) => program.alias.as_ref().map(|alias| alias.member.clone()),
+                Details::Program(program) => program.alias.as_ref().map(|alias| alias.member.as_str()),
                 _ => None,
             };
-            by_data.or_else(|| at_place.get(&member.ttr).map(|index| members[*index].name.clone()))
-        };
-        let found: Vec<Option<String>> =
-            members.iter().map(|member| if member.alias { of(member) } else { None }).collect();
-        let mut orphans = Vec::new();
-        for (member, of) in members.iter().zip(&found).filter(|(member, _)| member.alias) {
-            let there = of.as_deref().is_some_and(|of| names.contains(of));
-            if !there {
-                let of = of.clone().unwrap_or_else(|| "a member at another place".to_owned());
-                orphans.push(Fault::Orphan { name: member.name.clone(), of });
+            // A member of a PDS that was replaced is elsewhere, and its alias still has what was there before.
+            let is_there = |of: &&str| places.get(of).is_some_and(|ttr| !is_pds || *ttr == member.ttr);
+            let by_place = || at_place.get(&member.ttr).map(|index| members[*index].name.as_str());
+            if let Some(of) = by_data.filter(is_there).or_else(by_place) {
+                found[index] = Some(of.to_owned());
+                continue;
             }
+            let first = *first_at.entry(member.ttr).or_insert(&member.name);
+            found[index] = Some(first.to_owned()).filter(|first| *first != member.name);
+            orphans.push(Fault::Orphan {
+                name: member.name.clone(),
+                of: by_data.unwrap_or("a member").to_owned(),
+                first: first.to_owned(),
+            });
         }
         orphans.into_iter().for_each(|fault| self.fault(fault));
         for (member, of) in members.iter_mut().zip(found) {

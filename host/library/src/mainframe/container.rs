@@ -220,8 +220,11 @@ impl Walk<'_> {
         item.faults.extend(place.troubles(library.faults.clone()));
         item.data = None;
         if !library.label.programs {
-            let mut members: Vec<_> =
-                library.members.iter().filter(|member| !member.alias && member.blocks > 0).collect();
+            let mut members: Vec<_> = library
+                .members
+                .iter()
+                .filter(|member| member.alias_of.is_none() && member.blocks > 0)
+                .collect();
             members.sort_by_key(|member| (member.range.start, member.range.end));
             // Members that lie within each other are opened once: no block is examined twice on one level.
             let mut opened = 0;

@@ -111,7 +111,8 @@ pub struct Member {
     pub raw: Name,
     /// Whether the directory says that it is an alias.
     pub alias: bool,
-    /// Of an alias: the member it belongs to, by its data, or else by its place.
+    /// Of an alias: the member whose blocks it shares. None for the first alias of blocks that no member has: a directory
+    /// that lost the member still finds its program by that name, so the name counts as the member.
     pub alias_of: Option<String>,
     /// Where it begins.
     pub ttr: Ttr,
@@ -173,13 +174,15 @@ pub enum Fault {
         /// The member.
         name: String,
     },
-    /// An alias of a name that the directory does not have.
-    #[error("{name} is an alias of {of}, which is not there")]
+    /// An alias of a name that the directory does not have, or has with other blocks.
+    #[error("{name} is an alias of {of}, which is not there: its blocks count as member {first}")]
     Orphan {
         /// The alias.
         name: String,
         /// What it names.
         of: String,
+        /// The first alias of its blocks.
+        first: String,
     },
     /// More names than any library can have.
     #[error("more than {most} names")]
@@ -280,7 +283,7 @@ impl Library {
     /// Sums.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let aliases = self.members.iter().filter(|member| member.alias).count();
+        let aliases = self.members.iter().filter(|member| member.alias_of.is_some()).count();
         let (mut live_bytes, mut tracks) = (0, HashSet::new());
         for range in self.live() {
             for block in &self.blocks[range] {

@@ -1,12 +1,13 @@
 //! Members of mainframes' libraries as files.
 //!
-//! Invariant: a name that is given lies in the folder it is put into; more than twice what the library holds is never written,
+//! Invariant: a file's name is one of the folder it is put into; more than twice what the library holds is never written,
 //! however its members lie within each other.
 //! Not here: making the files.
 
 use crate::mainframe::library::{Fault, Library, Member};
 use serde::Serialize;
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 
 /// Why members do not become files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,9 +15,6 @@ pub enum Refused {
     /// There is none of that name.
     #[error("there is no member {0}")]
     NoMember(String),
-    /// The name would be none of a file in the folder.
-    #[error("member {0:?} cannot be the name of a file; name those that can")]
-    Name(String),
     /// The members overlap.
     #[error(
         "its members lie within each other: they are {bytes} bytes, the library has {live}; name those that are wanted"
@@ -32,17 +30,14 @@ pub enum Refused {
 /// The members of these names; of none, all that are no aliases.
 ///
 /// # Errors
-/// A name that there is not, or that cannot be a file's; members that lie within each other.
+/// A name that there is not; members that lie within each other.
 pub fn members<'a>(library: &'a Library, names: &[String]) -> Result<Vec<&'a Member>, Refused> {
     let found: Vec<&Member> = if names.is_empty() {
-        library.members.iter().filter(|member| !member.alias).collect()
+        library.members.iter().filter(|member| member.alias_of.is_none()).collect()
     } else {
         let find = |name: &String| library.member(name).ok_or_else(|| Refused::NoMember(name.clone()));
         names.iter().map(find).collect::<Result<_, _>>()?
     };
-    if let Some(bad) = found.iter().find(|member| !is_file_name(&member.name)) {
-        return Err(Refused::Name(bad.name.clone()));
-    }
     let bytes = found.iter().fold(0u64, |sum, member| sum.saturating_add(member.bytes));
     let live = library.counts().live_bytes;
     if names.is_empty() && bytes > live.saturating_mul(2) {
@@ -73,7 +68,7 @@ impl fmt::Display for Damaged {
 #[must_use]
 pub fn damaged(library: &Library, names: &[String]) -> Vec<Damaged> {
     let is_meant = |member: &&Member| match names {
-        [] => !member.alias,
+        [] => member.alias_of.is_none(),
         names => names.contains(&member.name),
     };
     let directory = library.faults.iter().filter(|fault| {
@@ -110,6 +105,30 @@ pub fn whole(library: &Library, names: &[String]) -> Result<(), NotWhole> {
     if damaged.is_empty() { Ok(()) } else { Err(NotWhole(damaged)) }
 }
 
+/// The name of a member's file: the member's, if a file can have it. Otherwise each character that no file name may have is
+/// `%` and two hexadecimal digits, as in an address of the web.
+#[must_use]
+pub fn file_name(member: &str) -> Cow<'_, str> {
+    if is_file_name(member) {
+        return Cow::Borrowed(member);
+    }
+    let is_dots = member == "." || member == "..";
+    let mut name = String::new();
+    for one in member.chars() {
+        if one == '/' || one == '%' || one.is_control() || is_dots {
+            let mut bytes = [0; 4];
+            for byte in one.encode_utf8(&mut bytes).bytes() {
+                // Writing to a String cannot fail.
+                let _ = write!(name, "%{byte:02X}");
+            }
+        } else {
+            name.push(one);
+        }
+    }
+    // A name of blanks alone comes without a letter.
+    Cow::Owned(if name.is_empty() { "%20".to_owned() } else { name })
+}
+
 /// Is this the name of a file in a folder, and of nothing else?
 #[must_use]
 pub fn is_file_name(name: &str) -> bool {
@@ -117,4 +136,20 @@ pub fn is_file_name(name: &str) -> bool {
         && name != "."
         && name != ".."
         && !name.contains(|one: char| one == '/' || one.is_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{file_name, is_file_name};
+
+    #[test]
+    fn every_member_has_a_file_name_of_its_own() {
+        let names = ["A", "A/B", "A%2FB", "A\0B", "..", ".", "", "../../ETC", "\u{85}", "%"];
+        let files: Vec<_> = names.iter().map(|name| file_name(name)).collect();
+        assert_eq!(
+            files,
+            ["A", "A%2FB", "A%2FB", "A%00B", "%2E%2E", "%2E", "%20", "..%2F..%2FETC", "%C2%85", "%"]
+        );
+        assert!(files.iter().all(|file| is_file_name(file)));
+    }
 }

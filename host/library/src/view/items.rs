@@ -82,7 +82,7 @@ pub fn list(library: &Library) -> Vec<Item> {
     let members: HashMap<&str, &Member> = library
         .members
         .iter()
-        .filter(|member| !member.alias)
+        .filter(|member| member.alias_of.is_none())
         .map(|member| (member.name.as_str(), member))
         .collect();
     let tracks = member_tracks(library);

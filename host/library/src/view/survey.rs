@@ -21,7 +21,7 @@ use underbar_store::survey::Source;
 pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
     let mut shapes = Vec::new();
     // Members that lie within each other are measured once: nobody's directory makes more work than the library has blocks.
-    let mut members: Vec<_> = library.members.iter().filter(|member| !member.alias).collect();
+    let mut members: Vec<_> = library.members.iter().filter(|member| member.alias_of.is_none()).collect();
     members.sort_by_key(|member| (member.range.start, std::cmp::Reverse(member.range.end)));
     let mut measured = 0;
     for member in members {
@@ -34,8 +34,12 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
             Organisation::Pdse => object(member.bytes),
         });
     }
-    let aliases: HashSet<&str> =
-        library.members.iter().filter(|member| member.alias).map(|member| member.name.as_str()).collect();
+    let aliases: HashSet<&str> = library
+        .members
+        .iter()
+        .filter(|member| member.alias_of.is_some())
+        .map(|member| member.name.as_str())
+        .collect();
     Ok(Source {
         name,
         organisation: library.label.organisation.into(),

@@ -118,15 +118,52 @@ fn a_module_alone_is_a_library_of_one() {
 }
 
 #[test]
-fn names_that_leave_the_folder_and_members_within_members_are_refused() {
+fn aliases_without_a_member_are_taken_for_it() {
+    /// Marks the directory's entry of this name as an alias; the name comes so often before, in data of aliases.
+    fn is_alias(unload: &mut [u8], text: &str, before: usize) {
+        let raw = name(text).0;
+        let mut found = unload.windows(8).enumerate().filter(|(_, eight)| *eight == raw);
+        let at = found.nth(before).expect("in the directory").0;
+        unload[at + 11] |= 0x80;
+    }
+    let mut unload = texts(&[("MORE", vec![0xC1; 8_000])]).unload().concat();
+    is_alias(&mut unload, "TEXT", 0);
+    let text_library = carrier("x", unload);
+    let mut unload = programs().unload().concat();
+    is_alias(&mut unload, "ALPHA", 1);
+    let program_library = carrier("x", unload);
+    for (carrier, first, others, count) in
+        [(&text_library, "TEXT", &[][..], 3), (&program_library, "AA", &["ALPHA", "ALPHA1"], 12)]
+    {
+        let library = only(carrier);
+        let listed = items::list(library);
+        let alias_of =
+            |name: &str| listed.iter().find(|item| item.name == name).expect("listed").alias_of.clone();
+        assert_eq!(alias_of(first), None);
+        assert!(others.iter().all(|other| alias_of(other).as_deref() == Some(first)), "{listed:?}");
+        let taken = members(library, &[]).expect("good names");
+        let found = taken.iter().find(|member| member.name == first).expect("taken");
+        assert!(found.bytes > 0 && taken.len() == count);
+        let (counts, label) = (library.counts(), items::label(library, 0));
+        assert_eq!((counts.primaries, counts.aliases), (count, others.len()));
+        assert_eq!((label.members as usize, label.aliases as usize), (count, others.len()));
+        let shapes = survey::source(library, "L".into()).expect("readable").shapes;
+        assert!(shapes.iter().map(|shape| shape.programs).sum::<u64>() > 0 && shapes.len() >= count - 1);
+        let said =
+            library.faults.iter().filter(|fault| fault.to_string().ends_with(&format!("member {first}")));
+        assert_eq!(said.count(), 1 + others.len(), "{:?}", library.faults);
+    }
+}
+
+#[test]
+fn names_of_any_kind_are_taken_and_members_within_members_are_refused() {
     for bad in ["A/B", "..", "."] {
         let mut sample = texts(&[]);
         sample.outgoing.members[0].title.name = name(bad);
         let carrier = carrier("x", sample.xmit("MY.TEXT"));
         let library = only(&carrier);
-        assert_eq!(members(library, &[]).err(), Some(Refused::Name(bad.into())));
-        assert_eq!(members(library, &[bad.into()]).err(), Some(Refused::Name(bad.into())));
-        assert_eq!(members(library, &["TEXT".into()]).map(|found| found.len()), Ok(1));
+        assert_eq!(members(library, &[]).map(|found| found.len()), Ok(2));
+        assert_eq!(members(library, &[bad.into()]).map(|found| found.len()), Ok(1));
         assert_eq!(members(library, &["NO".into()]).err(), Some(Refused::NoMember("NO".into())));
     }
     let carrier = carrier("x", programs().xmit("MY.LIBRARY"));

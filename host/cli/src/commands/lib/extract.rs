@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 use underbar_library::mainframe::library::{Library as Theirs, Member};
 use underbar_library::view::choose::Carrier;
-use underbar_library::view::extract::{Damaged, damaged, is_file_name, members};
+use underbar_library::view::extract::{Damaged, damaged, file_name, is_file_name, members};
 use underbar_store::Error;
 use underbar_store::library::Library;
 
@@ -33,8 +33,8 @@ Examples:
   underbar lib extract --blocks --to out --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
 Each member becomes a file of its name; a file that is there is left alone and named, unless --force is given. The library
-itself is never replaced. An alias gives its member's bytes, under the alias's name. A member whose name cannot be a file's
-is refused. A member that is damaged is named and becomes no file; the others do. Bytes of mainframes are not translated.
+itself is never replaced. An alias gives its member's bytes, under the alias's name. In a file's
+name, characters that it cannot have are %XX: the member A/B becomes A%2FB. A member that is damaged is named and becomes no file; the others do. Bytes of mainframes are not translated.
 
 Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that was left alone or could not be written.")]
 pub struct Extract {
@@ -74,6 +74,8 @@ struct Extracted {
     library: String,
     files: Vec<String>,
     bytes: u64,
+    /// Members whose names no file can have, with the names of their files.
+    renamed: Vec<Renamed>,
     /// What is not whole: no file was written for it.
     damaged: Vec<Damaged>,
     /// What could not be written, or was left alone, and why; the file's name is in it.
@@ -81,6 +83,13 @@ struct Extracted {
     /// Members that were not tried, because writing any file failed.
     untried: u64,
     faults: Vec<String>,
+}
+
+/// A member whose file has another name.
+#[derive(Serialize)]
+struct Renamed {
+    member: String,
+    file: String,
 }
 
 impl Extract {
@@ -99,8 +108,15 @@ impl Extract {
                         extracted.bytes
                     )
                 };
-                self.say(extracted.damaged.iter().map(|damaged| about(&self.library, damaged)));
-                self.say(extracted.left.iter().cloned());
+                let renamed = |one: &Renamed| {
+                    about(
+                        &self.library,
+                        format_args!("member {:?} becomes the file {}", one.member, one.file),
+                    )
+                };
+                self.say(Kind::Warning, extracted.renamed.iter().map(renamed));
+                self.say(Kind::Error, extracted.damaged.iter().map(|damaged| about(&self.library, damaged)));
+                self.say(Kind::Error, extracted.left.iter().cloned());
                 if extracted.untried > 0 {
                     let text = format_args!("members that were not tried: {}", extracted.untried);
                     say(self.printing.color, Kind::Error, about(&self.library, text));
@@ -112,12 +128,12 @@ impl Extract {
     }
 
     /// Says what went wrong, the first of it one by one.
-    fn say(&self, wrong: impl ExactSizeIterator<Item = String>) {
+    fn say(&self, kind: Kind, wrong: impl ExactSizeIterator<Item = String>) {
         const SAID_MOST: usize = 20;
         let count = wrong.len();
-        wrong.take(SAID_MOST).for_each(|one| say(self.printing.color, Kind::Error, one));
+        wrong.take(SAID_MOST).for_each(|one| say(self.printing.color, kind, one));
         if let Some(more @ 1..) = count.checked_sub(SAID_MOST) {
-            say(self.printing.color, Kind::Error, format_args!("and {more} more; --json names all"));
+            say(self.printing.color, kind, format_args!("and {more} more; --json names all"));
         }
     }
 
@@ -131,6 +147,7 @@ impl Extract {
             library: self.library.display().to_string(),
             files: Vec::new(),
             bytes: 0,
+            renamed: Vec::new(),
             damaged: Vec::new(),
             left: Vec::new(),
             untried: 0,
@@ -183,6 +200,10 @@ impl Extract {
         let (mut progress, count) =
             (Progress::new("members", Some(members.len() as u64)), members.len() as u64);
         for (done, member) in (1..).zip(members) {
+            let file = file_name(&member.name);
+            if file != member.name {
+                extracted.renamed.push(Renamed { member: member.name.clone(), file: file.into_owned() });
+            }
             if member.damage.is_none() && !self.member(&way, library, member, extracted)? {
                 extracted.untried = count - done;
                 break;
@@ -204,8 +225,9 @@ impl Extract {
         if self.blocks {
             for (number, block) in (1..).zip(library.read_member(member)) {
                 let block = block.map_err(unread)?;
-                let written =
-                    way.begin(self.path(&format!("{}.{number:05}", member.name))).and_then(|file| {
+                let written = way
+                    .begin(self.path(&format!("{}.{number:05}", file_name(&member.name))))
+                    .and_then(|file| {
                         file.write(&block)?;
                         file.finish()
                     });
@@ -215,7 +237,7 @@ impl Extract {
             }
             return Ok(true);
         }
-        let (mut file, mut bytes) = (way.begin(self.path(&member.name)), 0);
+        let (mut file, mut bytes) = (way.begin(self.path(&file_name(&member.name))), 0);
         for block in library.read_member(member) {
             let block = block.map_err(unread)?;
             bytes += block.len() as u64;

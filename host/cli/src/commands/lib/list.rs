@@ -331,7 +331,7 @@ impl Info {
             names = library.members.iter().map(|member| member.name.clone()).collect();
         }
         if names.is_empty() {
-            let members = library.members.iter().filter(|member| !member.alias);
+            let members = library.members.iter().filter(|member| member.alias_of.is_none());
             let sizes = items::block_sizes(library, members).map_err(|error| error.to_string())?;
             said.block_sizes = Some(sizes);
         }
