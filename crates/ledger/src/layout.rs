@@ -10,7 +10,7 @@
 //!                                         \-- killed: found dead by a later claim or by the host
 //! ```
 //!
-//! Invariant: a slot's contents belong to the process whose number stands in its directory entry
+//! Invariant: a slot's contents belong to the process whose identity its directory entry has
 //! while that entry is Claimed or Live, and to whoever made it Folding after that.
 //!
 //! Not here: who may claim and fold, and when (`runtime::ledger`); the control page ([`crate::control`]).
@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 3;
+pub const LAYOUT_VERSION: u32 = 4;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
@@ -55,20 +55,61 @@ pub struct Header {
     pub options_bytes: AtomicU64,
     /// Processes that found no slot. Any process adds; relaxed.
     pub unrecorded: AtomicU64,
-    /// Number of the process that folds ended slots now, or 0. Taken by compare-and-swap
-    /// (Acquire), given up with Release; a holder that died is replaced.
-    pub folder: AtomicU32,
+    /// [`Identity::packed`] of the process that folds ended slots now, or 0. Taken by compare-and-swap
+    /// (Acquire), given up with Release; a holder that died is replaced by one that can see that.
+    pub folder: AtomicU64,
     /// 1 when the file is to outlive the processes that wrote it (`--exec`, MSGFILE).
     pub keep: AtomicU32,
-    /// State and process number of each slot.
+    /// State and process of each slot.
     pub directory: Directory,
     /// Lock areas that were made beside the ledger ([`crate::locks`]). Any process adds; relaxed.
     pub lock_areas: AtomicU32,
 }
 
-/// State and process number of every slot, one word each.
+/// State and process of every slot, one word each.
+///
+/// ```text
+/// bit 63    56 55                 32 31                             0
+///     state    number of a process   its namespace of process numbers
+/// ```
 #[repr(C)]
 pub struct Directory(pub [AtomicU64; SLOTS]);
+
+/// A process: numbers mean something within a namespace only, and containers have namespaces of their own.
+///
+/// Numbers are given again, so whoever judges from outside also compares when the slot's owner and the process of that number
+/// now were started ([`Slot::started_ns`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The kernel's number of the namespace; 0 where it could not be asked, as in a root without /proc.
+    pub namespace: u32,
+    /// The process, as processes of that namespace see it.
+    pub number: u32,
+}
+
+impl Identity {
+    /// Bits of a word that a number has: the kernel gives none above 2^22.
+    const NUMBER: u32 = (1 << 24) - 1;
+
+    /// In one word, with nothing in its upper eight bits.
+    #[must_use]
+    pub const fn packed(self) -> u64 {
+        ((self.number & Self::NUMBER) as u64) << 32 | self.namespace as u64
+    }
+
+    /// What [`Identity::packed`] made; the upper eight bits are passed over.
+    #[must_use]
+    pub const fn unpacked(word: u64) -> Self {
+        Self { namespace: word as u32, number: (word >> 32) as u32 & Self::NUMBER }
+    }
+
+    /// Can a process with this identity ask the kernel about `other` by its number? Where either namespace is not known, a
+    /// number that nobody has here may be somebody's there.
+    #[must_use]
+    pub const fn sees(self, other: Self) -> bool {
+        self.namespace != 0 && self.namespace == other.namespace
+    }
+}
 
 /// What a slot is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,23 +146,31 @@ impl SlotState {
 }
 
 impl Directory {
-    /// Packs a state and a process number into a directory word.
+    /// Packs a state and a process into a directory word.
     #[must_use]
-    pub const fn word(state: SlotState, process: u32) -> u64 {
-        ((state as u64) << 32) | process as u64
+    pub const fn word(state: SlotState, process: Identity) -> u64 {
+        (state as u64) << 56 | process.packed()
     }
 
-    /// State and process number of a slot. None where the word is noise.
+    /// State and process of a directory word. None where it is noise.
     #[must_use]
-    pub fn get(&self, slot: usize) -> Option<(SlotState, u32)> {
-        let word = self.0.get(slot)?.load(Ordering::Acquire);
-        Some((SlotState::from_number((word >> 32) as u32)?, word as u32))
+    pub const fn entry(word: u64) -> Option<(SlotState, Identity)> {
+        match SlotState::from_number((word >> 56) as u32) {
+            Some(state) => Some((state, Identity::unpacked(word))),
+            None => None,
+        }
+    }
+
+    /// State and process of a slot. None where the word is noise.
+    #[must_use]
+    pub fn get(&self, slot: usize) -> Option<(SlotState, Identity)> {
+        Self::entry(self.0.get(slot)?.load(Ordering::Acquire))
     }
 
     /// Changes a slot from one state to another; true if it was in the first. AcqRel: whoever
     /// takes a slot over sees what its last owner wrote.
     #[must_use]
-    pub fn change(&self, slot: usize, from: (SlotState, u32), to: (SlotState, u32)) -> bool {
+    pub fn change(&self, slot: usize, from: (SlotState, Identity), to: (SlotState, Identity)) -> bool {
         self.0[slot]
             .compare_exchange(
                 Self::word(from.0, from.1),
@@ -193,6 +242,13 @@ pub struct Slot {
     pub owners: [Owner; OWNERS],
 }
 
+/// A figure as the reader takes it. What one thread freed and another has not counted yet takes a sum below zero for a moment,
+/// and with a process that was killed then for ever; no counter reaches so far up.
+#[must_use]
+pub const fn not_below_zero(figure: u64) -> u64 {
+    if (figure as i64) < 0 { 0 } else { figure }
+}
+
 const _: () = assert!(size_of::<Header>() <= CONTROL_OFFSET);
 const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFSET);
 const _: () = assert!(size_of::<Slot>() <= SLOT_BYTES);
@@ -213,12 +269,15 @@ impl Slot {
     pub fn fold(&self, other: &Slot) {
         let relaxed = Ordering::Relaxed;
         for (fold, (mine, theirs)) in FOLDS.iter().zip(self.counters.iter().zip(&other.counters)) {
-            mine.store(fold.apply(mine.load(relaxed), theirs.load(relaxed)), relaxed);
+            let figure = |cell: &AtomicU64| not_below_zero(cell.load(relaxed));
+            mine.store(fold.apply(figure(mine), figure(theirs)), relaxed);
         }
         let processes = other.processes.load(relaxed).max(1);
         self.processes.store(self.processes.load(relaxed).saturating_add(processes), relaxed);
-        self.option_errors
-            .store(self.option_errors.load(relaxed) + other.option_errors.load(relaxed), relaxed);
+        self.option_errors.store(
+            self.option_errors.load(relaxed).saturating_add(other.option_errors.load(relaxed)),
+            relaxed,
+        );
         self.ended_ns.store(self.ended_ns.load(relaxed).max(other.ended_ns.load(relaxed)), relaxed);
     }
 
@@ -261,5 +320,25 @@ impl Header {
         self.magic.load(Ordering::Acquire) == MAGIC
             && self.layout_version.load(Ordering::Relaxed) == LAYOUT_VERSION
             && self.fingerprint.load(Ordering::Relaxed) == FINGERPRINT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_its_namespace_and_its_number() {
+        for (namespace, number) in [(0, 1), (0xeffffffc, 4_194_303), (u32::MAX, 4_194_400)] {
+            let process = Identity { namespace, number };
+            assert_eq!(Identity::unpacked(process.packed()), process);
+            let word = Directory::word(SlotState::Aggregate, process);
+            assert_eq!(Directory::entry(word), Some((SlotState::Aggregate, process)));
+        }
+        assert_eq!(Directory::entry(0), Some((SlotState::Free, Identity::default())));
+        assert_eq!(Directory::entry(u64::MAX), None);
+        let of = |namespace| Identity { namespace, number: 1 };
+        assert!(of(7).sees(of(7)) && !of(7).sees(of(8)));
+        assert!(!of(0).sees(of(0)) && !of(7).sees(of(0)) && !of(0).sees(of(7)));
     }
 }

@@ -7,8 +7,8 @@
 use core::mem::offset_of;
 
 use crate::layout::{
-    Header, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS,
-    SLOTS_OFFSET, Slot, SlotState,
+    Directory, Header, Identity, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
+    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
 };
 use crate::table::{FINGERPRINT, Key};
 
@@ -52,7 +52,7 @@ pub struct SlotView<'a> {
     /// What the slot is used for.
     pub state: SlotState,
     /// Its process; the last one of an aggregate.
-    pub process: u32,
+    pub process: Identity,
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -141,13 +141,12 @@ impl<'a> LedgerView<'a> {
     pub fn slots(&self) -> impl Iterator<Item = SlotView<'a>> + use<'a> {
         let bytes = self.bytes;
         (0..SLOTS).filter_map(move |slot| {
-            let entry = word(bytes, offset_of!(Header, directory) + slot * 8);
-            let state = SlotState::from_number((entry >> 32) as u32)?;
+            let (state, process) = Directory::entry(word(bytes, offset_of!(Header, directory) + slot * 8))?;
             if !matches!(state, SlotState::Live | SlotState::Ended | SlotState::Aggregate) {
                 return None;
             }
             let at = SLOTS_OFFSET + slot * SLOT_BYTES;
-            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, state, process: entry as u32 })
+            Some(SlotView { bytes: bytes.get(at..at + SLOT_BYTES)?, state, process })
         })
     }
 }
@@ -156,7 +155,7 @@ impl<'a> SlotView<'a> {
     /// A counter's figure.
     #[must_use]
     pub fn get(&self, key: Key) -> u64 {
-        word(self.bytes, offset_of!(Slot, counters) + 8 * key as usize)
+        not_below_zero(word(self.bytes, offset_of!(Slot, counters) + 8 * key as usize))
     }
 
     /// Parent process.
@@ -218,9 +217,11 @@ impl<'a> SlotView<'a> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::layout::{Directory, FILE_BYTES};
+    use crate::layout::FILE_BYTES;
     use std::vec;
     use std::vec::Vec;
+
+    const OUTER: Identity = Identity { namespace: 0xeffffffc, number: 4711 };
 
     /// A ledger with one live slot, made by hand from the layout's offsets.
     fn ledger() -> Vec<u8> {
@@ -229,7 +230,7 @@ mod tests {
         put(offset_of!(Header, magic), MAGIC);
         put(offset_of!(Header, layout_version), u64::from(LAYOUT_VERSION) | (77 << 32));
         put(offset_of!(Header, fingerprint), FINGERPRINT);
-        put(offset_of!(Header, directory) + 8 * 3, Directory::word(SlotState::Live, 4711));
+        put(offset_of!(Header, directory) + 8 * 3, Directory::word(SlotState::Live, OUTER));
         put(SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, counters) + 8 * Key::HeapFrees as usize, 42);
         put(SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, program), u64::from_le_bytes(*b"/bin/tru"));
         bytes
@@ -241,9 +242,19 @@ mod tests {
         let view = LedgerView::new(&bytes).expect("a good ledger");
         let slots: Vec<_> = view.slots().collect();
         assert_eq!((view.maker(), slots.len()), (77, 1));
-        assert_eq!((slots[0].process, slots[0].state), (4711, SlotState::Live));
+        assert_eq!((slots[0].process, slots[0].state), (OUTER, SlotState::Live));
         assert_eq!((slots[0].get(Key::HeapFrees), slots[0].get(Key::HeapGets)), (42, 0));
         assert_eq!(slots[0].program(), b"/bin/tru");
+    }
+
+    /// A thread freed what another had got and not counted yet: a sum of 2^64-1 was shown for it.
+    #[test]
+    fn a_figure_that_is_below_zero_for_a_moment_is_none() {
+        let mut bytes = ledger();
+        let at = SLOTS_OFFSET + 3 * SLOT_BYTES + offset_of!(Slot, counters) + 8 * Key::HeapUsed as usize;
+        bytes[at..at + 8].copy_from_slice(&(-64_i64).to_le_bytes());
+        let view = LedgerView::new(&bytes).expect("a good ledger");
+        assert_eq!(view.slots().next().expect("a slot").get(Key::HeapUsed), 0);
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use underbar_launch::ledger::{is_alive, not_readable};
-use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, counter_of};
+use underbar_launch::ledger::not_readable;
+use underbar_launch::{Alive, Ended, Failure, How, Launch, LedgerFile, Library, counter_of};
 use underbar_ledger::LedgerView;
 use underbar_report::gather::Facts;
 use underbar_report::lock::Area;
@@ -99,7 +99,10 @@ impl Runner<'_> {
             areas,
         };
         let mut report = match LedgerView::new(&bytes) {
-            Ok(view) => Report::from_ledger(&view, facts, is_alive),
+            Ok(view) => {
+                let alive = Alive::default();
+                Report::from_ledger(&view, facts, |slot| alive.has(slot))
+            }
             Err(error) => {
                 if ledger.is_some() && no_accounts.is_none() {
                     no_accounts = Some(error.to_string());

@@ -18,7 +18,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use underbar_launch::ledger;
+use underbar_launch::{Alive, ledger};
 use underbar_ledger::layout::{FILE_BYTES, MAGIC};
 use underbar_ledger::view::LedgerError;
 use underbar_ledger::{LedgerView, SlotView};
@@ -176,7 +176,7 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
         run: Run {
             program: program.clone(),
             arguments,
-            process: first.as_ref().map_or(0, |slot| slot.process),
+            process: first.as_ref().map_or(0, |slot| slot.process.number),
             started_unix_ns: made
                 .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
                 .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
@@ -186,7 +186,8 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
         areas,
         ..Facts::default()
     };
-    let mut report = Report::from_ledger(view, facts, ledger::is_alive);
+    let alive = Alive::default();
+    let mut report = Report::from_ledger(view, facts, |slot| alive.has(slot));
     report.name_locks(&mut Names::default());
     report
 }

@@ -27,7 +27,9 @@ use underbar_ledger::locks::{AREAS, Area};
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{LedgerView, SlotState, make};
 use underbar_runtime::follow::environment::LEDGER;
-use underbar_sys::syscall::{Errno, clock_nanoseconds, fallocate, getuid, kill};
+use underbar_sys::syscall::{clock_nanoseconds, fallocate, getuid};
+
+use crate::alive::{Alive, is_alive};
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
@@ -260,21 +262,6 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Is there a process of that number? One that has ended and that nobody has waited for is none.
-#[must_use]
-pub fn is_alive(process: u32) -> bool {
-    i32::try_from(process).is_ok_and(|process| process > 0 && kill(process, 0) != Err(Errno::ESRCH))
-        && !has_ended(process)
-}
-
-/// Whether the kernel says of a process that it has ended; false where it says nothing.
-fn has_ended(process: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The state comes behind the name, which may hold anything.
-    let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    matches!(state, Some('Z' | 'X'))
-}
-
 fn folders() -> impl Iterator<Item = PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let name = format!("underbar-{}", getuid());
@@ -346,7 +333,8 @@ fn has_ended_in(path: &Path) -> bool {
 }
 
 fn lives(view: &LedgerView<'_>) -> bool {
-    view.slots().any(|slot| slot.state == SlotState::Live && is_alive(slot.process))
+    let alive = Alive::default();
+    view.slots().any(|slot| slot.state == SlotState::Live && alive.has(&slot))
 }
 
 /// Opens a file to read it: no link, and nobody is waited for at the other end of a pipe.
@@ -361,8 +349,8 @@ fn open_file(path: &Path) -> Option<File> {
 mod tests {
     use std::mem::offset_of;
 
-    use underbar_ledger::Header;
     use underbar_ledger::layout::Directory;
+    use underbar_ledger::{Header, Identity};
 
     use super::*;
 
@@ -441,7 +429,11 @@ mod tests {
         assert_eq!(LedgerView::new(&bytes).expect("a ledger").options().0, b"second");
         put(offset_of!(Header, maker), &4_194_400_u32.to_le_bytes());
         assert!(LedgerFile::create_at(&path, b"", false).is_err(), "a run's own is new");
-        put(offset_of!(Header, directory), &Directory::word(SlotState::Live, process::id()).to_le_bytes());
+        let me = Identity { namespace: 0, number: process::id() };
+        put(offset_of!(Header, directory), &Directory::word(SlotState::Live, me).to_le_bytes());
+        // As long as this process lives, though its number is of no namespace that we know.
+        let now = clock_nanoseconds(CLOCK_BOOTTIME);
+        put(SLOTS_OFFSET + offset_of!(underbar_ledger::Slot, started_ns), &now.to_le_bytes());
         assert!(LedgerFile::create_at(&path, b"", true).is_err(), "somebody lives in it");
         fs::write(&path, "a report, or the user's own").expect("written");
         assert!(LedgerFile::create_at(&path, b"", true).is_err());
@@ -491,20 +483,6 @@ mod tests {
         sweep(&folder);
         assert!(swept.iter().all(|name| !beside(name).exists()) && beside(&stays).exists());
         fs::remove_dir_all(folder).expect("removed");
-    }
-
-    #[test]
-    fn an_ended_process_that_nobody_waited_for_is_not_alive() {
-        let mut child =
-            process::Command::new("true").stdout(process::Stdio::piped()).spawn().expect("a child");
-        let number = child.id();
-        assert!(is_alive(process::id()));
-        while !has_ended(number) {
-            std::thread::yield_now();
-        }
-        assert!(!is_alive(number));
-        assert!(child.wait().expect("our child").success());
-        assert!(!is_alive(number));
     }
 
     #[test]

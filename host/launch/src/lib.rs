@@ -16,6 +16,7 @@
 //! Not here: what is in the ledger, and the report.
 #![forbid(unsafe_code)]
 
+mod alive;
 pub mod control;
 mod environment;
 pub mod ledger;
@@ -25,6 +26,7 @@ mod run;
 mod session;
 mod started;
 
+pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};

@@ -310,7 +310,7 @@ mod tests {
                 let _ = parent.stop(Duration::from_secs(60)).expect("ours");
             }
             drop(parent);
-            while crate::ledger::is_alive(sleeper.cast_unsigned()) {
+            while crate::alive::is_alive(sleeper.cast_unsigned()) {
                 assert!(begin.elapsed() < Duration::from_secs(60), "it lives on");
             }
         }

@@ -30,10 +30,14 @@ pub struct Facts {
 }
 
 impl Report {
-    /// Makes the report. `alive` tells whether a process still exists; it is asked only about
+    /// Makes the report. `alive` tells whether a slot's process still exists; it is asked only about
     /// those that have not said that they ended.
     #[must_use]
-    pub fn from_ledger(ledger: &LedgerView<'_>, mut facts: Facts, alive: impl Fn(u32) -> bool) -> Report {
+    pub fn from_ledger(
+        ledger: &LedgerView<'_>,
+        mut facts: Facts,
+        alive: impl Fn(&SlotView<'_>) -> bool,
+    ) -> Report {
         let mut processes: Vec<Process> =
             ledger.slots().map(|slot| section(&slot, ledger.made_ns(), &alive)).collect();
         let other_locks = place_areas(ledger, &mut processes, &facts);
@@ -92,10 +96,10 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
     report
 }
 
-fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(u32) -> bool) -> Process {
+fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) -> bool) -> Process {
     let state = match slot.state {
         SlotState::Aggregate => State::Folded,
-        SlotState::Live if slot.ended_ns() == 0 && alive(slot.process) => State::Running,
+        SlotState::Live if slot.ended_ns() == 0 && alive(slot) => State::Running,
         SlotState::Live if slot.ended_ns() == 0 => State::Killed,
         _ => State::Ended,
     };
@@ -108,7 +112,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(u32) -> bool) -> 
             .filter(|argument| !argument.is_empty())
             .map(words)
             .collect(),
-        process: slot.process,
+        process: slot.process.number,
         parent: slot.parent(),
         processes: u64::from(slot.processes()),
         state,
@@ -133,7 +137,7 @@ fn place_areas(ledger: &LedgerView<'_>, processes: &mut [Process], facts: &Facts
         .map(|slot| match slot.state {
             // Its number and moment are those of one of many.
             SlotState::Aggregate => (0, 0),
-            _ => (slot.process, slot.started_ns()),
+            _ => (slot.process.number, slot.started_ns()),
         })
         .collect();
     let cpu_ns = facts.steps.as_ref().map(|steps| steps.user_ns.saturating_add(steps.system_ns));
@@ -170,9 +174,13 @@ pub(crate) mod tests {
         SLOT_BYTES, SLOTS_OFFSET, Slot, SlotState,
     };
     use underbar_ledger::table::FINGERPRINT;
-    use underbar_ledger::{Key, LedgerView};
+    use underbar_ledger::{Identity, Key, LedgerView};
 
     use super::*;
+
+    fn of(number: u32) -> Identity {
+        Identity { namespace: 0xeffffffc, number }
+    }
 
     fn put(bytes: &mut [u8], at: usize, value: u64) {
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -190,7 +198,7 @@ pub(crate) mod tests {
         bytes[OPTIONS_OFFSET..OPTIONS_OFFSET + 8].copy_from_slice(b"HEAP(1M)");
         for (at, (state, process, program, ended)) in slots.iter().enumerate() {
             let slot = SLOTS_OFFSET + at * SLOT_BYTES;
-            put(&mut bytes, offset_of!(Header, directory) + 8 * at, Directory::word(*state, *process));
+            put(&mut bytes, offset_of!(Header, directory) + 8 * at, Directory::word(*state, of(*process)));
             put(&mut bytes, slot + offset_of!(Slot, started_ns), 3_000 - at as u64);
             put(&mut bytes, slot + offset_of!(Slot, ended_ns), *ended);
             put(&mut bytes, slot + offset_of!(Slot, counters) + 8 * Key::HeapGets as usize, 10);
@@ -216,7 +224,7 @@ pub(crate) mod tests {
         ]);
         let view = LedgerView::new(&bytes).expect("a good ledger");
         let facts = Facts { not_followed: vec![Key::NotFollowedStatic], ..Facts::default() };
-        let report = Report::from_ledger(&view, facts, |process| process == 12);
+        let report = Report::from_ledger(&view, facts, |slot| slot.process == of(12));
 
         let states: Vec<_> = report.processes.iter().map(|p| (p.process, p.state, p.started_ns)).collect();
         assert_eq!(
@@ -283,7 +291,11 @@ pub(crate) mod tests {
             put(&mut bytes, at, state);
         }
         for slot in 0..8 {
-            put(&mut bytes, offset_of!(Header, directory) + 8 * slot, Directory::word(SlotState::Live, 7));
+            put(
+                &mut bytes,
+                offset_of!(Header, directory) + 8 * slot,
+                Directory::word(SlotState::Live, of(7)),
+            );
         }
         let view = LedgerView::new(&bytes).expect("the header is untouched");
         let report = Report::from_ledger(&view, Facts::default(), |_| false);

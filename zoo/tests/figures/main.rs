@@ -14,6 +14,7 @@ mod follow;
 mod heap;
 mod live;
 mod locks;
+mod namespaces;
 mod options;
 mod segments;
 mod stacks;

@@ -21,13 +21,15 @@ use underbar_ledger::layout::{
     CONTROL_OFFSET, Directory, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS,
     SLOTS_OFFSET,
 };
-use underbar_ledger::{Header, Key, Slot, SlotState, make};
+use underbar_ledger::{Header, Identity, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
 use super::{arguments, private, use_slot};
 use crate::follow::environment::Environment;
 use crate::{own, sandbox};
 
+/// A place that is nobody's.
+const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
 /// Longest path of a ledger.
 const PATH_BYTES: usize = 512;
 /// Time since boot, also while the machine slept: what processes of one machine can compare.
@@ -35,9 +37,11 @@ const CLOCK_BOOTTIME: u32 = 7;
 
 /// The mapped header; null without a ledger. Set when attached, kept for ever.
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
-/// This process's place in the directory, and the process that took it: a forked child has another number.
+/// This process's place in the directory, and the process that took it: a forked child has another number, and may be in another
+/// namespace of numbers.
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+static NAMESPACE: AtomicU32 = AtomicU32::new(0);
 /// The file's path, for children made by fork. Written once, at the start.
 static PATH: [AtomicU64; PATH_BYTES / 8] = [const { AtomicU64::new(0) }; PATH_BYTES / 8];
 
@@ -126,8 +130,9 @@ fn open() {
         }
         return;
     };
+    let me = Identity { namespace: namespace(), number: process() };
     if let Some(header) = header(fd)
-        && let Some((place, slot)) = claim(fd, header)
+        && let Some((place, slot)) = claim(fd, header, me)
     {
         fill_in(slot);
         // What was counted before there was a ledger.
@@ -136,9 +141,9 @@ fn open() {
         for (cell, earlier) in slot.counters.iter().zip(&before.counters) {
             cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        let me = process();
         PLACE.store(place, Ordering::Relaxed);
-        PROCESS.store(me, Ordering::Relaxed);
+        PROCESS.store(me.number, Ordering::Relaxed);
+        NAMESPACE.store(me.namespace, Ordering::Relaxed);
         if header.directory.change(place, (SlotState::Claimed, me), (SlotState::Live, me)) {
             use_slot(slot, guard());
             super::control::attach(|| {
@@ -218,20 +223,24 @@ fn process() -> u32 {
     syscall::getpid() as u32
 }
 
-fn claim(fd: i32, header: &Header) -> Option<(usize, &'static Slot)> {
-    let me = process();
+/// The namespace that this process's number is of; 0 where it cannot be asked. It never changes in a process, but a child by fork
+/// may be in another one than its parent.
+fn namespace() -> u32 {
+    file::stat(c"/proc/self/ns/pid").map_or(0, |status| status.inode as u32)
+}
+
+fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot)> {
     let directory = &header.directory;
     let mut free = None;
     for place in 0..SLOTS {
         match directory.get(place) {
             // The program that this process was before it became this one.
-            Some((SlotState::Live, process)) if process == me && place != PLACE.load(Ordering::Relaxed) => {
+            Some((SlotState::Live, process))
+                if process == me && me.sees(process) && place != PLACE.load(Ordering::Relaxed) =>
+            {
                 let _ = directory.change(place, (SlotState::Live, me), (SlotState::Ended, me));
             }
-            Some((SlotState::Free, 0))
-                if free.is_none()
-                    && directory.change(place, (SlotState::Free, 0), (SlotState::Claimed, me)) =>
-            {
+            Some(FREE) if free.is_none() && directory.change(place, FREE, (SlotState::Claimed, me)) => {
                 free = Some(place);
             }
             _ => {}
@@ -248,7 +257,7 @@ fn claim(fd: i32, header: &Header) -> Option<(usize, &'static Slot)> {
         },
     };
     let Some(slot) = map_slot(fd, place) else {
-        let _ = directory.change(place, (SlotState::Claimed, me), (SlotState::Free, 0));
+        let _ = directory.change(place, (SlotState::Claimed, me), FREE);
         header.unrecorded.fetch_add(1, Ordering::Relaxed);
         return None;
     };
@@ -257,7 +266,7 @@ fn claim(fd: i32, header: &Header) -> Option<(usize, &'static Slot)> {
 }
 
 /// Adds an ended process to its program's aggregate and claims its slot.
-fn fold(fd: i32, header: &Header, me: u32) -> Option<usize> {
+fn fold(fd: i32, header: &Header, me: Identity) -> Option<usize> {
     become_folder(header, me)?;
     let whole = map(fd, 0, FILE_BYTES);
     let found = whole.and_then(|whole| {
@@ -274,11 +283,14 @@ fn fold(fd: i32, header: &Header, me: u32) -> Option<usize> {
 }
 
 /// Makes this process the only one that folds; replaces one that died over it.
-fn become_folder(header: &Header, me: u32) -> Option<()> {
+fn become_folder(header: &Header, me: Identity) -> Option<()> {
     for _ in 0..200 {
         let holder = header.folder.load(Ordering::Relaxed);
-        if (holder == 0 || is_gone(holder))
-            && header.folder.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        if (holder == 0 || is_gone(Identity::unpacked(holder), me))
+            && header
+                .folder
+                .compare_exchange(holder, me.packed(), Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
         {
             return Some(());
         }
@@ -287,16 +299,18 @@ fn become_folder(header: &Header, me: u32) -> Option<()> {
     None
 }
 
-fn is_gone(process: u32) -> bool {
-    syscall::kill(process as i32, 0) == Err(syscall::Errno::ESRCH)
+/// Is that process certainly gone? One whose number is of another namespace than ours nobody here can judge: its figures are its
+/// own until somebody beside it sees that it is gone.
+fn is_gone(process: Identity, me: Identity) -> bool {
+    me.sees(process) && syscall::kill(process.number as i32, 0) == Err(syscall::Errno::ESRCH)
 }
 
-fn fold_into<'a>(directory: &Directory, me: u32, slot: impl Fn(usize) -> &'a Slot) -> Option<usize> {
+fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'a Slot) -> Option<usize> {
     for place in 0..SLOTS {
         let Some((state, process)) = directory.get(place) else { continue };
         let over = match state {
             SlotState::Ended => true,
-            SlotState::Live | SlotState::Claimed | SlotState::Folding => is_gone(process),
+            SlotState::Live | SlotState::Claimed | SlotState::Folding => is_gone(process, me),
             SlotState::Free | SlotState::Aggregate => false,
         };
         if !over || !directory.change(place, (state, process), (SlotState::Folding, me)) {
@@ -396,9 +410,15 @@ fn parents_figures() -> [(Key, u64); 6] {
 pub fn after_fork() {
     let me = PROCESS.load(Ordering::Relaxed);
     // A child that may not ask who it is finds out by its slot (`in_child`), at the latest when it ends.
-    if me != 0 && !sandbox::is_closed() && me != process() {
+    if me == 0 || sandbox::is_closed() {
+        return;
+    }
+    if me != process() {
         PROCESS.store(0, Ordering::Relaxed);
         in_child();
+    } else {
+        // The first process of a new namespace may have the number that its parent has in another one: the wiped page tells.
+        let _ = super::slot();
     }
 }
 
@@ -425,12 +445,13 @@ pub(crate) fn set_replaced(is_replaced: bool) {
 pub fn ended() {
     let header = HEADER.load(Ordering::Relaxed);
     let slot = super::slot();
-    let me = PROCESS.load(Ordering::Relaxed);
+    let me =
+        Identity { namespace: NAMESPACE.load(Ordering::Relaxed), number: PROCESS.load(Ordering::Relaxed) };
     if header.is_null() || core::ptr::eq(slot, private()) {
         return;
     }
     if !sandbox::is_closed() {
-        if me != process() {
+        if me.number != process() {
             return;
         }
         slot.ended_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
