@@ -40,6 +40,7 @@ const TABLE: &[Package] = &[
     Package { name: "golang-go", shows: "go", needed_by: "zoo: lock_programs" },
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
     Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
+    Package { name: "libseccomp-dev", shows: "/libseccomp.so", needed_by: "zoo: sandboxes" },
     Package { name: "libjemalloc2", shows: "/libjemalloc.so.2", needed_by: "zoo: another heap inside" },
     Package { name: "hercules", shows: "dasdload", needed_by: "library: disks and tapes by another program" },
     Package { name: "python3-venv", shows: "./*/ensurepip/__init__.py", needed_by: "library: xmi-reader" },

@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use underbar_zoo::{Way, code, command, fault, left, program, run, scratch, skip, underbar};
+use underbar_zoo::{
+    WAYS, Way, code, command, compiled, fault, left, program, run, scratch, skip, try_compiled, underbar,
+};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
@@ -20,7 +22,7 @@ fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
     if code(left(&mut command(Way::Bare, &[&sandbox, "prctl"])).status) != 6 {
         return skip("programs that lock themselves in: seccomp is not allowed here");
     }
-    for how in ["prctl", "seccomp"] {
+    for how in ["prctl", "seccomp", "past"] {
         let file = scratch(&format!("sandboxes-{how}")).join("report.json");
         assert_eq!(code(left(&mut run(&["--json", "-o", text(&file)], &[&sandbox, how])).status), 6, "{how}");
         let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("a report");
@@ -31,10 +33,33 @@ fn a_program_that_locks_itself_in_is_not_killed_for_our_looking() {
 }
 
 #[test]
+fn a_program_that_libseccomp_locks_in_is_not_killed_either() {
+    let flags = ["-DLIBRARY", "-lseccomp"];
+    let Ok(sandbox) = try_compiled("faults/sandbox", "faults-sandbox-library", &flags) else {
+        return skip("programs that libseccomp locks in: it is not there to be linked");
+    };
+    let line = [text(&sandbox), "library"];
+    if code(left(&mut command(Way::Bare, &line)).status) != 6 {
+        return skip("programs that libseccomp locks in: seccomp is not allowed here");
+    }
+    assert_eq!(code(left(&mut run(&["-q"], &line)).status), 6);
+}
+
+/// `syscall` takes up to six arguments, two of them where other functions have none, and sets errno only where the kernel fails.
+#[test]
+fn syscall_passes_everything_on() {
+    let program = compiled("faults/calls", "faults-calls", &["-pthread"]);
+    for way in WAYS {
+        let result = left(&mut command(way, &[text(&program)]));
+        assert_eq!((code(result.status), result.error.as_str()), (0, ""), "{way:?}: {}", result.output);
+    }
+}
+
+#[test]
 fn a_program_in_strict_mode_lives_on_the_storage_that_it_has_and_one_that_cannot_end_its_process_ends_its_thread()
  {
     let sandbox = fault("sandbox");
-    for how in ["strict", "unending"] {
+    for how in ["strict", "past-strict", "unending"] {
         let bare = left(&mut command(Way::Bare, &[&sandbox, how]));
         if code(bare.status) != 6 {
             return skip("strict mode, and ends that are refused: seccomp is not allowed here");

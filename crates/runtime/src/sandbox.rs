@@ -4,12 +4,13 @@
 //! prctl(PR_SET_NO_NEW_PRIVS) ─> a last look at memory and stacks ─> closed: from now on only
 //!                        │       mmap, munmap, mremap, madvise, futex and exit_group, which any malloc needs;
 //! prctl(PR_SET_SECCOMP)  │       and in a fork rt_sigprocmask
+//! seccomp by syscall     │
 //!                        └> a reserve of storage: a malloc may have to do without mmap, as one does that has room in its break
 //! strict                 ──> silent: nothing is given back any more, since any call is death
 //! ```
 //!
-//! A filter can be installed without passing here (by `syscall`), but nobody without privileges may install one
-//! before the first of the two. What is missed by not looking is in the exactness of the figures: sampled.
+//! All of them can be called by `syscall`, too, so we look at its number ([`system_call`]); other calls pass with two compares.
+//! What is missed by not looking is in the exactness of the figures: sampled.
 //!
 //! What it becomes by exec inherits the filter and would start with our library, which asks the kernel for more than the
 //! program does. So behind a filter that the process installed itself, programs are started without us (`follow`). Filters that
@@ -17,15 +18,20 @@
 //!
 //! Invariant: once closed, a process stays so, and its forked children, too.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use underbar_sys::syscall;
+use underbar_sys::syscall::{self, number};
 
+use crate::next::Next;
 use crate::{coverage, heap, own, sample, stack, start};
 
 const PR_SET_SECCOMP: i32 = 22;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
 const SECCOMP_MODE_STRICT: usize = 1;
+const SECCOMP_SET_MODE_STRICT: usize = 0;
+const SECCOMP_SET_MODE_FILTER: usize = 1;
+const SECCOMP_FILTER_FLAG_NEW_LISTENER: usize = 1 << 3;
 
 /// Relaxed: whoever installs a filter is told of it in his own thread, and a thread that looks at the same moment
 /// looks while the program prepares to lock itself in.
@@ -117,23 +123,15 @@ impl Found {
 /// # Safety
 /// As C's.
 pub unsafe fn prctl(operation: i32, arguments: [usize; 4]) -> i32 {
-    if matches!(operation, PR_SET_SECCOMP | PR_SET_NO_NEW_PRIVS) && !is_closed() {
-        coverage::look();
-        stack::look();
-        sample::before_sandbox();
-        FILTERS_BEFORE.store(filters(), Ordering::Relaxed);
-        heap::reserve();
-        CLOSED.store(true, Ordering::Relaxed);
+    if locks_in(operation) {
+        close();
     }
     let [a, b, c, d] = arguments;
     // SAFETY: the caller's promise.
     match unsafe { syscall::prctl(operation.cast_unsigned(), a, b, c, d) } {
         Ok(result) => {
             if operation == PR_SET_SECCOMP {
-                FILTERED.store(true, Ordering::Relaxed);
-                if a == SECCOMP_MODE_STRICT {
-                    SILENT.store(true, Ordering::Relaxed);
-                }
+                locked_in(a == SECCOMP_MODE_STRICT);
             }
             result as i32
         }
@@ -142,6 +140,120 @@ pub unsafe fn prctl(operation: i32, arguments: [usize; 4]) -> i32 {
             -1
         }
     }
+}
+
+/// Is this what a program calls before it locks itself in, or to do so?
+fn locks_in(operation: i32) -> bool {
+    matches!(operation, PR_SET_SECCOMP | PR_SET_NO_NEW_PRIVS)
+}
+
+/// The last look, before the program locks itself in.
+fn close() {
+    if is_closed() {
+        return;
+    }
+    coverage::look();
+    stack::look();
+    sample::before_sandbox();
+    FILTERS_BEFORE.store(filters(), Ordering::Relaxed);
+    heap::reserve();
+    CLOSED.store(true, Ordering::Relaxed);
+}
+
+/// The program has locked itself in.
+fn locked_in(is_strict: bool) {
+    FILTERED.store(true, Ordering::Relaxed);
+    if is_strict {
+        SILENT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// `syscall` of the C library as a function of seven arguments: it takes its last one from the stack, as such a function does.
+type SystemCall = unsafe extern "C" fn(isize, usize, usize, usize, usize, usize, usize) -> isize;
+
+/// The code of `syscall` that is called in the end: before the library has begun our own, then the next library's, which may mean more
+/// by it than the C library does. Written once by the constructor; relaxed, as what it names was there before.
+#[repr(transparent)]
+pub struct Passed(AtomicPtr<c_void>);
+
+/// Read by the instructions of `syscall` in the preload library, too.
+pub static PASSED: Passed = Passed(AtomicPtr::new(own_system_call as *mut c_void));
+
+/// When the C library is up: finds its `syscall`.
+pub(crate) fn at_start() {
+    static THE_NEXT: Next = Next::new(c"syscall");
+    if let Some(address) = THE_NEXT.get() {
+        PASSED.0.store(core::ptr::with_exposed_provenance_mut(address), Ordering::Relaxed);
+    }
+}
+
+/// `syscall` of C with the numbers of `prctl` and `seccomp`, which come here by a jump, their arguments where they were.
+///
+/// # Safety
+/// As C's. The last argument may be anything: it is read where the caller would have put it.
+pub unsafe extern "C" fn system_call(
+    number: isize,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> isize {
+    let is_prctl = number as u32 as usize == number::PRCTL;
+    let before = if is_prctl {
+        locks_in(a as i32)
+    } else {
+        // Not what libraries ask to learn what the kernel has, and what cannot succeed.
+        (a == SECCOMP_SET_MODE_STRICT && b == 0 && c == 0) || (a == SECCOMP_SET_MODE_FILTER && c != 0)
+    };
+    if before {
+        close();
+    }
+    // SAFETY: the C library's function of that name, the next library's, or ours.
+    let next = unsafe { core::mem::transmute::<*mut c_void, SystemCall>(PASSED.0.load(Ordering::Relaxed)) };
+    // SAFETY: the caller's promise.
+    let result = unsafe { next(number, a, b, c, d, e, f) };
+    let (is_done, is_strict) = if is_prctl {
+        (result >= 0 && a as i32 == PR_SET_SECCOMP, b == SECCOMP_MODE_STRICT)
+    } else {
+        // A filter for all threads fails with the number of one; with a listener the result is its descriptor.
+        (
+            result == 0 || (result > 0 && b & SECCOMP_FILTER_FLAG_NEW_LISTENER != 0),
+            a == SECCOMP_SET_MODE_STRICT,
+        )
+    };
+    if before && is_done {
+        locked_in(is_strict);
+    }
+    result
+}
+
+/// `syscall` as the C library has it.
+#[unsafe(naked)]
+unsafe extern "C" fn own_system_call() {
+    core::arch::naked_asm!(
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "mov r10, r8",
+        "mov r8, r9",
+        "mov r9, qword ptr [rsp + 8]",
+        "syscall",
+        "cmp rax, -4095",
+        "jae 2f",
+        "ret",
+        "2:",
+        "mov rdi, rax",
+        "jmp {failed}",
+        failed = sym failed,
+    )
+}
+
+extern "C" fn failed(result: isize) -> isize {
+    start::set_errno(-result as i32);
+    -1
 }
 
 #[cfg(test)]

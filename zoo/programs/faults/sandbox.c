@@ -1,6 +1,8 @@
 /* sandbox HOW: from now on the kernel kills this process at any system call but those that malloc, writing and ending
    need; works with its heap and ends in good order with 6. HOW: filter by prctl, or by the call seccomp; or the strict mode,
    in which only reading, writing and the end of a thread are let through: it lives on some kilobytes of its heap then.
+     past      the filter is installed without prctl, by syscall alone; past-strict: strict mode in this way
+     library   the filter is made and installed by libseccomp, where this was compiled with it
      unending  the kernel refuses the call that ends a process; the one that ends a thread is let through. */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -9,12 +11,12 @@
 #include "../filter.h"
 
 /* With no more than malloc of glibc has at hand after its first request. */
-static int strict(void) {
+static int strict(int past) {
     char *blocks[90];
     /* What is kept keeps glibc from giving the rest back, which would be its death, too. */
     char *volatile kept = malloc(10000);
     if (!kept) return 92;
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 91;
+    if (past ? syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 91;
     for (int round = 0; round < 5000; round++) {
         for (int i = 0; i < 90; i++) blocks[i] = memset(malloc(i * 10 + 1), i, i * 10 + 1);
         for (int i = 0; i < 90; i++) free(blocks[i]);
@@ -23,6 +25,25 @@ static int strict(void) {
     syscall(SYS_exit, status);
     return 94;
 }
+
+#ifdef LIBRARY
+#include <seccomp.h>
+static int by_library(void) {
+    static const int allowed[] = {SCMP_SYS(write), SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap),
+                                  SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(exit_group)};
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+    if (!filter) return 1;
+    for (unsigned i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0)) return 1;
+    int result = seccomp_load(filter);
+    seccomp_release(filter);
+    return result;
+}
+#else
+static int by_library(void) {
+    return 1;
+}
+#endif
 
 static int unending(void) {
     struct sock_filter rows[] = {
@@ -50,9 +71,16 @@ int main(int count, char **words) {
         OTHERWISE(SECCOMP_RET_KILL_PROCESS),
     };
     if (count < 2) return 90;
-    if (!strcmp(words[1], "strict")) return strict();
+    if (!strcmp(words[1], "strict")) return strict(0);
+    if (!strcmp(words[1], "past-strict")) return strict(1);
     if (!strcmp(words[1], "unending")) return unending();
-    if (INSTALL(rows, strcmp(words[1], "prctl"))) return 91;
+    if (!strcmp(words[1], "past")) {
+        struct sock_fprog program = {sizeof rows / sizeof *rows, rows};
+        if (syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return 91;
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) return 91;
+    } else if (!strcmp(words[1], "library") ? by_library() : INSTALL(rows, strcmp(words[1], "prctl"))) {
+        return 91;
+    }
     for (int i = 0; i < 3000; i++) {
         char *volatile small = malloc(i), *volatile large = calloc(1, 4 << 20);
         if (!small || !large) return 92;

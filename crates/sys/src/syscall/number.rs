@@ -51,6 +51,7 @@ pub const OPENAT: usize = 257;
 pub const NEWFSTATAT: usize = 262;
 pub const FALLOCATE: usize = 285;
 pub const PROCESS_VM_READV: usize = 310;
+pub const SECCOMP: usize = 317;
 pub const GETRANDOM: usize = 318;
 pub const MEMFD_CREATE: usize = 319;
 pub const EXECVEAT: usize = 322;
