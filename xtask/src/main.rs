@@ -1,8 +1,9 @@
-//! Project tasks: `cargo xtask test | ci | fuzz | bench | layout | web | try-libraries | try-listings`.
+//! Project tasks: `cargo xtask test | ci | fuzz | bench | layout | web | try-libraries | try-listings |
+//! try-programs`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
 //! the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`] and [`listings`],
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`], [`listings`] and [`programs`],
 //! which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
@@ -26,6 +27,7 @@ mod packages;
 mod paths;
 mod policy;
 mod processes;
+mod programs;
 mod steps;
 mod test;
 mod web;
@@ -42,6 +44,7 @@ cargo xtask layout                           which functions a run passes throug
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
+cargo xtask try-programs DIR... [--all]      LOAD of every shared object below the folders, compared with dlopen
 
   --require-all   what was skipped counts as failed
   --quick         no release build and no zoo";
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
         ["try-libraries", rest @ ..] => libraries::command(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),
         ["try-listings", rest @ ..] => listings::command(rest),
+        ["try-programs", "--one", way, path] => return programs::one(way, path),
+        ["try-programs", rest @ ..] => programs::command(rest),
         ["bench", rest @ ..] => Ok(bench::command(rest)),
         _ => Err(USAGE.to_owned()),
     };
