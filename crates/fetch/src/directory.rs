@@ -3,7 +3,7 @@
 //! ```text
 //! (library, name) ── hash ──> bucket ──> Known ──> Known ──> ...
 //!                                        │ member, or "not there"; as of which look at the library
-//!                                        └─ fetches, and the program that was made of it
+//!                                        └─ fetches, and the programs that were made of it
 //! ```
 //!
 //! Invariant: an entry is believed while its library is frozen, or its `seen` is the library's.
@@ -32,8 +32,8 @@ pub struct Known {
     pub member: Option<Member>,
     /// LOADs of it since it is known.
     pub fetches: u64,
-    /// The program that was made of this member and can be had again.
-    pub program: *mut Program,
+    /// The programs that were made of this member and can be had again, by their form.
+    pub programs: [*mut Program; 2],
     /// Never dropped.
     pub is_resident: bool,
 }
@@ -104,7 +104,7 @@ impl Directory {
                 seen: 0,
                 member: None,
                 fetches: 0,
-                program: null_mut(),
+                programs: [null_mut(); 2],
                 is_resident: false,
             };
             match arena::keep(known) {
@@ -142,7 +142,7 @@ impl Directory {
             unsafe {
                 let mut place = self.buckets.add(bucket);
                 while let Some(known) = NonNull::new(*place) {
-                    if (*known.as_ptr()).library == library && (*known.as_ptr()).program.is_null() {
+                    if (*known.as_ptr()).library == library && (*known.as_ptr()).programs == [null_mut(); 2] {
                         let Known { next, name, .. } = arena::take(known);
                         *place = next;
                         arena::put(name.0, name.1 as usize);

@@ -8,7 +8,7 @@
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
 //!  |- pool                 the initial state of an image, to begin again from (VLF)
 //!  |- repeat               LOAD and DELETE again and again, for measurements
-//!  '- system               the C library's loader: for what a program needs, and for programs that we cannot load
+//!  '- system, closure      the C library's loader: for what a program needs, and for programs that we cannot load
 //! link        CALL, LINK, XCTL                        frame    where a program's exit goes back to
 //! ```
 //!
@@ -35,6 +35,7 @@ extern crate std;
 mod addresses;
 mod again;
 mod arena;
+mod closure;
 pub mod content;
 mod descriptor;
 mod directory;

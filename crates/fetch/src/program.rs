@@ -3,7 +3,9 @@
 //! ```text
 //!             ┌── uses 0, worth keeping: ending, restored ──> staged ──┐
 //! loaded ─────┤                                                        ├── LOAD again: loaded
-//! (uses > 0)  └── uses 0, not kept ──> gone                  bound, purge, replaced ──> gone
+//! (uses > 0)  ├── uses 0, not kept ──> gone                  bound, purge, replaced ──> gone
+//!             └── uses 0, threads have objects of it ──> waiting, as it is ──┬── LOAD again: loaded
+//!                                       the last of these threads has ended ─┴──> as uses 0
 //! ```
 //!
 //! Its code runs without the table's lock: constructors under the program's own (`life`), so that others who LOAD it wait
@@ -18,7 +20,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::again::Again;
 use crate::directory::Known;
 use crate::error::Error;
-use crate::image::Image;
+use crate::image::{Image, Lasts};
 use crate::opened::Opened;
 use crate::pool::{Copy, Restored};
 use crate::system::Handle;
@@ -30,7 +32,9 @@ pub enum Form {
     /// As they were left: for programs that write nothing, or only what they share. Constructors run once, destructors
     /// when the image goes.
     Shared = 0,
-    /// As at the first time: constructors and destructors run for each use count from 1 to 0.
+    /// As at the first time: constructors and destructors run for each use count from 1 to 0. But what says that it begins only
+    /// once (DF_1_NODELETE, and see `image::lasting`) is as it was left, and so is a program while threads that go on have
+    /// objects of it (`thread_local` with a destructor): dlclose and dlopen do no more.
     Fresh = 1,
 }
 
@@ -63,6 +67,12 @@ pub struct Program {
     pub uses: u64,
     /// In the pool.
     pub is_staged: bool,
+    /// Nobody uses it, but threads have objects of it: it has not ended, and can be had as it is.
+    pub is_waiting: bool,
+    /// One of its constructors has exited, or could not be run: nobody may have it.
+    pub is_broken: bool,
+    /// Which bytes it was made of.
+    pub token: [u64; 4],
     /// The state before its constructors ran.
     pub copy: Option<Copy>,
     /// The entry in the lookaside that leads to it; null where none does: the member was replaced, the library closed, or
@@ -94,6 +104,9 @@ impl Program {
             form,
             uses: 1,
             is_staged: false,
+            is_waiting: false,
+            is_broken: false,
+            token: [0; 4],
             copy: None,
             known: null_mut(),
             entry: 0,
@@ -101,6 +114,23 @@ impl Program {
             hold: None,
             cost: 0,
             life: Again::new(false),
+        }
+    }
+
+    /// Must it stay as it is until the process ends?
+    #[must_use]
+    pub fn is_for_ever(&self) -> bool {
+        // SAFETY: an image stays as long as its program.
+        matches!(self.kind, Kind::Own(image) if unsafe { image.as_ref() }.lasts() == Lasts::ForEver)
+    }
+
+    /// How many destructors of threads that go on lead into it.
+    #[must_use]
+    pub fn pending(&self) -> u32 {
+        match self.kind {
+            // SAFETY: the same.
+            Kind::Own(image) => unsafe { image.as_ref() }.pending(),
+            Kind::System(_) => 0,
         }
     }
 

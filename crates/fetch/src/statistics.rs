@@ -64,7 +64,8 @@ figures! {
     dropped, "dropped";
     /// Images that went at once at their last DELETE.
     unloaded, "unloaded";
-    /// Of these and the dropped ones: gone only when the last thread with destructors of theirs ended.
+    /// DELETEs whose program stays as it is, since threads that go on have objects of it.
+
     delayed, "delayed";
     /// Pages that had been written, and were copied back.
     restored_pages, "restored-pages";

@@ -5,7 +5,9 @@
 //! Not here: raw system calls (`underbar-sys`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::closure::LinkMap;
 use crate::error::Text;
 
 /// A function to be run at an end, with its argument.
@@ -109,6 +111,13 @@ impl Handle {
     /// None.
     pub const NONE: Handle = Handle(core::ptr::null_mut());
 
+    /// The program of this process, which stays.
+    pub(crate) fn of_process() -> Option<Handle> {
+        // SAFETY: null stands for the program itself.
+        let handle = unsafe { dlopen(core::ptr::null(), RTLD_LAZY) };
+        (!handle.is_null()).then_some(Handle(handle))
+    }
+
     /// Opens a library, or the program of a member. Its constructors run. `now`: all its symbols are looked for.
     ///
     /// # Errors
@@ -163,7 +172,8 @@ impl Handle {
         self.link_map().map(|map| map.bias)
     }
 
-    fn link_map(self) -> Option<&'static LinkMap> {
+    /// Its entry in the loader's list.
+    pub(crate) fn link_map(self) -> Option<&'static LinkMap> {
         const RTLD_DI_LINKMAP: c_int = 2;
         let mut map: *const LinkMap = core::ptr::null();
         // SAFETY: the loader writes one pointer, to an entry that lives as long as the library.
@@ -180,11 +190,17 @@ impl Handle {
     }
 }
 
-/// The public beginning of an entry of the loader's list.
-#[repr(C)]
-struct LinkMap {
-    bias: usize,
-    name: *const c_char,
+/// The first entry of the loader's list: the program itself. Found once, the same for whoever finds it.
+pub(crate) fn first_in_list() -> Option<*const LinkMap> {
+    static FIRST: AtomicUsize = AtomicUsize::new(0);
+    let mut first = FIRST.load(Ordering::Relaxed);
+    if first == 0 {
+        let process = Handle::of_process()?;
+        first = process.link_map().map_or(0, |map| core::ptr::from_ref(map) as usize);
+        process.close();
+        FIRST.store(first, Ordering::Relaxed);
+    }
+    (first != 0).then_some(first as *const LinkMap)
 }
 
 /// The address of a symbol of the program, or of the libraries that are there for everybody.

@@ -73,6 +73,8 @@ struct Block {
 
 /// A thread's blocks. The thread alone changes what a block is; `forget` empties blocks of programs that no thread uses.
 struct Thread {
+    /// What it has left for its end (`image::life`). Only the thread itself looks here.
+    left: *mut c_void,
     next: *mut Thread,
     before: *mut *mut Thread,
     count: usize,
@@ -114,14 +116,7 @@ pub(crate) unsafe fn release() {
 /// No slot, or no key of pthreads.
 pub fn register(storage: ThreadStorage, initial: usize) -> Result<usize, Error> {
     let mut modules = MODULES.lock();
-    if KEY.load(Ordering::Relaxed) == 0 {
-        let mut key = 0;
-        // SAFETY: the destructor takes what `setspecific` was given: a `Thread`.
-        if unsafe { system::pthread_key_create(&raw mut key, end_of_thread) } != 0 {
-            return Err(Error::ThreadStorageFull);
-        }
-        KEY.store(key + 1, Ordering::Relaxed);
-    }
+    key(&mut modules)?;
     let used = modules.used;
     let free = modules.slots.iter().take(used).position(|module| module.generation & 1 == 0);
     let slot = free.unwrap_or(used);
@@ -130,6 +125,34 @@ pub fn register(storage: ThreadStorage, initial: usize) -> Result<usize, Error> 
     let number = OURS | (module.generation as usize) << SLOT_BITS | slot;
     modules.used = used.max(slot + 1);
     Ok(number)
+}
+
+/// The key, made where there is none yet.
+fn key(_: &mut Modules) -> Result<u32, Error> {
+    if KEY.load(Ordering::Relaxed) == 0 {
+        let mut key = 0;
+        // SAFETY: the destructor takes what `setspecific` was given: a `Thread`.
+        if unsafe { system::pthread_key_create(&raw mut key, end_of_thread) } != 0 {
+            return Err(Error::ThreadStorageFull);
+        }
+        KEY.store(key + 1, Ordering::Relaxed);
+    }
+    Ok(KEY.load(Ordering::Relaxed).wrapping_sub(1))
+}
+
+/// Where this thread keeps what it has left for its end: null at first, and its alone. Nothing where there is no storage.
+pub(crate) fn left() -> Option<NonNull<*mut c_void>> {
+    let mut modules = MODULES.lock();
+    let key = key(&mut modules).ok()?;
+    // SAFETY: the value of the key is null or this thread's own structure, which stays until the thread's end; the list is
+    // changed under its lock.
+    unsafe {
+        let mut thread = system::pthread_getspecific(key).cast::<Thread>();
+        if thread.is_null() {
+            thread = enter(&mut modules, key)?;
+        }
+        NonNull::new(&raw mut (*thread).left)
+    }
 }
 
 /// Takes the blocks of a program away from all threads: the next touch finds the initial bytes.
@@ -271,7 +294,8 @@ unsafe fn make(
 /// A thread's structure, in the list and under the key.
 unsafe fn enter(modules: &mut Modules, key: u32) -> Option<*mut Thread> {
     let first = modules.threads;
-    let thread = Thread { next: first, before: &raw mut modules.threads, count: 0, blocks: null_mut() };
+    let before = &raw mut modules.threads;
+    let thread = Thread { left: null_mut(), next: first, before, count: 0, blocks: null_mut() };
     let thread = arena::keep(thread).ok()?.as_ptr();
     // SAFETY: the list's own pointers, under its lock; `MODULES` is static, so the head stays where it is.
     unsafe {
@@ -313,7 +337,7 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
     // SAFETY: the value of the key is this thread's structure, which nobody else frees; the key is empty by now, so a
     // later touch makes a new one.
     unsafe {
-        let Thread { next, before, count, blocks } = arena::take(thread);
+        let Thread { next, before, count, blocks, .. } = arena::take(thread);
         *before = next;
         if let Some(next) = next.as_mut() {
             next.before = before;

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::process::Command;
 use std::sync::Barrier;
 
-use common::{Opened, alone, ask, delete, folder, member, member_as, since, skip};
+use common::{Opened, alone, ask, delete, folder, member, member_as, resident, since, skip};
 use underbar_fetch::table::{self, Options};
 use underbar_fetch::{Form, visible};
 
@@ -131,34 +131,76 @@ fn a_descriptor_keeps_all_registers() {
     delete(loaded);
 }
 
-/// A program whose thread has a destructor of it left stays until the thread has ended, and is gone then.
+/// What the calling thread has of a program ends before the program does, as at the end of a process.
 #[test]
-fn destructors_of_threads_run_in_a_program_that_was_deleted() {
+fn objects_of_the_thread_that_deletes_end_with_the_program() {
     let _alone = alone();
     let place = folder("locals");
     member(&place, "locals.cc", &[]);
     let library = Opened::folder(&place, true);
-    let is_mapped = || std::fs::read_to_string("/proc/self/maps").expect("maps").contains("locals.so");
-    for turn in 0..3 {
+    let mut told = 0_i64;
+    for (turn, pool_bytes) in (0..2_200).zip([0, 64 << 20].into_iter().cycle()) {
+        table::set_options(Options { pool_bytes, ..table::options() });
+        let loaded = library.load("locals", Form::Fresh).expect("loaded");
+        let to = (&raw mut told) as usize;
+        assert_eq!((ask(loaded, c"locals", to), ask(loaded, c"locals", to)), (3, 4), "turn {turn}");
+        assert!(!delete(loaded));
+        // SAFETY: ours, which the program has written.
+        assert_eq!(unsafe { std::ptr::replace(&raw mut told, 0) }, 1005, "both destructors in turn {turn}");
+    }
+}
+
+/// A program of which a thread that goes on has objects stays as it is, as with dlclose: the next LOAD has it again. It is gone
+/// with the thread.
+#[test]
+fn a_program_that_a_living_thread_has_objects_of_can_be_loaded_again_and_again() {
+    let _alone = alone();
+    let place = folder("living");
+    member(&place, "locals.cc", &[]);
+    let library = Opened::folder(&place, true);
+    let maps = || std::fs::read_to_string("/proc/self/maps").expect("maps");
+    for pool_bytes in [0, 64 << 20] {
+        table::set_options(Options { pool_bytes, ..table::options() });
         let told = Box::into_raw(Box::new(0_i64)) as usize;
-        let before = table::statistics();
+        let (ask_for, asked) = std::sync::mpsc::channel::<usize>();
+        let (answer, answered) = std::sync::mpsc::channel();
         // Joined, not scoped: a scope ends when a thread's work does, before the thread's destructors.
-        let library = library.0;
-        let work = move || {
-            // SAFETY: a member of our own.
-            let loaded = unsafe { table::load(&[library], b"locals", Some(Form::Fresh)) }.expect("loaded");
+        let thread = std::thread::spawn(move || {
+            for function in asked {
+                // SAFETY: a function of a loaded program, which takes a word and gives one.
+                let function =
+                    unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(usize) -> usize>(function) };
+                // SAFETY: the same.
+                let _ = answer.send(unsafe { function(told) });
+            }
+        });
+        let before = table::statistics();
+        let mut size = None;
+        for turn in 0..1_100 {
+            let loaded = library.load("locals", Form::Fresh).expect("loaded");
             assert_eq!(table::is_of_system(loaded), Ok(false));
-            assert_eq!((ask(loaded, c"locals", told), ask(loaded, c"locals", told)), (3, 4), "turn {turn}");
-            delete(loaded);
-            // SAFETY: ours.
-            assert_eq!(unsafe { *(told as *const i64) }, 1000, "the static's destructor");
-        };
-        let thread = std::thread::spawn(work);
+            let function = table::symbol(loaded, c"locals").expect("whole").expect("there");
+            ask_for.send(function).expect("the thread");
+            assert_eq!(answered.recv().expect("the thread"), 3 + turn, "as it was left");
+            assert!(!delete(loaded));
+            if turn == 100 {
+                size = Some((maps().lines().count(), resident()));
+            }
+        }
+        let (lines, pages) = size.expect("turns");
+        assert!(maps().lines().count() <= lines + 2 && resident() <= pages + 32, "no growth");
+        assert_eq!(since(&before, |all| all.delayed), 1_100);
+        assert_eq!(since(&before, |all| all.loads), 1);
+        drop(ask_for);
         thread.join().expect("its end");
         // SAFETY: ours; the thread has ended.
-        assert_eq!(unsafe { *Box::from_raw(told as *mut i64) }, 1005, "the thread's too");
-        assert_eq!(since(&before, |all| all.delayed), 1);
-        assert!(!is_mapped());
+        let told = unsafe { *Box::from_raw(told as *mut i64) };
+        assert_eq!(told, 1000 + 1_103, "the thread's, then the static's");
+        assert_eq!(maps().contains("locals.so"), pool_bytes > 0, "gone, or in the pool");
+        // From the pool, or anew: as at the first time.
+        let loaded = library.load("locals", Form::Fresh).expect("loaded");
+        assert_eq!(ask(loaded, c"locals", 0), 3);
+        delete(loaded);
     }
 }
 

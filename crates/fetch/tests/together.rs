@@ -13,7 +13,7 @@ use std::sync::{Barrier, Mutex};
 use common::{Opened, alone, ask, c, delete, folder, member, member_as, since};
 use underbar_fetch::image::Content;
 use underbar_fetch::library::{Files, Member, PathRoom, Source, Stamp};
-use underbar_fetch::table::{self, Library};
+use underbar_fetch::table::{self, Library, Options};
 use underbar_fetch::{Error, Form, Reason, Text};
 use underbar_partitioned::count::Counts;
 
@@ -371,4 +371,61 @@ fn what_a_member_needs_is_found_beside_its_library_or_named() {
     assert_eq!(library.load("nobody", Form::Fresh), Err(Error::NotFound(Text::new(b"nobody"))));
     let again = library.load("beside", Form::Fresh).expect("loaded");
     delete(again);
+}
+
+/// A library that a program needs may keep what the program's constructors told it. It begins again with the program, or the
+/// program begins only once.
+#[test]
+fn what_a_needed_library_was_told_is_not_told_twice() {
+    let _alone = alone();
+    let place = folder("told");
+    let needs: Vec<String> =
+        [format!("-L{}", place.display()), "-Wl,-rpath,$ORIGIN".to_owned()].into_iter().collect();
+    // As a library that dlclose gives back, and as one that stays.
+    for (kind, registry_flags) in [("goes", &[][..]), ("stays", &["-Wl,-z,nodelete"][..])] {
+        let registry = format!("libregistry_{kind}");
+        member_as(&place, "registry.c", &registry, registry_flags);
+        let link = format!("-lregistry_{kind}");
+        let with = |more: &[&'static str]| -> Vec<String> {
+            needs
+                .iter()
+                .cloned()
+                .chain([link.clone()])
+                .chain(more.iter().map(|&flag| flag.to_owned()))
+                .collect()
+        };
+        let kept: &[(&str, &[&str], bool)] = match kind {
+            "goes" => &[
+                ("plain", &[], false),
+                ("unique", &["-DUNIQUE"], true),
+                ("nodelete", &["-Wl,-z,nodelete"], true),
+            ],
+            _ => &[
+                ("plain", &[], true),
+                ("unique", &["-DUNIQUE"], true),
+                ("nodelete", &["-Wl,-z,nodelete"], true),
+            ],
+        };
+        for (name, flags, begins_once) in kept {
+            let name = format!("{name}_{kind}");
+            let mut flags = with(flags);
+            flags.push(format!("-DNAME={name}"));
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            member_as(&place, "registrant.cc", &name, &flags);
+            let mut so_far = 40;
+            for pool_bytes in [0, 64 << 20, 0] {
+                table::set_options(Options { pool_bytes, keep_after: 1, lookaside: true });
+                let library = Opened::folder(&place, true);
+                for turn in 0..3 {
+                    let loaded = library.load(&name, Form::Fresh).expect("loaded");
+                    assert_eq!(table::is_of_system(loaded), Ok(false));
+                    assert_eq!(ask(loaded, c"registrant", 0), 0, "{name} was entered twice in turn {turn}");
+                    so_far = if *begins_once { so_far + 1 } else { 41 };
+                    assert_eq!(ask(loaded, c"calls_so_far", 0), so_far, "{name}");
+                    delete(loaded);
+                    table::purge();
+                }
+            }
+        }
+    }
 }

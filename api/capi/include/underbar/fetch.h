@@ -46,7 +46,8 @@ enum {
 enum {
     UNDERBAR_AS_MARKED = -1,       /* shared where the library says it is reentrant, else fresh */
     UNDERBAR_SHARED = 0,           /* as its last user left them */
-    UNDERBAR_FRESH = 1             /* as at the first time, whenever its use count was 0 */
+    UNDERBAR_FRESH = 1             /* as at the first time, whenever its use count was 0; but see docs/programs.md for programs
+                                      that begin only once, and for threads that have objects of a program */
 };
 
 /* The directory of a library is compared with the file at each LOAD, or believed until underbar_library_refresh. */

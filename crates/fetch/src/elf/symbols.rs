@@ -61,6 +61,12 @@ impl Symbol {
         self.info >> 4 == 2
     }
 
+    /// One of its name in the whole process, which makes a library that has it stay for ever (STB_GNU_UNIQUE).
+    #[must_use]
+    pub fn is_unique(&self) -> bool {
+        self.info >> 4 == 10
+    }
+
     /// Bound within its file, whoever else has the name: hidden, internal or protected.
     #[must_use]
     pub fn is_bound_here(&self) -> bool {

@@ -10,6 +10,7 @@
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU32;
 
 use underbar_sys::syscall::{Errno, PROT_READ};
 
@@ -17,7 +18,7 @@ use super::bind::{self, Binder};
 use super::map::{Content, Mapping};
 use super::process::prepare;
 use super::relocate::{self, Descriptors};
-use super::{Image, Needed, debugger, frames, needed};
+use super::{Image, Needed, debugger, frames, lasting, needed};
 use crate::arena;
 use crate::elf::{Dynamic, Header, Layout, LoadedBytes, PAGE, Tables};
 use crate::error::{Error, Failure, Reason};
@@ -229,7 +230,8 @@ impl Building {
             registered,
             known: self.known,
             finals: [0; 4],
-            pending: 0,
+            pending: AtomicU32::new(0),
+            lasts: lasting::lasts(&dynamic, &tables, needed.list())?,
             is_leaving: false,
             hold: None,
             begun: 0,

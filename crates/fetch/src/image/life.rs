@@ -6,6 +6,9 @@
 //!         '─ else: gone with the last of these (thread_ends)
 //! ```
 //!
+//! A program that nobody uses ends what the calling thread has left of it first (`end_of_thread`), as the end of a process does.
+//! While other threads have objects of it, it does not end at all: dlclose keeps such programs too.
+//!
 //! What the program leaves with `__cxa_atexit` and `__cxa_thread_atexit` is noted on the way to the C library's own lists,
 //! so that nothing of it is called when the program has gone.
 //!
@@ -16,6 +19,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 
 use super::process::arguments;
 use super::{Image, build, debugger, frames};
@@ -83,7 +87,7 @@ impl Image {
                 // What was called once is not called again.
                 while frame::guard(finalize, handle as *mut c_void).is_some() {}
             }
-            if (*image.as_ptr()).threads != 0 && (*image.as_ptr()).pending == 0 {
+            if (*image.as_ptr()).threads != 0 && (*image.as_ptr()).pending() == 0 {
                 threads::forget((*image.as_ptr()).threads);
             }
         }
@@ -99,7 +103,7 @@ impl Image {
         let waits = LIFE.with(|_| unsafe {
             (*image.as_ptr()).is_leaving = true;
             (*image.as_ptr()).hold = hold;
-            (*image.as_ptr()).pending > 0
+            (*image.as_ptr()).pending() > 0
         });
         if waits {
             return false;
@@ -244,11 +248,21 @@ pub unsafe extern "C" fn leave_for_exit(
     unsafe { system::__cxa_atexit(ending, argument, program) }
 }
 
-/// A destructor of a thread variable that waits for its thread to end.
+/// A destructor of a thread variable that waits for its thread to end: a place in the C library's list and in this thread's own.
+///
+/// ```text
+/// left (newest) ──> Waiting ──> Waiting ──> ...      older and older, as the C library calls them
+/// ```
+///
+/// A place whose destructor was run before the thread's end is free. The C library keeps it all the same; so the next destructor
+/// gets the oldest of the free places before the first that is not: so many places as were needed at one time, and what a
+/// thread's programs leave is still run in the reverse order.
 struct Waiting {
+    older: *mut Waiting,
     ending: Ending,
     argument: *mut c_void,
-    image: NonNull<Image>,
+    /// Nothing: the place is free.
+    image: Option<NonNull<Image>>,
 }
 
 /// `__cxa_thread_atexit` for our programs: the program stays until the thread has ended.
@@ -265,34 +279,100 @@ pub unsafe extern "C" fn leave_for_thread(
         // SAFETY: the caller's promise.
         return unsafe { system::__cxa_thread_atexit_impl(ending, argument, program) };
     };
-    let Ok(waiting) = arena::keep(Waiting { ending, argument, image }) else { return -1 };
-    // SAFETY: the program runs, so its image stays; counted under the lock.
-    LIFE.with(|_| unsafe { (*image.as_ptr()).pending += 1 });
-    // The program's own address would mean nothing to the system's loader, and with none the C library reads through a
-    // null pointer where this is the thread's first: so it is told of the file in which our function lies.
-    let ours = thread_ends as *const () as *mut c_void;
-    // SAFETY: our own function, with what it expects.
-    let result = unsafe { system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), ours) };
-    if result != 0 {
-        // SAFETY: counted above, and not called.
-        LIFE.with(|_| unsafe { (*image.as_ptr()).pending -= 1 });
+    let Some(left) = threads::left() else { return -1 };
+    let left = left.cast::<*mut Waiting>().as_ptr();
+    // SAFETY: this thread's own list; the program runs, so its image stays.
+    unsafe {
+        let (mut place, mut free) = (*left, core::ptr::null_mut::<Waiting>());
+        while let Some(one) = place.as_ref()
+            && one.image.is_none()
+        {
+            (free, place) = (place, one.older);
+        }
+        if free.is_null() {
+            let waiting = Waiting { older: *left, ending, argument, image: None };
+            let Ok(waiting) = arena::keep(waiting) else { return -1 };
+            // The program's own address would mean nothing to the system's loader, and with none the C library reads through
+            // a null pointer where this is the thread's first: so it is told of the file in which our function lies.
+            let ours = thread_ends as *const () as *mut c_void;
+            let result = system::__cxa_thread_atexit_impl(thread_ends, waiting.as_ptr().cast(), ours);
+            if result != 0 {
+                arena::take(waiting);
+                return result;
+            }
+            free = waiting.as_ptr();
+            *left = free;
+        }
+        ((*free).ending, (*free).argument) = (ending, argument);
+        (*image.as_ptr()).pending.fetch_add(1, Ordering::Relaxed);
+        (*free).image = Some(image);
     }
-    result
+    0
+}
+
+impl Image {
+    /// Runs what this thread has left of the program for its end. An `exit` in one of these ends that one alone.
+    ///
+    /// # Safety
+    /// As [`Image::end`], which comes after.
+    pub unsafe fn end_of_thread(image: NonNull<Image>) {
+        unsafe extern "C" fn inside(waiting: *mut c_void) {
+            let waiting = waiting.cast::<Waiting>();
+            // SAFETY: the copy below.
+            unsafe { ((*waiting).ending)((*waiting).argument) }
+        }
+        // SAFETY: this thread's own list, looked at from its newest place each time, since destructors may leave more.
+        unsafe {
+            while (*image.as_ptr()).pending() > 0
+                && let Some(left) = threads::left()
+            {
+                let mut place = *left.cast::<*mut Waiting>().as_ptr();
+                while let Some(one) = place.as_ref()
+                    && one.image != Some(image)
+                {
+                    place = one.older;
+                }
+                let Some(one) = place.as_mut() else { return };
+                one.image = None;
+                let mut call = Waiting {
+                    older: core::ptr::null_mut(),
+                    ending: one.ending,
+                    argument: one.argument,
+                    image: None,
+                };
+                frame::guard(inside, (&raw mut call).cast());
+                (*image.as_ptr()).pending.fetch_sub(1, Ordering::Release);
+            }
+        }
+    }
 }
 
 unsafe extern "C" fn thread_ends(waiting: *mut c_void) {
     let Some(waiting) = NonNull::new(waiting.cast::<Waiting>()) else { return };
-    // SAFETY: what `leave_for_thread` kept, once; the image stays while it is counted, and the last one removes it only
-    // after its destructor has returned.
+    // SAFETY: what `leave_for_thread` kept, once, in the list of this thread; the image stays while it is counted, and the last
+    // one removes it only after its destructor has returned.
     unsafe {
-        let Waiting { ending, argument, image } = arena::take(waiting);
+        if let Some(left) = threads::left() {
+            let mut link = left.cast::<*mut Waiting>().as_ptr();
+            while !(*link).is_null() && *link != waiting.as_ptr() {
+                link = &raw mut (**link).older;
+            }
+            if !(*link).is_null() {
+                *link = (*waiting.as_ptr()).older;
+            }
+        }
+        let Waiting { ending, argument, image, .. } = arena::take(waiting);
+        let Some(image) = image else { return };
         ending(argument);
-        let is_last = LIFE.with(|_| {
-            (*image.as_ptr()).pending -= 1;
-            (*image.as_ptr()).pending == 0 && (*image.as_ptr()).is_leaving
+        let (is_last, is_leaving) = LIFE.with(|_| {
+            let before = (*image.as_ptr()).pending.fetch_sub(1, Ordering::Release);
+            (before == 1, (*image.as_ptr()).is_leaving)
         });
-        if is_last {
-            Image::remove(image);
+        match (is_last, is_leaving) {
+            (true, true) => Image::remove(image),
+            // It may wait for this, to begin again or to go.
+            (true, false) => crate::table::thread_ended(image),
+            _ => {}
         }
     }
 }

@@ -15,6 +15,7 @@ mod bind;
 mod build;
 mod debugger;
 mod frames;
+mod lasting;
 mod life;
 mod map;
 pub mod needed;
@@ -22,12 +23,14 @@ mod process;
 mod relocate;
 
 pub use build::{First, load, read_layout};
+pub use lasting::Lasts;
 pub use life::{leave_for_exit, leave_for_thread};
 pub use map::{Content, Mapping};
 pub use relocate::Done;
 
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use relocate::Descriptors;
 
@@ -66,8 +69,10 @@ pub struct Image {
     known: Option<debugger::Known>,
     /// Under what it left functions for the end of the process (`__dso_handle`, as far as it is known).
     finals: [usize; 4],
-    /// Destructors of thread variables that wait for their threads to end. Under [`life::LIFE`].
-    pending: u32,
+    /// Destructors of thread variables that wait for their threads to end. Each thread counts its own up and down (Release);
+    /// who finds 0 and ends the program then sees what they did (Acquire).
+    pending: AtomicU32,
+    lasts: Lasts,
     /// `unload` was called, and waits for these; with what it holds of its library.
     is_leaving: bool,
     hold: Option<NonNull<Opened>>,
@@ -119,10 +124,10 @@ impl Image {
         (low..high).contains(&address)
     }
 
-    /// May it never be given back, since it says so itself?
+    /// What can become of it when nobody uses it.
     #[must_use]
-    pub fn is_kept(&self) -> bool {
-        self.dynamic.is_kept
+    pub fn lasts(&self) -> Lasts {
+        self.lasts
     }
 
     /// Has it neither constructors nor destructors, thread storage nor pages that it can write?
@@ -161,7 +166,7 @@ impl Image {
     /// How many destructors of thread variables wait for their threads to end.
     #[must_use]
     pub fn pending(&self) -> u32 {
-        self.pending
+        self.pending.load(Ordering::Acquire)
     }
 
     /// Bytes of its mapping.

@@ -223,7 +223,7 @@ impl Table {
             (*known).seen = seen;
             if !is_same {
                 (*known).fetches = 0;
-                if let Some(program) = NonNull::new((*known).program) {
+                for program in (*known).programs.into_iter().filter_map(NonNull::new) {
                     self.give_away(program);
                 }
             }
@@ -247,13 +247,17 @@ impl Table {
     }
 
     /// The member of an entry is another one now, or the library is closed: the program that was made of the old one is not
-    /// found any more. In the pool, it goes.
+    /// found any more. In the pool, it goes; one that waits for threads goes with them.
     fn give_away(&mut self, program: NonNull<Program>) {
         Table::unlink(program);
         // SAFETY: under the lock; a program that is staged has no users.
         unsafe {
             if (*program.as_ptr()).is_staged {
                 self.staged.take_out(program);
+                if (*program.as_ptr()).pending() > 0 {
+                    (*program.as_ptr()).is_waiting = true;
+                    return;
+                }
                 self.statistics.dropped += 1;
                 self.leave(program);
             }
@@ -266,11 +270,11 @@ impl Table {
         // SAFETY: under the lock. Programs to be given away are linked by the entries, which they lead to themselves.
         self.directory.each(|known| unsafe {
             let known = known.as_ptr();
-            if (*known).library == library.0
-                && let Some(program) = NonNull::new((*known).program)
-            {
-                (*program.as_ptr()).detached = programs;
-                programs = program.as_ptr();
+            if (*known).library == library.0 {
+                for program in (*known).programs.into_iter().filter_map(NonNull::new) {
+                    (*program.as_ptr()).detached = programs;
+                    programs = program.as_ptr();
+                }
             }
         });
         while let Some(program) = NonNull::new(programs) {

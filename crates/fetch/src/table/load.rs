@@ -20,8 +20,10 @@ use underbar_partitioned::count::Counts;
 
 use super::make::{Made, make};
 use super::{Library, Loaded, Table, check, with};
+use crate::directory::Known;
 use crate::error::{Error, Text};
 use crate::frame;
+use crate::image::Image;
 use crate::library::Member;
 use crate::opened::Opened;
 use crate::program::{Form, Kind, Program};
@@ -69,7 +71,13 @@ unsafe fn load_as(
                 Choice::There(program) => program,
                 Choice::Make(order) => enter(&order, name)?,
             };
-            match Program::begin(program, || with(|_| Table::unlink(program))) {
+            let broken = || {
+                with(|_| {
+                    (*program.as_ptr()).is_broken = true;
+                    Table::unlink(program);
+                });
+            };
+            match Program::begin(program, broken) {
                 Ok(true) => return Ok(Loaded::of(program)),
                 // Another thread's constructor has exited: for us, it is not there.
                 Ok(false) => retract(program),
@@ -186,9 +194,7 @@ impl Table {
         known.fetches += 1;
         let (fetches, is_resident, seen) = (known.fetches, known.is_resident, known.seen);
         let is_alone = is_alone && !member.is_reentrant;
-        if let Some(program) = NonNull::new(known.program)
-            && self.again(program, form, is_alone)
-        {
+        if let Some(program) = self.there(known, form, is_alone) {
             return Ok(Choice::There(program));
         }
         let takes_copy = form == Form::Fresh
@@ -199,25 +205,45 @@ impl Table {
         Ok(Choice::Make(Order { library, opened, seen, member, form, takes_copy, is_alone }))
     }
 
+    /// A program of an entry, or of the same bytes, with a user more.
+    fn there(&mut self, known: &mut Known, form: Form, is_alone: bool) -> Option<NonNull<Program>> {
+        let [shared, fresh] = known.programs;
+        let (first, second) = if form == Form::Shared { (shared, fresh) } else { (fresh, shared) };
+        for program in [first, second].into_iter().filter_map(NonNull::new) {
+            if self.again(program, form, is_alone) {
+                return Some(program);
+            }
+        }
+        if self.for_ever == 0 {
+            return None;
+        }
+        let token = known.member?.token;
+        let mut found = None;
+        self.slots.each(|program| {
+            // SAFETY: under the lock, a program in a slot is there.
+            let one = unsafe { program.as_ref() };
+            if one.token == token && one.is_for_ever() && !one.is_broken {
+                found = Some(program);
+            }
+        });
+        found.filter(|program| self.again(*program, form, is_alone))
+    }
+
     /// One more user of a program that is there; or not, where its form is of no use, another thread is ending it, or it is
-    /// in use and to be had alone.
+    /// in use and to be had alone. What begins only once is there for all.
     fn again(&mut self, program: NonNull<Program>, form: Form, is_alone: bool) -> bool {
         // SAFETY: under the lock; no reference lives on.
         let one = unsafe { &mut *program.as_ptr() };
         if one.is_staged {
-            self.staged.take_out(program);
-            if one.form == Form::Shared && form == Form::Fresh {
-                Table::unlink(program);
-                self.statistics.dropped += 1;
-                // SAFETY: taken out just now.
-                unsafe { self.leave(program) };
+            if one.form != form {
                 return false;
             }
+            self.staged.take_out(program);
             self.statistics.hits_in_pool += 1;
-            one.form = form;
-        } else if one.uses == 0 || is_alone {
+        } else if one.uses == 0 && !one.is_waiting || is_alone && !one.is_for_ever() {
             return false;
         } else {
+            one.is_waiting = false;
             self.statistics.hits_in_use += 1;
         }
         self.statistics.fetches += 1;
@@ -252,9 +278,10 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
             } else {
                 Opened::leave(order.opened);
             }
+            (*program.as_ptr()).token = order.member.token;
             let known = table.known_as(order.library, name, order.seen, order.member.token);
-            if let Some(other) = known.and_then(|known| NonNull::new((*known.as_ptr()).program))
-                && table.again(other, order.form, order.is_alone)
+            if let Some(known) = known
+                && let Some(other) = table.there(&mut *known.as_ptr(), order.form, order.is_alone)
             {
                 (*program.as_ptr()).uses = 0;
                 table.leave(program);
@@ -265,10 +292,12 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
                 table.leave(program);
                 return Err(error);
             }
+            table.for_ever += u64::from((*program.as_ptr()).is_for_ever());
             if let Some(known) = known
-                && (*known.as_ptr()).program.is_null()
+                && let Some(place) = (*known.as_ptr()).programs.get_mut((*program.as_ptr()).form as usize)
+                && place.is_null()
             {
-                (*known.as_ptr()).program = program.as_ptr();
+                *place = program.as_ptr();
                 (*program.as_ptr()).known = known.as_ptr();
                 if let Some(member) = (*known.as_ptr()).member.as_mut() {
                     member.is_checked = true;
@@ -306,6 +335,8 @@ enum After {
     Done,
     /// It is to be ended and restored, without the lock: nobody finds it meanwhile.
     Restore,
+    /// Threads have objects of it: those of this thread are to be ended, without the lock. Nobody finds it meanwhile.
+    Threads,
 }
 
 impl Table {
@@ -316,7 +347,24 @@ impl Table {
         if one.uses > 0 {
             return After::InUse;
         }
-        if !self.is_worth_keeping(one) {
+        let is_to_end = one.form == Form::Fresh || !self.is_worth_keeping(one);
+        if is_to_end && !one.is_for_ever() && one.pending() > 0 {
+            return After::Threads;
+        }
+        self.unused(program)
+    }
+
+    /// What is left to do with a program that nobody uses, when this thread has ended its own objects of it.
+    fn unused(&mut self, program: NonNull<Program>) -> After {
+        // SAFETY: nobody has it but this thread, under the lock.
+        let one = unsafe { &mut *program.as_ptr() };
+        let is_kept = self.is_worth_keeping(one);
+        if one.is_for_ever() && !one.is_broken {
+            one.is_waiting = true;
+        } else if one.pending() > 0 && (one.form == Form::Fresh || !is_kept) {
+            self.statistics.delayed += 1;
+            one.is_waiting = true;
+        } else if !is_kept {
             self.unload(program);
         } else if one.form == Form::Fresh {
             return After::Restore;
@@ -345,6 +393,17 @@ impl Table {
 /// # Safety
 /// `after` is what [`Table::one_less`] said of the program just now.
 unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
+    if let After::Threads = after {
+        // SAFETY: it has no users, and nobody finds it: this thread alone has it.
+        let after = unsafe {
+            if let Kind::Own(image) = (*program.as_ptr()).kind {
+                Image::end_of_thread(image);
+            }
+            with(|table| table.unused(program))
+        };
+        // SAFETY: said just now; not `Threads` again.
+        return unsafe { finish(after, program) };
+    }
     if let After::Restore = after {
         // SAFETY: it has no users, and is not staged: this thread alone has it.
         let restored = unsafe { Program::rewind(program) };
@@ -359,6 +418,30 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
         });
     }
     matches!(after, After::InUse)
+}
+
+/// The last thread that had objects of a program has ended: it begins again, or goes, where it waited for that.
+pub(crate) fn thread_ended(image: NonNull<Image>) {
+    let waiting = with(|table| {
+        let mut found = None;
+        table.slots.each(|program| {
+            // SAFETY: under the lock, a program in a slot is there.
+            let one = unsafe { program.as_ref() };
+            let is_it = matches!(one.kind, Kind::Own(its) if its == image);
+            if is_it && one.is_waiting && !one.is_for_ever() && one.pending() == 0 {
+                found = Some(program);
+            }
+        });
+        found.map(|program| {
+            // SAFETY: the same; nobody finds it any more.
+            unsafe { (*program.as_ptr()).is_waiting = false };
+            (table.unused(program), program)
+        })
+    });
+    if let Some((after, program)) = waiting {
+        // SAFETY: said just now.
+        unsafe { finish(after, program) };
+    }
 }
 
 /// A LOAD whose program cannot be used is taken back.

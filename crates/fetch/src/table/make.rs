@@ -16,7 +16,7 @@ use underbar_sys::syscall::{self, Errno};
 
 use crate::arena;
 use crate::error::{Error, Failure, Reason, Text};
-use crate::image::{self, Content, Image};
+use crate::image::{self, Content, Image, Lasts};
 use crate::library::{Member, PathRoom, Source};
 use crate::pool::{Copy, write_all};
 use crate::program::{Form, Kind, Program};
@@ -73,10 +73,14 @@ pub(super) fn make(
         let image = unsafe { image.as_ref() };
         program.cost = LEAST_COST + image.relocations.relative + 20 * image.relocations.bound;
         program.bytes = image.span();
-        if takes_copy {
-            // SAFETY: the same.
-            program.copy = unsafe { Copy::take(image) }.ok();
-            program.bytes += program.copy.map_or(0, |copy| copy.bytes);
+        match image.lasts() {
+            Lasts::ForEver => program.form = Form::Shared,
+            Lasts::BeginsAgain if takes_copy => {
+                // SAFETY: the same.
+                program.copy = unsafe { Copy::take(image) }.ok();
+                program.bytes += program.copy.map_or(0, |copy| copy.bytes);
+            }
+            Lasts::BeginsAgain | Lasts::BeginsWithOthers => {}
         }
     }
     let mut copy = program.copy;

@@ -18,9 +18,9 @@
 //! both make it; the second one's is given back before it begins. What is to go is put into a list (`leaving`) and goes
 //! when the lock has been given up.
 //!
-//! Invariant: a program is in use (uses > 0), staged, ending in one thread, or gone; the bytes of the pool's list are
+//! Invariant: a program is in use (uses > 0), staged, waiting, ending in one thread, or gone; the bytes of the pool's list are
 //! `staged.bytes`, at most `options.pool_bytes` and what is resident.
-//! Invariant: `program.known` is the entry whose `program` it is, or null.
+//! Invariant: `program.known` is the entry of whose `programs` it is one, or null.
 //! Cost: a LOAD from the pool makes no system call where its library is frozen.
 //! Not here: what an image is (`image`), how it is brought back (`pool`), entries of directories (`directory`).
 
@@ -31,6 +31,7 @@ mod slots;
 mod staged;
 
 pub use libraries::{Library, MOST_LIBRARIES, close, is_doubtful, open, open_source, refresh};
+pub(crate) use load::thread_ended;
 pub use load::{delete, entry, is_of_system, load, symbol};
 pub use slots::Loaded;
 
@@ -74,6 +75,8 @@ struct Table {
     staged: Staged,
     /// Programs in no other list, which go when the lock has been given up.
     leaving: *mut Program,
+    /// How many programs were made that begin only once: these are looked for by their bytes too.
+    for_ever: u64,
     statistics: Statistics,
 }
 
@@ -87,6 +90,7 @@ static TABLE: Lock<Table> = Lock::new(Table {
     slots: Slots::NONE,
     staged: Staged::EMPTY,
     leaving: null_mut(),
+    for_ever: 0,
     statistics: Statistics::NONE,
 });
 
@@ -109,7 +113,7 @@ pub(crate) fn forget_unfinished() {
         table.slots.each(|program| {
             // SAFETY: a program in a slot is there while the lock is held.
             let one = unsafe { program.as_ref() };
-            if !one.life.is_free() || one.uses == 0 && !one.is_staged {
+            if !one.life.is_free() || one.uses == 0 && !one.is_staged && !one.is_waiting {
                 Table::unlink(program);
             }
         });
@@ -157,7 +161,9 @@ impl Table {
         unsafe {
             let known = core::mem::replace(&mut (*program.as_ptr()).known, null_mut());
             if let Some(known) = known.as_mut() {
-                known.program = null_mut();
+                for place in known.programs.iter_mut().filter(|place| **place == program.as_ptr()) {
+                    *place = null_mut();
+                }
             }
         }
     }

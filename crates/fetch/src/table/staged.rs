@@ -76,6 +76,8 @@ impl Staged {
             // SAFETY: the same.
             let fetches = match unsafe { one.known.as_ref() } {
                 Some(known) if known.is_resident => continue,
+                // It cannot go while threads have objects of it.
+                _ if one.pending() > 0 => continue,
                 Some(known) => known.fetches,
                 None => 0,
             };

@@ -1,0 +1,85 @@
+//! What can become of a program that nobody uses: whether it can begin again.
+//!
+//! Libraries that a program needs keep what it told them: options that its constructors entered, factories, addresses of its
+//! functions. They are the system's loader's, and are not brought back with the program. So a program begins again
+//!
+//! ```text
+//! from the pool               if it needs the C runtime alone, or what the process itself needs
+//! with all that it needs      if dlclose gives that back: it is loaded anew each time
+//! never                       if something of it stays for ever: the program then stays too, as it was left
+//! ```
+//!
+//! The last is what dlclose does: a library that stays is bound to what was loaded with it, and keeps that.
+//!
+//! Invariant: no program begins twice beside a library that was loaded for it and has stayed.
+//! Cost: nothing for programs that need the C runtime alone; else a look at the symbols of all that it needs.
+//! Not here: what is done about it (`table`).
+
+use core::ffi::CStr;
+
+use super::needed;
+use crate::closure::{Closure, LinkMap};
+use crate::elf::{Dynamic, Tables};
+use crate::error::Failure;
+use crate::system::{self, Handle};
+
+/// What can become of a program that nobody uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// It can begin again as often as it is wanted.
+    BeginsAgain,
+    /// It begins again with the libraries that it needs: all of them are closed, and opened anew.
+    BeginsWithOthers,
+    /// It begins once, and stays until the process ends: it says so itself (DF_1_NODELETE), or something that it needs stays.
+    ForEver,
+}
+
+/// What can become of a program with these tables, for which these libraries were opened.
+///
+/// # Errors
+/// The name of a library that it needs has no end.
+pub fn lasts(dynamic: &Dynamic, tables: &Tables<'_>, needed: &[Handle]) -> Result<Lasts, Failure> {
+    if dynamic.is_kept {
+        return Ok(Lasts::ForEver);
+    }
+    let mut needs_others = false;
+    for at in dynamic.needed() {
+        needs_others |= !is_runtime(needed::text(tables, *at)?);
+    }
+    if !needs_others {
+        return Ok(Lasts::BeginsAgain);
+    }
+    let process = Closure::of(
+        system::first_in_list()
+            .and_then(|first| {
+                // SAFETY: the program of this process stays.
+                unsafe { first.as_ref() }
+            })
+            .into_iter(),
+    );
+    let others = Closure::of(needed.iter().filter_map(|handle| handle.link_map()));
+    let is_there_anyway = |map: &LinkMap| process.has(map) || map.soname().is_some_and(is_runtime);
+    if others.each().all(is_there_anyway) {
+        return Ok(Lasts::BeginsAgain);
+    }
+    let mut symbols = (1..tables.count()).filter_map(|number| tables.symbol(number));
+    let is_unique = symbols.any(|symbol| symbol.is_defined() && symbol.is_unique());
+    let stays = || others.each().any(|map| !is_there_anyway(map) && map.is_for_ever());
+    Ok(if is_unique || stays() { Lasts::ForEver } else { Lasts::BeginsWithOthers })
+}
+
+/// The C and C++ runtime: whatever begins again, nothing of it is kept there that its beginning asks for.
+fn is_runtime(name: &CStr) -> bool {
+    const RUNTIME: [&[u8]; 9] = [
+        b"libc.so.6",
+        b"libm.so.6",
+        b"libpthread.so.0",
+        b"libdl.so.2",
+        b"librt.so.1",
+        b"libutil.so.1",
+        b"libgcc_s.so.1",
+        b"libstdc++.so.6",
+        b"ld-linux-x86-64.so.2",
+    ];
+    RUNTIME.contains(&name.to_bytes())
+}
