@@ -119,6 +119,12 @@ counters! {
         "Read calls that the library made within the process, to look at its mappings, its arguments and the programs that it starts, and the loader's, for the library's head. The kernel counts them as the program's; they are taken off the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
         "Bytes that these calls read.";
+    DeepbindOpens = "process.deepbind_opens", "Times dlopen was asked for RTLD_DEEPBIND", Count, by Request, live Exact, killed Exact, Sum,
+        "Calls of dlopen with RTLD_DEEPBIND: the library that it opens, and those that it brings, find functions of the C library before those of preloaded libraries. From the first such call on, those that underbar replaces lead to underbar there, too.";
+    DeepbindUnbound = "process.deepbind_unbound", "of them left to the C library's heap", Count, by Request, live Exact, killed Exact, Sum,
+        "Of these calls, those before which the C library's table of symbols could not be changed, since the kernel refused: what they open gets storage of another heap.";
+    NamespacesOpened = "process.namespaces", "Namespaces opened by dlmopen", Count, by Request, live Exact, killed Exact, Sum,
+        "Calls of dlmopen for a new namespace. It has a C library of its own, whose storage is not in these accounts. Blocks of it that the program gives to free are left alone and counted as not ours; blocks of this heap must not be freed there.";
     LockContended = "lock.contended", "Acquisitions that had to wait", Count, by Waits, live Exact, killed Exact, Sum,
         "Acquisitions of locks that another thread held at the first try: mutexes that LOCK governs, and simple locks. Not those whose time was up before they got it.";
     LockSpun = "lock.spun", "of them got by looking again, without sleep", Count, by Waits, live Exact, killed Exact, Sum,

@@ -16,6 +16,7 @@ mod malloc;
 mod map;
 mod mutex;
 mod new;
+mod open;
 mod sandbox;
 mod signals;
 mod start;

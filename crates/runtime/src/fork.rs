@@ -24,7 +24,7 @@ use underbar_sys::lock::Lock;
 use underbar_sys::syscall::{number, syscall6};
 
 use crate::next::{Next, weak};
-use crate::{faults, heap, ledger, lock, sample, stack};
+use crate::{deepbind, faults, heap, ledger, lock, sample, stack};
 
 /// What runs before a fork, and after it.
 pub type Handler = Option<unsafe extern "C" fn()>;
@@ -148,6 +148,7 @@ pub(crate) fn before() {
     }
     stack::before_fork();
     heap::before_fork();
+    deepbind::before_fork();
 }
 
 /// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
@@ -163,6 +164,7 @@ fn is_a_signal_held_back() -> bool {
 pub(crate) fn after() {
     // SAFETY: the caller's promise.
     unsafe {
+        deepbind::after_fork();
         heap::after_fork();
         stack::after_fork();
     }
@@ -174,6 +176,7 @@ pub(crate) fn in_child() {
     faults::after_fork_in_child();
     // SAFETY: the parent's thread, of which the child's only one is the copy, called `before`.
     unsafe {
+        deepbind::after_fork();
         heap::after_fork();
         stack::after_fork_in_child();
     }

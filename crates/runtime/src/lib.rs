@@ -14,6 +14,8 @@ pub mod clone;
 #[cfg(not(loom))]
 pub mod coverage;
 #[cfg(not(loom))]
+pub mod deepbind;
+#[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
 pub mod follow;
@@ -23,6 +25,8 @@ pub mod fork;
 pub mod heap;
 #[cfg(not(loom))]
 pub mod ledger;
+#[cfg(not(loom))]
+mod loaded;
 #[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]

@@ -52,6 +52,9 @@ impl Next {
     }
 
     fn find(&self) -> Option<usize> {
+        if let Some(address) = crate::deepbind::original(self.name) {
+            return Some(address);
+        }
         const NEXT: *mut c_void = usize::MAX as *mut c_void; // RTLD_NEXT
         let dlsym = address_of_dlsym();
         if dlsym == 0 {

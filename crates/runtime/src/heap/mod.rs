@@ -22,6 +22,7 @@
 //! | `own` | storage for the heap's own tables |
 //! | `space` | segments, elements, what HEAP says |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
+//! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells on their way home from other threads |
 //! | `new`, `info` | operator new without storage; mallinfo |
 //! | `tally` | what a thread counted and has not published |
@@ -40,6 +41,7 @@ static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 mod block;
 mod cell;
 mod extent;
+mod foreign;
 mod inbox;
 mod index;
 pub mod info;
@@ -497,6 +499,6 @@ unsafe fn usable(address: *mut u8, descriptor: *mut Descriptor) -> usize {
 /// As malloc_usable_size of glibc.
 pub unsafe fn usable_size(address: *mut u8) -> usize {
     let descriptor = map::lookup(address as usize);
-    // SAFETY: the descriptor is that of the address's page.
-    if descriptor.is_null() { 0 } else { unsafe { usable(address, descriptor) } }
+    // SAFETY: the descriptor is that of the address's page; the caller's promise.
+    unsafe { if descriptor.is_null() { foreign::usable(address) } else { usable(address, descriptor) } }
 }

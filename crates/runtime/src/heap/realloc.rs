@@ -11,7 +11,7 @@ use underbar_ledger::Key;
 use super::block::Block;
 use super::map::{self, SEGMENT};
 use super::space::SPACE;
-use super::{fill_from, free, malloc, out_of_storage, usable, use_elements};
+use super::{fill_from, foreign, free, malloc, out_of_storage, usable, use_elements};
 use crate::ledger;
 
 /// Changes the size of what begins at `address`, moving it if it must.
@@ -30,9 +30,8 @@ pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
         }
         let descriptor = map::lookup(address as usize);
         if descriptor.is_null() {
-            // Its size is not known, so it cannot be copied.
             ledger::add(Key::HeapForeignFrees, 1);
-            return out_of_storage().address;
+            return copy(address, foreign::usable(address), size);
         }
         let old = usable(address, descriptor);
         if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
@@ -54,6 +53,21 @@ pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
         core::ptr::copy(address, new, old.min(size));
         free(address);
         ledger::add(Key::HeapMoved, 1);
+        new
+    }
+}
+
+/// A copy in this heap of a foreign block, which is left alone. Without its size it cannot be copied.
+unsafe fn copy(address: *mut u8, old: usize, size: usize) -> *mut u8 {
+    if old == 0 {
+        return out_of_storage().address;
+    }
+    // SAFETY: the block is the caller's, and so long; the storage is new. Not `copy_nonoverlapping`, as above.
+    unsafe {
+        let new = malloc(size);
+        if !new.is_null() {
+            core::ptr::copy(address, new, old.min(size));
+        }
         new
     }
 }

@@ -10,6 +10,8 @@ pub const PROT_NONE: u32 = 0;
 pub const PROT_READ: u32 = 1;
 /// Pages may be written.
 pub const PROT_WRITE: u32 = 2;
+/// Pages may hold code that runs.
+pub const PROT_EXEC: u32 = 4;
 
 /// Stores are seen by all who map the same file.
 pub const MAP_SHARED: u32 = 0x01;

@@ -1,0 +1,274 @@
+//! Libraries opened with RTLD_DEEPBIND: they use this heap, too.
+//!
+//! Such a library finds the functions of its own dependencies first, the C library among them, and only then those of the program
+//! and of preloaded libraries. So its `malloc` is glibc's while the rest of the program has ours, and a block that one side gets
+//! and the other frees ends the process. PHP loads its extensions in this way, and apache its modules.
+//!
+//! ```text
+//! program, other libraries ── malloc ──> libunderbar.so
+//! library with RTLD_DEEPBIND ─ malloc ──> libc.so.6's symbol table ── value changed ──> libunderbar.so
+//! ```
+//!
+//! Before the first such library is opened, we change the symbol tables in memory: each definition that ours replaces for the
+//! program (the next one in the loader's order) gets the address of ours as its value. This holds for every name that this library
+//! has, so what a deeply bound library starts, locks or maps is followed and counted as the program's is. Other names keep the
+//! flag's meaning. Whoever the loader serves later finds the new value: constructors, calls bound at their first use, `dlsym`.
+//!
+//! Other ways were considered. Changing the library's references after `dlopen` is too late for its constructors, and misses
+//! calls that are bound later. Without the flag, all its names would be bound otherwise. LD_AUDIT sees each binding, but it loads a
+//! second C library into every process and slows each start. Passing foreign blocks on to glibc helps in one direction only.
+//!
+//! The same is done when the C library itself is opened by its name, as `ctypes.CDLL("libc.so.6")` does: what is asked for by its
+//! handle would be glibc's, and `free` of a block that `strdup` got, ours, would end the process.
+//!
+//! A name that someone before us serves (the program itself, an earlier preload) is left alone: there the program behaves as plain.
+//! Invariant: a changed value is that of a function of ours which does the same. What we ourselves call by the old name is known
+//! before the change ([`original`]), so it never comes back to us.
+//! Cost: none until a library is opened in this way; then once about 0.1 ms, and 72 KiB for a private copy of glibc's symbols.
+//! Not here: namespaces of `dlmopen`, which have a C library of their own: its blocks are foreign to us
+//! ([`crate::heap`]).
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use underbar_ledger::Key;
+use underbar_sys::lock::Lock;
+use underbar_sys::syscall::{PROT_EXEC, PROT_READ, PROT_WRITE, mprotect};
+
+use crate::ledger;
+use crate::loaded::{self, Object, Symbol};
+use crate::next::Next;
+
+const DEEPBIND: c_int = 8;
+/// Opens a new namespace.
+const NEW_NAMESPACE: isize = -1;
+
+static DLOPEN: Next = Next::new(c"dlopen");
+static DLMOPEN: Next = Next::new(c"dlmopen");
+
+/// Our names that another library defines are more than this nowhere; what is beyond stays as it is.
+const MOST: usize = 192;
+
+/// All of it is done. Stored with Release by who did it.
+static BOUND: AtomicBool = AtomicBool::new(false);
+/// Held while pages can be written to. Nothing else is asked for meanwhile, so it may be taken under the loader's locks.
+static WRITING: Lock<()> = Lock::new(());
+/// A namespace was opened, so that there may be blocks of another C library.
+static NAMESPACES: AtomicBool = AtomicBool::new(false);
+
+/// Where `dlopen` of that file with that mode goes on: the next library's function, which sees its caller's address.
+///
+/// # Safety
+/// `file` is null or a C string.
+pub unsafe extern "C" fn before_dlopen(file: *const c_char, mode: c_int) -> usize {
+    if mode & DEEPBIND != 0 {
+        ledger::add(Key::DeepbindOpens, 1);
+        bind();
+    // SAFETY: the caller's promise.
+    } else if !file.is_null() && is_c_library(unsafe { CStr::from_ptr(file) }) {
+        bind();
+    }
+    DLOPEN.get().unwrap_or(cannot_open as *const () as usize)
+}
+
+/// As [`before_dlopen`], for `dlmopen`.
+pub extern "C" fn before_dlmopen(namespace: isize, mode: c_int) -> usize {
+    if namespace == NEW_NAMESPACE {
+        NAMESPACES.store(true, Ordering::Relaxed);
+        ledger::add(Key::NamespacesOpened, 1);
+    } else if mode & DEEPBIND != 0 {
+        ledger::add(Key::DeepbindOpens, 1);
+        bind();
+    }
+    DLMOPEN.get().unwrap_or(cannot_open as *const () as usize)
+}
+
+/// Whoever opens the C library by its name asks it for functions by its handle, `free` among them.
+fn is_c_library(file: &CStr) -> bool {
+    let name = file.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.starts_with(b"libc.so") || name.starts_with(b"libc-2.")
+}
+
+/// Where no library has the function.
+extern "C" fn cannot_open() -> *mut c_void {
+    null_mut()
+}
+
+/// Was a namespace opened, so that blocks of another C library's heap may come our way?
+pub(crate) fn has_namespaces() -> bool {
+    NAMESPACES.load(Ordering::Relaxed)
+}
+
+/// For the time of a fork.
+pub(crate) fn before_fork() {
+    WRITING.hold();
+}
+
+/// After a fork, in parent and child.
+///
+/// # Safety
+/// This thread (in the child: its original) called [`before_fork`].
+pub(crate) unsafe fn after_fork() {
+    // SAFETY: the caller's promise.
+    unsafe { WRITING.release() }
+}
+
+// ---- what was there before ----------------------------------------------------------------------------------------
+
+/// A function whose name leads to ours now.
+struct Original {
+    /// In our own table of names. Written before `address`.
+    name: AtomicPtr<c_char>,
+    /// Where it is. 0: this entry and those behind it are empty. Written with Release under [`WRITING`], read with Acquire.
+    address: AtomicUsize,
+}
+
+static ORIGINALS: [Original; MOST] =
+    [const { Original { name: AtomicPtr::new(null_mut()), address: AtomicUsize::new(0) } }; MOST];
+
+/// The next library's function of that name, where the loader would name ours.
+pub(crate) fn original(name: &CStr) -> Option<usize> {
+    for entry in &ORIGINALS {
+        let address = entry.address.load(Ordering::Acquire);
+        if address == 0 {
+            return None;
+        }
+        // SAFETY: a name of our own library, which is never unloaded.
+        if unsafe { CStr::from_ptr(entry.name.load(Ordering::Relaxed)) } == name {
+            return Some(address);
+        }
+    }
+    None
+}
+
+/// Under [`WRITING`].
+fn remember(name: &'static CStr, address: usize) {
+    if original(name).is_some() {
+        return;
+    }
+    let is_empty = |entry: &&Original| entry.address.load(Ordering::Relaxed) == 0;
+    if let Some(entry) = ORIGINALS.iter().find(is_empty) {
+        entry.name.store(name.as_ptr().cast_mut(), Ordering::Relaxed);
+        entry.address.store(address, Ordering::Release);
+    }
+}
+
+// ---- the change ---------------------------------------------------------------------------------------------------
+
+/// Whose definition of one of our names was met first, in the loader's order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    Nobodys,
+    /// That of a library before us: the program is not served by ours.
+    Anothers,
+    /// Ours, and no other one was met since.
+    Ours,
+    /// Ours, and the next one leads to ours.
+    Replaced,
+}
+
+/// Makes the names that we replace lead to us wherever the loader finds them, once.
+fn bind() {
+    if BOUND.load(Ordering::Acquire) {
+        return;
+    }
+    let here = before_dlopen as *const () as usize;
+    let mut ours = None;
+    loaded::each(&mut |object| {
+        if object.holds(here) {
+            ours = Some(*object);
+        }
+    });
+    let Some(ours) = ours else { return ledger::add(Key::DeepbindUnbound, 1) };
+    let mut firsts = [First::Nobodys; MOST];
+    let mut all_done = true;
+    loaded::each(&mut |object| {
+        if object.holds(here) {
+            for first in firsts.iter_mut().filter(|first| **first == First::Nobodys) {
+                *first = First::Ours;
+            }
+        } else {
+            all_done &= replace(object, &ours, &mut firsts);
+        }
+    });
+    if all_done {
+        BOUND.store(true, Ordering::Release);
+    } else {
+        ledger::add(Key::DeepbindUnbound, 1);
+    }
+}
+
+/// A symbol to be changed.
+#[derive(Clone, Copy)]
+struct Change {
+    symbol: *const Symbol,
+    value: usize,
+    name: &'static CStr,
+    is_default: bool,
+}
+
+/// Looks for all our names in one library, and changes those that come next after ours. False where they cannot be changed.
+fn replace(object: &Object, ours: &Object, firsts: &mut [First; MOST]) -> bool {
+    let mut changes = [const { Change { symbol: null(), value: 0, name: c"", is_default: false } }; MOST];
+    let mut count = 0;
+    let mut index = 0;
+    ours.exports(&mut |name, address| {
+        let Some(first) = firsts.get_mut(index) else { return };
+        index += 1;
+        if !matches!(*first, First::Nobodys | First::Ours) {
+            return;
+        }
+        let value = address.wrapping_sub(object.base);
+        let mut is_met = false;
+        object.functions(name, &mut |symbol, is_default| {
+            is_met = true;
+            if *first == First::Ours
+                && let Some(change) = changes.get_mut(count)
+            {
+                *change = Change { symbol, value, name, is_default };
+                count += 1;
+            }
+        });
+        if is_met {
+            *first = if *first == First::Ours { First::Replaced } else { First::Anothers };
+        }
+    });
+    count == 0 || write(object, &changes[..count])
+}
+
+/// Writes the new values, for which the pages of the table become writable meanwhile.
+fn write(object: &Object, changes: &[Change]) -> bool {
+    const PAGE: usize = 4096;
+    const EXECUTE: u32 = 1;
+    let addresses = || changes.iter().map(|change| change.symbol as usize);
+    let (Some(low), Some(high)) = (addresses().min(), addresses().max()) else { return true };
+    let start = low & !(PAGE - 1);
+    let length = (high + size_of::<Symbol>()).next_multiple_of(PAGE) - start;
+    // Where old linkers put code into the same pages, it may run meanwhile.
+    let may = if object.flags & EXECUTE == 0 { PROT_READ } else { PROT_READ | PROT_EXEC };
+    let writing = WRITING.lock();
+    // SAFETY: pages of a library that stays loaded, as `loaded::each` says; nothing is taken from what may be done with them that
+    // they had: the loader leaves the table as its headers say, readable and no more.
+    let done = unsafe { mprotect(start as *mut u8, length, may | PROT_WRITE).is_ok() };
+    if done {
+        for change in changes {
+            // SAFETY: as above; the word is aligned, and whoever looks it up meanwhile sees the old address or ours, either of them
+            // a function of that meaning.
+            unsafe {
+                let value = AtomicUsize::from_ptr((&raw const (*change.symbol).value).cast_mut());
+                let before = value.load(Ordering::Relaxed);
+                if before != change.value {
+                    if change.is_default {
+                        remember(change.name, object.base.wrapping_add(before));
+                    }
+                    value.store(change.value, Ordering::Release);
+                }
+            }
+        }
+        // SAFETY: as above. Where it fails the pages stay writable, which harms nobody.
+        let _ = unsafe { mprotect(start as *mut u8, length, may) };
+    }
+    drop(writing);
+    done
+}

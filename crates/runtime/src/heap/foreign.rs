@@ -1,0 +1,24 @@
+//! Blocks of another C library's heap: a namespace of `dlmopen` has its own.
+//!
+//! Invariant: without such a namespace a foreign pointer is never followed, and nothing is known of it. With one it is most likely
+//! a block of glibc's, and glibc's own function reads its size; a plain program would do the same.
+//! Not here: freeing. A foreign block is left alone, as it is unknown which namespace it is from.
+
+use crate::deepbind;
+use crate::next::Next;
+
+static USABLE: Next = Next::new(c"malloc_usable_size");
+
+/// Bytes of a block that is not ours; 0 where nobody knows.
+///
+/// # Safety
+/// As malloc_usable_size of glibc.
+pub(super) unsafe fn usable(address: *mut u8) -> usize {
+    if address.is_null() || !deepbind::has_namespaces() {
+        return 0;
+    }
+    // SAFETY: the C library's function of that name, whose signature this is; the caller's promise is passed on.
+    USABLE.get().map_or(0, |function| unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(*mut u8) -> usize>(function)(address)
+    })
+}

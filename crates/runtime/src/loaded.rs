@@ -1,0 +1,306 @@
+//! The libraries of this process as the loader has mapped them: which symbols each defines, and where.
+//!
+//! ```text
+//! dl_iterate_phdr ─> headers ─> PT_DYNAMIC ─┬─> SYMTAB, STRTAB   symbols and their names
+//!                                           ├─> GNU_HASH         from a name to its symbols
+//!                                           └─> VERSYM           which of several versions is the default
+//! ```
+//!
+//! Invariant: nothing is read but tables that the loader itself has used to load the library. A library without a GNU hash
+//! table defines nothing here; no C library of the last fifteen years lacks one.
+//! Not here: files that are not loaded (`follow::carry`); whose name an address has (`coverage::owners`).
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::null;
+
+/// A symbol of ELF, in memory.
+#[repr(C)]
+pub(crate) struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    /// Where it is, from the library's base.
+    pub(crate) value: usize,
+    size: usize,
+}
+
+impl Symbol {
+    /// Does the library define it, as a function that others may call?
+    fn is_function(&self) -> bool {
+        const FUNCTION: u8 = 2;
+        const LOCAL: u8 = 0;
+        self.section != 0 && self.info & 15 == FUNCTION && self.info >> 4 != LOCAL
+    }
+}
+
+/// A library, or the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Object {
+    /// What its addresses count from.
+    pub(crate) base: usize,
+    /// Where it begins and ends in memory.
+    start: usize,
+    end: usize,
+    symbols: *const Symbol,
+    names: *const c_char,
+    versions: *const u16,
+    hash: Hash,
+    /// What may be done with the pages of its symbols, in the words of ELF.
+    pub(crate) flags: u32,
+}
+
+/// The hash table of GNU: a filter, the first symbol of each bucket, and the hashes of all symbols from `first` on, whose lowest
+/// bit says whether the bucket ends.
+#[derive(Clone, Copy)]
+struct Hash {
+    buckets: *const u32,
+    count: u32,
+    first: u32,
+    filter: *const u64,
+    words: u32,
+    shift: u32,
+    chain: *const u32,
+}
+
+/// As dl_iterate_phdr describes it.
+#[repr(C)]
+struct Described {
+    base: usize,
+    name: *const c_char,
+    headers: *const Header,
+    count: u16,
+}
+
+#[repr(C)]
+struct Header {
+    kind: u32,
+    flags: u32,
+    offset: usize,
+    address: usize,
+    physical: usize,
+    in_file: usize,
+    in_memory: usize,
+    align: usize,
+}
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(
+        visit: unsafe extern "C" fn(*const Described, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+/// Calls `visit` with each library of the program's own namespace that has symbols: in the order in which they were loaded, which
+/// for those of the program's start is the order in which the loader searches them. The loader adds and removes none meanwhile,
+/// so `visit` must not ask it for anything.
+pub(crate) fn each<F: FnMut(&Object)>(visit: &mut F) {
+    unsafe extern "C" fn one<F: FnMut(&Object)>(it: *const Described, _: usize, visit: *mut c_void) -> c_int {
+        // SAFETY: the loader describes a library that stays loaded while this lasts; `visit` is what `each` passed.
+        unsafe {
+            if let Some(object) = Object::of(&*it) {
+                (*visit.cast::<F>())(&object);
+            }
+        }
+        0
+    }
+    // SAFETY: the function takes what is passed with it.
+    unsafe { dl_iterate_phdr(one::<F>, core::ptr::from_mut(visit).cast()) };
+}
+
+impl Object {
+    /// # Safety
+    /// The loader described a library that is loaded, and stays so.
+    unsafe fn of(it: &Described) -> Option<Object> {
+        const LOAD: u32 = 1;
+        const DYNAMIC: u32 = 2;
+        const STRINGS: usize = 5;
+        const SYMBOLS: usize = 6;
+        const HASH: usize = 0x6fff_fef5;
+        const VERSIONS: usize = 0x6fff_fff0;
+        // SAFETY: the headers are those of a loaded library, whose tables the loader has checked by using them.
+        unsafe {
+            let headers = core::slice::from_raw_parts(it.headers, usize::from(it.count));
+            let mut entry =
+                headers.iter().find(|header| header.kind == DYNAMIC)?.address.wrapping_add(it.base)
+                    as *const [usize; 2];
+            let (mut names, mut symbols, mut hash, mut versions) = (0, 0, 0, 0);
+            while (*entry)[0] != 0 {
+                let [tag, value] = *entry;
+                // The loader has made addresses of them, where it could write.
+                let address = if value < it.base { value.wrapping_add(it.base) } else { value };
+                match tag {
+                    STRINGS => names = address,
+                    SYMBOLS => symbols = address,
+                    HASH => hash = address,
+                    VERSIONS => versions = address,
+                    _ => {}
+                }
+                entry = entry.add(1);
+            }
+            if names == 0 || symbols == 0 || hash == 0 {
+                return None;
+            }
+            let parts = || headers.iter().filter(|header| header.kind == LOAD);
+            let from = |header: &Header| it.base.wrapping_add(header.address);
+            let is_in = |header: &Header| symbols.wrapping_sub(from(header)) < header.in_memory;
+            Some(Object {
+                base: it.base,
+                start: parts().map(from).min()?,
+                end: parts().map(|header| from(header).wrapping_add(header.in_memory)).max()?,
+                symbols: symbols as *const Symbol,
+                names: names as *const c_char,
+                versions: if versions == 0 { null() } else { versions as *const u16 },
+                hash: Hash::at(hash as *const u32),
+                flags: parts().find(|header| is_in(header))?.flags,
+            })
+        }
+    }
+
+    /// Does that address lie in it?
+    pub(crate) fn holds(&self, address: usize) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+
+    /// Calls `visit` with each function of that name that it defines, and whether that is its default version.
+    pub(crate) fn functions(&self, name: &CStr, visit: &mut dyn FnMut(*const Symbol, bool)) {
+        const HIDDEN: u16 = 0x8000;
+        let wanted = hash_of(name);
+        let hash = &self.hash;
+        if hash.count == 0 || hash.words == 0 {
+            return;
+        }
+        // SAFETY: as the loader looks a name up, in the same tables.
+        unsafe {
+            let filter = *hash.filter.add((wanted / 64 % hash.words) as usize);
+            if (filter >> (wanted % 64)) & (filter >> ((wanted >> hash.shift) % 64)) & 1 == 0 {
+                return;
+            }
+            let mut at = *hash.buckets.add((wanted % hash.count) as usize);
+            if at == 0 {
+                return;
+            }
+            loop {
+                let this = *hash.chain.add((at - hash.first) as usize);
+                let symbol = self.symbols.add(at as usize);
+                if (this ^ wanted) >> 1 == 0 && (*symbol).is_function() && self.name(symbol) == name {
+                    let hidden = !self.versions.is_null() && *self.versions.add(at as usize) & HIDDEN != 0;
+                    visit(symbol, !hidden);
+                }
+                if this & 1 != 0 {
+                    return;
+                }
+                at += 1;
+            }
+        }
+    }
+
+    /// Calls `visit` with each function that it defines for others: its name and its address.
+    pub(crate) fn exports(&self, visit: &mut dyn FnMut(&'static CStr, usize)) {
+        let hash = &self.hash;
+        for bucket in 0..hash.count as usize {
+            // SAFETY: the table's own count; a bucket is empty or leads to the first of its symbols, and the last of them is marked.
+            unsafe {
+                let mut at = *hash.buckets.add(bucket);
+                while at != 0 {
+                    let symbol = self.symbols.add(at as usize);
+                    if (*symbol).is_function() {
+                        visit(self.name(symbol), self.base.wrapping_add((*symbol).value));
+                    }
+                    let last = *hash.chain.add((at - hash.first) as usize) & 1 != 0;
+                    at = if last { 0 } else { at + 1 };
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The symbol is one of this library, which stays loaded for as long as the name is used.
+    unsafe fn name(&self, symbol: *const Symbol) -> &'static CStr {
+        // SAFETY: the loader's own tables.
+        unsafe { CStr::from_ptr(self.names.add((*symbol).name as usize)) }
+    }
+}
+
+impl Hash {
+    /// # Safety
+    /// A table of GNU hashes begins there.
+    unsafe fn at(table: *const u32) -> Hash {
+        // SAFETY: the caller's promise: counts, filter, buckets, chain, in this order.
+        unsafe {
+            let (count, first, words, shift) = (*table, *table.add(1), *table.add(2), *table.add(3));
+            let filter = table.add(4);
+            let buckets = filter.add(2 * words as usize);
+            Hash {
+                buckets,
+                count,
+                first,
+                filter: filter.cast(),
+                words,
+                shift,
+                chain: buckets.add(count as usize),
+            }
+        }
+    }
+}
+
+/// The hash of a name: that of GNU's tables.
+fn hash_of(name: &CStr) -> u32 {
+    name.to_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" {
+        fn qsort();
+    }
+
+    #[test]
+    fn the_c_library_is_found_with_its_functions() {
+        let mut found = std::vec::Vec::new();
+        each(&mut |object| {
+            object.functions(c"qsort", &mut |symbol, is_default| {
+                // SAFETY: a symbol of a library that is loaded.
+                let address = object.base + unsafe { (*symbol).value };
+                assert!(object.holds(address));
+                found.push((address, is_default));
+            });
+        });
+        assert_eq!(found, [(qsort as *const () as usize, true)]);
+    }
+
+    /// Several versions: all are found, and one of them is the default.
+    #[test]
+    fn every_version_of_a_name_is_found() {
+        let mut found = std::vec::Vec::new();
+        each(&mut |object| object.functions(c"posix_spawn", &mut |_, is_default| found.push(is_default)));
+        assert!(found.len() > 1 && found.iter().filter(|&&is_default| is_default).count() == 1, "{found:?}");
+    }
+
+    #[test]
+    fn what_a_library_exports_it_also_finds() {
+        let mut counted = 0;
+        each(&mut |object| {
+            if !object.holds(qsort as *const () as usize) {
+                return;
+            }
+            object.exports(&mut |name, address| {
+                let mut is_there = false;
+                object.functions(name, &mut |symbol, _| {
+                    // SAFETY: a symbol of a library that is loaded.
+                    is_there |= object.base.wrapping_add(unsafe { (*symbol).value }) == address;
+                });
+                assert!(is_there, "{name:?}");
+                counted += 1;
+            });
+        });
+        assert!(counted > 1000, "{counted}");
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_not_found() {
+        each(&mut |object| object.functions(c"no such function", &mut |_, _| panic!("found")));
+    }
+}
