@@ -3,7 +3,7 @@
 //! As root on Debian what is missing is installed; elsewhere it is named, with the tests that will not run.
 //! The table has no `redis-server` and no `mariadb-server`: installing those packages starts a server. `redis-tools` carries
 //! the same program under another name, which the test links; `mariadb-server-core` is what tests start themselves. Those of
-//! memcached and PostgreSQL start one on loopback, where the machine starts services at all.
+//! memcached, PostgreSQL, PHP-FPM and apache start one on loopback, where the machine starts services at all.
 
 use crate::steps::{Sum, command, on_path, succeeds};
 use std::path::Path;
@@ -30,6 +30,17 @@ const TABLE: &[Package] = &[
     Package { name: "git", shows: "git", needed_by: "zoo: git; ci: paths" },
     Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
     Package { name: "redis-tools", shows: "redis-benchmark", needed_by: "zoo: redis" },
+    Package { name: "php-cli", shows: "php", needed_by: "zoo: php" },
+    Package { name: "php-mbstring", shows: "php/*/mbstring.so", needed_by: "zoo: php" },
+    Package { name: "php-sqlite3", shows: "php/*/sqlite3.so", needed_by: "zoo: php" },
+    Package { name: "php-xml", shows: "php/*/dom.so", needed_by: "zoo: php" },
+    Package { name: "php-fpm", shows: "php/*/sapi/fpm", needed_by: "zoo: php_fpm" },
+    Package { name: "libapache2-mod-php", shows: "php/*/sapi/apache2", needed_by: "zoo: apache2" },
+    Package {
+        name: "python3-numpy",
+        shows: "./*/dist-packages/numpy/__init__.py",
+        needed_by: "zoo: python3_deepbind",
+    },
     Package { name: "pbzip2", shows: "pbzip2", needed_by: "zoo: lock_programs" },
     Package { name: "memcached", shows: "memcached", needed_by: "zoo: lock_programs" },
     Package { name: "mariadb-server-core", shows: "mariadb-install-db", needed_by: "zoo: lock_programs" },

@@ -128,6 +128,52 @@ programs! {
         outputs: &[],
         proof: "done",
     };
+    /// Opens its extensions with RTLD_DEEPBIND; a child process and a shell.
+    php: Program {
+        needs: &["php"],
+        files: &[("program.php", Content::Text(include_str!("programs/program.php")))],
+        steps: &[
+            (0, &["php", "-v"]),
+            (255, &["php", "-r", "fwrite(STDERR, 'x'); no_such_function();"]),
+            (0, &["php", "program.php"]),
+        ],
+        outputs: &[],
+        proof: "done",
+    };
+    /// Its server of FastCGI, whose two workers are replaced every five requests.
+    php_fpm: Program {
+        needs: &["php", "php-fpm|/usr/sbin/php-fpm8.2|/usr/sbin/php-fpm8.3|/usr/sbin/php-fpm8.4"],
+        files: &[
+            ("program.php", Content::Text(include_str!("programs/program.php"))),
+            ("fastcgi.php", Content::Text(include_str!("programs/fastcgi.php"))),
+            ("program.sh", Content::Text(include_str!("programs/php_fpm.sh"))),
+        ],
+        steps: &[(0, &["sh", "-eu", "program.sh"])],
+        outputs: &[],
+        proof: "done",
+    };
+    /// Opens its modules with RTLD_DEEPBIND, and PHP among them.
+    apache2: Program {
+        needs: &[
+            "php",
+            "/usr/lib/apache2/modules/libphp8.2.so|/usr/lib/apache2/modules/libphp8.3.so|/usr/lib/apache2/modules/libphp8.4.so",
+        ],
+        files: &[
+            ("program.php", Content::Text(include_str!("programs/program.php"))),
+            ("program.sh", Content::Text(include_str!("programs/apache.sh"))),
+        ],
+        steps: &[(0, &["sh", "-eu", "program.sh"])],
+        outputs: &[],
+        proof: "done",
+    };
+    /// The distribution's Python and its extensions, all bound deeply.
+    python3_deepbind: Program {
+        needs: &["/usr/bin/python3", "/usr/lib/python3/dist-packages/numpy/__init__.py"],
+        files: &[("program.py", Content::Text(include_str!("programs/deepbind.py")))],
+        steps: &[(0, &["/usr/bin/python3", "program.py"])],
+        outputs: &[],
+        proof: "done",
+    };
 }
 
 const TAR_XZ: &str = "\
