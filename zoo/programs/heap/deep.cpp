@@ -13,7 +13,7 @@
 extern "C" const char *deep_who() { return "program"; }
 
 static const char *paths[2];
-static int rounds = 20;
+static int rounds = 6;
 
 template <class Function> static Function *of(void *library, const char *name) {
     void *found = dlsym(library, name);
