@@ -51,7 +51,7 @@ fn traced(name: &str, options: &str, line: &[&str]) -> Option<(Account, Trace)> 
         skipped("segments against the kernel's calls: strace does not work here");
         return None;
     }
-    let filter = ["strace", "-o", text(&file), "-e", "trace=mmap,munmap,madvise", "--"];
+    let filter = ["strace", "-o", text(&file), "-e", "trace=mmap,munmap,madvise,mincore", "--"];
     let account = account_of(&["--opts", options], &[&filter, line].concat(), line[0]);
     let lines = fs::read_to_string(file).expect("the trace").lines().map(str::to_owned).collect();
     Some((account, Trace(lines)))
@@ -129,11 +129,21 @@ pub(super) fn sizes_are_those_of_the_option() {
 }
 
 pub(super) fn pages_given_back_are_the_kernel_s_calls() {
-    let Some((account, trace)) = traced("purges", "", &[&program("purges"), "25"]) else { return };
+    let Some((account, trace)) = traced("purges", "", &[&program("purges"), "25", "burst"]) else { return };
+    assert_eq!(account.left.output, "gone\n", "a burst stays");
     let calls = trace.given_back();
-    assert!(calls.len() >= 25, "{calls:?}");
+    assert!(!calls.is_empty(), "nothing was given back");
     exact(&account, Key::HeapPurges, calls.len() as u64);
     exact(&account, Key::HeapPurgedBytes, calls.iter().sum());
+}
+
+#[test]
+fn a_large_free_makes_no_call_of_the_kernel() {
+    const FREES: usize = 2_000;
+    let Some((_, trace)) = traced("frees", "", &[&program("purges"), &FREES.to_string()]) else { return };
+    let calls = trace.0.iter().filter(|line| line.starts_with("mincore(") || line.starts_with("madvise("));
+    // At the end memory and stacks are looked at.
+    assert!(calls.count() < FREES / 20);
 }
 
 pub(super) fn huge_pages_are_asked_of_the_kernel_where_all_is_touched() {

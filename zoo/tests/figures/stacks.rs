@@ -108,3 +108,27 @@ pub(super) fn memory_past_the_heap_is_seen() {
     // Segments that go one by one: the first have gone before anybody can look.
     check("HEAP(1M,1M,,FREE)", 0, 99 * MIB, "freed", OWN, 16 * MIB);
 }
+
+/// Where nobody reads the figures the kernel is not asked for them; else once for a thread, and in the first threads.
+#[test]
+fn threads_come_and_go_without_many_calls_of_the_kernel() {
+    if code(left(Command::new("/bin/sh").args(["-c", "strace -f -o /dev/null true"])).status) != 0 {
+        return skipped("calls of threads: strace does not work here");
+    }
+    let calls = |start: &[&str], turns: &str| {
+        let file = scratch("calls").join("trace");
+        let strace = ["-f", "-o", text(&file), "-e", "trace=mincore", "--"];
+        let program = program("counted");
+        let line = [&strace, start, &[program.as_str(), "threads", turns]].concat();
+        assert_eq!(code(left(Command::new("strace").args(line)).status), 0);
+        let trace = fs::read_to_string(&file).expect("the trace");
+        trace.lines().filter(|line| line.contains("mincore(")).count()
+    };
+    let bare = format!("LD_PRELOAD={}", underbar_zoo::heap::preload().display());
+    let [few, many] = ["1", "101"].map(|turns| calls(&["env", &bare], turns));
+    assert!(many <= few + 5, "{many} calls by 700 threads more, {few} else");
+    let run = [text(underbar()), "run", "-q", "--"];
+    let [few, many] = ["20", "120"].map(|turns| calls(&run, turns));
+    // All stacks at one time are looked at when some threads end.
+    assert!(many <= few + 700 * 3 / 2, "{many} calls by 700 threads more, {few} else");
+}

@@ -6,7 +6,7 @@
 use underbar_ledger::Key;
 
 use super::extent::Extent;
-use super::space::heartbeat_if_idle;
+use super::space::heartbeat_if_due;
 use crate::{coverage, ledger};
 
 /// Figures are published when this many requests have gathered in a thread, or this many bytes, or this part of what is
@@ -204,7 +204,7 @@ impl Tally {
         self.since_look = self.since_look.saturating_add(requests as u32);
         (self.until_full, self.gets) = (TALLY_REQUESTS, 0);
         self.publish_bytes();
-        heartbeat_if_idle();
+        heartbeat_if_due();
         if self.since_look >= self.look_at {
             self.since_look = 0;
             self.look_at = self.look_at.saturating_mul(2);

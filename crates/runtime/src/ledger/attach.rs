@@ -49,6 +49,11 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
+/// Is there a ledger, so that somebody may read the figures?
+pub fn is_attached() -> bool {
+    !HEADER.load(Ordering::Relaxed).is_null()
+}
+
 /// Gives this process a slot in the ledger of that path. Once, at the start.
 pub fn attach(path: &CStr) {
     if path.to_bytes_with_nul().len() <= PATH_BYTES {

@@ -11,10 +11,12 @@
 //! ```
 //!
 //! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how
-//! deep a thread ever went (a frame of more than a MiB that is not touched hides what is below it). It is looked up when the
-//! thread ends, when the process ends, and while other threads end. What the last user of a recycled stack left behind is
-//! given back when the next thread starts, so that it is not counted twice. A stack that the program brought itself is not
-//! touched: what was resident of it when the thread began tells nothing of this thread.
+//! deep a thread ever went (a frame of more than half a MiB that is not touched hides what is below it). It is looked up
+//! when the thread ends, when the process ends, and while other threads end: one system call for a thread, and none where
+//! nobody reads the figures. The C library leaves some pages of a recycled stack to the next thread. They are given back when
+//! one of the first threads starts, and one in sixteen later; another thread that went no deeper than what may have been left
+//! tells nothing. A stack that the program brought itself is not touched: what was resident of it when the thread began
+//! tells nothing of this thread.
 //!
 //! Exactness: to the page, downwards from where the thread's function began. All stacks at one time are looked at
 //! when some threads end and when the process does, so what came and went between is missed: sampled.
@@ -39,6 +41,11 @@ use crate::{coverage, heap, ledger, sample, sandbox};
 const PAGE: usize = 4096;
 /// All stacks are looked at when the first, second, fourth ... thread ends, and then each time so many have ended.
 const SELDOM: u64 = 256;
+/// So many threads begin on a stack from which the last user's pages were taken, and then one in [`ONE_IN`].
+const EXACT_THREADS: u64 = 64;
+const ONE_IN: u64 = 16;
+/// The most that the C library leaves to the next thread: 16 KiB below where the last one ended, and what that used to end.
+const LEFT_BEHIND: usize = 8 * PAGE;
 
 /// A running thread. Lives in storage of our own until the thread has ended.
 #[repr(C)]
@@ -53,6 +60,8 @@ struct Record {
     low: usize,
     /// Only pages below this address are known to be used by this thread; 0: all are.
     used_before: usize,
+    /// The last user of its stack may have left pages to it.
+    inherits: bool,
     next: *mut Record,
     previous: *mut Record,
 }
@@ -69,13 +78,14 @@ pub struct Attributes([u64; 7]);
 struct Stacks {
     first: *mut Record,
     live: u64,
+    started: u64,
     ended: u64,
 }
 
 // SAFETY: records are followed under the lock only.
 unsafe impl Send for Stacks {}
 
-static STACKS: Lock<Stacks> = Lock::new(Stacks { first: null_mut(), live: 1, ended: 0 });
+static STACKS: Lock<Stacks> = Lock::new(Stacks { first: null_mut(), live: 1, started: 0, ended: 0 });
 static END: ThreadEnd = ThreadEnd::new(ends);
 static CREATE: Next = Next::new(c"pthread_create");
 /// Where the first thread's stack began, before `main`.
@@ -94,6 +104,12 @@ weak! {
 /// Sets what THREADSTACK says: bytes for threads that ask for the default, or 0.
 pub fn configure(thread_stack: u64) {
     THREAD_STACK.store(thread_stack, Ordering::Relaxed);
+}
+
+/// Does anybody ask how deep threads went: a ledger, or THREADSTACK, which keeps a distance from it?
+fn is_asked_for() -> bool {
+    !cfg!(feature = "no-accounts")
+        && (THREAD_STACK.load(Ordering::Relaxed) != 0 || ledger::attach::is_attached())
 }
 
 /// Notes where the first thread's stack begins. By the constructor, with an address that the kernel wrote there.
@@ -136,6 +152,7 @@ pub unsafe fn create(
             base: 0,
             low: plan.low,
             used_before: 0,
+            inherits: false,
             next: null_mut(),
             previous: null_mut(),
         });
@@ -282,12 +299,13 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
             let (low, high) = bounds_of((*record).size);
             (*record).low = low;
             coverage::stack(low, high);
-            forget_last_user((*record).low, base);
             fill::set_bounds((*record).low, base);
-        } else if (*record).low != 0 {
+        } else if (*record).low != 0 && is_asked_for() {
             (*record).used_before = used_before((*record).low, base);
         }
         let mut stacks = STACKS.lock();
+        stacks.started += 1;
+        (*record).inherits = stacks.started > EXACT_THREADS && !stacks.started.is_multiple_of(ONE_IN);
         (*record).next = stacks.first;
         if let Some(next) = (*record).next.as_mut() {
             next.previous = record;
@@ -296,6 +314,10 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
         stacks.live += 1;
         ledger::add(Key::ThreadsStarted, 1);
         ledger::raise(Key::ThreadsPeak, stacks.live);
+        drop(stacks);
+        if !(*record).inherits && (*record).size != 0 && is_asked_for() {
+            forget_last_user((*record).low, base);
+        }
     }
     END.register(record.cast());
     sample::thread_begins();
@@ -355,8 +377,8 @@ fn used_before(low: usize, base: usize) -> usize {
     base - bytes
 }
 
-/// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time: a
-/// stack on which a whole MiB was jumped over counts down to there.
+/// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time, until half of
+/// one was not used: a stack on which as much was jumped over may count down to there only.
 fn used(low: usize, base: usize) -> usize {
     let mut resident = [0_u8; 256];
     let mut lowest = base;
@@ -368,7 +390,13 @@ fn used(low: usize, base: usize) -> usize {
             return base - lowest;
         }
         match resident.iter().position(|state| state & 1 != 0) {
-            Some(page) => lowest = lowest.min(start + page * PAGE),
+            Some(page) => {
+                lowest = lowest.min(start + page * PAGE);
+                // Most stacks end here, with one call.
+                if page >= 128 {
+                    break;
+                }
+            }
             None => break,
         }
         end = start;
@@ -423,8 +451,11 @@ unsafe extern "C" fn ends(record: *mut u8) {
     let record: *mut Record = record.cast();
     // SAFETY: the record was registered by this thread, and is in the list.
     unsafe {
+        // Without the lock, so that nobody waits while the kernel looks.
+        if is_asked_for() {
+            note(&*record);
+        }
         let mut stacks = STACKS.lock();
-        note(&*record);
         stacks.ended += 1;
         if stacks.ended.is_power_of_two() || stacks.ended.is_multiple_of(SELDOM) {
             look_at_all(&stacks);
@@ -450,6 +481,9 @@ fn note(record: &Record) -> usize {
     // What the program brought may have pages at its low end that nobody may read.
     let measure = if record.size == 0 { used } else { used_of_locked };
     let bytes = measure(record.low, record.base);
+    if record.inherits && record.size != 0 && bytes <= LEFT_BEHIND {
+        return bytes.min(ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize);
+    }
     if record.used_before != 0 && record.base - bytes >= record.used_before {
         return 0;
     }
@@ -460,7 +494,7 @@ fn note(record: &Record) -> usize {
 
 /// Measures the stacks of all threads that live.
 fn look_at_all(stacks: &Stacks) {
-    if sandbox::is_closed() {
+    if sandbox::is_closed() || !is_asked_for() {
         return;
     }
     let main = used_by_main();
@@ -478,7 +512,7 @@ fn look_at_all(stacks: &Stacks) {
 
 /// Measures the stacks of all threads, unless one of them is just coming or going.
 pub fn look() {
-    if !cfg!(feature = "no-accounts")
+    if is_asked_for()
         && let Some(stacks) = STACKS.try_lock()
     {
         look_at_all(&stacks);

@@ -19,10 +19,12 @@
 //! | `parked` | empty extents that wait for the next need of their class |
 //! | `dense` | huge pages where they pay |
 //! | `live` | what is changed while the program runs |
-//! | `pages` | pages of large elements that are not worth keeping |
+//! | `decay` | pages of free blocks that nobody took again for a while |
+//! | `pages` | which pages are resident; much storage made zero |
 //!
 //! Not here: blocks and their index (`block`, `index`), and who asks.
 
+mod decay;
 mod dense;
 mod live;
 mod pages;
@@ -39,16 +41,18 @@ use super::extent::Extent;
 use super::index::Index;
 use super::map::{self, PAGE};
 use super::own::Own;
+use decay::Decay;
 use dense::Dense;
-use pages::purge_if_sparse;
 use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
-pub use parked::{PARKED, heartbeat_if_idle};
+pub use parked::{PARKED, heartbeat_if_due};
 pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
 
 const MIB: usize = 1 << 20;
+/// With an element of this size that is freed goes a look at what is free for long.
+const WORTH_A_LOOK: usize = 256 * 1024;
 /// A large element that shrinks by this much gives its pages back.
 const WORTH_CUTTING: usize = 256 * 1024;
 
@@ -71,6 +75,7 @@ pub struct Space {
     pub own: Own,
     parked: Parked,
     dense: Dense,
+    decay: Decay,
     segments: usize,
     bytes: usize,
     idle_oldest: *mut Segment,
@@ -97,6 +102,7 @@ impl Space {
             own: Own::new(),
             parked: Parked::new(),
             dense: Dense::new(),
+            decay: Decay::new(),
             segments: 0,
             bytes: 0,
             idle_oldest: null_mut(),
@@ -172,6 +178,7 @@ impl Space {
                 Block(block.0 + size).clear_after_free();
             }
             block.set_used(taken, gap > 0);
+            self.note_taken(block.0..block.0 + taken);
             let zero_from = segment.high.max(block.0 + FREE_HEAD);
             segment.high = segment.high.max(block.0 + taken + FREE_HEAD);
             Element { address: block.element(), block_bytes: taken, zero_from }
@@ -187,9 +194,6 @@ impl Space {
         // SAFETY: the element's block is in use and in a live segment.
         unsafe {
             let freed = block.size();
-            if freed >= WORTH_A_PURGE && self.policy.disposition == Disposition::Auto {
-                purge_if_sparse(block.element(), block.0 + freed);
-            }
             self.join(block, freed);
             freed
         }
@@ -203,6 +207,7 @@ impl Space {
         // SAFETY: neighbours of a block in a live segment are blocks of it, or its end.
         unsafe {
             let segment = &mut *segment_of(block);
+            let freed = block.0..block.0 + size;
             let (mut block, mut size) = (block, size);
             let after = Block(block.0 + size);
             if after.0 != segment.end() && after.is_free() {
@@ -226,7 +231,9 @@ impl Space {
             if size == segment.whole() && self.policy.disposition == Disposition::Auto {
                 self.now_idle(segment);
             }
-            if self.idle_bytes > 0 && self.operations.is_multiple_of(256) {
+            let is_large = freed.len() >= WORTH_A_LOOK;
+            self.note_freed(freed, size);
+            if (is_large || self.operations.is_multiple_of(64)) && decay::is_look_due() {
                 self.heartbeat();
             }
         }

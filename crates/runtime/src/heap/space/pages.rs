@@ -1,4 +1,4 @@
-//! Pages of large elements: given back where they are not worth keeping, exchanged for zero ones.
+//! Pages of large elements: exchanged for zero ones, and how many of them are resident.
 //!
 //! Only under AUTO: where KEEP or FREE was said, segments alone decide what goes back.
 //! Invariant: only whole pages inside an element that holds nothing of worth are touched.
@@ -8,9 +8,9 @@ use underbar_sys::syscall;
 
 use super::super::map::PAGE;
 use super::{Disposition, SPACE};
-use crate::{ledger, sandbox};
+use crate::ledger;
 
-/// From this size on a freed element is looked at: are its pages worth keeping?
+/// From this size on storage is made zero by exchanging its pages.
 pub const WORTH_A_PURGE: usize = 1 << 20;
 
 /// Makes much storage zero by exchanging its pages for fresh ones: as cheap as writing all of it where all of it is
@@ -34,24 +34,6 @@ pub unsafe fn clear_pages(start: usize, bytes: usize) -> bool {
     ledger::add(Key::HeapPurges, 1);
     ledger::add(Key::HeapPurgedBytes, (last - first) as u64);
     true
-}
-
-/// Gives the pages of a large freed element back, if most of them were never touched: then the next user loses
-/// little by touching them anew, and the memory is not held for what few were. Where most were touched, they are
-/// kept for a while.
-pub(super) fn purge_if_sparse(start: usize, end: usize) {
-    if sandbox::is_closed() {
-        return;
-    }
-    let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
-    if resident_share(start, end).is_none_or(|(found, seen)| found * 4 > seen) {
-        return;
-    }
-    // SAFETY: whole pages of an element that was just freed; nobody relies on what is in them.
-    if unsafe { syscall::madvise(start as *mut u8, end - start, syscall::MADV_DONTNEED) }.is_ok() {
-        ledger::add(Key::HeapPurges, 1);
-        ledger::add(Key::HeapPurgedBytes, (end - start) as u64);
-    }
 }
 
 /// How many of the pages looked at are resident, and how many were looked at: sixteen looks, evenly spread, of 64 pages

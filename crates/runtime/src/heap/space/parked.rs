@@ -16,12 +16,12 @@
 //! Not here: the lists of a thread's heap (`thread`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
 use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::size::CLASSES;
-use super::supply::IDLE_BYTES;
+use super::decay::{is_look_due, look_at, looked_until};
 use super::{Disposition, SPACE, Space};
 use crate::ledger;
 
@@ -30,9 +30,6 @@ pub const PARKED: usize = 3;
 /// What was parked for as long as this is given back, in nanoseconds: longer than a program takes for a round of
 /// work, too short for anybody to notice on a chart.
 const PERIOD_NS: u64 = 300_000_000;
-
-/// Bytes parked, for a look without the lock. Written under the space's lock, relaxed: a hint.
-static BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The parked extents of a space.
 pub struct Parked {
@@ -79,7 +76,8 @@ impl Parked {
             self.newest = extent;
             self.bytes += (*extent).bytes as usize;
         }
-        BYTES.store(self.bytes, Ordering::Relaxed);
+        // As soon as anything is parked, a period begins.
+        look_at(self.began + PERIOD_NS);
     }
 
     /// # Safety
@@ -110,7 +108,6 @@ impl Parked {
             self.bytes -= (*extent).bytes as usize;
         }
         self.least = self.least.min(self.bytes);
-        BYTES.store(self.bytes, Ordering::Relaxed);
     }
 
     /// One of that size, whatever its class, if the oldest few have one.
@@ -149,7 +146,7 @@ impl Space {
             self.parked.insert(extent);
         }
         self.operations = self.operations.wrapping_add(1);
-        if self.operations.is_multiple_of(64) {
+        if self.operations.is_multiple_of(64) && is_look_due() {
             self.heartbeat();
         }
     }
@@ -205,9 +202,13 @@ impl Space {
         }
     }
 
-    /// What nobody needed for a period goes back to the segments, and segments that are idle to the kernel.
+    /// What nobody needed for a period goes back to the segments, segments that are idle and pages that nobody took again to the
+    /// kernel.
     pub fn heartbeat(&mut self) {
+        /// Nobody looks again before that, in nanoseconds, whatever could not be done.
+        const PAUSE_NS: u64 = 8_000_000;
         if self.policy.disposition != Disposition::Auto {
+            looked_until(u64::MAX);
             return;
         }
         let now = ledger::coarse_nanoseconds();
@@ -219,13 +220,17 @@ impl Space {
         if self.idle_bytes > 0 {
             self.return_idle(usize::MAX);
         }
+        self.decay(now);
+        let parked_until = if self.parked.bytes > 0 { self.parked.began + PERIOD_NS } else { u64::MAX };
+        looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + PAUSE_NS));
     }
 }
 
-/// A look from time to time, by threads that have no other business with the space: a program that has freed most of
+/// A look when it is time for it, by threads that have no other business with the space: a program that has freed most of
 /// what it had may never need the space again.
-pub fn heartbeat_if_idle() {
-    if (BYTES.load(Ordering::Relaxed) > 0 || IDLE_BYTES.load(Ordering::Relaxed) > 0)
+#[inline]
+pub fn heartbeat_if_due() {
+    if is_look_due()
         && let Some(mut space) = SPACE.try_lock()
     {
         space.heartbeat();

@@ -10,13 +10,14 @@
 //! Not here: what is got from segments (`super`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
 
 use underbar_ledger::Key;
 use underbar_sys::syscall;
 
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
+use super::decay::look_at;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
 use crate::{coverage, ledger, own, sandbox};
@@ -26,8 +27,6 @@ pub(super) const HUGE_PAGE: usize = 2 * MIB;
 /// How long an emptied increment is kept under AUTO, in nanoseconds: long enough for a program that fills
 /// and empties its heap in turns, too short for anybody to notice on a chart.
 const IDLE_NS: u64 = 100_000_000;
-/// Bytes of segments that are idle, for a look without the lock. Written under the space's lock, relaxed: a hint.
-pub(super) static IDLE_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// The kernel's usual limit on mappings. It is asked for the true one when there are this many segments.
 const USUAL_MAPPINGS: usize = 65_530;
 const ASK_AT: usize = 16_384;
@@ -317,7 +316,7 @@ impl Space {
         }
         self.idle_newest = this;
         self.idle_bytes += segment.size;
-        IDLE_BYTES.store(self.idle_bytes, Ordering::Relaxed);
+        look_at(segment.idle_since + IDLE_NS);
     }
 
     pub(super) fn no_longer_idle(&mut self, segment: &mut Segment) {
@@ -333,7 +332,12 @@ impl Space {
         }
         segment.idle_since = 0;
         self.idle_bytes -= segment.size;
-        IDLE_BYTES.store(self.idle_bytes, Ordering::Relaxed);
+    }
+
+    /// When the oldest idle segment goes back.
+    pub(super) fn idle_until(&self) -> u64 {
+        // SAFETY: segments in the list are live.
+        unsafe { self.idle_oldest.as_ref() }.map_or(u64::MAX, |segment| segment.idle_since + IDLE_NS)
     }
 
     /// Bytes of segments and of parked extents that nobody needs now.
