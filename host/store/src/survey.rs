@@ -34,6 +34,9 @@ pub struct Source {
     pub block_size: u32,
     /// Tracks that it takes now; None where a list does not tell.
     pub tracks: Option<u32>,
+    /// Tracks that it would take without gaps, each block as long as it is: what a compression leaves. None where the
+    /// blocks are those that a copy at the same block size would have.
+    pub compressed: Option<u32>,
     /// Directory blocks in use.
     pub directory_blocks: u32,
     /// Directory blocks there are: a copy has as many.
@@ -60,6 +63,7 @@ impl Source {
             organisation: label.organisation,
             block_size: label.block_size,
             tracks: Some(label.tracks),
+            compressed: None,
             directory_blocks: label.directory_blocks,
             directory_allocated: label.directory_allocated.unwrap_or(label.directory_blocks),
             aliases: label.aliases,
@@ -260,13 +264,14 @@ fn small_in_a_list(surveyed: &Surveyed, source: &Source) -> Option<(String, At)>
 
 fn larger_blocks(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
     let largest = largest(surveyed)?;
-    // What the gaps take is not the block size's doing.
     let same = surveyed.copied.first()?;
+    // A library whose blocks are shorter than its block size is better for a copy at that size.
+    let same = &At { tracks: source.compressed.unwrap_or(same.tracks), ..*same };
     // No short block fills the track behind a block of data.
     if largest.tracks > same.tracks && source.shapes.iter().any(|shape| shape.data > 0) {
         return None;
     }
-    if surveyed.now.block_size >= largest.block_size
+    if surveyed.now.block_size > largest.block_size
         || (largest.tracks >= same.tracks && largest.channel_programs >= same.channel_programs)
     {
         return None;
@@ -287,14 +292,16 @@ fn larger_blocks(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
     Some((format!("copy it at a block size of {}: {}", largest.block_size, better.join(", and ")), largest))
 }
 
-fn compress(surveyed: &Surveyed, _: &Source) -> Option<(String, At)> {
-    let same = *surveyed.copied.first()?;
+fn compress(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
+    let same = surveyed.copied.first()?;
     let tracks = surveyed.now.tracks?;
-    let gaps = tracks.saturating_sub(same.tracks);
+    let left = source.compressed.unwrap_or(same.tracks);
+    let gaps = tracks.saturating_sub(left);
     if gaps == 0 || u64::from(gaps) * 10 < u64::from(tracks) {
         return None;
     }
-    Some((format!("compress it: {gaps} of its {tracks} tracks are gaps that deleted members left"), same))
+    let text = format!("compress it: {gaps} of its {tracks} tracks are gaps that deleted members left");
+    Some((text, At { tracks: left, ..surveyed.now.at() }))
 }
 
 fn many_members(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
@@ -403,6 +410,7 @@ mod tests {
             organisation: Organisation::Pds,
             block_size,
             tracks: Some(0),
+            compressed: None,
             directory_blocks: (members / 7) as u32 + 1,
             directory_allocated: (members / 7) as u32 + 1,
             aliases: 0,

@@ -76,6 +76,7 @@ impl Listed {
             organisation: self.organisation.filter(|_| is_undefined)?,
             block_size: self.block_size.filter(|size| *size > 0)?,
             tracks: self.tracks,
+            compressed: None,
             directory_blocks: 0,
             directory_allocated: 0,
             aliases: 0,

@@ -20,6 +20,13 @@ pub struct Placer {
 }
 
 impl Placer {
+    /// Goes on at a place, behind directory blocks on the same track: they are what comes before a library's first block.
+    #[must_use]
+    pub fn from(next: Ttr) -> Placer {
+        let record = next.record().saturating_sub(1);
+        Placer { track: next.track(), record, used: u32::from(record) * D3390.cost(256, 8) }
+    }
+
     /// The place of the next record. A record longer than a track gets one of its own.
     pub fn put(&mut self, key: u32, data: u32) -> Ttr {
         if self.record == u8::MAX || self.used > 0 && !D3390.fits(self.used, data, key) {

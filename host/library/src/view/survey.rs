@@ -45,6 +45,7 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
         organisation: library.label.organisation.into(),
         block_size: library.label.block_size,
         tracks: Some(tracks(library)),
+        compressed: (library.label.organisation == Organisation::Pds).then(|| compressed(library)),
         directory_blocks: library.directory_blocks,
         directory_allocated: library.directory_blocks,
         aliases: aliases.len() as u32,
@@ -97,15 +98,47 @@ fn object(bytes: u64) -> Shape {
     }
 }
 
-fn tracks(library: &Library) -> u32 {
-    if library.label.organisation == Organisation::Pdse || library.label.device.track_length == TRACK_LENGTH {
-        return items::tracks(library);
+/// Tracks of the library without gaps: the blocks that names lead to, as they are, one behind the other.
+fn compressed(library: &Library) -> u32 {
+    let mut placer = begun(library);
+    let mut members: Vec<_> = library.members.iter().collect();
+    members.sort_by_key(|member| (member.range.start, member.range.end));
+    let mut put = 0;
+    for member in members {
+        // Aliases share their member's blocks, and each block moves once.
+        for block in library.blocks.get(member.range.start.max(put)..member.range.end).unwrap_or(&[]) {
+            placer.put(0, block.length);
+        }
+        if member.range.end > put {
+            placer.put(0, 0);
+            put = member.range.end;
+        }
     }
+    placer.tracks()
+}
+
+/// The directory on its tracks. It is as large as the place of the first block says: blocks of it that are not in use belong to
+/// it, too.
+fn begun(library: &Library) -> Placer {
+    let first = library.blocks.iter().map(|block| block.ttr).chain(library.ends.iter().copied()).min();
+    let before = first.filter(|_| library.label.device.track_length == TRACK_LENGTH);
+    before.map_or_else(|| after_directory(library), Placer::from)
+}
+
+fn after_directory(library: &Library) -> Placer {
     let mut placer = Placer::default();
     for _ in 0..library.directory_blocks {
         placer.put(8, 256);
     }
     placer.put(0, 0);
+    placer
+}
+
+fn tracks(library: &Library) -> u32 {
+    if library.label.organisation == Organisation::Pdse || library.label.device.track_length == TRACK_LENGTH {
+        return items::tracks(library);
+    }
+    let mut placer = after_directory(library);
     for block in &library.blocks {
         placer.put(0, block.length);
     }

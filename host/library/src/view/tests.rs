@@ -67,6 +67,32 @@ fn every_carrier_shows_the_same_members_blocks_and_shapes() {
 }
 
 #[test]
+fn gaps_are_what_a_copy_block_by_block_closes() {
+    let mut sample = programs();
+    for (number, (member, data)) in sample.outgoing.members.iter_mut().zip(&mut sample.data).enumerate() {
+        *data = module_blocks(40_000 * (1 + number % 3));
+        member.blocks = data.iter().map(|block| block.len() as u32).collect();
+    }
+    let carrier = carrier("x", sample.xmit("MY.LIBRARY"));
+    let mut library = only(&carrier).clone();
+    // Its blocks have at most 6,144 bytes: a copy of larger blocks takes fewer tracks, though every track is full.
+    library.label.block_size = 32_760;
+    let rules = |library: &Library| -> Vec<&str> {
+        let source = survey::source(library, "L".into()).expect("readable");
+        measure(&source).advice.iter().map(|advice| advice.rule).collect()
+    };
+    let whole = survey::source(&library, "L".into()).expect("readable");
+    assert!(measure(&whole).copied[0].tracks < whole.tracks.expect("known"), "{whole:?}");
+    assert_eq!(whole.compressed, whole.tracks);
+    assert_eq!(rules(&library), ["block-size"]);
+    // The long members go, and what comes behind them stays where it is.
+    library.members.retain(|member| member.bytes < 100_000);
+    let left = survey::source(&library, "L".into()).expect("readable");
+    assert!(left.compressed < left.tracks && left.tracks == whole.tracks, "{left:?}");
+    assert_eq!(rules(&library), ["block-size", "compress"]);
+}
+
+#[test]
 fn items_say_what_the_directory_says() {
     let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
     let items = items::list(only(&carrier));
