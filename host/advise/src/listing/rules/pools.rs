@@ -26,7 +26,8 @@ pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
         return vec![found(Kind::NoAdvice, "HEAPPOOLS".to_owned(), vec![line], reason)];
     }
     let mut all = Vec::new();
-    match sizes(case, run) {
+    // Other sizes come with empty percentages, which are those of a heap that is not to grow: one of the two at a time.
+    match sizes(case, run).filter(|_| raised(case).is_none()) {
         Some(sizes) => all.push(sizes),
         None => all.extend(percentages(case, run)),
     }
@@ -50,16 +51,17 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
     let pools = &run.report.pools;
     let initial = run.report.section(Part::Heap)?.get(Field::Initial)?;
     let many: Vec<&Pool> = pools.iter().filter(|pool| pool.extents > EXTENTS).collect();
-    if many.is_empty() {
+    let raised = raised(case);
+    // Percentages of a larger heap make larger extents, though no cell more is used.
+    let grow_with_it =
+        raised.is_some_and(|to| to > initial.value) && pools.iter().any(|pool| pool.percent.is_some());
+    if many.is_empty() && !grow_with_it {
         let lines = pools.iter().take(1).map(|pool| case.line(run.file, &pool.evidence)).collect();
         let reason = "No pool needed more than 2 extents.".to_owned();
         return (!pools.is_empty()).then(|| found(Kind::NoChange, now(run), lines, reason));
     }
     // Percentages are of the initial size that will be in force.
-    let raised = heap::one(case, Part::Heap, 4096)
-        .and_then(|found| found.option)
-        .filter(|_| place::fixed(case, "HEAP").is_none())
-        .and_then(|option| size(option.sub_options.first()?.as_deref()?));
+    let before = initial.value;
     let initial = raised.unwrap_or(initial.value).max(1);
     let mut words = vec![Some(switch(case))];
     let mut grows = true;
@@ -72,6 +74,24 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
         words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
     }
     close(&mut words, pools.len());
+    if many.is_empty() {
+        let taken = |heap: u64, of: &dyn Fn(&Pool) -> u64| -> u64 {
+            pools.iter().map(|pool| (u128::from(heap) * u128::from(of(pool)) / 100) as u64).sum()
+        };
+        let kept = taken(initial, &|pool| pool.percent.unwrap_or(0));
+        let used: u64 = pools.iter().map(|pool| pool.used_peak.saturating_mul(pool.element)).sum();
+        let reason = format!(
+            "HEAP grows from {} to {}, and the percentages with it: the first extents would take {kept} bytes, for cells \
+             that took {used}.",
+            written(before),
+            written(initial)
+        );
+        let lines = pools.iter().map(|pool| case.line(run.file, &pool.evidence)).take(3).collect();
+        let mut change = found(Kind::Change, now(run), lines, reason);
+        change.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
+        change.effect = "extents of the size that the cells need.".to_owned();
+        return Some(change);
+    }
     let evidence: Vec<Line> = many.iter().map(|pool| case.line(run.file, &pool.evidence)).collect();
     let plural = if many.len() == 1 { "" } else { "s" };
     let reason = format!("{} pool{plural} needed more than 2 extents.", many.len());
@@ -80,6 +100,14 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
     Some(raise)
+}
+
+/// The initial size that HEAP is advised, if it can be set where the pools are.
+fn raised(case: &LeCase<'_>) -> Option<u64> {
+    heap::one(case, Part::Heap, 4096)
+        .and_then(|found| found.option)
+        .filter(|_| place::fixed(case, "HEAP").is_none())
+        .and_then(|option| size(option.sub_options.first()?.as_deref()?))
 }
 
 /// The first sub-option: ON, or ALIGN where that is known to be in force.

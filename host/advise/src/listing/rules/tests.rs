@@ -351,6 +351,24 @@ fn pools_get_percentages_or_sizes_that_fit() {
 }
 
 #[test]
+fn percentages_shrink_where_the_heap_grows() {
+    let heap = heap("main", 32768, 32768, 1_187_336, [6_034, 6_021, 41, 0]);
+    let heap = heap.replace("End of Storage Report\n", "");
+    let rows = "    HEAPPOOLS Summary:\n  8 16 10 204 1 100 2\n  32 40 10 81 2 90 5\n  128 136 10 24 1 20 1\n  256 264 10 12 \
+                1 8 0\n  1024 1032 10 4 1 3 0\nEnd of Storage Report\n";
+    let line = "HEAP(1344K,336K),HEAPPOOLS(ON,8,1,32,1,128,1,256,1,1024,1,0)";
+    let all = check(&format!("{heap}{rows}"), Some(line));
+    let pools = all.iter().find(|advice| advice.rule == "le-heap-pools").expect("said");
+    // Five times 10 % of 1,376,256 bytes, for 13,128 bytes of cells.
+    assert!(pools.reason.contains("688125 bytes") && pools.reason.contains("13128"), "{}", pools.reason);
+    // Cells of other sizes wait until the heap has its size.
+    let requests = "    HEAPPOOLS Statistics:\n      Successful Get Heap requests: 9-16 5000\n      Successful Get Heap \
+                    requests: 1-8 10\n";
+    let all = check(&format!("{heap}{requests}{rows}"), Some(line));
+    assert!(all.iter().any(|advice| advice.rule == "le-heap-pools"), "{all:#?}");
+}
+
+#[test]
 fn many_small_enclaves_of_any_name_are_a_hint() {
     let text: String = (0..9).map(|n| heap(&format!("SUB{n}"), 32768, 32768, 3_328, [1, 1, 1, 0])).collect();
     let collected = listing(&text);
