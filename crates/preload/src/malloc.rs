@@ -68,7 +68,7 @@ unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void
     unsafe { memalign(alignment, size) }
 }
 
-/// posix_memalign of POSIX: the error is returned, errno is left alone.
+/// posix_memalign of POSIX: the error is returned. Where there is no storage errno says so, too, as glibc has it.
 #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
 unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     if !alignment.is_power_of_two() || !alignment.is_multiple_of(size_of::<*mut c_void>()) {
@@ -76,9 +76,7 @@ unsafe extern "C" fn posix_memalign(result: *mut *mut c_void, alignment: usize, 
     }
     // SAFETY: the caller's contract is that of C.
     unsafe {
-        let before = start::errno();
         let address = heap::aligned(alignment, size);
-        start::set_errno(before);
         if address.is_null() {
             return ENOMEM;
         }

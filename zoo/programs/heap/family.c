@@ -86,8 +86,13 @@ int main(void) {
         printf("posix_memalign(%zu): %s, errno %s, %s\n", bad[i], error_name(result), error_name(errno),
                untouched == &untouched ? "untouched" : "CHANGED");
     }
-    int result = posix_memalign(&untouched, 64, huge);
-    printf("posix_memalign(huge): %s\n", error_name(result)); /* glibc changes errno here, as it may */
+    for (size_t size = huge; size >= huge / 4; size /= 2) {
+        /* POSIX leaves errno open; glibc sets it, too. */
+        errno = 77;
+        int result = posix_memalign(&untouched, 64, size);
+        printf("posix_memalign(64, %zu): %s, errno %s, %s\n", size, error_name(result), error_name(errno),
+               untouched == &untouched ? "untouched" : "CHANGED");
+    }
     errno = 77;
     say("valloc(10)", valloc(10), 4096, 10);
     say("valloc(huge)", valloc(huge), 4096, 10);
