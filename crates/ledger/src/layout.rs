@@ -210,9 +210,9 @@ impl<const WORDS: usize> Text<WORDS> {
 pub struct Owner {
     /// File name of the library, or what is known of it.
     pub name: Text<4>,
-    /// Bytes mapped now.
+    /// Resident bytes, by the look that saw the most memory.
     pub bytes: AtomicU64,
-    /// Most bytes mapped at one time.
+    /// The most that any look saw.
     pub peak: AtomicU64,
 }
 
@@ -268,9 +268,23 @@ impl Slot {
     /// Adds another slot's figures to this one, each by its fold rule. Called by the folder only.
     pub fn fold(&self, other: &Slot) {
         let relaxed = Ordering::Relaxed;
+        let looked = |slot: &Slot| slot.cell(Key::CoverageAnonymous).load(relaxed);
+        let has_more = looked(other) > looked(self);
         for (fold, (mine, theirs)) in FOLDS.iter().zip(self.counters.iter().zip(&other.counters)) {
             let figure = |cell: &AtomicU64| not_below_zero(cell.load(relaxed));
             mine.store(fold.apply(figure(mine), figure(theirs)), relaxed);
+        }
+        // Parts and whole are of one look: that of the process with the most memory.
+        if has_more {
+            let heap = other.cell(Key::CoverageHeap).load(relaxed);
+            self.cell(Key::CoverageHeap).store(heap, relaxed);
+            for (mine, theirs) in self.owners.iter().zip(&other.owners) {
+                for (to, from) in mine.name.0.iter().zip(&theirs.name.0) {
+                    to.store(from.load(relaxed), relaxed);
+                }
+                mine.bytes.store(theirs.bytes.load(relaxed), relaxed);
+                mine.peak.store(theirs.peak.load(relaxed), relaxed);
+            }
         }
         let processes = other.processes.load(relaxed).max(1);
         self.processes.store(self.processes.load(relaxed).saturating_add(processes), relaxed);

@@ -110,9 +110,9 @@ counters! {
     StackReused = "stack.reused", "Threads on stacks of the program used before", Count, by StacksLock, live Exact, killed Exact, Sum,
         "Threads on memory that the program brought as their stack and that had been written to before: where they went no deeper than that, how deep is not known, and counted as 0.";
     CoverageAnonymous = "coverage.anonymous", "Anonymous memory resident", Bytes, by Look, live Sampled, killed Sampled, Max,
-        "Resident anonymous memory of the process when it was last looked at: when it has doubled, before much of it goes, and at the end. Null where nobody looked, as below 4 MiB of it.";
+        "Resident anonymous memory of the process, by the look that saw the most of it: when it has doubled, before much of it goes, and at the end. Shared mappings and pages of files that nobody wrote to are none. Null where nobody looked, as below 4 MiB of it.";
     CoverageHeap = "coverage.heap", "of it in this heap", Bytes, by Look, live Sampled, killed Sampled, Max,
-        "The part of it that lies in the segments of this heap.";
+        "The part of it that lies in the segments of this heap, counted page by page in the same look; the owners of the rest make up the rest.";
     ProcessFaults = "process.minor_faults", "Page faults of the process without I/O", Count, by Look, live Sampled, killed Sampled, Sum,
         "First touches of a page, and other page faults that the kernel served from memory, since the library came into the process, as last looked at: when resident memory doubles, and at the end.";
     OwnReads = "process.own_reads", "Read calls of underbar itself", Count, by Look, live Exact, killed Exact, Sum,

@@ -72,13 +72,18 @@ impl Figures {
 
     /// Adds another process's figures, each by its fold rule. What one of them does not know is
     /// taken from the other.
+    ///
+    /// What is in this heap is that of the process with the most memory: parts and whole are of one look.
     pub fn fold(&mut self, other: &Figures) {
+        let has_more = other.get(Key::CoverageAnonymous) > self.get(Key::CoverageAnonymous);
+        let heap = if has_more { other.known(Key::CoverageHeap) } else { self.known(Key::CoverageHeap) };
         for (entry, (mine, theirs)) in TABLE.iter().zip(self.0.iter_mut().zip(&other.0)) {
             *mine = match (*mine, *theirs) {
                 (Some(a), Some(b)) => Some(entry.fold.apply(a, b)),
                 (a, b) => a.or(b),
             };
         }
+        self.0[Key::CoverageHeap as usize] = heap.or(other.known(Key::CoverageHeap));
     }
 }
 
@@ -195,5 +200,17 @@ mod tests {
         b.set(Key::HeapUsedPeak, 4);
         a.fold(&b);
         assert_eq!((a.get(Key::HeapGets), a.get(Key::HeapUsedPeak)), (7, 4));
+        let look = |anonymous, heap| {
+            let mut figures = Figures::zero();
+            figures.set(Key::CoverageAnonymous, anonymous);
+            figures.set(Key::CoverageHeap, heap);
+            figures
+        };
+        for (first, then) in [(look(100, 10), look(50, 50)), (look(50, 50), look(100, 10))] {
+            let mut sum = first;
+            sum.fold(&then);
+            let found = (sum.get(Key::CoverageAnonymous), sum.get(Key::CoverageHeap));
+            assert_eq!(found, (100, 10), "of one look");
+        }
     }
 }

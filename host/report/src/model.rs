@@ -210,9 +210,9 @@ pub struct Process {
 pub struct Owner {
     /// File name of the library, or what is known of it.
     pub name: String,
-    /// Bytes mapped now.
+    /// Resident bytes, by the look that saw the most memory.
     pub bytes: u64,
-    /// Most bytes mapped at one time.
+    /// The most that any look saw.
     pub peak_bytes: u64,
 }
 
@@ -264,7 +264,6 @@ impl Report {
         let mut programs: Vec<Program> = Vec::new();
         // Where each stands: a saved report may name thousands.
         let mut by_name: HashMap<&str, usize> = HashMap::new();
-        let mut by_owner: HashMap<(usize, &str), usize> = HashMap::new();
         for process in &self.processes {
             let end = process.ended_ns.or_else(|| self.steps.as_ref().map(|steps| steps.elapsed_ns));
             let ran = end.unwrap_or(0).saturating_sub(process.started_ns);
@@ -282,20 +281,15 @@ impl Report {
             });
             let program = &mut programs[at];
             program.processes = program.processes.saturating_add(process.processes);
+            // Of one look: that of the process with the most memory.
+            let anonymous = process.counters.get(Key::CoverageAnonymous);
+            if anonymous > program.counters.get(Key::CoverageAnonymous) || program.owners.is_empty() {
+                program.owners.clone_from(&process.owners);
+            }
             program.counters.fold(&process.counters);
             program.unfinished |= unfinished;
             if process.state != State::Folded {
                 program.longest_ns = program.longest_ns.max(ran);
-            }
-            for owner in &process.owners {
-                let next = program.owners.len();
-                match program.owners.get_mut(*by_owner.entry((at, &owner.name)).or_insert(next)) {
-                    Some(known) => {
-                        known.bytes = known.bytes.max(owner.bytes);
-                        known.peak_bytes = known.peak_bytes.max(owner.peak_bytes);
-                    }
-                    None => program.owners.push(owner.clone()),
-                }
             }
         }
         for program in &mut programs {

@@ -40,8 +40,8 @@ pub fn schema() -> Value {
                 "A library or program that mapped anonymous memory past the heap.",
                 json!({
                     "name": text(),
-                    "bytes": number("Bytes mapped now."),
-                    "peak_bytes": number("Most bytes mapped at one time."),
+                    "bytes": number("Resident bytes, by the look that saw the most memory."),
+                    "peak_bytes": number("The most that any look saw."),
                 }),
             )},
             "locks": {

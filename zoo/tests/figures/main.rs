@@ -16,6 +16,7 @@ mod live;
 mod locks;
 mod namespaces;
 mod options;
+mod parts;
 mod segments;
 mod stacks;
 mod transfers;

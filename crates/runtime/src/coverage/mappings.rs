@@ -1,44 +1,93 @@
-//! The kernel's list of this process's mappings, read line by line without storage of its own.
+//! The kernel's list of this process's private mappings, read line by line without storage of its own.
 //!
-//! Invariant: whoever is told of a mapping is told of each that can be written once, in the order of addresses.
+//! ```text
+//! /proc/self/maps      a line for each mapping                      microseconds
+//! /proc/self/smaps     and what of it is anonymous, by page tables  some ten nanoseconds for each resident page
+//! ```
+//!
+//! Invariant: whoever is told of a mapping is told of each private one once, in the order of addresses.
 //! Not here: what is in them (the parent module).
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 
 use underbar_sys::syscall;
 
 use crate::own;
 
-/// One mapping of the process that can be written.
-pub(super) struct Mapping<'a> {
+/// A private mapping of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mapping {
     pub start: usize,
     pub end: usize,
-    pub has_file: bool,
-    pub name: &'a [u8],
+    pub kind: Kind,
 }
 
+/// What a mapping is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Anonymous memory, whatever may be done with it now.
+    Anonymous,
+    /// The segment that `brk` grows.
+    Brk,
+    /// The first thread's stack.
+    Stack,
+    /// A file's bytes that may be written.
+    FileWritable,
+    /// A file's bytes that may be read only: constants, which the loader may have relocated before it locked them.
+    FileReadable,
+    /// Code of a file.
+    FileCode,
+}
+
+/// Which list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    /// Only where the mappings are.
+    Short,
+    /// And how much of each is anonymous and resident.
+    Long,
+}
+
+/// Bytes of a line of the short list, at the least: as in `00400000-00401000 r--p 00000000 00:00 0`.
+const LEAST_LINE: usize = 39;
 /// Digits of an address in the kernel's list, at the least.
 const LEAST_DIGITS: usize = 8;
-/// Bytes of a line there, at the least: as in `00400000-00401000 r--p 00000000 00:00 0`.
-const LEAST_LINE: usize = 39;
 
-/// Reads the mappings of this process that can be written, one by one; false where the kernel does not show them.
-pub(super) fn each_mapping(then: &mut dyn FnMut(&Mapping<'_>)) -> bool {
-    let Ok(fd) = syscall::open(c"/proc/self/maps", syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
+/// Reads the private mappings of this process, one by one, and how many bytes of each are anonymous and resident where that is in
+/// the list; false where the kernel does not show them.
+pub(super) fn each_mapping(list: List, then: &mut dyn FnMut(&Mapping, Option<u64>)) -> bool {
+    let (path, least): (&CStr, usize) = match list {
+        List::Short => (c"/proc/self/maps", LEAST_LINE),
+        List::Long => (c"/proc/self/smaps", 0),
+    };
+    let Ok(fd) = syscall::open(path, syscall::O_RDONLY | syscall::O_CLOEXEC, 0) else {
         return false;
     };
     let mut text = [0_u8; 1024];
     let mut filled = 0;
+    // The one whose figures follow.
+    let mut last = None;
     while let Some(rest) = text.get_mut(filled..)
         && let Ok(read) = own::read(fd, rest)
         && read > 0
     {
         filled += read;
         let mut done = 0;
-        while let Some(more) = text[..filled].get(done + LEAST_LINE..).and_then(line_in) {
-            let length = LEAST_LINE + more;
-            if let Some(mapping) = mapping(&text[done..done + length]) {
-                then(&mapping);
+        while let Some(more) = text[..filled].get(done + least..).and_then(line_in) {
+            let length = least + more;
+            let line = &text[done..done + length];
+            match (list, line.strip_prefix(b"Anonymous:")) {
+                (List::Short, _) => mapping(line).iter().for_each(|mapping| then(mapping, None)),
+                (List::Long, Some(kibibytes)) => {
+                    if let Some(mapping) = last.take() {
+                        then(&mapping, Some(super::decimal(kibibytes) * 1024));
+                    }
+                }
+                // Others of its figures begin with a capital letter.
+                (List::Long, None) if line.first().is_some_and(|first| !first.is_ascii_uppercase()) => {
+                    last = mapping(line);
+                }
+                (List::Long, None) => {}
             }
             done += length + 1;
         }
@@ -65,22 +114,34 @@ fn line_in(text: &[u8]) -> Option<usize> {
     (!end.is_null()).then(|| end.addr() - text.as_ptr().addr())
 }
 
-/// A line of the list: `7f00a000-7f00b000 rw-p 00000000 00:00 0   [stack]`. None of a mapping that cannot be written, as most
-/// are.
-fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
+/// A line of the list: `7f00a000-7f00b000 rw-p 00000000 00:00 0   [stack]`. None of a shared one: none of its pages is anonymous
+/// memory of this process, and those that are resident are so for whoever shares them.
+fn mapping(line: &[u8]) -> Option<Mapping> {
     let hyphen = LEAST_DIGITS + place_of(b'-', line.get(LEAST_DIGITS..)?)?;
     // Both addresses have as many digits, as a rule.
     let usual = 2 * hyphen + 1;
     let blank =
         if line.get(usual) == Some(&b' ') { usual } else { hyphen + place_of(b' ', &line[hyphen..])? };
-    if line.get(blank + 2) != Some(&b'w') {
+    let rights = line.get(blank + 1..blank + 5)?;
+    if rights[3] != b'p' {
         return None;
     }
     let (start, end) = (address(&line[..hyphen])?, address(&line[hyphen + 1..blank])?);
     // Behind the rights: offset, device, file, name.
     let mut fields = line.get(blank + 6..)?.splitn(4, |&byte| byte == b' ');
     let has_file = fields.nth(2)? != b"0";
-    Some(Mapping { start, end, has_file, name: fields.next().unwrap_or_default().trim_ascii_start() })
+    let name = fields.next().unwrap_or_default().trim_ascii_start();
+    let kind = match (has_file, rights[1], rights[2]) {
+        (true, b'w', _) => Kind::FileWritable,
+        (true, _, b'x') => Kind::FileCode,
+        (true, ..) => Kind::FileReadable,
+        _ if name == b"[heap]" => Kind::Brk,
+        _ if name.starts_with(b"[stack") => Kind::Stack,
+        // The kernel's own pages; vsyscall lies where no process has anything.
+        _ if name.starts_with(b"[v") => return None,
+        _ => Kind::Anonymous,
+    };
+    Some(Mapping { start, end, kind })
 }
 
 fn place_of(wanted: u8, text: &[u8]) -> Option<usize> {
@@ -106,28 +167,24 @@ mod tests {
 
     #[test]
     fn a_line_of_the_list_is_read() {
-        let check = |line: &str, expect: Option<(usize, usize, bool, &str)>| {
-            let found = mapping(line.as_bytes());
-            let found = found.map(|m| (m.start, m.end, m.has_file, m.name));
-            let expect = expect.map(|(start, end, file, name)| (start, end, file, name.as_bytes()));
-            assert_eq!(found, expect, "{line}");
+        let check = |line: &str, expect: Option<(usize, usize, Kind)>| {
+            let expect = expect.map(|(start, end, kind)| Mapping { start, end, kind });
+            assert_eq!(mapping(line.as_bytes()), expect, "{line}");
         };
-        check("7f00a000-7f00b000 rw-p 00000000 00:00 0 ", Some((0x7f00_a000, 0x7f00_b000, false, "")));
-        let low = (0x40_0000, 0x40_1000);
-        check("00400000-00401000 rw-p 00000000 00:00 0     [heap]", Some((low.0, low.1, false, "[heap]")));
-        check(
-            "00400000-00401000 -w-p 00001000 fe:00 42   /usr/x.so",
-            Some((low.0, low.1, true, "/usr/x.so")),
-        );
-        check("00400000-00401000 r--p 00001000 fe:00 42   /usr/x.so", None);
-        let far = (0x7f3a_0000_1000, 0x7f3a_0000_2000, true, "/a b");
-        check("7f3a00001000-7f3a00002000 rw-s 00001000 fe:00 42       /a b", Some(far));
-        check("7f3a00001000-7f3a00002000 r-xs 00001000 fe:00 42       /a b", None);
+        let low = |kind| Some((0x40_0000, 0x40_1000, kind));
+        check("7f00a000-7f00b000 rw-p 00000000 00:00 0 ", Some((0x7f00_a000, 0x7f00_b000, Kind::Anonymous)));
+        check("00400000-00401000 ---p 00000000 00:00 0", low(Kind::Anonymous));
+        check("00400000-00401000 rw-p 00000000 00:00 0     [heap]", low(Kind::Brk));
+        check("00400000-00401000 rw-p 00000000 00:00 0     [stack]", low(Kind::Stack));
+        check("00400000-00401000 rw-p 00000000 00:00 0     [anon:arena]", low(Kind::Anonymous));
+        check("00400000-00401000 r-xp 00000000 00:00 0     [vdso]", None);
+        check("00400000-00401000 -w-p 00001000 fe:00 42   /usr/x.so", low(Kind::FileWritable));
+        check("00400000-00401000 r--p 00001000 fe:00 42   /usr/x.so", low(Kind::FileReadable));
+        check("00400000-00401000 r-xp 00001000 fe:00 42   /usr/x.so", low(Kind::FileCode));
+        check("7f3a00001000-7f3a00002000 rw-s 00001000 fe:00 42       /a b", None);
         // One has a digit more than the other.
-        check(
-            "fffff0000-1000001000 rw-p 00000000 00:00 0 ",
-            Some((0xf_ffff_0000, 0x10_0000_1000, false, "")),
-        );
+        let far = Some((0xf_ffff_0000, 0x10_0000_1000, Kind::Anonymous));
+        check("fffff0000-1000001000 rw-p 00000000 00:00 0 ", far);
         check("7f000000-7f010000-7f020000 rw-p 00000000 00:00 0 ", None);
         check("7F000000-7F010000 rw-p 00000000 00:00 0 ", None);
         check("7f000000 rw-p 00000000 00:00 0 ", None);
@@ -154,13 +211,18 @@ mod tests {
             lines.lines().filter_map(|line| mapping(line.as_bytes())).map(|found| found.start).collect()
         };
         // Other tests map and unmap meanwhile, and that joins and splits other mappings: in a quiet moment the two agree.
-        let starts = (0..1000).find_map(|_| {
-            let (before, mut starts) = (listed(), Vec::new());
-            assert!(each_mapping(&mut |mapping| starts.push(mapping.start)));
-            (starts == before).then_some(starts)
-        });
-        let starts = starts.expect("the list of the kernel, once");
-        assert!(starts.len() > 5);
-        assert!(starts.is_sorted());
+        for list in [List::Short, List::Long] {
+            let starts = (0..1000).find_map(|_| {
+                let (before, mut starts) = (listed(), Vec::new());
+                assert!(each_mapping(list, &mut |mapping, anonymous| {
+                    assert_eq!(anonymous.is_some(), list == List::Long);
+                    starts.push(mapping.start);
+                }));
+                (starts == before).then_some(starts)
+            });
+            let starts = starts.expect("the list of the kernel, once");
+            assert!(starts.len() > 5);
+            assert!(starts.is_sorted());
+        }
     }
 }

@@ -1,0 +1,170 @@
+//! How many pages of a range are in memory.
+//!
+//! | of | asked by | says |
+//! |---|---|---|
+//! | anonymous memory | mincore | which pages are there, and pages of zeros that were only read, which take no memory |
+//! | a file, private | /proc/self/pagemap | which pages are there, and whether they are the file's or were written to |
+//!
+//! mincore says of a file's page whether the machine has it in its cache, and nothing of this process.
+//!
+//! Invariant: a bounded number of pages is asked for; whoever asks for more gets 0 and learns of it at the end.
+//! Not here: whose they are (the parent module).
+
+use underbar_sys::syscall;
+
+use super::PAGE;
+
+/// Bytes of answers asked for in a call: threads may have small stacks.
+const AT_ONCE: usize = 1024;
+
+/// The kernel's words for pages.
+pub(super) struct Pages {
+    /// Of /proc/self/pagemap, opened when a file is first asked for.
+    descriptor: Option<i32>,
+    /// How many more of others' may be asked for. A program that reserves terabytes must not wait for us.
+    others_left: usize,
+    /// And of this heap's.
+    ours_left: usize,
+}
+
+impl Pages {
+    pub(super) fn open() -> Self {
+        Self { descriptor: None, others_left: 1 << 22, ours_left: 1 << 24 }
+    }
+
+    /// Was any not asked for?
+    pub(super) fn were_too_many(&self) -> bool {
+        self.others_left == 0 || self.ours_left == 0
+    }
+
+    /// Resident bytes of a range of this heap.
+    pub(super) fn ours(&mut self, start: usize, end: usize) -> u64 {
+        resident_in(start, end, &mut self.ours_left)
+    }
+
+    /// Resident bytes of another anonymous range.
+    pub(super) fn others(&mut self, start: usize, end: usize) -> u64 {
+        resident_in(start, end, &mut self.others_left)
+    }
+
+    /// Resident bytes in a private mapping of a file that were written to, so that they are no longer the file's. 0 where the
+    /// kernel does not say.
+    pub(super) fn written(&mut self, start: usize, end: usize) -> u64 {
+        let descriptor = *self.descriptor.get_or_insert_with(|| {
+            syscall::open(c"/proc/self/pagemap", syscall::O_RDONLY | syscall::O_CLOEXEC, 0).unwrap_or(-1)
+        });
+        if descriptor < 0 {
+            return 0;
+        }
+        let mut entries = [[0_u8; 8]; AT_ONCE / 8];
+        let mut bytes = 0;
+        let mut at = start;
+        while at < end {
+            let pages = (end - at).div_ceil(PAGE).min(entries.len());
+            self.others_left = self.others_left.saturating_sub(pages);
+            let entries = entries[..pages].as_flattened_mut();
+            if self.others_left == 0 {
+                return bytes;
+            }
+            let read = crate::own::pread(descriptor, entries, (at / PAGE * 8) as u64).unwrap_or(0);
+            let (read, _) = entries[..read].as_chunks::<8>();
+            bytes += read.iter().filter(|entry| is_written(u64::from_ne_bytes(**entry))).count() as u64
+                * PAGE as u64;
+            at += pages * PAGE;
+        }
+        bytes
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        if let Some(descriptor) = self.descriptor.filter(|&descriptor| descriptor >= 0) {
+            let _ = syscall::close(descriptor);
+        }
+    }
+}
+
+/// Does an entry of the page map tell of a page in memory that is no file's?
+const fn is_written(entry: u64) -> bool {
+    const PRESENT: u64 = 1 << 63;
+    const OF_FILE_OR_SHARED: u64 = 1 << 61;
+    entry & (PRESENT | OF_FILE_OR_SHARED) == PRESENT
+}
+
+/// Resident bytes of an anonymous range.
+fn resident_in(start: usize, end: usize, pages_left: &mut usize) -> u64 {
+    let mut states = [0_u8; AT_ONCE];
+    let mut bytes = 0;
+    let mut at = start;
+    while at < end {
+        let pages = (end - at).div_ceil(PAGE).min(states.len());
+        let states = &mut states[..pages];
+        *pages_left = pages_left.saturating_sub(pages);
+        if *pages_left == 0 || syscall::mincore(at, states).is_err() {
+            return bytes;
+        }
+        bytes += set_in(states) as u64 * PAGE as u64;
+        at += pages * PAGE;
+    }
+    bytes
+}
+
+/// How many of the states say that the page is resident. In bytes, of so many at a time that a byte holds their sum: the
+/// compiler adds sixteen at once.
+fn set_in(states: &[u8]) -> usize {
+    states.chunks(128).map(|some| usize::from(some.iter().map(|state| state & 1).sum::<u8>())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr::null_mut;
+
+    #[test]
+    fn resident_pages_are_counted() {
+        let start = syscall::map_anonymous(64 * PAGE).expect("memory") as usize;
+        for page in [0, 7, 63] {
+            // SAFETY: a page of the mapping.
+            unsafe { ((start + page * PAGE) as *mut u8).write(1) };
+        }
+        let mut pages = Pages::open();
+        assert_eq!(pages.others(start, start + 64 * PAGE), 3 * PAGE as u64);
+        assert_eq!(pages.ours(start, start + 63 * PAGE + 1), 3 * PAGE as u64);
+        assert!(!pages.were_too_many());
+        pages.others_left = 10;
+        assert_eq!(pages.others(start, start + 64 * PAGE), 0);
+        assert!(pages.were_too_many(), "no more pages than allowed are asked for");
+    }
+
+    /// mincore says that all of a file that was just read is there.
+    #[test]
+    fn of_a_file_those_are_counted_that_were_written_to() {
+        let program = std::env::current_exe().expect("this program");
+        let path = std::ffi::CString::new(program.to_str().expect("text")).expect("no zero");
+        let fd = syscall::open(&path, syscall::O_RDONLY | syscall::O_CLOEXEC, 0).expect("readable");
+        let protection = syscall::PROT_READ | syscall::PROT_WRITE;
+        // SAFETY: a new private mapping.
+        let start = unsafe { syscall::mmap(null_mut(), 64 * PAGE, protection, syscall::MAP_PRIVATE, fd, 0) };
+        let start = start.expect("mapped");
+        for page in 0..64 {
+            // SAFETY: a page of the mapping.
+            let byte = unsafe { start.add(page * PAGE).read_volatile() };
+            if page % 16 == 3 {
+                // SAFETY: as above.
+                unsafe { start.add(page * PAGE).write_volatile(byte) };
+            }
+        }
+        let at = start as usize;
+        assert_eq!(Pages::open().written(at, at + 64 * PAGE), 4 * PAGE as u64);
+        syscall::close(fd).expect("closed");
+    }
+
+    #[test]
+    fn states_are_counted_to_the_last() {
+        for length in [0, 1, 127, 128, 129, 1024] {
+            // Only the lowest bit says something.
+            assert_eq!(set_in(&std::vec![0xff; length]), length);
+            assert_eq!(set_in(&std::vec![0xfe; length]), 0);
+        }
+    }
+}

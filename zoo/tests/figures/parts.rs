@@ -1,0 +1,88 @@
+//! Who has the memory of real programs: the parts of a look, against what the kernel says of each mapping.
+
+use super::*;
+
+/// Programs and their arguments.
+const PROGRAMS: [(&str, &[&str]); 12] = [
+    ("python3", &["-c", "x = [str(i) * 10 for i in range(300000)]"]),
+    // Shared memory is written to, and is no part of anonymous memory.
+    (
+        "python3",
+        &[
+            "-c",
+            "import mmap; s = mmap.mmap(-1, 100 << 20); s.write(b'x' * (100 << 20)); x = [i for i in range(300000)]",
+        ],
+    ),
+    // Zeros that are only read take no memory, and are resident for mincore.
+    (
+        "python3",
+        &[
+            "-c",
+            "import mmap; s = mmap.mmap(-1, 60 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); s.find(b'x')",
+        ],
+    ),
+    ("perl", &["-e", "my @x = map { \"text $_\" } 1..200000;"]),
+    ("ruby", &["-e", "x = (1..200000).map { |i| \"text #{i}\" }"]),
+    ("node", &["-e", "const x = Array.from({length: 200000}, (_, i) => 'text' + i)"]),
+    ("php", &["-r", "$x = range(0, 500000);"]),
+    ("java", &["-version"]),
+    (
+        "sqlite3",
+        &[
+            ":memory:",
+            "create table t as with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000) select i, 'text' || i from n",
+        ],
+    ),
+    ("git", &["log", "--stat", "-n", "40"]),
+    ("gcc", &["-O2", "-c", "-o", "/dev/null", "programs/figures/counted.c"]),
+    ("sh", &["-c", "exec xz -6 -c programs/figures/counted.c > /dev/null"]),
+];
+
+/// These end as large as they were.
+const KEEP_ALL: [&str; 4] = ["perl", "java", "sqlite3", "git"];
+
+#[test]
+fn parts_of_memory_add_up_to_what_the_kernel_counts() {
+    let library = compiled("figures/parts", "figures-parts.so", &["-shared", "-fPIC"]);
+    let mut compared = 0;
+    for (at, (name, arguments)) in PROGRAMS.into_iter().enumerate() {
+        let found = Command::new(name).arg("--version").output().is_ok();
+        if !found {
+            skipped(&format!("{name}: is not there"));
+            continue;
+        }
+        let folder = scratch(&format!("parts-{at}"));
+        let report = folder.join("report");
+        let mut run = Command::new(underbar());
+        run.args(["run", "--json", "-o"]).arg(&report).arg("--").arg(name).args(arguments);
+        run.env("LD_PRELOAD", &library).env("PARTS", folder.join("of")).env_remove("UNDERBAR_OPTS");
+        let left = left(run.current_dir(env!("CARGO_MANIFEST_DIR")));
+        let text = fs::read(&report).unwrap_or_else(|error| panic!("{name}: {error}: {left:?}"));
+        let report: Value = serde_json::from_slice(&text).expect("a report");
+        for section in report["processes"].as_array().expect("processes") {
+            let file = folder.join(format!("of.{}", section["process"]));
+            let whole = section["counters"]["coverage"]["anonymous"].as_u64();
+            let (Ok(said), Some(whole)) = (fs::read_to_string(&file), whole) else { continue };
+            let said: u64 = said.trim().parse().expect("a number");
+            let owners = section["owners"].as_array().expect("owners").iter();
+            let others: u64 = owners.map(|owner| owner["bytes"].as_u64().expect("bytes")).sum();
+            let parts = figure(section, Key::CoverageHeap) + others;
+            assert_eq!(parts, whole, "{name}: {section}");
+            // A look before the end may have seen more; of these there is nothing that they give back.
+            if KEEP_ALL.contains(&name) {
+                assert!(whole <= said + said / 50 + MIB / 4, "{name}: {whole} of {said}: {section}");
+            }
+            assert!(whole + said / 50 + MIB / 4 >= said, "{name}: {whole} of {said}: {section}");
+            let most = report["steps"]["peak_resident_bytes"].as_u64().expect("a peak");
+            assert!(whole <= most, "{name}: {whole}, and {most} was resident: {section}");
+            eprintln!(
+                "{name} {}: {whole}, smaps {said}, heap {}",
+                section["program"],
+                figure(section, Key::CoverageHeap)
+            );
+            compared += 1;
+        }
+        fs::remove_dir_all(folder).expect("removed");
+    }
+    assert!(compared >= 5, "only {compared} were looked at");
+}
