@@ -33,6 +33,9 @@ pub fn all(run: &Run) -> Vec<Goal> {
             20.0,
             "4 MB with 65,544 relocations, shared from VLF: at least 20 times faster",
         ),
+        within(run, "touched_64k", 8.0, "64 KB, each page written, fresh from VLF: at most 8 us"),
+        within(run, "touched_256k", 30.0, "256 KB, each page written, fresh from VLF: at most 30 us"),
+        within(run, "touched_4m", 900.0, "4 MB, each page written, fresh from VLF: at most 900 us"),
         flat(run, "PDSE with LLA: flat within 10 % up to 100,000 members", Organisation::Pdse, false),
         flat(run, "PDSE without LLA: flat within 10 % up to 100,000 members", Organisation::Pdse, true),
         flat(run, "PDS with LLA: flat within 10 % up to 100,000 members", Organisation::Pds, false),
@@ -58,6 +61,12 @@ fn faster(run: &Run, program: &str, way: &str, times: f64, wanted: &str) -> Opti
     let ratio = run.against(run.base(ours)?, ours).ratio();
     let found = format!("{:.1} [{:.1}, {:.1}] times", ratio.value, ratio.low, ratio.high);
     Some(Goal { wanted: wanted.to_owned(), held: ratio.value >= times, found: vec![found] })
+}
+
+/// At most so many microseconds.
+fn within(run: &Run, program: &str, most: f64, wanted: &str) -> Option<Goal> {
+    let median = run.median(run.find(program, Some(SMALL), "fresh")?);
+    Some(Goal { wanted: wanted.to_owned(), held: median <= most, found: vec![format!("{median:.1} us")] })
 }
 
 fn untouched(run: &Run) -> Option<Goal> {

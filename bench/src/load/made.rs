@@ -1,4 +1,4 @@
-//! What is loaded: three programs, and libraries of them with few and many members.
+//! What is loaded: some programs, and libraries of them with few and many members.
 //!
 //! Invariant: the member that is loaded is the middle one by name, so that a search in sequence reads half of the directory.
 //! Its neighbours hold nothing: only the directory grows.
@@ -51,6 +51,31 @@ static const char text[] = \"relocated\";
 #define R4 R3,R3,R3,R3,R3,R3,R3,R3,R3,R3,R3,R3,R3,R3,R3,R3
 struct row rows[65536] = {R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4,R4};
 int relocated(int x) { return x + 1; }\n",
+};
+
+/// 64 KB of data beside the function, which writes into each page of them.
+pub const TOUCHED_64K: Program = Program {
+    name: "touched_64k",
+    about: "64 KB, each page written",
+    source:
+        "static char rows[16 * 4096] = {1};
+int touched_64k(int x) { for (unsigned at = 0; at < sizeof rows; at += 4096) rows[at] += x; return x + 1; }\n",
+};
+
+/// The same with 256 KB.
+pub const TOUCHED_256K: Program = Program {
+    name: "touched_256k",
+    about: "256 KB, each page written",
+    source: "char rows[64 * 4096] = {1};
+int touched_256k(int x) { for (unsigned at = 0; at < sizeof rows; at += 4096) rows[at] += x; return x + 1; }\n",
+};
+
+/// The same with 4 MB.
+pub const TOUCHED_4M: Program = Program {
+    name: "touched_4m",
+    about: "4 MB, each page written",
+    source: "char rows[1024 * 4096] = {1};
+int touched_4m(int x) { for (unsigned at = 0; at < sizeof rows; at += 4096) rows[at] += x; return x + 1; }\n",
 };
 
 /// A folder that goes when this does.

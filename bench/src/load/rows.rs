@@ -1,6 +1,6 @@
 //! What is measured: each row once, with what it loads, from where, how, and how often.
 
-use super::made::{Folder, PLAIN, Program, RELOCATED, TINY};
+use super::made::{Folder, PLAIN, Program, RELOCATED, TINY, TOUCHED_4M, TOUCHED_64K, TOUCHED_256K};
 use crate::Error;
 use std::path::PathBuf;
 use underbar_loading::{Role, TABLE, Way};
@@ -44,14 +44,18 @@ pub fn all() -> Vec<Row> {
         (TINY, TIMES, &[][..]),
         (PLAIN, 1_000, &["nothing"][..]),
         (RELOCATED, 1_000, &["shared", "fresh"][..]),
+        (TOUCHED_64K, 1_000, &["fresh"][..]),
+        (TOUCHED_256K, 1_000, &["fresh"][..]),
+        (TOUCHED_4M, 1_000, &["fresh"][..]),
     ] {
         for way in TABLE.iter().filter(|way| way.role == Role::Peer) {
             // A copy of 4 MB takes as long as a hundred loads; relocations, as long as fifty.
-            let times = if times < TIMES && (way.name == "memfd" || program == RELOCATED) {
-                times / 10
-            } else {
-                times
-            };
+            let times =
+                if times < TIMES && (way.name == "memfd" || program == RELOCATED || program == TOUCHED_4M) {
+                    times / 10
+                } else {
+                    times
+                };
             rows.push(Row { program, library: None, way, times });
         }
         for way in TABLE.iter().filter(|way| ours.contains(&way.name)) {

@@ -6,7 +6,7 @@
 //!  |- library, organised   where programs lie: folders, files, PDS, PDSE          directory   what is known of them (LLA)
 //!  |- image                a program in memory  ── elf: what its file says, checked
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
-//!  |- pool                 the initial state of an image, to begin again from (VLF)
+//!  |- pool, written        the initial state of an image, to begin again from (VLF); which pages differ from it
 //!  |- repeat               LOAD and DELETE again and again, for measurements
 //!  '- system, closure      the C library's loader: for what a program needs, and for programs that we cannot load
 //! link        CALL, LINK, XCTL                        frame    where a program's exit goes back to
@@ -58,6 +58,7 @@ pub mod table;
 mod threads;
 mod vector;
 pub mod visible;
+mod written;
 
 pub use error::{Error, Failure, REASONS, Reason, Text};
 pub use program::Form;

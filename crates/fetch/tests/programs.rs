@@ -203,6 +203,40 @@ fn what_the_pool_drops_is_given_back_at_once() {
     }
 }
 
+/// Data that were written are as at the first time, and their pages are not taken from the kernel again.
+#[test]
+fn written_data_are_copied_back_in_place() {
+    let _alone = alone();
+    let place = folder("written");
+    for (name, size) in [("small", 16), ("middle", 64), ("large", 1024)] {
+        let size = format!("-DPAGES={size}");
+        member_as(&place, "written.c", name, &[&size]);
+        let library = Opened::folder(&place, true);
+        let faults = || {
+            let text = std::fs::read_to_string("/proc/self/stat").expect("stat");
+            let after = text.rsplit(')').next().expect("figures");
+            after.split_whitespace().nth(7).expect("a figure").parse::<u64>().expect("a number")
+        };
+        let mut before = 0;
+        let told = table::statistics();
+        for turn in 0..6 {
+            let loaded = library.load(name, Form::Fresh).expect("loaded");
+            assert_eq!(ask(loaded, c"written", 0), 0, "{name}: all is as at first in turn {turn}");
+            assert_eq!(ask(loaded, c"written", 0), 2, "{name}: and was written");
+            delete(loaded);
+            if turn == 1 {
+                before = faults();
+            }
+        }
+        // What is dropped is faulted in again: two areas of so many pages, four times.
+        if since(&told, |all| all.reset_bytes) == 0 {
+            assert!(faults() - before < 64, "{name}: {} faults", faults() - before);
+        } else {
+            common::skip("written pages: the kernel does not tell which were");
+        }
+    }
+}
+
 #[test]
 fn the_pool_keeps_to_its_bound_and_to_what_is_resident() {
     let _alone = alone();

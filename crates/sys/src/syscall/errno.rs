@@ -43,6 +43,8 @@ impl Errno {
     pub const ENOTDIR: Errno = Errno(20);
     /// Invalid argument.
     pub const EINVAL: Errno = Errno(22);
+    /// The file does not know this call.
+    pub const ENOTTY: Errno = Errno(25);
     /// The file is being written, so it cannot be executed.
     pub const ETXTBSY: Errno = Errno(26);
     /// No space left on the device.

@@ -150,6 +150,63 @@ pub unsafe fn madvise(address: *mut u8, length: usize, advice: u32) -> Result<()
     Ok(())
 }
 
+/// Pages one after the other, as [`pagemap_scan`] finds them: from an address to before another one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    /// Where they begin.
+    pub start: u64,
+    /// The address after the last one.
+    pub end: u64,
+    categories: u64,
+}
+
+/// Finds the pages of a range that are this process's own: neither of a file below it nor the page of zeros, and written so. `fd`
+/// is `/proc/self/pagemap`. Gives how many runs of pages it has put into `found`, and up to where it has looked.
+///
+/// Kernels before 6.7 refuse (ENOTTY).
+pub fn pagemap_scan(fd: i32, range: (u64, u64), found: &mut [Pages]) -> Result<(usize, u64)> {
+    const PAGEMAP_SCAN: usize = 0xc060_6610;
+    const FILE: u64 = 1 << 2;
+    const PRESENT: u64 = 1 << 3;
+    const SWAPPED: u64 = 1 << 4;
+    const ZERO: u64 = 1 << 5;
+    /// `struct pm_scan_arg`.
+    #[repr(C)]
+    struct Scan {
+        size: u64,
+        flags: u64,
+        start: u64,
+        end: u64,
+        walk_end: u64,
+        found: u64,
+        room: u64,
+        most_pages: u64,
+        inverted: u64,
+        all_of: u64,
+        any_of: u64,
+        told: u64,
+    }
+    let mut scan = Scan {
+        size: size_of::<Scan>() as u64,
+        flags: 0,
+        start: range.0,
+        end: range.1,
+        walk_end: 0,
+        found: found.as_mut_ptr() as u64,
+        room: found.len() as u64,
+        most_pages: 0,
+        inverted: FILE | ZERO,
+        all_of: FILE | ZERO,
+        any_of: PRESENT | SWAPPED,
+        told: PRESENT,
+    };
+    // SAFETY: the kernel reads and writes the structure, and writes at most `room` runs; both are exclusively borrowed.
+    let count =
+        unsafe { syscall3(number::IOCTL, fd as isize as usize, PAGEMAP_SCAN, (&raw mut scan) as usize)? };
+    Ok((count, scan.walk_end))
+}
+
 /// Gives a name to private anonymous memory, seen in `/proc/PID/maps` as `[anon:NAME]`; older kernels refuse.
 ///
 /// `name` has at most 79 printable characters, without `\`, `` ` ``, `$`, `[` and `]`.

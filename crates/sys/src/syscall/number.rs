@@ -10,6 +10,7 @@ pub const MPROTECT: usize = 10;
 pub const MUNMAP: usize = 11;
 pub const RT_SIGACTION: usize = 13;
 pub const RT_SIGPROCMASK: usize = 14;
+pub const IOCTL: usize = 16;
 pub const PREAD64: usize = 17;
 pub const PWRITE64: usize = 18;
 pub const ACCESS: usize = 21;
