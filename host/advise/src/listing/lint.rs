@@ -223,10 +223,11 @@ fn together(collected: &Collected) -> Vec<Lint> {
                 (Some(off), _, Some(row)) if is_word(row, at, &["ANY", "ANYWHERE"]) => {
                     say(&[off, row], format!("ALL31(OFF) needs {name} BELOW."));
                 }
-                (Some(off), _, Some(row)) if !is_word(row, at, &["BELOW"]) => {
+                // A report shows every option with every value: what it lacks was cut, and may have been BELOW.
+                (Some(off), _, Some(row)) if row.row.is_in_a_text() && !is_word(row, at, &["BELOW"]) => {
                     say(&[off, row], format!("ALL31(OFF) needs {name} BELOW, which is not set here."));
                 }
-                (Some(off), _, None) if name == "STACK" => {
+                (Some(off), _, None) if name == "STACK" && off.row.is_in_a_text() => {
                     say(&[off], "ALL31(OFF) needs STACK BELOW, which is not set here.".to_owned());
                 }
                 (_, Some(on), Some(row)) if is_word(row, at, &["BELOW"]) => say(

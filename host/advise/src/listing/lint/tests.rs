@@ -37,6 +37,23 @@ fn places(text: &str) -> Vec<(u64, String)> {
 }
 
 #[test]
+fn an_options_report_that_was_cut_lacks_nothing() {
+    let report = |rows: &str| {
+        format!(
+            "Options Report for Enclave main 11/20/26 10:15:07 AM\nLanguage Environment V03 R01.00\n\nLAST WHERE SET\
+             {:17}OPTION\n{}\nProgrammer default               ALL31(OFF)\n{rows}",
+            "",
+            "-".repeat(79)
+        )
+    };
+    let stack = |text: &str| report(&format!("IBM-supplied default             {text}\n"));
+    check(&stack("STACK(131072,131072,ANYWHERE,KEEP,524288,131072)"), &[("le-opt-together", "STACK BELOW")]);
+    check(&report(""), &[]);
+    check(&stack("STACK(131072,131072,"), &[]);
+    check(&stack("STACK(131072,131072,ANYW"), &[]);
+}
+
+#[test]
 fn a_macro_goes_on_with_a_comma_and_a_mark() {
     let line = |text: &str| format!("{text:<71}X\n");
     let first = line("         CEEXOPT HEAP=(48K,16K)");
