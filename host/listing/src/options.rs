@@ -13,7 +13,7 @@ use underbar_options::{OPTIONS, WhereSet, find_option};
 
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Item, OptionRow, OptionsReport};
-use crate::words::{Nesting, evidence, find, has, split, sub_options, tidy};
+use crate::words::{Nesting, evidence, find, has, name_and_rest, sub_options, tidy};
 
 const HEADING: &str = "options report for enclave";
 /// So many lines without a row end the report.
@@ -63,8 +63,7 @@ impl Options {
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if let Some(at) = find(line.text, HEADING.as_bytes()) {
             self.finish(out);
-            let name = split(&line.text[at + HEADING.len()..]).next().unwrap_or_default();
-            let enclave = Some(String::from_utf8_lossy(name).chars().take(64).collect());
+            let enclave = Some(name_and_rest(&line.text[at + HEADING.len()..]).0);
             self.open = Some(OptionsReport {
                 enclave,
                 lines: (line.number, line.number),

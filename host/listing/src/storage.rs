@@ -18,7 +18,7 @@ use crate::order::{follows, goes_back, hand_over};
 use crate::pools;
 use crate::refuted;
 use crate::sections::{Field, Kind};
-use crate::words::{evidence, find, has, split, tidy};
+use crate::words::{evidence, find, has, name_and_rest, split, tidy};
 
 /// So many lines without a word of the section end it.
 const QUIET: u64 = 400;
@@ -450,11 +450,10 @@ fn without_number(text: &[u8]) -> &[u8] {
 fn report_of(line: Line<'_>, behind: &[u8]) -> StorageReport {
     let release = find(behind, b"language environment v");
     let (named, release) = behind.split_at(release.unwrap_or(behind.len()));
-    let mut words = split(named);
-    let name = words.next().map_or(String::new(), |name| String::from_utf8_lossy(name).into_owned());
-    let date = words.map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+    let (name, words) = name_and_rest(named);
+    let date = words.into_iter().map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ");
     StorageReport {
-        enclave: Some(name.chars().take(64).collect()),
+        enclave: Some(name),
         date: (!date.is_empty()).then(|| date.chars().take(64).collect()),
         release: (!release.is_empty()).then(|| tidy(release)),
         lines: (line.number, line.number),

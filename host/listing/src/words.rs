@@ -131,6 +131,20 @@ pub(crate) fn last(text: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
+/// The name of the enclave behind a heading's words, empty where there is none, and the words behind it: a date and a time.
+pub(crate) fn name_and_rest(behind: &[u8]) -> (String, Vec<&[u8]>) {
+    let mut words: Vec<&[u8]> = split(behind).collect();
+    let is_number = |word: &[u8]| word.first().is_some_and(u8::is_ascii_digit);
+    // 11/20/26, 2026-11-20, 20.11.2026; 20 Nov 2026 has its year third.
+    let is_date = words.first().is_some_and(|first| {
+        is_number(first)
+            && (first.iter().any(|byte| b"/-.:".contains(byte))
+                || words.get(2).is_some_and(|third| is_number(third) && third.len() == 4))
+    });
+    let name = if is_date || words.is_empty() { &[][..] } else { words.remove(0) };
+    (String::from_utf8_lossy(name).chars().take(64).collect(), words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -213,8 +213,9 @@ impl Collected {
             self.say(file, doubt.line, doubt.words.clone());
         }
         let name = match &report.enclave {
-            Some(name) => name.clone(),
-            None => format!("{}:{}", self.name_of(file), report.lines.0),
+            Some(name) if !name.is_empty() => name.clone(),
+            // Nobody names it: the place does.
+            _ => format!("{}:{}", self.name_of(file), report.lines.0),
         };
         if let Some((first, line)) = self.is_again(&name, file, &report) {
             let first = self.name_of(first);

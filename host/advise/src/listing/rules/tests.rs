@@ -369,6 +369,21 @@ fn percentages_shrink_where_the_heap_grows() {
 }
 
 #[test]
+fn a_report_without_a_name_is_named_by_its_place() {
+    let text = |name: &str| {
+        let text = heap("main", 32768, 32768, 1_187_336, [6_034, 6_021, 41, 0]);
+        text.replace("main 11/20/26", name)
+    };
+    let name = |heading: &str| listing(&text(heading)).programs[0].name.clone();
+    for date in ["11/20/26", "2026-11-20 10:15:07", "20 Nov 2026 10:15:07 AM", "20.11.2026", ""] {
+        assert!(name(date).ends_with(":1"), "{date:?} {:?}", name(date));
+    }
+    for word in ["main", "12341", "12341 11/20/26 10:15:07 AM", "4ALL 2026-11-20", "main 20 Nov 2026"] {
+        assert_eq!(name(word), word.split(' ').next().unwrap());
+    }
+}
+
+#[test]
 fn many_small_enclaves_of_any_name_are_a_hint() {
     let text: String = (0..9).map(|n| heap(&format!("SUB{n}"), 32768, 32768, 3_328, [1, 1, 1, 0])).collect();
     let collected = listing(&text);
