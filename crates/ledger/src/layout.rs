@@ -58,13 +58,22 @@ pub struct Header {
     /// [`Identity::packed`] of the process that folds ended slots now, or 0. Taken by compare-and-swap
     /// (Acquire), given up with Release; a holder that died is replaced by one that can see that.
     pub folder: AtomicU64,
-    /// 1 when the file is to outlive the processes that wrote it (`--exec`, MSGFILE).
+    /// 1 when the file is to outlive the processes that wrote it (`--exec`, MSGFILE), [`LEFT`] when the run has ended and some of
+    /// its processes have not.
     pub keep: AtomicU32,
+    /// Children that were to be forked and have not come to the ledger yet. Parents add before they fork, children take away when
+    /// they have looked for a slot; relaxed. A fork that failed stays in it: it says when to look closer, not how many there are.
+    pub on_their_way: AtomicU32,
     /// State and process of each slot.
     pub directory: Directory,
+    /// When the host first found that no process of a [`LEFT`] file lives: nanoseconds of CLOCK_BOOTTIME.
+    pub found_dead_ns: AtomicU64,
     /// Lock areas that were made beside the ledger ([`crate::locks`]). Any process adds; relaxed.
     pub lock_areas: AtomicU32,
 }
+
+/// [`Header::keep`] of a file that a run has left for the processes that go on.
+pub const LEFT: u32 = 2;
 
 /// State and process of every slot, one word each.
 ///

@@ -7,7 +7,7 @@
 use core::mem::offset_of;
 
 use crate::layout::{
-    Directory, Header, Identity, LAYOUT_VERSION, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
+    Directory, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
     SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
 };
 use crate::table::{FINGERPRINT, Key};
@@ -115,6 +115,24 @@ impl<'a> LedgerView<'a> {
     #[must_use]
     pub fn keep(&self) -> bool {
         half(self.bytes, offset_of!(Header, keep)) != 0
+    }
+
+    /// True if a run has ended and left the file to processes that went on.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        half(self.bytes, offset_of!(Header, keep)) == LEFT
+    }
+
+    /// When nobody of a file that was left was found alive first; 0: not yet.
+    #[must_use]
+    pub fn found_dead_ns(&self) -> u64 {
+        word(self.bytes, offset_of!(Header, found_dead_ns))
+    }
+
+    /// May there be forked children that have not come to the ledger yet?
+    #[must_use]
+    pub fn are_some_on_their_way(&self) -> bool {
+        half(self.bytes, offset_of!(Header, on_their_way)) != 0
     }
 
     /// Processes that found no slot.

@@ -146,6 +146,7 @@ pub(crate) fn before() {
     if !is_a_signal_held_back() {
         heap::settle();
     }
+    ledger::attach::before_fork();
     stack::before_fork();
     heap::before_fork();
     deepbind::before_fork();

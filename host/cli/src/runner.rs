@@ -16,7 +16,7 @@ use underbar_launch::{Alive, Ended, Failure, How, Launch, LedgerFile, Library, c
 use underbar_ledger::LedgerView;
 use underbar_report::gather::Facts;
 use underbar_report::lock::Area;
-use underbar_report::model::{End, Host, Options, Report, Run};
+use underbar_report::model::{End, Host, Later, Options, Report, Run};
 use underbar_report::steps::Steps;
 use underbar_sys::machine::{Kernel, Resource, limit, memory};
 use underbar_sys::syscall::processors;
@@ -32,6 +32,8 @@ pub struct Runner<'a> {
     pub layers: &'a Layers,
     /// Are the programs that it starts followed, too?
     pub follow: bool,
+    /// Are accounts of processes that go on left behind?
+    pub leaves: bool,
     /// Files in place of its standard input, output and error.
     pub streams: [Option<&'a File>; 3],
 }
@@ -66,7 +68,7 @@ impl Runner<'_> {
         by: impl FnOnce(&Launch<'_>, Option<&LedgerFile>) -> Result<Ended, E>,
     ) -> Result<Finished, E> {
         let mut no_accounts = None;
-        let ledger = self.ledger(&mut no_accounts);
+        let mut ledger = self.ledger(&mut no_accounts);
         let started_unix_ns = now();
         let ended = by(&self.launch(program, arguments, ledger.as_ref()), ledger.as_ref())?;
         let (mut bytes, mut areas) = (Vec::new(), Vec::new());
@@ -88,6 +90,7 @@ impl Runner<'_> {
                     How::Exited(code) => End::Exit(code),
                     How::Killed(signal) => End::Signal(signal),
                 }),
+                later: ledger.as_mut().filter(|_| self.leaves).and_then(|ledger| later(ledger, &bytes)),
             },
             steps: Some(steps(&ended)),
             options: if self.library.is_some() {
@@ -163,6 +166,15 @@ impl Runner<'_> {
             streams: self.streams,
         }
     }
+}
+
+/// Leaves the accounts to processes that go on, if there are any.
+fn later(ledger: &mut LedgerFile, bytes: &[u8]) -> Option<Later> {
+    let running = ledger.running(&LedgerView::new(bytes).ok()?);
+    (running > 0).then(|| {
+        ledger.leave();
+        Later { running, name: ledger.name() }
+    })
 }
 
 /// Lock areas, as far as their bytes are some: what is none was made by somebody else, or by a process that died over it.

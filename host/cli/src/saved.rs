@@ -98,7 +98,7 @@ impl fmt::Display for SavedError {
 
 impl std::error::Error for SavedError {}
 
-/// Reads a saved report or a ledger; `-` is standard input.
+/// Reads a saved report or a ledger, which may be named as the run said it that left it; `-` is standard input.
 ///
 /// # Errors
 /// Says what is wrong with the file.
@@ -108,6 +108,9 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
         let bytes = all(io::stdin().lock()).map_err(named)?;
         return report(&bytes, None, Vec::new()).map_err(named);
     }
+    // A file of that name comes first; else a run may have left its accounts under it.
+    let left = path.to_str().filter(|_| !path.exists()).and_then(ledger::named);
+    let path = left.as_deref().unwrap_or(path);
     let open = || -> Result<Report, Fault> {
         let mut file = File::open(path).map_err(Fault::Unreadable)?;
         let status = file.metadata().map_err(Fault::Unreadable)?;
@@ -181,6 +184,7 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
                 .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
                 .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
             end: None,
+            later: None,
         },
         options: layers.for_report(OsStr::new(&program)),
         areas,

@@ -16,20 +16,21 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
+use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use underbar_ledger::layout::{FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
+use underbar_ledger::layout::{FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::locks::{AREAS, Area};
 use underbar_ledger::view::CHECKED_BYTES;
-use underbar_ledger::{LedgerView, SlotState, make};
+use underbar_ledger::{Header, LedgerView, SlotState, SlotView, make};
 use underbar_runtime::follow::environment::LEDGER;
-use underbar_sys::syscall::{clock_nanoseconds, fallocate, getuid};
+use underbar_sys::syscall::{O_NOFOLLOW, clock_nanoseconds, fallocate, getuid};
 
-use crate::alive::{Alive, is_alive};
+use crate::alive::{Alive, count_mapping, is_alive};
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
@@ -126,6 +127,29 @@ impl LedgerFile {
     pub fn keep(mut self) -> PathBuf {
         self.keep = true;
         self.path.clone()
+    }
+
+    /// The name by which [`named`] finds it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// How many processes go on, of which this is `view`.
+    #[must_use]
+    pub fn running(&self, view: &LedgerView<'_>) -> u64 {
+        let alive = Alive::default();
+        let is_running =
+            |slot: &SlotView<'_>| slot.state == SlotState::Live && slot.ended_ns() == 0 && alive.has(slot);
+        let known = view.slots().filter(is_running).count();
+        let mapping = if view.are_some_on_their_way() { count_mapping(&self.path) } else { 0 };
+        known.max(mapping) as u64
+    }
+
+    /// Leaves the file to processes that go on, to be read by its name until a day after the last of them has ended.
+    pub fn leave(&mut self) {
+        self.keep = true;
+        let _ = self.file.write_all_at(&LEFT.to_le_bytes(), offset_of!(Header, keep) as u64);
     }
 
     /// What is in it now: the head, and every slot up to the last that was ever used.
@@ -317,9 +341,46 @@ fn is_dead(path: &Path) -> bool {
     }
     let Some(Ok(bytes)) = open_file(path).map(|file| read(&file)) else { return false };
     match LedgerView::new(&bytes) {
+        Ok(view) if view.is_left() => !lives(&view) && is_long_dead(path, &view),
         Ok(view) => !view.keep() && !lives(&view),
         Err(_) => true,
     }
+}
+
+/// Was nobody of a left ledger alive a day ago? Its figures are final then, and somebody may still want to read them. The first
+/// who finds it so writes the moment down.
+fn is_long_dead(path: &Path, view: &LedgerView<'_>) -> bool {
+    const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
+    let now = clock_nanoseconds(CLOCK_BOOTTIME);
+    match view.found_dead_ns() {
+        0 => {
+            let file = OpenOptions::new().write(true).custom_flags(O_NOFOLLOW as i32).open(path);
+            let at = offset_of!(Header, found_dead_ns) as u64;
+            let _ = file.and_then(|file| file.write_all_at(&now.to_le_bytes(), at));
+            false
+        }
+        // The machine was started again since.
+        then if then > now => true,
+        then => now - then > DAY_NS,
+    }
+}
+
+/// The ledger of that name, as [`LedgerFile::name`] gives it, in the folders in which runs have theirs.
+#[must_use]
+pub fn named(name: &str) -> Option<PathBuf> {
+    if name.is_empty() || name.starts_with('.') || name.contains('/') {
+        return None;
+    }
+    folders()
+        .filter(|folder| own_folder_there(folder))
+        .map(|folder| folder.join(format!("{name}.{ENDING}")))
+        .find(|path| fs::symlink_metadata(path).is_ok_and(|status| status.is_file()))
+}
+
+/// Is the folder there, ours, and nobody else's to write?
+fn own_folder_there(folder: &Path) -> bool {
+    fs::symlink_metadata(folder)
+        .is_ok_and(|status| status.is_dir() && status.uid() == getuid() && status.mode() & 0o077 == 0)
 }
 
 /// Is this a ledger that was kept, and has everything in it ended?
@@ -339,7 +400,7 @@ fn lives(view: &LedgerView<'_>) -> bool {
 
 /// Opens a file to read it: no link, and nobody is waited for at the other end of a pipe.
 fn open_file(path: &Path) -> Option<File> {
-    use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK};
+    use underbar_sys::syscall::O_NONBLOCK;
     let file =
         OpenOptions::new().read(true).custom_flags((O_NOFOLLOW | O_NONBLOCK) as i32).open(path).ok()?;
     file.metadata().is_ok_and(|status| status.is_file()).then_some(file)
@@ -347,10 +408,8 @@ fn open_file(path: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::mem::offset_of;
-
+    use underbar_ledger::Identity;
     use underbar_ledger::layout::Directory;
-    use underbar_ledger::{Header, Identity};
 
     use super::*;
 
@@ -407,6 +466,42 @@ mod tests {
             [&paths[0], &paths[1], &paths[2], &noise].map(|path| path.exists()),
             [false, true, true, false]
         );
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_ledger_that_was_left_is_found_by_name_and_swept_a_day_after_all_have_ended() {
+        let folder = folder("ledger-left");
+        let path = folder.join("4194400-1.ledger");
+        let mut ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        let put = |at: usize, value: u64| {
+            let file = File::options().write(true).open(&path).expect("there");
+            file.write_all_at(&value.to_le_bytes(), at as u64).expect("written");
+        };
+        let me = Identity { namespace: 0, number: process::id() };
+        put(offset_of!(Header, directory), underbar_ledger::Directory::word(SlotState::Live, me));
+        let now = clock_nanoseconds(CLOCK_BOOTTIME);
+        put(SLOTS_OFFSET + offset_of!(underbar_ledger::Slot, started_ns), now);
+        let bytes = ledger.read().expect("read");
+        assert_eq!(ledger.running(&LedgerView::new(&bytes).expect("a ledger")), 1);
+        ledger.leave();
+        assert_eq!(ledger.name(), "4194400-1");
+        drop(ledger);
+        let check = |stays: bool, why: &str| {
+            sweep(&folder);
+            assert_eq!(path.exists(), stays, "{why}");
+        };
+        check(true, "a process of it lives");
+        put(offset_of!(Header, directory), underbar_ledger::Directory::word(SlotState::Ended, me));
+        check(true, "it is found dead now");
+        check(true, "just now");
+        put(offset_of!(Header, found_dead_ns), 1);
+        if now > 25 * 3600 * 1_000_000_000 {
+            check(false, "a day ago");
+        }
+        put(offset_of!(Header, found_dead_ns), u64::MAX);
+        check(false, "before the machine was started");
+        assert_eq!([named(""), named("../x"), named(".x")], [None, None, None]);
         fs::remove_dir_all(folder).expect("removed");
     }
 

@@ -82,6 +82,18 @@ pub struct Run {
     pub started_unix_ns: u64,
     /// How it ended; null while it runs, or where nobody waited.
     pub end: Option<End>,
+    /// The name by which `underbar report` finds the accounts of processes that go on; null where none does.
+    #[serde(default)]
+    pub later: Option<Later>,
+}
+
+/// Processes of a run that went on when the program had ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Later {
+    /// How many there were.
+    pub running: u64,
+    /// What `underbar report` is given.
+    pub name: String,
 }
 
 /// How a program ended.

@@ -49,6 +49,7 @@ fn run(program: &str, arguments: &[&str], processes: Vec<Process>) -> Report {
             // 2026-11-20 10:15:07 UTC
             started_unix_ns: 1_795_169_707_000_000_000,
             end: Some(End::Exit(0)),
+            later: None,
         },
         steps: Some(Steps {
             elapsed_ns: 1_450_000_000,

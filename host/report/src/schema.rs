@@ -93,6 +93,11 @@ pub fn schema() -> Value {
                     "description": "How it ended; null while it runs, or where nobody waited.",
                     "properties": {"exit": {"type": "integer"}, "signal": {"type": "integer"}},
                 },
+                "later": {
+                    "type": ["object", "null"],
+                    "description": "Processes that went on when the program had ended, and the name by which `underbar report` finds their accounts; null where none did.",
+                    "properties": {"running": {"type": "integer"}, "name": {"type": "string"}},
+                },
             })),
             "steps": steps(),
             "options": object("The run-time options.", json!({

@@ -273,7 +273,8 @@ fn tree_lines(report: &Report) -> Vec<Line> {
         .collect();
     let running = report.processes.iter().filter(|process| process.state == State::Running);
     let running = running.fold(0_u64, |sum, process| sum.saturating_add(process.processes));
-    if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 && running == 0 {
+    let later = report.run.later.as_ref();
+    if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 && running == 0 && later.is_none() {
         return Vec::new();
     }
     let text = format!(
@@ -282,7 +283,10 @@ fn tree_lines(report: &Report) -> Vec<Line> {
         counted(tree.programs, "program", "programs")
     );
     let mut parts = vec![text];
-    if running > 0 {
+    if let Some(later) = later {
+        let name = clean(&later.name);
+        parts.push(format!("; still running: {}; `underbar report {name}` later", count(later.running)));
+    } else if running > 0 {
         parts.push(format!("; {} running", counted(running, "is still", "are still")));
     }
     if tree.unrecorded > 0 {
@@ -384,6 +388,10 @@ underbar: ./getfree --seed 7: exit 0
         let mut report = sample::tree();
         report.processes[0].state = State::Running;
         report.processes[1].state = State::Killed;
+        report.run.later = Some(crate::model::Later { running: 2, name: "4711-2a".to_owned() });
+        let text = render(&report, &[], false);
+        assert!(text.contains("still running: 2; `underbar report 4711-2a` later"), "{text}");
+        report.run.later = None;
         let text = render(&report, &[], false);
         assert!(text.contains("programs; 1 is still running; not followed"), "{text}");
         let leading = report.programs()[0].clone();

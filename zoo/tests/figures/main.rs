@@ -12,6 +12,7 @@
 
 mod follow;
 mod heap;
+mod later;
 mod live;
 mod locks;
 mod namespaces;

@@ -411,12 +411,30 @@ fn parents_figures() -> [(Key, u64); 6] {
     .map(|(to, from)| (to, slot.cell(from).load(Ordering::Relaxed)))
 }
 
+/// Before a fork, in the parent: the ledger is not to go before the child has come to it.
+pub fn before_fork() {
+    if let Some(header) = mapped_header() {
+        header.on_their_way.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// In a child by fork, which has looked for a slot or never will.
+fn has_come() {
+    // SAFETY: null, or mapped for ever.
+    if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
+        header.on_their_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// After a fork, in the child: makes sure that it has its own slot, also where no page could be wiped.
 pub fn after_fork() {
     let me = PROCESS.load(Ordering::Relaxed);
     // A child that may not ask who it is finds out by its slot (`in_child`), at the latest when it ends.
-    if me == 0 || sandbox::is_closed() {
+    if me == 0 {
         return;
+    }
+    if sandbox::is_closed() {
+        return has_come();
     }
     if me != process() {
         PROCESS.store(0, Ordering::Relaxed);
@@ -425,6 +443,7 @@ pub fn after_fork() {
         // The first process of a new namespace may have the number that its parent has in another one: the wiped page tells.
         let _ = super::slot();
     }
+    has_come();
 }
 
 /// Are the accounts that we see those of this very process? In a child by vfork, and in one by clone that has not looked at them

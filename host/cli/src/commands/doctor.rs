@@ -197,6 +197,7 @@ fn trial(library: Option<&Library>) -> Check {
         library: Some(library),
         layers: &layers,
         follow: true,
+        leaves: false,
         streams: [Some(&null), Some(&null), Some(&null)],
     };
     match runner.run(own.as_os_str(), &["--version".into()]) {

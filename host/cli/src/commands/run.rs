@@ -79,6 +79,7 @@ impl Run {
             library: library.as_ref().ok(),
             layers: &layers,
             follow: !self.no_follow,
+            leaves: true,
             streams: [None; 3],
         };
         if self.exec {

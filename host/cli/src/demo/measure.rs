@@ -175,7 +175,13 @@ impl Machine {
             Server::Underbar(text) => {
                 let mut layers = Layers::new(Base::Underbar);
                 layers.add(WhereSet::CommandLine, arm.name.clone(), text.clone());
-                let runner = Runner { library: Some(&self.library), layers: &layers, follow: false, streams };
+                let runner = Runner {
+                    library: Some(&self.library),
+                    layers: &layers,
+                    follow: false,
+                    leaves: false,
+                    streams,
+                };
                 let finished = runner.run(&self.this, &arguments).map_err(Problem::NotStarted)?;
                 if let Some(reason) = finished.no_accounts {
                     return Err(Problem::NoAccounts(reason));

@@ -247,7 +247,7 @@ impl Task<'_> {
         let before = files::Before::of(&self.flags.check);
         let captured = if self.flags.load.is_some() { &server_output } else { &output };
         let streams = [Some(&self.input), Some(captured), Some(&error)];
-        let runner = Runner { library, layers, follow: true, streams };
+        let runner = Runner { library, layers, follow: true, leaves: false, streams };
         let (mut fault, mut was_stopped) = (None, false);
         let by = |launch: &Launch<'_>, ledger: Option<&LedgerFile>| {
             let mut watch = live.zip(ledger).map(|(live, ledger)| Watch::new(live, ledger.path()));
