@@ -20,6 +20,12 @@ const BATCH: Exactness = Within(
 /// What may be missing from sums of times: those who wait now are added when their wait ends.
 const ENDED: Exactness = Within("the waits that have not ended");
 
+/// As [`ENDED`], where the C library waits, and more often than a few thousand times a second.
+const SHARE: Exactness = Within(
+    "the waits that have not ended; where threads wait more than 2,500 times a second under LOCK(COUNT), a share of the waits is \
+     measured and stands for the rest, but for at most 512 waits of each thread",
+);
+
 macro_rules! counters {
     ($($name:ident = $key:literal, $label:literal, $unit:ident, by $writer:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
         /// Names of the counters, in the order of their places in a slot.
@@ -125,15 +131,15 @@ counters! {
         "Of these calls, those before which the C library's table of symbols could not be changed, since the kernel refused: what they open gets storage of another heap.";
     NamespacesOpened = "process.namespaces", "Namespaces opened by dlmopen", Count, by Request, live Exact, killed Exact, Sum,
         "Calls of dlmopen for a new namespace. It has a C library of its own, whose storage is not in these accounts. Blocks of it that the program gives to free are left alone and counted as not ours; blocks of this heap must not be freed there.";
-    LockContended = "lock.contended", "Acquisitions that had to wait", Count, by Waits, live Exact, killed Exact, Sum,
+    LockContended = "lock.contended", "Acquisitions that had to wait", Count, by Waits, live SHARE, killed SHARE, Sum,
         "Acquisitions of locks that another thread held at the first try: mutexes that LOCK governs, and simple locks. Not those whose time was up before they got it.";
     LockSpun = "lock.spun", "of them got by looking again, without sleep", Count, by Waits, live Exact, killed Exact, Sum,
         "Of these, those that got the lock without sleeping. Under LOCK(COUNT) the C library waits, and this stays 0 for mutexes.";
     LockParked = "lock.parked", "Times that a thread slept for a lock", Count, by Waits, live Exact, killed Exact, Sum,
         "Times that a thread went to sleep for a lock. Under LOCK(COUNT) the C library waits, and this stays 0 for mutexes.";
-    LockWait = "lock.wait_ns", "Time that threads waited for locks", Nanoseconds, by Waits, live ENDED, killed ENDED, Sum,
+    LockWait = "lock.wait_ns", "Time that threads waited for locks", Nanoseconds, by Waits, live SHARE, killed SHARE, Sum,
         "From the first try to the acquisition, summed over those that had to wait.";
-    LockWaitMax = "lock.wait_max_ns", "The longest wait for a lock", Nanoseconds, by Waits, live ENDED, killed ENDED, Max,
+    LockWaitMax = "lock.wait_max_ns", "The longest wait for a lock", Nanoseconds, by Waits, live SHARE, killed SHARE, Max,
         "The longest of these waits.";
     LockSpin = "lock.spin_ns", "Time spent looking again", Nanoseconds, by Waits, live ENDED, killed ENDED, Sum,
         "Of these waits, what was spent looking at the lock again and again. Under LOCK(COUNT) this stays 0 for mutexes.";
@@ -141,7 +147,7 @@ counters! {
         "Different locks, by their addresses, that somebody waited for, as far as there was room to record them.";
     LockPassedThrough = "lock.passed_through", "Kinds of mutex left to the C library", Count, by Waits, live Exact, killed Exact, Max,
         "How many kinds of mutex that LOCK does not govern were locked: robust, shared, with priority inheritance, with priority protection, with elision, recursive, error-checking, others. Each kind counts once in a process; a mutex of several kinds is of the first.";
-    LockUnrecorded = "lock.unrecorded", "Waits without a record of their lock", Count, by Waits, live Exact, killed Exact, Sum,
+    LockUnrecorded = "lock.unrecorded", "Waits without a record of their lock", Count, by Waits, live SHARE, killed SHARE, Sum,
         "Acquisitions that had to wait and are counted here, but in no lock's record: there was no room, no ledger, or the record was being made.";
     ControlObeyed = "control.obeyed", "Live changes obeyed", Count, by Obeyed, live Exact, killed Exact, Sum,
         "Settings that were changed from outside while the program ran, and that it obeyed: at the next request that a thread's ready cells do not serve.";

@@ -1,13 +1,16 @@
 //! Mutexes of POSIX, to know who waits for whom, and to wait better.
 //!
-//! Each name is two instructions: where it was called from becomes one more argument, and the jump leads to the runtime.
+//! Each name is two instructions: the address of the call becomes one more argument, and a jump goes to the runtime, or under
+//! LOCK(OFF) to the C library, which ignores the argument.
 #![cfg_attr(not(feature = "artifact"), allow(dead_code, reason = "called by their C names only"))]
 
+use core::mem::offset_of;
+
 use underbar_lock::Observer;
-use underbar_runtime::lock::{self, Mutex, OBSERVER};
+use underbar_runtime::lock::{self, Entries, Mutex, OBSERVER};
 use underbar_sys::syscall::Timespec;
 
-/// Defines C functions: the register that takes the return address, and the word that says where to go on.
+/// Defines C functions: the register that takes the return address, and the entry to jump through.
 macro_rules! symbols {
     ($($name:ident($($type:ty),*) $register:literal => $function:ident;)*) => { $(
         #[doc = concat!("C's `", stringify!($name), "`.")]
@@ -20,9 +23,10 @@ macro_rules! symbols {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 concat!("mov ", $register, ", qword ptr [rsp]"),
-                "jmp {function}",
+                "jmp qword ptr [rip + {entries} + {entry}]",
                 ".cfi_endproc",
-                function = sym lock::$function,
+                entries = sym lock::ENTRIES,
+                entry = const offset_of!(Entries, $function),
             )
         }
     )* };

@@ -51,6 +51,12 @@ impl Next {
         (address != 1).then_some(address)
     }
 
+    /// The function's address, after [`Next::get`] has found it in this thread, or before what this thread has acquired.
+    #[inline(always)]
+    pub(crate) fn known(&self) -> usize {
+        self.address.load(Ordering::Relaxed)
+    }
+
     fn find(&self) -> Option<usize> {
         if let Some(address) = crate::deepbind::original(self.name) {
             return Some(address);

@@ -44,11 +44,13 @@ struct Lane {
     ns: AtomicU64,
     spin_ns: AtomicU64,
     runnable_ns: AtomicU64,
-    /// Times that it slept; above them one bit: it was got by looking.
+    /// Times that it slept; above them, for how many waits it stands; and one bit: it was got by looking.
     parked: AtomicU64,
 }
 
 const SPUN: u64 = 1 << 63;
+/// Where the number of waits for which it stands begins in that word.
+const TIMES: u32 = 32;
 
 const _: () = assert!(size_of::<Lane>() == 64);
 
@@ -90,7 +92,8 @@ impl Lane {
             ns: self.ns.load(Ordering::Relaxed),
             spin_ns: self.spin_ns.load(Ordering::Relaxed),
             runnable_ns: self.runnable_ns.load(Ordering::Relaxed),
-            parked: parked & !SPUN,
+            times: (parked & !SPUN) >> TIMES,
+            parked: u64::from(parked as u32),
             got: true,
         };
         let (lock, caller) = (self.lock.load(Ordering::Relaxed), self.caller.load(Ordering::Relaxed));
@@ -131,7 +134,7 @@ pub fn keep(lock: usize, caller: usize, sums: &Sums, spun: bool) -> bool {
     lane.ns.store(sums.ns, Ordering::Relaxed);
     lane.spin_ns.store(sums.spin_ns, Ordering::Relaxed);
     lane.runnable_ns.store(sums.runnable_ns, Ordering::Relaxed);
-    lane.parked.store(sums.parked | if spun { SPUN } else { 0 }, Ordering::Relaxed);
+    lane.parked.store(sums.parked | sums.times << TIMES | if spun { SPUN } else { 0 }, Ordering::Relaxed);
     lane.state.store(FULL, Ordering::Release);
     true
 }
@@ -162,7 +165,7 @@ mod tests {
     static LANES_ARE_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     fn keep_one(ns: u64) -> bool {
-        let sums = Sums { ns, spin_ns: 1, runnable_ns: 2, parked: 3, got: true };
+        let sums = Sums { times: 7, ns, spin_ns: 1, runnable_ns: 2, parked: 3, got: true };
         keep(0x1000, 0x2000, &sums, true)
     }
 
@@ -175,7 +178,7 @@ mod tests {
             assert!(keep_one(5));
             assert!(!keep_one(5), "there is one");
             let words = [&own().ns, &own().spin_ns, &own().runnable_ns, &own().parked];
-            assert_eq!(words.map(|word| word.load(Ordering::Relaxed)), [5, 1, 2, 3 | SPUN]);
+            assert_eq!(words.map(|word| word.load(Ordering::Relaxed)), [5, 1, 2, 3 | 7 << TIMES | SPUN]);
             own().thread.fetch_add(1, Ordering::Relaxed);
             write_down();
             assert_eq!(own().state.load(Ordering::Relaxed), FULL, "another thread's stays");

@@ -14,6 +14,8 @@
 //! | module | idea |
 //! |---|---|
 //! | `mutex` | the C library's mutex, by its own protocol |
+//! | `left` | mutexes that are left to the C library |
+//! | `share` | which waits are recorded |
 //! | `simple` | waiting for its word as simple locks do |
 //! | `record` | what one lock has seen |
 //! | `later` | what a wait came to, until the lock is given up |
@@ -31,18 +33,23 @@
 mod area;
 mod holder;
 mod later;
+mod left;
 mod mutex;
 mod observer;
 mod one;
 mod order;
 mod record;
+mod share;
 mod simple;
 mod trial;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+pub use left::{ENTRIES, Entries};
 pub use mutex::{Mutex, clocklock, lock, timedlock, trylock, unlock};
 pub use observer::OBSERVER;
+
+use crate::start;
 
 /// What LOCK says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,17 +77,26 @@ fn mode() -> Mode {
 /// Obeys LOCK.
 pub fn configure(mode: Mode) {
     MODE.store(mode as u32, Ordering::Relaxed);
+    if mode == Mode::Simple {
+        simple::comes_into_use();
+    }
     mutex::leave_all(mode == Mode::Off);
 }
 
 /// Obeys what LOCK says of one mutex, by its place in the program's file.
 pub fn configure_one(place: u64, policy: u32) {
+    if place != 0 {
+        simple::comes_into_use();
+    }
     one::configure(place, policy);
 }
 
 /// When the C library is up: finds its functions, while nobody waits yet.
 pub fn at_start() {
-    mutex::find_the_real_ones();
+    let errno = start::errno();
+    mutex::find_what_it_tells();
+    left::find();
+    start::set_errno(errno);
 }
 
 /// The process ends, or becomes another program: what its threads waited last is written down.

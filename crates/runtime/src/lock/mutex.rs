@@ -7,28 +7,25 @@
 //! unlock owner = 0, users - 1; exchange for 0, and wake one if it was 2
 //! ```
 //!
-//! Ours are mutexes private to the process, of the usual and the adaptive kind; the rest go to the next library, which
+//! Ours are mutexes private to the process, of the usual and the adaptive kind; the rest go to the C library (`left`), which
 //! knows about owners that ask twice, die, or inherit priorities.
 //!
 //! While there is a single thread no bus is locked, as in the C library, which tells us so in `__libc_single_threaded`.
 //!
 //! Invariant: after the exchange that gives a mutex up its memory is not touched. Nothing must be set up before the first
-//! call. Not here: how to wait (`simple`), what is recorded (`record`).
+//! call. Not here: how to wait (`simple`), which waits are recorded (`share`), and what (`record`).
 
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use underbar_ledger::Key;
 use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
 use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::record::{self, Wait};
-use super::{Mode, later, mode, simple, trial};
-use crate::next::{Next, weak};
+use super::{Mode, later, left, mode, share, simple, trial};
+use crate::next::weak;
 use crate::thread_word::thread_word;
-use crate::{ledger, start};
 
 const EBUSY: i32 = 16;
-const EINVAL: i32 = 22;
 pub(super) const ETIMEDOUT: i32 = 110;
 
 /// `pthread_mutex_t` of glibc on x86-64. All of it is written by the C library, too.
@@ -57,6 +54,8 @@ const RESERVED: u64 = 1 << 48;
 const NO_ELISION: u64 = 0x200;
 const NORMAL: u64 = 0;
 const ADAPTIVE: u64 = 3;
+/// All but the mark above and the C library's counter for spinning.
+const ADAPTIVE_MARKS: u64 = !(NO_ELISION | 0xffff << 32);
 
 /// The usual kind; or one that no mutex has, so that all go the way of kinds that are not ours: under LOCK(OFF), which is
 /// said before there are other threads, [`LEFT`], and while acquisitions are counted [`COUNTED`]. Relaxed: both ways follow
@@ -68,7 +67,6 @@ const COUNTED: u64 = u64::MAX - 1;
 /// Whether all goes to the C library from now on.
 pub(super) fn leave_all(all: bool) {
     NORMAL_NOW.store(if all { LEFT } else { NORMAL }, Ordering::Relaxed);
-    PASSED.store(if all { u32::MAX } else { 0 }, Ordering::Relaxed);
 }
 
 /// Whether acquisitions pass by where they may be counted, unless all is left to the C library.
@@ -79,10 +77,16 @@ pub(super) fn count_all(all: bool) {
 }
 
 impl Mutex {
-    /// And not reserved.
+    /// Of the usual kind, and not reserved.
     #[inline(always)]
-    fn is_normal(&self) -> bool {
-        self.kind.load(Ordering::Relaxed) & !NO_ELISION == NORMAL_NOW.load(Ordering::Relaxed)
+    fn is_normal(kind: u64) -> bool {
+        kind & !NO_ELISION == NORMAL_NOW.load(Ordering::Relaxed)
+    }
+
+    /// Of the adaptive kind, and not reserved.
+    #[inline(always)]
+    fn is_adaptive(kind: u64) -> bool {
+        kind & ADAPTIVE_MARKS == ADAPTIVE && NORMAL_NOW.load(Ordering::Relaxed) == NORMAL
     }
 
     /// None for those that are not ours.
@@ -94,6 +98,14 @@ impl Mutex {
             NORMAL => Some(Sort::MutexNormal),
             ADAPTIVE => Some(Sort::MutexAdaptive),
             _ => None,
+        }
+    }
+
+    /// One that is not ours was met.
+    fn is_met(&self) {
+        let kind = self.kind.load(Ordering::Relaxed);
+        if !matches!(kind & 0xffff_ffff & !NO_ELISION, NORMAL | ADAPTIVE) {
+            left::met(kind);
         }
     }
 
@@ -153,16 +165,32 @@ impl Mutex {
 #[cold]
 #[inline(never)]
 fn wake(word: *const AtomicU32, caller: usize, is_reserved: bool) {
+    if simple::is_in_use() {
+        wake_in_our_way(word, caller, is_reserved);
+    } else if let Some(found) = record::waited_for(word as usize) {
+        // Before the wake: who is woken is soon counted as waiting no more.
+        record::given_up(found, caller, thread(), share::one_of());
+        if simple::wake_any(word) {
+            record::has_woken(Some(found));
+        }
+    } else {
+        simple::wake_any(word);
+    }
+    later::write_down();
+}
+
+fn wake_in_our_way(word: *const AtomicU32, caller: usize, is_reserved: bool) {
     let is_taken_care_of = !is_reserved && simple::is_taken_care_of(word as usize);
     if !is_taken_care_of {
         simple::note_wake(word as usize, thread());
     }
-    // Before the wake: who is woken is soon counted as waiting no more.
-    let found = record::given_up(word as usize, caller, thread());
+    let found = record::known(word as usize);
+    if let Some(found) = found {
+        record::given_up(found, caller, thread(), 1);
+    }
     if !is_taken_care_of && simple::wake_one(word, is_reserved) {
         record::has_woken(found);
     }
-    later::write_down();
 }
 
 // ---- what the C library tells -------------------------------------------------------------------------------------
@@ -204,40 +232,12 @@ pub(super) fn forget_thread() {
     set_number(0);
 }
 
-// ---- the next library ---------------------------------------------------------------------------------------------
-
-type Lock = unsafe extern "C" fn(*const Mutex) -> i32;
-type TimedLock = unsafe extern "C" fn(*const Mutex, *const Timespec) -> i32;
-type ClockLock = unsafe extern "C" fn(*const Mutex, i32, *const Timespec) -> i32;
-
-static REAL_LOCK: Next = Next::new(c"pthread_mutex_lock");
-static REAL_UNLOCK: Next = Next::new(c"pthread_mutex_unlock");
-static REAL_TRYLOCK: Next = Next::new(c"pthread_mutex_trylock");
-static REAL_TIMEDLOCK: Next = Next::new(c"pthread_mutex_timedlock");
-static REAL_CLOCKLOCK: Next = Next::new(c"pthread_mutex_clocklock");
-
-/// Finds the functions behind us.
-pub(super) fn find_the_real_ones() {
-    let before = start::errno();
+/// Finds what the C library tells.
+pub(super) fn find_what_it_tells() {
     let single = address_of_single_threaded();
     if single != 0 {
         SINGLE_THREADED.store(single as *mut AtomicU8, Ordering::Relaxed);
     }
-    for next in [&REAL_LOCK, &REAL_UNLOCK, &REAL_TRYLOCK, &REAL_TIMEDLOCK, &REAL_CLOCKLOCK] {
-        let _ = next.get();
-    }
-    start::set_errno(before);
-}
-
-/// Calls a function behind us; EINVAL where there is none, which no C library at hand is.
-macro_rules! real {
-    ($next:ident as $type:ty, $($argument:expr),*) => {
-        match $next.get() {
-            // SAFETY: the C library's function of that name, whose signature this is; the caller's promise is passed on.
-            Some(address) => unsafe { core::mem::transmute::<usize, $type>(address)($($argument),*) },
-            None => EINVAL,
-        }
-    };
 }
 
 // ---- the functions ------------------------------------------------------------------------------------------------
@@ -249,39 +249,63 @@ macro_rules! real {
 pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
-    if it.is_normal() && it.take_if_free() {
+    let kind = it.kind.load(Ordering::Relaxed);
+    if Mutex::is_normal(kind) && it.take_if_free() {
         it.taken();
         return 0;
     }
-    lock_otherwise(it, caller)
+    if left::is_known(kind) {
+        // SAFETY: the caller's promise.
+        return unsafe { left::lock_known(mutex) };
+    }
+    lock_adaptive(it, caller)
+}
+
+/// Apart, so that the usual kind saves no registers for it.
+#[inline(never)]
+fn lock_adaptive(mutex: &Mutex, caller: usize) -> i32 {
+    if Mutex::is_adaptive(mutex.kind.load(Ordering::Relaxed)) && mutex.take_if_free() {
+        mutex.taken();
+        return 0;
+    }
+    lock_otherwise(mutex, caller)
 }
 
 #[cold]
 #[inline(never)]
 fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     let Some(sort) = mutex.sort() else {
-        passes(mutex);
-        return real!(REAL_LOCK as Lock, mutex);
+        mutex.is_met();
+        return left::lock(mutex);
     };
-    // One of the usual kind was found held a moment ago, unless all pass here. One that is reserved is left to whoever
-    // waits, where mutexes are waited for in our way.
+    // It was found held a moment ago, unless all pass here. One that is reserved is left to whoever waits, where mutexes are
+    // waited for in our way.
     let is_reserved = mutex.is_reserved();
-    let may_take = sort == Sort::MutexAdaptive || trial::is_on() || is_reserved;
+    let may_take = trial::is_on() || is_reserved;
     if may_take && !(is_reserved && mode() == Mode::Simple) && mutex.take_if_free() {
         mutex.taken_and_counted();
         return 0;
     }
     if mode() == Mode::Off {
-        return real!(REAL_LOCK as Lock, mutex);
+        return left::lock(mutex);
     }
-    contend(mutex, sort, caller)
+    trial::obey_if_changed();
+    match stands_for() {
+        Some(times) => contend(mutex, sort, caller, times),
+        None => left::lock(mutex),
+    }
 }
 
-/// Apart, so that mutexes of other kinds do not pay for what it takes.
+/// Whether a wait is to be recorded, and then for how many it stands. Where somebody may wait in our way, or acquisitions are
+/// counted, each is.
+#[inline]
+fn stands_for() -> Option<u64> {
+    if simple::is_in_use() || trial::is_on() { Some(1) } else { share::stands_for() }
+}
+
 #[inline(never)]
-fn contend(mutex: &Mutex, sort: Sort, caller: usize) -> i32 {
-    trial::obey_if_changed();
-    let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
+fn contend(mutex: &Mutex, sort: Sort, caller: usize, times: u64) -> i32 {
+    let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller, times);
     if is_simple(&wait) {
         let _ = simple::wait(mutex, &mut wait, None);
         mutex.taken_and_counted();
@@ -299,17 +323,17 @@ fn contend(mutex: &Mutex, sort: Sort, caller: usize) -> i32 {
 /// In pieces, where it can: after each it is time to see what the holder does.
 fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
     wait.parks();
-    while REAL_CLOCKLOCK.get().is_some()
+    while left::has_clocklock()
         && let Some(long) = wait.is_long_at()
     {
         let long = Timespec::of(long);
-        let failure = real!(REAL_CLOCKLOCK as ClockLock, mutex, CLOCK_MONOTONIC as i32, &raw const long);
+        let failure = left::clocklock(mutex, CLOCK_MONOTONIC as i32, &raw const long);
         if failure == 0 {
             return 0;
         }
         wait.is_long(mutex.owner.load(Ordering::Relaxed));
     }
-    real!(REAL_LOCK as Lock, mutex)
+    left::lock(mutex)
 }
 
 fn is_simple(wait: &Wait) -> bool {
@@ -326,7 +350,16 @@ fn is_simple(wait: &Wait) -> bool {
 pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
-    if it.is_normal() {
+    let kind = it.kind.load(Ordering::Relaxed);
+    if Mutex::is_normal(kind) {
+        it.give_up(caller, false);
+        return 0;
+    }
+    if left::is_known(kind) {
+        // SAFETY: the caller's promise.
+        return unsafe { left::unlock_known(mutex) };
+    }
+    if Mutex::is_adaptive(kind) {
         it.give_up(caller, false);
         return 0;
     }
@@ -340,7 +373,7 @@ fn unlock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
         mutex.give_up(caller, mutex.is_reserved());
         return 0;
     }
-    real!(REAL_UNLOCK as Lock, mutex)
+    left::unlock(mutex)
 }
 
 /// pthread_mutex_trylock.
@@ -350,9 +383,14 @@ fn unlock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
 pub unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
+    let kind = it.kind.load(Ordering::Relaxed);
+    if left::is_known(kind) {
+        // SAFETY: the caller's promise.
+        return unsafe { left::trylock_known(mutex) };
+    }
     if it.sort().is_none() {
-        passes(it);
-        return real!(REAL_TRYLOCK as Lock, mutex);
+        it.is_met();
+        return left::trylock(mutex);
     }
     if !it.take_if_free() {
         return EBUSY;
@@ -372,7 +410,7 @@ pub unsafe extern "C" fn timedlock(mutex: *const Mutex, until: *const Timespec, 
         it.taken_and_counted();
         return 0;
     }
-    lock_until(it, CLOCK_REALTIME, until, caller, || real!(REAL_TIMEDLOCK as TimedLock, mutex, until))
+    lock_until(it, CLOCK_REALTIME, until, caller, || left::timedlock(mutex, until))
 }
 
 /// pthread_mutex_clocklock, called from `caller`.
@@ -392,7 +430,7 @@ pub unsafe extern "C" fn clocklock(
         it.taken_and_counted();
         return 0;
     }
-    let real = || real!(REAL_CLOCKLOCK as ClockLock, mutex, clock, until);
+    let real = || left::clocklock(mutex, clock, until);
     if is_clock_known { lock_until(it, clock.cast_unsigned(), until, caller, real) } else { real() }
 }
 
@@ -405,7 +443,7 @@ fn lock_until(
     real: impl Fn() -> i32,
 ) -> i32 {
     let Some(sort) = mutex.sort() else {
-        passes(mutex);
+        mutex.is_met();
         return real();
     };
     // SAFETY: the caller's promise.
@@ -416,7 +454,8 @@ fn lock_until(
         return real();
     }
     trial::obey_if_changed();
-    let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller);
+    let Some(times) = stands_for() else { return real() };
+    let mut wait = Wait::begin(core::ptr::from_ref(mutex) as usize, sort, caller, times);
     let failure = if is_simple(&wait) {
         let failure = simple::wait(mutex, &mut wait, Some((clock, until.in_nanoseconds())));
         if failure == 0 {
@@ -432,36 +471,6 @@ fn lock_until(
     }
     wait.end(failure == 0);
     failure
-}
-
-/// Kinds of mutex that passed, a bit each; under LOCK(OFF) all, as they are not counted. Any thread adds; relaxed.
-static PASSED: AtomicU32 = AtomicU32::new(0);
-
-/// Counts the kinds of mutex that are not ours, each once. A program may have no other mutexes than such: few
-/// instructions, once they are known.
-#[inline(always)]
-fn passes(mutex: &Mutex) {
-    let bit = bit_of(mutex.kind.load(Ordering::Relaxed) as u32);
-    if PASSED.load(Ordering::Relaxed) & bit == 0 {
-        passes_first(bit);
-    }
-}
-
-/// The lowest of the marks robust, inherits, protects, shared, elided; without any the kind by its number. The C library
-/// marks robust mutexes as shared, too.
-#[inline(always)]
-fn bit_of(kind: u32) -> u32 {
-    const MARKS: u32 = 0x1F0;
-    let marks = kind & MARKS;
-    if marks != 0 { marks & marks.wrapping_neg() } else { 1 << (kind & 3) }
-}
-
-#[cold]
-#[inline(never)]
-fn passes_first(bit: u32) {
-    if mode() != Mode::Off && PASSED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-        ledger::add(Key::LockPassedThrough, 1);
-    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
         record::sleeps_no_more(found);
     }
     let sums = Sums {
+        times: 1,
         ns: what.wait_ns,
         spin_ns: what.spin_ns,
         runnable_ns: what.runnable_ns,
@@ -79,6 +80,10 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
 
 extern "C" fn given_up(lock: usize, caller: usize) {
     if mode() != Mode::Off {
-        record::has_woken(record::given_up(lock, caller, thread()));
+        let found = record::known(lock);
+        if let Some(found) = found {
+            record::given_up(found, caller, thread(), 1);
+        }
+        record::has_woken(found);
     }
 }

@@ -21,7 +21,7 @@ use underbar_lock::waiting::{looks_again_at, now};
 
 use super::mutex::thread;
 use super::order::Moment;
-use super::{area, holder, later, one, order};
+use super::{area, holder, later, one, order, share, simple};
 use crate::ledger;
 
 /// After that long a wait is worth a look at what the holder does.
@@ -107,11 +107,18 @@ fn find(area: &'static Area, lock: usize, make: Option<(Sort, usize)>) -> Option
     None
 }
 
+/// The record of a lock that a thread whose wait is recorded waits for now.
+pub fn waited_for(lock: usize) -> Option<Found> {
+    known(lock).filter(|found| found.record.waiting.load(Ordering::Relaxed) != 0)
+}
+
 /// One thread's wait for one lock.
 pub struct Wait {
     lock: usize,
     sort: Sort,
     caller: usize,
+    /// Waits for which it stands.
+    times: u64,
     began: u64,
     found: Option<Found>,
     spin_ns: u64,
@@ -128,10 +135,13 @@ pub struct Wait {
 }
 
 impl Wait {
-    pub fn begin(lock: usize, sort: Sort, caller: usize) -> Wait {
+    pub fn begin(lock: usize, sort: Sort, caller: usize, times: u64) -> Wait {
         later::write_down();
         let found = waited(lock, sort, caller);
         let began = now();
+        if !simple::is_in_use() {
+            share::recorded(began);
+        }
         if let Some(found) = found {
             one_more_waits(found, began);
         }
@@ -139,6 +149,7 @@ impl Wait {
             lock,
             sort,
             caller,
+            times,
             began,
             found,
             spin_ns: 0,
@@ -218,8 +229,14 @@ impl Wait {
             }
         }
         let found = self.found.or_else(|| waited(self.lock, self.sort, self.caller));
-        let sums =
-            Sums { ns, spin_ns: self.spin_ns, runnable_ns: self.runnable_ns, parked: self.parked, got };
+        let sums = Sums {
+            times: self.times,
+            ns,
+            spin_ns: self.spin_ns,
+            runnable_ns: self.runnable_ns,
+            parked: self.parked,
+            got,
+        };
         ended(self.lock, found, self.caller, &sums, self.is_ours && self.parked == 0);
     }
 }
@@ -232,6 +249,8 @@ fn one_more_waits(found: Found, began: u64) {
 
 /// What one wait adds.
 pub struct Sums {
+    /// Waits of its length for which it stands; more than one only where the C library waits.
+    pub times: u64,
     pub ns: u64,
     pub spin_ns: u64,
     pub runnable_ns: u64,
@@ -255,16 +274,16 @@ pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
         ledger::add(Key::LockSpin, sums.spin_ns);
     }
     if sums.got {
-        ledger::add(Key::LockContended, 1);
-        ledger::add(Key::LockWait, sums.ns);
+        ledger::add(Key::LockContended, sums.times);
+        ledger::add(Key::LockWait, sums.times * sums.ns);
         ledger::raise(Key::LockWaitMax, sums.ns);
         if spun {
             ledger::add(Key::LockSpun, 1);
         }
         if found.is_none() {
-            ledger::add(Key::LockUnrecorded, 1);
+            ledger::add(Key::LockUnrecorded, sums.times);
             if let Some(area) = area::existing() {
-                area.header.unrecorded.fetch_add(1, Ordering::Relaxed);
+                area.header.unrecorded.fetch_add(sums.times, Ordering::Relaxed);
             }
         }
     }
@@ -275,16 +294,16 @@ pub fn add(found: Option<Found>, caller: usize, sums: &Sums, spun: bool) {
     if !sums.got {
         return;
     }
-    grow(&record.contended, 1);
-    grow(&record.wait_ns, sums.ns);
+    grow(&record.contended, sums.times);
+    grow(&record.wait_ns, sums.times * sums.ns);
     grow(&record.runnable_ns, sums.runnable_ns);
     grow(&record.spun, u64::from(spun));
     if record.wait_max_ns.load(Ordering::Relaxed) < sums.ns {
         record.wait_max_ns.fetch_max(sums.ns, Ordering::Relaxed);
     }
     let interval = (sums.ns.max(1).ilog2() as usize).min(INTERVALS - 1);
-    record.histogram[interval].fetch_add(1, Ordering::Relaxed);
-    if at_site(found.area, &record.waiters, caller, sums.ns) {
+    record.histogram[interval].fetch_add(sums.times as u32, Ordering::Relaxed);
+    if at_site(found.area, &record.waiters, caller, sums.times, sums.times * sums.ns) {
         one::look(found.area, record);
     }
 }
@@ -297,7 +316,7 @@ fn grow(sum: &AtomicU64, amount: u64) {
 }
 
 /// Adds to a place's sums; where there is no room for the place, to none. True where the place is new.
-fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) -> bool {
+fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, times: u64, ns: u64) -> bool {
     let mut is_new = false;
     for site in sites {
         let mut address = site.address.load(Ordering::Relaxed);
@@ -312,7 +331,7 @@ fn at_site(area: &'static Area, sites: &'static [Site], caller: usize, ns: u64) 
             }
         }
         if address == caller as u64 {
-            site.count.fetch_add(1, Ordering::Relaxed);
+            site.count.fetch_add(times, Ordering::Relaxed);
             site.ns.fetch_add(ns, Ordering::Relaxed);
             return is_new;
         }
@@ -341,14 +360,13 @@ pub fn has_woken(found: Option<Found>) {
     }
 }
 
-/// A thread gave the lock at this address up while others waited. The lock's memory may be gone. The place is to blame for
-/// what those who wait have waited since it was given up last.
-pub fn given_up(lock: usize, caller: usize, thread: u32) -> Option<Found> {
-    let found = known(lock)?;
+/// A thread gave this lock up while others waited. The lock's memory may be gone. The place is to blame for
+/// what those who wait have waited since it was given up last; each of them stands for so many.
+pub fn given_up(found: Found, caller: usize, thread: u32, times: u64) {
     let Found { record, place, area } = found;
     let waiting = record.waiting.load(Ordering::Relaxed);
     if waiting == 0 {
-        return Some(found);
+        return;
     }
     record.given_up.fetch_add(1, Ordering::Relaxed);
     if swap(&record.last_holder, thread) == thread {
@@ -358,8 +376,7 @@ pub fn given_up(lock: usize, caller: usize, thread: u32) -> Option<Found> {
     let since = SINCE[place].swap(time, Ordering::Relaxed);
     // Threads that came to wait between two looks at the clock may make this large; nobody has waited for an hour.
     let waited = if since == 0 { 0 } else { time.saturating_sub(since).min(3_600_000_000_000) };
-    at_site(area, &record.holders, caller, waited * u64::from(waiting));
-    Some(found)
+    at_site(area, &record.holders, caller, 1, waited * u64::from(waiting) * times);
 }
 
 fn swap(word: &AtomicU32, value: u32) -> u32 {

@@ -12,7 +12,7 @@
 //! Invariant: a thread that was woken, or was next, either takes the mutex with 2, or exchanges it for 2 before it sleeps
 //! again. Not here: what happens after (`mutex` sets owner and users).
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use underbar_ledger::locks::POLICY_SLEEP;
 use underbar_lock::waiting::{
@@ -25,6 +25,21 @@ use super::record::Wait;
 
 /// A moment: the kernel's number of the clock, and nanoseconds by that.
 type Moment = (u32, u64);
+
+/// Whether any mutex may be waited for in this way. Set by LOCK, and by whoever sets a policy for one mutex, before anybody
+/// obeys that; never reset. Relaxed: who does not see it yet wakes whoever sleeps, as the C library would.
+static IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// Whether any mutex may be waited for in this way.
+#[inline(always)]
+pub fn is_in_use() -> bool {
+    IN_USE.load(Ordering::Relaxed)
+}
+
+/// From now on any may be.
+pub fn comes_into_use() {
+    IN_USE.store(true, Ordering::Relaxed);
+}
 
 /// Waits until this thread has the mutex, or until the time is up: 0 or ETIMEDOUT.
 pub fn wait(mutex: &Mutex, wait: &mut Wait, until: Option<Moment>) -> i32 {
@@ -242,6 +257,11 @@ pub fn note_wake(word: usize, thread: u32) {
 /// Whether whoever has just given up the mutex may leave all waking to the one who is next.
 pub fn is_taken_care_of(word: usize) -> bool {
     place(word).turn.is_taken_care_of(word)
+}
+
+/// Wakes one sleeper of the C library's; whether there was one. The memory at the address may be gone.
+pub fn wake_any(word: *const AtomicU32) -> bool {
+    matches!(syscall::futex_wake_at(word, 1, ROOM_OF_ALL | ROOM_OF_THE_NEXT), Ok(1..))
 }
 
 /// Wakes one sleeper, first the one for whom it is reserved; whether there was one. The memory at the address may be gone.

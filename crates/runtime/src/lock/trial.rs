@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use underbar_ledger::control::Kind;
 use underbar_ledger::locks::{LOCKS, POLICY_SLEEP};
 
-use super::{area, mutex, record};
+use super::{area, mutex, record, simple};
 use crate::ledger::{self, control};
 
 /// The epoch of the control page that was obeyed last, as far as locks are concerned. Written by who has `OBEYING`; read
@@ -66,6 +66,9 @@ fn set_policy(lock: usize, policy: u64) -> bool {
     let Some(found) = record::known(lock) else { return false };
     // Noise is no policy.
     let policy = policy as u32;
+    if policy <= POLICY_SLEEP {
+        simple::comes_into_use();
+    }
     policy <= POLICY_SLEEP && found.record.policy.swap(policy, Ordering::Relaxed) != policy
 }
 

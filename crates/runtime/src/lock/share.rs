@@ -1,0 +1,138 @@
+//! Which waits under LOCK(COUNT) are recorded: all of them, or where threads wait very often a share of them.
+//!
+//! ```text
+//! a wait ─> to be passed over? one look at a word of the thread ─> the C library waits, nothing else
+//!              │ no
+//!              v
+//!           recorded, and stands for those that the thread passed over since ─> how many to pass over next
+//! ```
+//!
+//! Recording a wait costs one to two microseconds: two looks at the clock, a sleep in pieces, and lines of the cache that all
+//! threads write. A program that hands locks on 150,000 times a second lost a quarter of its speed by that. So the process
+//! records some [`MANY`] waits a second: the share halves while there are more, and doubles while there are far fewer.
+//!
+//! Invariant: the recorded waits stand for all waits, but for those that a thread passed over since its last recorded one.
+//! Known limit: the longest wait is the longest of the recorded ones. Of a wait that never ends nothing is recorded if it is
+//! passed over; but those that come for the lock later are recorded in their turn.
+//! Not here: waiting as simple locks do (`simple`), which records each wait.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::mutex::thread;
+use crate::thread_word::thread_word;
+
+/// Recorded waits of the process in a second, about.
+const MANY: u64 = 2_500;
+/// The share is looked at each time that so many were recorded.
+const WINDOW: u32 = 32;
+/// So long these take at [`MANY`] a second.
+const WINDOW_NS: u64 = WINDOW as u64 * 1_000_000_000 / MANY;
+/// No less than one of so many is recorded.
+const LEAST: u32 = 256;
+
+// Waits that this thread is going to pass over, and above these 32 bits those that it passed over since its last record.
+thread_word!(passing, set_passing, "underbar_waits_passed", "0");
+const ONE_PASSED: usize = 1 << 32;
+
+/// The share of waits that is recorded. Written by who records; relaxed: an old share is as good as any, and two that write at
+/// a time make a window longer or shorter.
+struct Share {
+    /// One of so many waits is recorded.
+    one_of: AtomicU32,
+    /// Waits recorded in this window.
+    recorded: AtomicU32,
+    /// When it began.
+    began: AtomicU64,
+}
+
+static SHARE: Share = Share::new();
+
+/// Whether this wait is to be recorded; then for how many it stands.
+#[inline(always)]
+pub fn stands_for() -> Option<u64> {
+    let word = passing();
+    if word as u32 != 0 {
+        set_passing(word + ONE_PASSED - 1);
+        return None;
+    }
+    Some((word >> 32) as u64 + 1)
+}
+
+/// A wait that began at this time is recorded.
+pub fn recorded(time: u64) {
+    SHARE.recorded(time);
+}
+
+/// One of so many waits is recorded.
+pub fn one_of() -> u64 {
+    u64::from(SHARE.one_of.load(Ordering::Relaxed))
+}
+
+impl Share {
+    const fn new() -> Share {
+        Share { one_of: AtomicU32::new(1), recorded: AtomicU32::new(0), began: AtomicU64::new(0) }
+    }
+
+    fn recorded(&self, time: u64) {
+        self.look(time);
+        let one_of = self.one_of.load(Ordering::Relaxed);
+        // As many on average, not in step with what the program does in turns.
+        let noise = (time ^ u64::from(thread()) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        set_passing((noise % u64::from(2 * one_of - 1)) as usize);
+    }
+
+    fn look(&self, time: u64) {
+        let recorded = self.recorded.load(Ordering::Relaxed).wrapping_add(1);
+        self.recorded.store(recorded, Ordering::Relaxed);
+        let taken = time.saturating_sub(self.began.load(Ordering::Relaxed));
+        let is_seldom = taken > 4 * WINDOW_NS;
+        if recorded < WINDOW && !is_seldom {
+            return;
+        }
+        let one_of = self.one_of.load(Ordering::Relaxed);
+        if is_seldom && one_of > 1 {
+            self.one_of.store(one_of / 2, Ordering::Relaxed);
+        } else if taken < WINDOW_NS && one_of < LEAST {
+            self.one_of.store(one_of * 2, Ordering::Relaxed);
+        }
+        self.recorded.store(0, Ordering::Relaxed);
+        self.began.store(time, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits at this interval for so long; returns how many there were, how many were recorded, and for how many these stand.
+    fn waits(share: &Share, clock: &mut u64, every_ns: u64, for_ns: u64) -> (u64, u64, u64) {
+        let (end, mut sums) = (*clock + for_ns, (0, 0, 0));
+        while *clock < end {
+            *clock += every_ns;
+            sums.0 += 1;
+            if let Some(times) = stands_for() {
+                share.recorded(*clock);
+                sums.1 += 1;
+                sums.2 += times;
+            }
+        }
+        sums
+    }
+
+    #[test]
+    fn all_waits_are_recorded_until_there_are_many_and_again_after() {
+        const SECOND: u64 = 1_000_000_000;
+        let (share, mut clock) = (Share::new(), 1_000 * SECOND);
+        let (all, few, stood_for) = waits(&share, &mut clock, 500_000, SECOND);
+        assert_eq!((all, few, stood_for), (2_000, 2_000, 2_000), "2,000 a second");
+
+        let (all, many, stood_for) = waits(&share, &mut clock, 5_000, 10 * SECOND);
+        assert_eq!(all, 2_000_000);
+        assert!((15_000..60_000).contains(&many), "{many} of them in ten seconds");
+        assert!((all - 2 * u64::from(LEAST)..=all).contains(&stood_for), "{stood_for}");
+
+        waits(&share, &mut clock, 10_000_000, 20 * SECOND);
+        let (all, few, stood_for) = waits(&share, &mut clock, 10_000_000, SECOND);
+        assert_eq!((all, few, stood_for), (100, 100, 100), "100 a second");
+    }
+}

@@ -1,0 +1,97 @@
+//! What LOCK costs a program: instructions of a mutex that is free, and how its waits differ from plain ones.
+//!
+//! Counted by valgrind and strace, so that the tests hold on a busy machine.
+//! Not here: that mutexes do the same as plain ones (`locks`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use underbar_zoo::locks::{Run, sum};
+use underbar_zoo::{code, compiled, folder, left, scratch, skip, underbar};
+
+fn program() -> PathBuf {
+    compiled("locks/cost", "locks-cost", &["-O2", "-pthread"])
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+/// The preload library, as `run` places it.
+fn library() -> String {
+    let result = left(Command::new(underbar()).args(["run", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
+    let path = result.output.lines().find_map(|line| line.strip_prefix("LD_PRELOAD=")).expect("a preload");
+    path.split(':').next().expect("one").to_owned()
+}
+
+/// Instructions of one lock and one unlock, by the difference of two runs.
+///
+/// By a copy of the library: valgrind's tools are static programs, before whose start the library takes its own path out of
+/// the environment.
+fn pair(kind: &str, copy: &Path, options: Option<&str>) -> u64 {
+    let instructions = |pairs: &str| {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", text(&program()), kind, pairs]);
+        command.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+        if let Some(options) = options {
+            command.env("LD_PRELOAD", copy).env("UNDERBAR_OPTS", options);
+        }
+        let result = left(&mut command);
+        assert_eq!(code(result.status), 0, "{}", result.error);
+        let line = result.error.lines().find(|line| line.contains("Collected :"));
+        let count = line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        count.unwrap_or_else(|| panic!("no count in {}", result.error))
+    };
+    (instructions("11000") - instructions("1000")) / 10_000
+}
+
+/// Kinds by their numbers: normal, recursive, error-checking, adaptive.
+#[test]
+fn a_free_mutex_costs_as_much_as_plain_or_a_few_instructions_more() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return skip("instructions of free mutexes: needs valgrind");
+    }
+    let copy = scratch("lock-instructions").join("copy.so");
+    fs::copy(library(), &copy).expect("a copy");
+    for (kind, under_count) in [("0", 0), ("1", 40), ("2", 40), ("3", 10)] {
+        let plain = pair(kind, &copy, None);
+        for (options, more) in [("LOCK(OFF)", 6), ("LOCK(COUNT)", under_count)] {
+            let found = pair(kind, &copy, Some(options));
+            assert_ne!(found, plain, "kind {kind}: the library was not loaded");
+            assert!(found <= plain + more, "kind {kind}, {options}: {found} instructions, plain {plain}");
+        }
+    }
+}
+
+/// Each recorded wait sleeps until a time, so that it can look at the holder meanwhile; plain ones do not.
+#[test]
+fn where_threads_wait_all_the_time_most_waits_are_plain_ones() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip("waits against strace: needs strace");
+    }
+    let calls = scratch("lock-cost").join("calls");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "trace=futex", "-o", text(&calls)]);
+    command.args(["-E", &format!("LD_PRELOAD={}", library()), text(&program()), "busy", "4000"]);
+    let result = left(command.env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
+    assert_eq!(code(result.status), 0, "{}", result.error);
+    let calls = fs::read_to_string(calls).expect("calls");
+    let [timed, plain] = ["FUTEX_WAIT_BITSET", "FUTEX_WAIT_PRIVATE"]
+        .map(|name| calls.lines().filter(|line| line.contains(name)).count());
+    assert!(plain > 1_000 && timed < plain / 4, "{timed} waits until a time, {plain} without one");
+}
+
+/// What is recorded stands for the rest.
+#[test]
+fn where_threads_wait_all_the_time_their_number_is_kept() {
+    let program = program();
+    let report = folder().join(format!("lock-cost-{}.json", std::process::id()));
+    let run = |mode| Run { underbar: underbar(), mode, folder: folder(), report: &report, user: None };
+    let (result, report) = run("COUNT").of(&[text(&program), "busy", "20000"]);
+    assert_eq!(code(result.status), 0, "{}", result.error);
+    let (contended, wait_ns) = (sum(&report, None, "contended"), sum(&report, None, "wait_ns"));
+    // Two threads of eight are in a mutex at a time, of four; nearly all that come for one find it held.
+    assert!((20_000..=160_000).contains(&contended), "{contended} of 160,000 waited");
+    assert!(wait_ns > 0, "they waited for no time");
+}
