@@ -7,7 +7,7 @@
 //!
 //! Invariant: nothing but the control page is written, and only in a ledger of this very version.
 //! Known limit: nobody tells the host when a program has obeyed; `control.obeyed` of its accounts does. The ledger of a
-//! run is never shortened while it is mapped; who does so by hand kills the command.
+//! run is never shortened while it is mapped; who does so by hand kills the command. So no other user may be able to.
 //! Not here: the page's layout, and the settings there are (`underbar_ledger::control`).
 
 use std::fs::{File, OpenOptions};
@@ -54,6 +54,10 @@ impl ControlPage {
     pub fn open(ledger: &Path) -> Result<ControlPage, ControlError> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(O_NOFOLLOW.cast_signed()).open(ledger)?;
+        let status = file.metadata()?;
+        if !crate::place::is_ours(&status) {
+            return Err(io::Error::other("another user could cut it short while it is mapped").into());
+        }
         file.lock()?;
         let length = file.metadata()?.len();
         let mut head = vec![0; SLOTS_OFFSET];

@@ -6,7 +6,8 @@
 //! /tmp/underbar-UID             (a disk file's pages are shared memory, too)
 //! ```
 //!
-//! Invariant: the file and its folder are the user's alone. It is removed when the run is reported, unless it
+//! Invariant: the file and its folder are the user's alone, and nobody else but root can put others in their place
+//! ([`place`]); where the user names the file (`-o`), at least the file is. It is removed when the run is reported, unless it
 //! is to be kept; a run that was killed leaves it, and the next one sweeps it away once no process of it lives.
 //! What single processes keep lies beside it, `NAME.PROCESS-MOMENT.locks` and `.samples`, and shares its fate.
 //! Not here: its layout (the `ledger` crate), and what is made of it.
@@ -14,12 +15,12 @@
 use std::cell::Cell;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -31,6 +32,9 @@ use underbar_runtime::follow::environment::LEDGER;
 use underbar_sys::syscall::{O_NOFOLLOW, clock_nanoseconds, fallocate, getuid};
 
 use crate::alive::{Alive, count_mapping, is_alive};
+
+use crate::place;
+use underbar_shown::Shown;
 
 const CLOCK_BOOTTIME: u32 = 7;
 const ENDING: &str = "ledger";
@@ -57,7 +61,7 @@ impl LedgerFile {
         let mut last = io::Error::other("no folder for it");
         for folder in folders() {
             match own_folder(&folder) {
-                Ok(()) => {
+                Ok(folder) => {
                     sweep(&folder);
                     let name = format!("{}-{:x}.{ENDING}", process::id(), clock_nanoseconds(CLOCK_BOOTTIME));
                     match LedgerFile::create_at(&folder.join(name), options, false) {
@@ -86,6 +90,11 @@ impl LedgerFile {
             }
             opened => opened,
         }?;
+        // Some file systems know no owners, or no rights: there, whoever cuts the file ends the programs that have it mapped.
+        if !place::is_ours(&file.metadata()?) {
+            let _ = fs::remove_file(path);
+            return Err(io::Error::other("others can write a new file there"));
+        }
         let ledger = LedgerFile { path: path.to_owned(), file, keep, is_alone: Cell::new(false) };
         // What lies beside a name that somebody gave is of a ledger that is gone. Ours has the moment in it, and is new.
         if keep {
@@ -298,17 +307,17 @@ fn folders() -> impl Iterator<Item = PathBuf> {
     .flatten()
 }
 
-/// Makes the folder if it is not there; it must be ours, and nobody else's to write.
-fn own_folder(folder: &Path) -> io::Result<()> {
-    let status =
-        fs::symlink_metadata(folder).or_else(|_| match DirBuilder::new().mode(0o700).create(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => fs::symlink_metadata(folder),
-        })?;
-    if status.is_dir() && status.uid() == getuid() && status.mode() & 0o077 == 0 {
-        Ok(())
+/// Makes the folder if it is not there, but not the one that it lies in. It must be ours, and nobody else's to read.
+fn own_folder(folder: &Path) -> io::Result<PathBuf> {
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(io::Error::other("it is no folder that could be made"));
+    };
+    let folder = place::make(&place::find(parent)?.join(name), 0o700)?;
+    let status = fs::symlink_metadata(&folder)?;
+    if status.uid() == underbar_sys::syscall::geteuid() && status.mode() & 0o077 == 0 {
+        Ok(folder)
     } else {
-        Err(io::Error::other(format!("{} is not ours alone", folder.display())))
+        Err(io::Error::other(format!("{} is not ours alone", folder.shown())))
     }
 }
 
@@ -414,10 +423,7 @@ mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = env::temp_dir().join(format!("underbar-test-{name}-{}", process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        own_folder(&folder).expect("a folder of our own");
-        folder
+        own_folder(&place::tests::folder(name)).expect("a folder of our own")
     }
 
     #[test]
@@ -584,8 +590,14 @@ mod tests {
     fn a_folder_that_others_can_write_is_not_used() {
         use std::os::unix::fs::PermissionsExt;
         let folder = folder("ledger-open");
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("opened");
-        assert!(own_folder(&folder).is_err());
+        let below = folder.join("below");
+        assert_eq!(own_folder(&below).expect("made"), below);
+        assert!(own_folder(&folder.join("absent/below")).is_err(), "no folder is made for it to lie in");
+        for (mode, is_safe) in [(0o777, false), (0o770, false), (0o1777, true)] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).expect("opened");
+            assert!(own_folder(&folder).is_err(), "{mode:o}");
+            assert_eq!(own_folder(&below).is_ok(), is_safe, "{mode:o}");
+        }
         fs::remove_dir_all(folder).expect("removed");
     }
 }

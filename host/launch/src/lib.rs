@@ -4,6 +4,7 @@
 //! Launch ── program  where the program is, as execvp finds it
 //!        ── library  where the preload library lies, so that the program's loader finds it
 //!        ── ledger   the file in which the program keeps its accounts
+//!        ── place    which folders library and ledger may lie in
 //!        ── environment  the program's environment, with the library or as if plain
 //!        ├─ control  changes what is in force while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
@@ -21,6 +22,7 @@ pub mod control;
 mod environment;
 pub mod ledger;
 mod library;
+pub mod place;
 mod program;
 mod run;
 mod session;

@@ -8,31 +8,38 @@
 //! /var/cache/underbar/HASH/libunderbar.so          for the superuser: his programs become other users, who
 //!                                                  cannot read his home folder
 //! ~/.cache/underbar/HASH/libunderbar.so
-//! /tmp/underbar-UID/HASH/libunderbar.so            ours alone, or not used
+//! /tmp/underbar-UID/HASH/libunderbar.so
 //! /proc/PID/fd/N                                   in memory, for as long as the command lives
 //! ```
 //!
 //! Whether a file has the content is seen by its size and by a mark in the time of its last change: its nanoseconds are the hash
-//! (any later change puts others there, the same ones once in a thousand million times). Only a file that is the user's and
-//! that nobody else can write is believed that; others are compared byte by byte.
+//! (any later change puts others there, the same ones once in a thousand million times). A file without the mark is compared
+//! byte by byte. One that is not ours or root's, or that others can write, is replaced, whatever it holds.
 //!
-//! Invariant: the file named by [`Library::path`] has the content asked for, its path can stand in
+//! Invariant: the file named by [`Library::path`] has the content asked for, and nobody but us and root can put another one
+//! there, today or while programs of this run start others: each folder on the way is ours ([`place`]). Its path can stand in
 //! LD_PRELOAD (no blank, colon or `$`), and code may be run from it.
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime};
+use underbar_shown::Shown;
 use underbar_sys::file::is_executable_mapping_allowed;
-use underbar_sys::syscall::{geteuid, getuid};
+use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK, getuid};
+
+use crate::place;
 
 const FILE_NAME: &str = "libunderbar.so";
+/// Modes of new folders: for others to read, since programs become other users; and for us alone.
+const OPEN: u32 = 0o755;
+const CLOSED: u32 = 0o700;
 /// Longer than this no program is expected to go on starting others with the library of another build.
 const UNUSED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -50,7 +57,7 @@ pub struct Library {
 pub struct LibraryError(pub Vec<(PathBuf, io::Error)>);
 
 fn list(places: &[(PathBuf, io::Error)]) -> String {
-    places.iter().map(|(place, error)| format!("; {}: {error}", place.display())).collect()
+    places.iter().map(|(place, error)| format!("; {}: {error}", place.shown())).collect()
 }
 
 impl Library {
@@ -60,24 +67,24 @@ impl Library {
     pub fn place(content: &[u8], hash: &str, in_memory: bool) -> Result<Library, LibraryError> {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folders = [
-            absolute("XDG_CACHE_HOME").map(|folder| (folder.join("underbar"), false)),
-            (getuid() == 0).then(|| (PathBuf::from("/var/cache/underbar"), false)),
-            absolute("HOME").map(|home| (home.join(".cache/underbar"), false)),
-            Some((PathBuf::from(format!("/tmp/underbar-{}", getuid())), true)),
+            absolute("XDG_CACHE_HOME").map(|folder| (folder.join("underbar"), OPEN)),
+            (getuid() == 0).then(|| (PathBuf::from("/var/cache/underbar"), OPEN)),
+            absolute("HOME").map(|home| (home.join(".cache/underbar"), OPEN)),
+            Some((PathBuf::from(format!("/tmp/underbar-{}", getuid())), CLOSED)),
         ];
         Library::place_in(folders.into_iter().flatten(), content, hash, in_memory)
     }
 
-    /// Tries each folder; `true` beside it: others can write where it lies, so it must be ours alone.
+    /// Tries each folder, which is made with the mode beside it.
     fn place_in(
-        folders: impl IntoIterator<Item = (PathBuf, bool)>,
+        folders: impl IntoIterator<Item = (PathBuf, u32)>,
         content: &[u8],
         hash: &str,
         in_memory: bool,
     ) -> Result<Library, LibraryError> {
         let mut tried = Vec::new();
-        for (folder, is_shared) in folders {
-            match write_once(&folder, is_shared, content, hash) {
+        for (folder, mode) in folders {
+            match write_once(&folder, mode, content, hash) {
                 Ok(path) => return Ok(Library { path, _held: None }),
                 Err(error) => tried.push((folder, error)),
             }
@@ -104,24 +111,19 @@ impl Library {
     }
 }
 
-fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io::Result<PathBuf> {
+fn write_once(parent: &Path, mode: u32, content: &[u8], hash: &str) -> io::Result<PathBuf> {
     let folder = parent.join(hash);
-    if folder.as_os_str().as_bytes().iter().any(|byte| b" \t\n:$".contains(byte)) {
-        return Err(io::Error::other("its path cannot stand in LD_PRELOAD"));
-    }
+    can_stand_in_preload(&folder)?;
+    let folder = place::make(&folder, mode)?;
+    // Without the links that led to it.
+    can_stand_in_preload(&folder)?;
     let path = folder.join(FILE_NAME);
-    let both = [parent, folder.as_path()];
-    let there = File::open(&path);
-    // Where others can write, whose the folders are is looked at each time.
-    if is_shared || there.is_err() {
-        create_folders(&folder, if is_shared { &both } else { &[] })?;
-    }
-    let file = match there {
+    let file = match open(&path) {
         Ok(file) if has_content(&file, content, hash) => file,
         _ => {
             write_new(&folder, &path, content, hash)?;
-            sweep(parent, hash);
-            File::open(&path)?
+            sweep(folder.parent().unwrap_or(parent), hash);
+            open(&path)?
         }
     };
     if !is_executable_mapping_allowed(file.as_raw_fd()) {
@@ -130,25 +132,23 @@ fn write_once(parent: &Path, is_shared: bool, content: &[u8], hash: &str) -> io:
     Ok(path)
 }
 
-/// Creates `folder`, where it is not there. Those of `private` must then be folders of ours alone.
-pub(crate) fn create_folders(folder: &Path, private: &[&Path]) -> io::Result<()> {
-    let mode = if private.is_empty() { 0o755 } else { 0o700 };
-    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
-    for folder in private {
-        let status = fs::symlink_metadata(folder)?;
-        if !status.is_dir() || status.uid() != getuid() || status.mode() & 0o022 != 0 {
-            return Err(io::Error::other("it is not ours alone"));
-        }
+fn can_stand_in_preload(path: &Path) -> io::Result<()> {
+    if path.as_os_str().as_bytes().iter().any(|byte| b" \t\n:$".contains(byte)) {
+        return Err(io::Error::other("its path cannot stand in LD_PRELOAD"));
     }
     Ok(())
 }
 
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags((O_NOFOLLOW | O_NONBLOCK).cast_signed()).open(path)
+}
+
 fn has_content(file: &File, content: &[u8], hash: &str) -> bool {
     let Ok(status) = file.metadata() else { return false };
-    let is_ours_alone = status.uid() == geteuid() && status.mode() & 0o022 == 0;
     status.is_file()
+        && place::is_ours(&status)
         && status.len() == content.len() as u64
-        && ((is_ours_alone && status.mtime_nsec() == i64::from(mark(hash))) || is_equal(file, content))
+        && (status.mtime_nsec() == i64::from(mark(hash)) || is_equal(file, content))
 }
 
 /// Nanoseconds that say that a file has the content of this hash: 1 to 999,999,999, as 0 is what file systems that count
@@ -251,14 +251,13 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn check(name: &str, test: impl FnOnce(&Path)) {
-        let folder = env::temp_dir().join(format!("underbar-library-{name}-{}", process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
+        let folder = place::tests::folder(&format!("library-{name}"));
         test(&folder);
         fs::remove_dir_all(&folder).expect("removed");
     }
 
-    fn place(folder: &Path, is_shared: bool) -> Result<Library, LibraryError> {
-        Library::place_in([(folder.to_path_buf(), is_shared)], b"content", "hash", false)
+    fn place(folder: &Path) -> Result<Library, LibraryError> {
+        Library::place_in([(folder.to_path_buf(), OPEN)], b"content", "hash", false)
     }
 
     #[test]
@@ -274,7 +273,7 @@ mod tests {
                 file.set_times(times).expect("times");
             }
             fs::write(folder.join("a file"), "of somebody").expect("a file");
-            place(folder, false).expect("placed");
+            place(folder).expect("placed");
             let exists = |name: &str| folder.join(name).exists();
             assert!(!exists("old") && exists("loaded") && exists("a file") && exists("hash"));
         });
@@ -286,7 +285,7 @@ mod tests {
             let long = vec![7; 100_000];
             let mut other = long.clone();
             other[99_999] = 8;
-            let place = || Library::place_in([(folder.to_path_buf(), false)], &long, "hash", false);
+            let place = || Library::place_in([(folder.to_path_buf(), OPEN)], &long, "hash", false);
             let path = place().expect("placed").path().to_path_buf();
             for _ in 0..3 {
                 // Changed in its place: the time of the change has no mark any more.
@@ -300,13 +299,13 @@ mod tests {
     #[test]
     fn a_mark_is_believed_of_a_file_of_ours_that_nobody_else_can_write() {
         check("mark", |folder| {
-            let path = place(folder, false).expect("placed").path().to_path_buf();
+            let path = place(folder).expect("placed").path().to_path_buf();
             let forge = |mode| {
                 fs::write(&path, "CONTENT").expect("written over");
                 fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
                 let file = File::options().write(true).open(&path).expect("there");
                 file.set_modified(marked_now("hash")).expect("a time");
-                place(folder, false).expect("placed");
+                place(folder).expect("placed");
                 fs::read(&path).expect("there")
             };
             // Who is the user, or has his rights, can forge it; nobody else.
@@ -316,7 +315,7 @@ mod tests {
             let other = File::options().write(true).open(&path).expect("there");
             other.set_modified(marked_now("hash2")).expect("a time");
             let inode = fs::metadata(&path).expect("there").ino();
-            place(folder, false).expect("compared");
+            place(folder).expect("compared");
             assert_eq!(fs::metadata(&path).expect("there").ino(), inode, "equal without a mark");
         });
         for hash in ["", "0", "ffffffffffffffff", "ed381210167ea8c1"] {
@@ -327,15 +326,20 @@ mod tests {
     #[test]
     fn it_is_written_once_and_mended() {
         check("once", |folder| {
-            let path = place(folder, false).expect("placed").path().to_path_buf();
+            let path = place(folder).expect("placed").path().to_path_buf();
             assert_eq!(fs::read(&path).expect("there"), b"content");
             let inode = fs::metadata(&path).expect("there").ino();
-            place(folder, false).expect("placed again");
+            place(folder).expect("placed again");
             assert_eq!(fs::metadata(&path).expect("there").ino(), inode);
             fs::write(&path, "cont").expect("cut");
-            place(folder, false).expect("mended");
+            place(folder).expect("mended");
             assert_eq!(fs::read(&path).expect("there"), b"content");
             assert_eq!(fs::read_dir(folder.join("hash")).expect("folder").count(), 1);
+            // A link of its name is replaced, too: where it leads to may be anybody's.
+            fs::rename(&path, folder.join("else")).expect("moved");
+            std::os::unix::fs::symlink(folder.join("else"), &path).expect("a link");
+            place(folder).expect("mended");
+            assert!(fs::symlink_metadata(&path).expect("there").is_file());
         });
     }
 
@@ -344,8 +348,8 @@ mod tests {
         check("next", |folder| {
             let file = folder.join("file");
             fs::write(&file, "").expect("a file in the way");
-            let places = [(file, false), (folder.join("with blank"), false), (folder.join("c:d"), false)];
-            let last = (folder.join("good"), true);
+            let places = [(file, OPEN), (folder.join("with blank"), OPEN), (folder.join("c:d"), OPEN)];
+            let last = (folder.join("good"), CLOSED);
             let library = Library::place_in(places.clone().into_iter().chain([last]), b"x", "hash", false);
             assert_eq!(library.expect("placed").path(), folder.join("good/hash/libunderbar.so"));
             let LibraryError(tried) =
@@ -358,15 +362,22 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_can_write_is_not_trusted() {
+    fn a_folder_that_others_can_write_is_not_trusted_nor_one_below_it() {
         check("shared", |folder| {
-            let open = folder.join("open");
-            fs::create_dir(&open).expect("a folder");
-            fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).expect("open to all");
-            assert!(place(&open, true).is_err());
-            let link = folder.join("link");
-            std::os::unix::fs::symlink(folder, &link).expect("a link");
-            assert!(place(&link, true).is_err());
+            let (open, link) = (folder.join("open"), folder.join("link"));
+            // Placed while it was ours alone: the content is right, and goes on to be.
+            place(&open.join("below")).expect("placed");
+            place(&open).expect("placed");
+            std::os::unix::fs::symlink("open", &link).expect("a link");
+            let path = place(&link).expect("placed").path().to_path_buf();
+            assert_eq!(path, open.join("hash/libunderbar.so"), "links may lead elsewhere tomorrow");
+            for mode in [0o777, 0o775, 0o1777] {
+                fs::set_permissions(&open, fs::Permissions::from_mode(mode)).expect("open to others");
+                let is_sticky = mode & 0o1000 != 0;
+                assert_eq!(place(&open).is_ok(), is_sticky, "what is ours in a sticky folder stays");
+                assert_eq!(place(&open.join("below")).is_ok(), is_sticky);
+                assert_eq!(place(&link).is_ok(), is_sticky);
+            }
         });
     }
 }

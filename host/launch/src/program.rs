@@ -57,7 +57,7 @@ impl fmt::Display for Reasoned {
 }
 
 fn shown(name: &OsStr) -> String {
-    name.to_string_lossy().into_owned()
+    underbar_shown::Shown::shown(name).to_string()
 }
 
 /// The paths to try for `name`.

@@ -25,7 +25,13 @@ pub const OURS: &[u8] = b"UNDERBAR_";
 #[must_use]
 pub fn is_our_library(entry: &[u8]) -> bool {
     let name = entry.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    name == b"libunderbar.so" || (entry.starts_with(b"/proc/") && without_number(entry).ends_with(b"/fd/"))
+    name == b"libunderbar.so" || is_in_memory(entry)
+}
+
+/// Does this entry lie in no folder?
+#[must_use]
+pub fn is_in_memory(entry: &[u8]) -> bool {
+    entry.starts_with(b"/proc/") && without_number(entry).ends_with(b"/fd/")
 }
 
 fn without_number(path: &[u8]) -> &[u8] {

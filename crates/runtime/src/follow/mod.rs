@@ -10,7 +10,8 @@
 //!            can the new program see the library?        │ no: count PreloadNotVisible, take us out
 //!            can it carry it, with the limits that there
 //!            are (`carry`, `target`)?                    │ no: count why, take us out
-//!            may it write to the ledger?                 │ no: count LedgerOutOfReach, take us out
+//!            may it write to the ledger, and is it still
+//!            the one that this process has?              │ no: count LedgerOutOfReach, take us out
 //!            leave the environment as it is              ┘
 //! ```
 //!
@@ -183,12 +184,15 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
     if !(CHILDREN.load(Ordering::Relaxed) || myself && is_followed()) {
         return Err(Reason::NotAsked);
     }
-    if !target::is_readable(library) {
+    // In memory it is there for as long as the command lives. Then its process number is free for anybody's.
+    if !target::is_readable(library) || environment::is_in_memory(library) && !target::is_ours(library) {
         return Err(Reason::PreloadNotVisible);
     }
     target::examine(target)?;
-    match environment.value(LEDGER) {
-        Some(ledger) if !target::is_writable(ledger) => Err(Reason::LedgerOutOfReach),
+    match environment.value_c(LEDGER) {
+        Some(ledger) if !target::is_writable(ledger.to_bytes()) || !ledger::attach::is_found_at(ledger) => {
+            Err(Reason::LedgerOutOfReach)
+        }
         _ => Ok(()),
     }
 }

@@ -80,6 +80,14 @@ pub fn is_writable(path: &[u8]) -> bool {
     is_open_to(path, 4 | 2)
 }
 
+/// Does the file at `path` belong to the user whose rights this process has, or to root?
+#[must_use]
+pub fn is_ours(path: &[u8]) -> bool {
+    let mut room = [0; PATH_BYTES];
+    let status = join(&[path], &mut room).and_then(|path| stat(path).ok());
+    status.is_some_and(|status| status.user == 0 || status.user == geteuid())
+}
+
 /// `access` asks for the real user and without capabilities that a user loses at exec; `open` would not.
 fn is_open_to(path: &[u8], rights: u32) -> bool {
     let mut room = [0; PATH_BYTES];

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Invariants: the slot's space in the file is allocated before it is mapped, so a full file system means no
-//! slot, never SIGBUS. No descriptor stays open. A process writes to its own slot only, and to another's only
+//! slot, never SIGBUS. No file is mapped that another user can cut short; children made by fork, who open it by its path again,
+//! map the very file that their parent has, or none. No descriptor stays open. A process writes to its own slot only, and to another's only
 //! while that one's directory entry says that this process folds it.
 //! Not here: what is counted.
 
@@ -42,6 +43,9 @@ static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 static PLACE: AtomicUsize = AtomicUsize::new(SLOTS);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static NAMESPACE: AtomicU32 = AtomicU32::new(0);
+/// Which file that is: device and number. Written once, before HEADER; the header stays mapped, so no other file gets the number.
+static DEVICE: AtomicU64 = AtomicU64::new(0);
+static INODE: AtomicU64 = AtomicU64::new(0);
 /// The file's path, for children made by fork. Written once, at the start.
 static PATH: [AtomicU64; PATH_BYTES / 8] = [const { AtomicU64::new(0) }; PATH_BYTES / 8];
 
@@ -126,17 +130,51 @@ fn open() {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
     let Ok(path) = CStr::from_bytes_until_nul(&path) else { return };
-    let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW;
+    // A name that leads to a pipe by now keeps nobody waiting.
+    let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW | syscall::O_NONBLOCK;
     let Ok(fd) = syscall::open(path, flags, 0) else {
         // In a child by fork of a process that runs as another user by now.
-        // SAFETY: null, or mapped for ever.
-        if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
-            header.unrecorded.fetch_add(1, Ordering::Relaxed);
-        }
-        return;
+        return unrecorded();
     };
+    match file::fstat(fd) {
+        Ok(status) if is_the_ledger(&status) => move_in(fd, &status),
+        _ => unrecorded(),
+    }
+    let _ = syscall::close(fd);
+}
+
+/// This process gets no slot, as far as there is a ledger in which that can be noted.
+fn unrecorded() {
+    // SAFETY: null, or mapped for ever.
+    if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
+        header.unrecorded.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Is this the file of which the header is mapped; or where none is, one that no other user can cut short?
+fn is_the_ledger(status: &file::Status) -> bool {
+    if !HEADER.load(Ordering::Relaxed).is_null() {
+        return is_same(status);
+    }
+    const OTHERS_WRITE: u32 = 0o022;
+    status.is_regular()
+        && status.size >= FILE_BYTES as i64
+        && status.mode & OTHERS_WRITE == 0
+        && (status.user == 0 || status.user == syscall::geteuid())
+}
+
+fn is_same(status: &file::Status) -> bool {
+    (status.device, status.inode) == (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed))
+}
+
+/// Does a program that this process starts find at `path` the ledger that this process has? True also where there is none.
+pub(crate) fn is_found_at(path: &CStr) -> bool {
+    HEADER.load(Ordering::Relaxed).is_null() || file::stat(path).is_ok_and(|status| is_same(&status))
+}
+
+fn move_in(fd: i32, status: &file::Status) {
     let me = Identity { namespace: namespace(), number: process() };
-    if let Some(header) = header(fd)
+    if let Some(header) = header(fd, status)
         && let Some((place, slot)) = claim(fd, header, me)
     {
         fill_in(slot);
@@ -158,21 +196,19 @@ fn open() {
             });
         }
     }
-    let _ = syscall::close(fd);
 }
 
-/// The file's header, mapped once in a process and its forked children.
-fn header(fd: i32) -> Option<&'static Header> {
+/// The header of a file that is the ledger, mapped once in a process and its forked children.
+fn header(fd: i32, status: &file::Status) -> Option<&'static Header> {
     let mut header = HEADER.load(Ordering::Relaxed);
     if header.is_null() {
-        if !file::fstat(fd).is_ok_and(|status| status.is_regular() && status.size >= FILE_BYTES as i64) {
-            return None;
-        }
         header = map(fd, 0, CONTROL_OFFSET)?.cast();
         // SAFETY: a mapped page; a header is made of atomics.
         if !unsafe { &*header }.is_ours() {
             return None;
         }
+        DEVICE.store(status.device, Ordering::Relaxed);
+        INODE.store(status.inode, Ordering::Relaxed);
         HEADER.store(header, Ordering::Relaxed);
     }
     // SAFETY: it stays mapped.
@@ -207,7 +243,7 @@ fn map_to_read(fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
 }
 
 fn map_as(protection: u32, fd: i32, offset: usize, bytes: usize) -> Option<*mut u8> {
-    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened.
+    // SAFETY: without MAP_FIXED a mapping replaces nothing. The file is never shortened: nobody else can (`is_the_ledger`).
     unsafe { syscall::mmap(null_mut(), bytes, protection, syscall::MAP_SHARED, fd, offset as u64).ok() }
 }
 

@@ -1,0 +1,259 @@
+//! Whether a folder is ours: nobody but us and root can change what is in it, or which folder its path leads to.
+//!
+//! ```text
+//! /            owner root                        each folder on the way is judged before the next one is looked at,
+//! └─ home      owner root                        from the top: what is below one that is ours cannot be exchanged
+//!    └─ user   owner we, for nobody else to write
+//!       └─ .cache ─> /data/cache                 a link is ours or root's; its target's way is judged the same, from /
+//! /tmp         owner root, for all to write, but sticky: only what is ours or root's in it is judged further
+//! ```
+//!
+//! Invariant: a path that is given back has no link in it, and each folder on it belongs to us (the user whose rights we have)
+//! or to root, and its group and others cannot write it; folders that are sticky aside, in which nobody can remove what is
+//! another's. So the path leads to the same file for every process that opens it later, as the loader does.
+//!
+//! A group is others, also where it has but one user in it: who else is in it, and will be, no call tells. An access list shows
+//! in the group's bits.
+//! Known limit: in a user namespace that does not know root, root's folders bear the number of "nobody", and so do other
+//! users'. There, folders of the system are root's if they have the same owner as `/`.
+//! Not here: what lies in the folder ([`is_ours`] judges a file), and where folders are looked for (`library`, `ledger`).
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+
+use underbar_shown::Shown;
+use underbar_sys::syscall::geteuid;
+
+const ROOT: u32 = 0;
+const STICKY: u32 = 0o1000;
+const OTHERS_WRITE: u32 = 0o022;
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
+/// Folders that are the system's wherever they are.
+const SYSTEM: [&str; 7] = ["/", "/dev", "/dev/shm", "/run", "/tmp", "/var", "/var/cache"];
+
+/// Finds the folder, which is there, and gives its path without links. Others may make files of their own in it where it is
+/// sticky.
+///
+/// # Errors
+/// Where it is not there, or is not ours: names the folder that is not.
+pub fn find(path: &Path) -> io::Result<PathBuf> {
+    walk(path, None).map(|way| way.here)
+}
+
+/// The same; makes what is missing, with this mode. Others can make nothing in it.
+///
+/// # Errors
+/// Those of [`find`], and of making a folder.
+pub fn make(path: &Path, mode: u32) -> io::Result<PathBuf> {
+    let way = walk(path, Some(mode))?;
+    if way.is_shared { Err(others_can_write(&way.here)) } else { Ok(way.here) }
+}
+
+/// Is an open file, or a link, one that only we and root can change?
+#[must_use]
+pub fn is_ours(status: &Metadata) -> bool {
+    is_trusted(status.uid()) && (status.is_symlink() || status.mode() & OTHERS_WRITE == 0)
+}
+
+fn is_trusted(owner: u32) -> bool {
+    owner == ROOT || owner == geteuid()
+}
+
+/// A way from `/` on, as far as it was gone.
+struct Way {
+    here: PathBuf,
+    device: u64,
+    owner_of_root: u32,
+    /// Others may make files of their own here.
+    is_shared: bool,
+}
+
+fn walk(path: &Path, making: Option<u32>) -> io::Result<Way> {
+    if !path.is_absolute() {
+        return Err(io::Error::other("it is no absolute path"));
+    }
+    let mut way = Way::begin()?;
+    let mut left: VecDeque<OsString> = names(path).collect();
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            // Its path has no link in it, so its parent is the one before.
+            let parent = way.here.parent().unwrap_or(Path::new("/")).to_owned();
+            left = names(&parent).chain(left).collect();
+            way = Way::begin()?;
+            continue;
+        }
+        let next = way.here.join(&name);
+        let status = match fs::symlink_metadata(&next) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && making.is_some() => {
+                match DirBuilder::new().mode(making.unwrap_or_default()).create(&next) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                    _ => fs::symlink_metadata(&next),
+                }
+            }
+            status => status,
+        }?;
+        if status.is_symlink() {
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(io::Error::other("too many links lead on from each other"));
+            }
+            if !is_ours(&status) {
+                return Err(anothers(&next));
+            }
+            let target = fs::read_link(&next)?;
+            left = names(&target).chain(left).collect();
+            if target.is_absolute() {
+                way = Way::begin()?;
+            }
+        } else {
+            way.step(next, &status)?;
+        }
+    }
+    Ok(way)
+}
+
+/// The names on a path, `..` among them.
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+impl Way {
+    fn begin() -> io::Result<Way> {
+        let status = fs::symlink_metadata("/")?;
+        let mut way =
+            Way { here: PathBuf::new(), device: status.dev(), owner_of_root: status.uid(), is_shared: false };
+        way.step("/".into(), &status)?;
+        Ok(way)
+    }
+
+    /// Goes on to a folder in the one where the way is.
+    fn step(&mut self, next: PathBuf, status: &Metadata) -> io::Result<()> {
+        if !status.is_dir() {
+            return Err(io::Error::other(format!("{} is no folder", next.shown())));
+        }
+        let is_system = SYSTEM.iter().any(|&folder| next == Path::new(folder));
+        // Who may write a folder may mount a file system of his own on it, which answers what he likes.
+        let is_mounted_by_anybody = self.is_shared && status.dev() != self.device;
+        let is_trusted = is_trusted(status.uid()) || is_system && status.uid() == self.owner_of_root;
+        if !is_trusted || is_mounted_by_anybody {
+            return Err(anothers(&next));
+        }
+        self.is_shared = status.mode() & OTHERS_WRITE != 0;
+        if self.is_shared && status.mode() & STICKY == 0 {
+            return Err(others_can_write(&next));
+        }
+        (self.here, self.device) = (next, status.dev());
+        Ok(())
+    }
+}
+
+fn anothers(path: &Path) -> io::Error {
+    io::Error::other(format!("{} belongs to another user", path.shown()))
+}
+
+fn others_can_write(path: &Path) -> io::Error {
+    io::Error::other(format!("others can write {}", path.shown()))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::{env, process};
+
+    /// A folder of this test, ours alone whatever the rights of new files are.
+    pub(crate) fn folder(name: &str) -> PathBuf {
+        let folder = env::temp_dir().join(format!("underbar-test-{name}-{}", process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        make(&folder, 0o700).expect("a folder for temporary files that is root's, or ours")
+    }
+
+    fn allow(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("rights");
+    }
+
+    #[test]
+    fn each_folder_on_the_way_counts() {
+        let folder = folder("place-way");
+        let (middle, deep) = (folder.join("middle"), folder.join("middle/deep/er"));
+        assert_eq!(find(&deep).expect_err("absent").kind(), io::ErrorKind::NotFound);
+        assert_eq!(make(&deep, 0o755).expect("made"), deep);
+        assert_eq!(fs::metadata(&middle).expect("made").mode() & 0o022, 0);
+        let refuse = |mode, words: &str| {
+            allow(&middle, mode);
+            for way in [find(&deep), make(&deep, 0o755), find(&deep.join("..").join("er"))] {
+                assert_eq!(
+                    way.expect_err(words).to_string(),
+                    format!("others can write {}", middle.display())
+                );
+            }
+        };
+        refuse(0o757, "for all");
+        refuse(0o775, "for a group");
+        // Sticky: nobody removes what is ours, but others make files of theirs.
+        allow(&middle, 0o1777);
+        assert_eq!(find(&deep).expect("ours in it"), deep);
+        assert_eq!(find(&middle).expect("to look for ours in it"), middle);
+        assert!(make(&middle, 0o755).is_err());
+        allow(&middle, 0o755);
+        assert_eq!(make(&deep, 0o755).expect("there"), deep);
+        fs::write(folder.join("file"), "").expect("written");
+        assert!(find(&folder.join("file")).is_err() && find(&folder.join("file/x")).is_err());
+        assert!(find(Path::new("relative")).is_err() && find(Path::new("")).is_err());
+        assert_eq!(find(Path::new("/")).expect("root's"), Path::new("/"));
+        assert_eq!(find(&folder.join("middle/./deep/../deep")).expect("there"), folder.join("middle/deep"));
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn links_lead_to_folders_that_are_judged_the_same() {
+        let folder = folder("place-links");
+        let (good, open) = (folder.join("good"), folder.join("open"));
+        make(&good.join("in"), 0o755).expect("made");
+        make(&open.join("in"), 0o755).expect("made");
+        allow(&open, 0o777);
+        symlink("good", folder.join("relative")).expect("linked");
+        symlink(&good, folder.join("absolute")).expect("linked");
+        symlink("../good/in/..", good.join("back")).expect("linked");
+        symlink("open/in", folder.join("bad")).expect("linked");
+        symlink("round", folder.join("round")).expect("linked");
+        for link in ["relative/in", "absolute/in", "absolute/back/in", "relative/back/back/in"] {
+            assert_eq!(find(&folder.join(link)).expect(link), good.join("in"));
+        }
+        assert!(find(&folder.join("bad")).is_err() && find(&folder.join("round")).is_err());
+        // Missing folders are made where the link leads to.
+        assert_eq!(make(&folder.join("relative/new"), 0o700).expect("made"), good.join("new"));
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn what_another_user_owns_is_not_ours() {
+        const OTHER: u32 = 47_813;
+        if geteuid() != ROOT {
+            // Nothing can be given away; the zoo says what is skipped (`other_users`).
+            return;
+        }
+        let folder = folder("place-owner");
+        let own = folder.join("other/own");
+        make(&own, 0o755).expect("made");
+        chown(folder.join("other"), Some(OTHER), None).expect("given away");
+        let words = format!("{} belongs to another user", folder.join("other").display());
+        assert_eq!(find(&own).expect_err("not ours").to_string(), words);
+        chown(folder.join("other"), Some(ROOT), None).expect("taken back");
+        symlink("other", folder.join("link")).expect("linked");
+        assert!(find(&folder.join("link/own")).is_ok());
+        std::os::unix::fs::lchown(folder.join("link"), Some(OTHER), None).expect("given away");
+        assert!(find(&folder.join("link/own")).is_err());
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
