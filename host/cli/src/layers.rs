@@ -17,13 +17,15 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use underbar_options::{Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check};
 use underbar_report::model::{OptionInForce, OptionSource, Options};
+use underbar_sys::syscall::{O_NOCTTY, O_NONBLOCK};
 
 /// All texts together must fit into one variable of the program's environment, for which the kernel has 128 KiB.
 const MOST_BYTES: usize = 100_000;
@@ -104,14 +106,14 @@ impl Layers {
     /// others can write it.
     pub fn add_file(&mut self, source: WhereSet, path: &Path, asked_for: bool) {
         match read(path, asked_for) {
-            Ok(text) => self.add(source, path.display().to_string(), text),
+            Ok(text) => self.add(source, path.shown().to_string(), text),
             Err(error) if !asked_for && error.kind() == io::ErrorKind::NotFound => {}
             // In a folder that is closed to us, as another user's: for us there is none.
             Err(error)
                 if !asked_for
                     && error.kind() == io::ErrorKind::PermissionDenied
                     && fs::metadata(path).is_err() => {}
-            Err(error) => self.unread.push(format!("options file {} was left out: {error}", path.display())),
+            Err(error) => self.unread.push(format!("options file {} was left out: {error}", path.shown())),
         }
     }
 
@@ -285,7 +287,11 @@ fn too_large() -> String {
 }
 
 fn read(path: &Path, asked_for: bool) -> io::Result<String> {
-    let status = fs::metadata(path)?;
+    // Unasked, it may be a pipe, which nobody is waited for at. What is judged is what was opened: by its name, another file
+    // could be read than was looked at.
+    let flags = if asked_for { 0 } else { O_NONBLOCK | O_NOCTTY };
+    let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;
+    let status = file.metadata()?;
     let trusted = |owner: u32| owner == 0 || owner == our_user();
     if !asked_for && (!trusted(status.uid()) || status.mode() & 0o022 != 0) {
         return Err(io::Error::other("others can write it; --opts-file reads it all the same"));
@@ -296,7 +302,7 @@ fn read(path: &Path, asked_for: bool) -> io::Result<String> {
     }
     let mut bytes = Vec::new();
     // Not without an end, as /dev/zero would be read.
-    fs::File::open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MOST_BYTES {
         return Err(io::Error::other(too_large()));
     }
@@ -333,6 +339,45 @@ mod tests {
         let report = layers.for_report("ls".as_ref());
         let heap = report.in_force.iter().find(|option| option.option.starts_with("HEAP(")).expect("HEAP");
         assert_eq!(heap.where_set, "command line (--opts)");
+    }
+
+    #[test]
+    fn the_file_that_is_read_is_the_one_that_was_judged() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let folder = env::temp_dir().join(format!("underbar-judged-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let (safe, open, name) = (folder.join("safe"), folder.join("open"), folder.join("opts"));
+        for (path, text, mode) in [(&safe, "HEAP(1M)", 0o600), (&open, "HEAP(2M)", 0o666)] {
+            fs::write(path, text).expect("written");
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+        }
+        fs::hard_link(&safe, &name).expect("linked");
+        let (is_over, mut read_safe) = (AtomicBool::new(false), 0);
+        std::thread::scope(|scope| {
+            // One name for the two of them by turns, as somebody would do who can write the folder.
+            scope.spawn(|| {
+                let beside = folder.join("beside");
+                for file in [&open, &safe].into_iter().cycle() {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    fs::hard_link(file, &beside).and_then(|()| fs::rename(&beside, &name)).expect("renamed");
+                }
+            });
+            while read_safe < 5_000 {
+                match read(&name, false) {
+                    Ok(text) => {
+                        // Told before it fails: the other thread has no end of its own.
+                        is_over.store(text != "HEAP(1M)", Ordering::Relaxed);
+                        assert_eq!(text, "HEAP(1M)", "others can write it");
+                        read_safe += 1;
+                    }
+                    Err(error) => assert!(error.to_string().starts_with("others can write"), "{error}"),
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]
