@@ -3,7 +3,8 @@
 //! ```text
 //! begins with the mark of a ledger ─────────────────────> saved
 //! an object of JSON: a schema of ours, and nothing else ─> saved
-//! anything else ─────────────────────────────────────────> listings; if there are none, what a saved report lacks is said
+//! anything else ─────────────────────────────────────────> listings; if there are none, what a saved report lacks is said;
+//!                                                           after 64 MiB without one, that is not waited for
 //! ```
 //!
 //! Invariant: only what is a saved report is taken for one: a listing may begin with a line of JSON, or with an EBCDIC `#`,
@@ -13,6 +14,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use underbar_shown::Shown;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -24,6 +26,8 @@ use underbar_report::Report;
 use crate::saved::{self, Fault, SavedError};
 
 const PIECE: usize = 256 << 10;
+/// So much may come before the first line of a listing. What has none in it, and perhaps no end either, is not read on.
+const MOST_WITHOUT: u64 = 64 << 20;
 
 /// What a file turned out to be.
 pub enum Found {
@@ -48,10 +52,18 @@ pub fn read(path: &Path, collected: &mut Collected) -> Result<Found, SavedError>
     if look != Look::Saved {
         let first = piece[..length].to_vec();
         let before = collected.items;
-        collected.file(&path.display().to_string());
+        let mut begun = length as u64;
+        collected.file(&path.shown().to_string());
         let mut reader = Reader::new();
         while length > 0 {
             reader.feed(&piece[..length], &mut |item| collected.take(item));
+            if collected.items == before && begun >= MOST_WITHOUT {
+                return Ok(Found::Other(Err(SavedError {
+                    path: path.to_owned(),
+                    fault: Fault::NoListingSoFar,
+                })));
+            }
+            begun = begun.saturating_add(length as u64);
             length = fill(&mut file, &mut piece).map_err(named)?;
         }
         reader.finish(&mut |item| collected.take(item));

@@ -17,6 +17,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use underbar_shown::Shown;
 
 use underbar_launch::{Alive, ledger};
 use underbar_ledger::layout::{FILE_BYTES, MAGIC};
@@ -65,11 +66,13 @@ pub enum Fault {
     Other,
     /// The same, where a listing would have done.
     NoListing,
+    /// No listing in as much as is looked at for one.
+    NoListingSoFar,
 }
 
 impl fmt::Display for SavedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.path.display())?;
+        write!(f, "{}: ", self.path.shown())?;
         match &self.fault {
             Fault::Unreadable(error) => write!(f, "{error}"),
             Fault::Empty => f.write_str("the file is empty; has its run ended?"),
@@ -88,6 +91,9 @@ impl fmt::Display for SavedError {
             ),
             Fault::NoListing => f.write_str(
                 "neither an underbar report nor a ledger file, and no listing that is known in it",
+            ),
+            Fault::NoListingSoFar => f.write_str(
+                "no listing that is known in its first 64 MiB, so that the rest was not read; cut out the part that has it",
             ),
             Fault::Other => {
                 f.write_str("not an underbar report: neither JSON of `underbar run --json` nor a ledger file")
