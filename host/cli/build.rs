@@ -14,6 +14,7 @@
 //!   prints. A program that throws exceptions brings the library itself.
 //! - With the functions of a run side by side (`layout.ld`, written by `cargo xtask layout`): they are touched in a tenth of the
 //!   pieces that the kernel maps code by. Not where the linker is one that the user chose: not all understand that file.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "Cargo reads what this prints")]
 
 mod nested;
 

@@ -6,7 +6,7 @@
 //!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
-//!      ├─ say       messages     carried  the library in this file     elf  what a program brings along
+//!      ├─ door      all that is printed      say  messages     carried  the library in this file     elf  what a program brings along
 //!      ├─ costs     what pages, calls and hand-overs cost here
 //!      └─ exit      what the command ends with
 //! ```
@@ -17,11 +17,13 @@
 #![forbid(unsafe_code)]
 // But for tests, whose harness has one.
 #![cfg_attr(not(test), no_main)]
+#![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod carried;
 mod commands;
 mod costs;
 mod demo;
+mod door;
 mod elf;
 mod exit;
 mod layers;
@@ -40,10 +42,11 @@ mod trial;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser};
 use commands::Command;
+use door::Form;
 use exit::ExitCode;
 use say::{Color, Kind, say};
 use std::ffi::OsString;
-use std::io::{self, Write};
+use underbar_shown::Shown;
 
 /// Our own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;
@@ -78,30 +81,60 @@ fn command() -> ExitCode {
         table::table().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     match arguments {
         Ok(arguments) => arguments.command.run(),
-        Err(error) => usage(&error),
+        Err(error) => usage(error),
     }
 }
 
 /// Prints help where it was asked for, and otherwise what is wrong with the arguments.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: clap::Error) -> ExitCode {
+    let error = with_names_shown(error);
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match error.print().and_then(|()| io::stdout().flush()) {
-            // A closed pipe while help is printed is success.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                say(Color::Auto, Kind::Error, format_args!("standard output: {error}"));
-                usage_status()
-            }
-            _ => ExitCode::SUCCESS,
-        };
+        let (form, text) = rendered(&error, Color::Auto.is_on_output());
+        if let Err(error) = door::to_output(form, &text) {
+            say(Color::Auto, Kind::Error, format_args!("standard output: {error}"));
+            return usage_status();
+        }
+        return ExitCode::SUCCESS;
     }
-    let _ = error.print();
+    let (form, mut text) = rendered(&error, Color::Auto.is_on());
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(program)) = error.get(ContextKind::InvalidSubcommand)
         && error.get(ContextKind::SuggestedSubcommand).is_none()
     {
-        eprintln!("\nhelp: did you mean `underbar run -- {program}`?");
+        text += &format!("\nhelp: did you mean `underbar run -- {program}`?\n");
     }
+    // That nobody reads it changes nothing.
+    let _ = door::to_error(form, &text);
     usage_status()
+}
+
+/// The error with words of the command line in it as names are shown: a line feed in one begins no line.
+fn with_names_shown(mut error: clap::Error) -> clap::Error {
+    let shown: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(word) => Some((kind, ContextValue::String(word.shown().to_string()))),
+            ContextValue::Strings(words) => {
+                let words = words.iter().map(|word| word.shown().to_string()).collect();
+                Some((kind, ContextValue::Strings(words)))
+            }
+            // Tips, which repeat the word. They lose their colour.
+            ContextValue::StyledStrs(tips) => {
+                let tips = tips.iter().map(|tip| underbar_shown::line(&tip.to_string()).into_owned().into());
+                Some((kind, ContextValue::StyledStrs(tips.collect())))
+            }
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in shown {
+        error.insert(kind, value);
+    }
+    error
+}
+
+fn rendered(error: &clap::Error, colour: bool) -> (Form, String) {
+    let text = error.render();
+    if colour { (Form::Coloured, text.ansi().to_string()) } else { (Form::Text, text.to_string()) }
 }
 
 /// What the command that was asked for ends with where it was asked wrongly, or could not answer.

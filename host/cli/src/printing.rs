@@ -3,12 +3,12 @@
 //! Invariant: a reader who has gone away is success; what cannot be written is said and is exit status 2.
 //! Not here: reports of `run`, which leave standard output to the program (`shared`).
 
-use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
+use underbar_shown::Shown;
 
+use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::say::{Color, Kind, say};
 
@@ -30,15 +30,18 @@ pub struct Printing {
 impl Printing {
     /// Writes an answer where it was asked for, and says with which exit status to end.
     pub fn print(&self, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
+        self.print_as(Form::of(self.json), text, output, code)
+    }
+
+    /// The same in a form of its own.
+    pub fn print_as(&self, form: Form, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
         let (place, written) = match output {
-            Some(path) => (path.display().to_string(), fs::write(path, text)),
-            None => ("standard output".to_owned(), to_output(text.as_bytes())),
+            Some(path) => (path.shown().to_string(), door::to_file(path, form, text)),
+            None => ("standard output".to_owned(), door::to_output(form, text)),
         };
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                self.fail(format_args!("{place}: {error}"))
-            }
-            _ => ExitCode::from(code),
+            Err(error) => self.fail(format_args!("{place}: {error}")),
+            Ok(()) => ExitCode::from(code),
         }
     }
 
@@ -46,14 +49,5 @@ impl Printing {
     pub fn fail(&self, message: impl std::fmt::Display) -> ExitCode {
         say(self.color, Kind::Error, message);
         ExitCode::from(NO_ANSWER)
-    }
-}
-
-/// Writes bytes to standard output, to the last one. That its reader has gone away is no failure.
-pub fn to_output(bytes: &[u8]) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    match output.write_all(bytes).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
     }
 }

@@ -5,7 +5,8 @@
 
 use clap::ValueEnum;
 use std::env;
-use std::io::{self, IsTerminal, Write};
+
+use crate::door::{self, Form};
 
 /// When messages are coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -22,12 +23,12 @@ pub enum Color {
 impl Color {
     /// Whether what goes to standard error is coloured.
     pub fn is_on(self) -> bool {
-        self.is_on_where(io::stderr().is_terminal())
+        self.is_on_where(door::error_is_terminal())
     }
 
     /// Whether what goes to standard output is coloured.
     pub fn is_on_output(self) -> bool {
-        self.is_on_where(io::stdout().is_terminal())
+        self.is_on_where(door::output_is_terminal())
     }
 
     fn is_on_where(self, is_terminal: bool) -> bool {
@@ -57,10 +58,10 @@ pub fn say(color: Color, kind: Kind, message: impl std::fmt::Display) {
         Kind::Error => ("error", "1;31"),
         Kind::Warning => ("warning", "1;33"),
     };
-    let line = if color.is_on() {
-        format!("\x1b[{code}munderbar: {word}:\x1b[0m {message}\n")
+    let (form, line) = if color.is_on() {
+        (Form::Coloured, format!("\x1b[{code}munderbar: {word}:\x1b[0m {message}\n"))
     } else {
-        format!("underbar: {word}: {message}\n")
+        (Form::Text, format!("underbar: {word}: {message}\n"))
     };
-    let _ = io::stderr().write_all(line.as_bytes());
+    let _ = door::to_error(form, &line);
 }

@@ -3,14 +3,15 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use underbar_options::{Base, Settings, WhereSet};
+use underbar_shown::Shown;
 
+use crate::door::{self, Form};
 use crate::layers::Layers;
 use crate::say::{Color, Kind, say};
 
@@ -103,27 +104,23 @@ impl Shared {
 
     /// Writes a report to its place. One that cannot be written is a warning, never a changed exit code; a reader that
     /// has gone away is none.
-    pub fn report(&self, text: &str, place: Option<&Path>) {
+    pub fn report(&self, form: Form, text: &str, place: Option<&Path>) {
         if self.is_without_report() {
             return;
         }
-        let is_written = write_report(text, place, self.color);
+        let is_written = write_report(form, text, place, self.color);
         // The program may have run for hours: better there than nowhere.
         if !is_written && place.is_some() && !self.quiet {
-            write_report(text, None, self.color);
+            write_report(form, text, None, self.color);
         }
     }
 }
 
 /// Writes a report to a file, or to standard error (None). Says whether it went there; a warning says why it did not.
-pub fn write_report(text: &str, place: Option<&Path>, color: Color) -> bool {
+pub fn write_report(form: Form, text: &str, place: Option<&Path>, color: Color) -> bool {
     let (place, written) = match place {
-        Some(path) => (path.display().to_string(), fs::write(path, text)),
-        None => match io::stderr().write_all(text.as_bytes()) {
-            // A reader that has gone away.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return true,
-            written => ("standard error".to_owned(), written),
-        },
+        Some(path) => (path.shown().to_string(), door::to_file(path, form, text)),
+        None => ("standard error".to_owned(), door::to_error(form, text)),
     };
     if let Err(error) = &written {
         say(color, Kind::Warning, format_args!("the report could not be written to {place}: {error}"));

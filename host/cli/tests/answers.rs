@@ -1,4 +1,9 @@
 //! `report`, `diff`, `advise`: saved reports and ledgers, good and bad.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

@@ -1,4 +1,9 @@
 //! `lib` on files of mainframes: made by export, and read back by every command.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

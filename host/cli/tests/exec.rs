@@ -1,4 +1,9 @@
 //! `underbar exec`: a program of a library in the place of the command.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

@@ -1,4 +1,9 @@
 //! Help, usage errors, completions and manual pages: all made from the one table of commands.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

@@ -1,4 +1,9 @@
 //! `lib`: libraries made, filled, listed, changed, verified and surveyed through the command.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

@@ -1,4 +1,9 @@
 //! Listings of Language Environment through the command: advice, its forms, comparison.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

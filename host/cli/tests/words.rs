@@ -1,4 +1,9 @@
 //! `options`, `explain`, `doctor`: what they say, and with which exit status.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a test is no door to anybody's terminal"
+)]
 
 mod common;
 

@@ -21,7 +21,7 @@ pub fn render(profile: &Profile) -> String {
     let mut text = String::new();
     for (line, count) in counts {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{line} {count}");
+        let _ = writeln!(text, "{} {count}", underbar_shown::line(&line));
     }
     text
 }

@@ -79,13 +79,13 @@ fn head(profile: &Profile) -> String {
     };
     let mut text = format!(
         "underbar profile: {}: {} samples at {rate} a second of CPU time; {} in user mode, {} in the kernel{kernel}\n",
-        file_name(&facts.program).replace(char::is_control, "?"),
+        underbar_shown::line(file_name(&facts.program)),
         count(*samples),
         nanoseconds(facts.user_ns),
         nanoseconds(facts.system_ns),
     );
     for note in &facts.notes {
-        text += &note.replace(char::is_control, "?");
+        text += &underbar_shown::line(note);
         text.push('\n');
     }
     // Writing to a string cannot fail.
@@ -148,7 +148,8 @@ fn instruction(row: &Row) -> String {
 /// A line of the table; a first column that is too wide runs into the second, which is empty then.
 fn line(text: &mut String, first: &str, second: &str, count: &str, part: &str) {
     const FIRST: usize = 23;
-    let left = if second.is_empty() { first.to_owned() } else { format!("{first:<FIRST$}{second}") };
+    let (first, second) = (underbar_shown::line(first), underbar_shown::line(second));
+    let left = if second.is_empty() { first.into_owned() } else { format!("{first:<FIRST$}{second}") };
     let width = FIRST + INSTRUCTION;
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{left:<width$} {count:>10} {part:>7}");
@@ -228,7 +229,7 @@ and 2 more instructions                                                         
         profile.facts.sampler = By::Timer;
         profile.facts.notes = vec!["one".to_owned(), "two\tlines".to_owned()];
         let text = render(&profile, 5);
-        let begin = "underbar profile: spin: 1,000 samples at 250 a second of CPU time; 1.00 s in user mode, 12.0 ms in the kernel\none\ntwo?lines\n";
+        let begin = "underbar profile: spin: 1,000 samples at 250 a second of CPU time; 1.00 s in user mode, 12.0 ms in the kernel\none\ntwo\\tlines\n";
         assert!(text.starts_with(begin), "{text}");
         (profile.samples, profile.instructions) = (0, Vec::new());
         let text = render(&profile, 5);

@@ -240,7 +240,7 @@ impl Diff {
 fn command(report: &Report) -> String {
     let words = std::iter::once(&report.run.program).chain(&report.run.arguments);
     let text = words.map(String::as_str).collect::<Vec<_>>().join(" ");
-    text.chars().take(90).map(|c| if c.is_control() { '?' } else { c }).collect()
+    crate::page::clip(&crate::page::clean(&text), 90)
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ pub(crate) fn paint(lines: &[Line], colour: bool) -> String {
         let last = written.saturating_sub(1);
         for (at, (tone, piece)) in pieces[..written].iter().enumerate() {
             let piece = if at == last { piece.trim_end() } else { piece };
+            let piece = &*underbar_shown::line(piece);
             let piece = if *tone == Tone::Command { piece.to_owned() } else { clip(piece, room) };
             room = room.saturating_sub(piece.chars().count());
             let style = if colour { style(*tone) } else { Style::new() };
@@ -93,9 +94,9 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Without control characters, which could steer the terminal.
+/// Without characters that could steer the terminal.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    underbar_shown::line(text).into_owned()
 }
 
 /// Cut to a width at its front, three dots for what is missing: what names have in common is there (`x86_64-linux-gnu-as`).

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use underbar_shown::Shown;
 
 use underbar_partitioned::name::Misnomer;
 use underbar_partitioned::read::Fault;
@@ -72,13 +73,13 @@ pub enum Error {
     #[error("another process is changing the library")]
     Busy,
     /// A file is there where a new one was to be made.
-    #[error("{} is there already", .0.display())]
+    #[error("{} is there already", .0.shown())]
     FileExists(PathBuf),
     /// A folder, a device, a pipe: what has no bytes that could be read at any place.
-    #[error("{}: is no plain file", .0.display())]
+    #[error("{}: is no plain file", .0.shown())]
     NotPlain(PathBuf),
     /// The system refused.
-    #[error("{}: {error}", what.display())]
+    #[error("{}: {error}", what.shown())]
     System {
         /// The file or directory.
         what: PathBuf,
@@ -86,7 +87,7 @@ pub enum Error {
         error: io::Error,
     },
     /// Writing failed at a point where it is not known whether the change is durable: it is there whole or not at all.
-    #[error("{}: {error}; the change is there whole or not at all, which the next reading shows", what.display())]
+    #[error("{}: {error}; the change is there whole or not at all, which the next reading shows", what.shown())]
     Unsure {
         /// The library.
         what: PathBuf,

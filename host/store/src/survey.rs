@@ -59,7 +59,7 @@ impl Source {
     pub fn of(library: &Library) -> Result<Source> {
         let label = library.label()?;
         Ok(Source {
-            name: library.path().display().to_string(),
+            name: library.path().to_string_lossy().into_owned(),
             organisation: label.organisation,
             block_size: label.block_size,
             tracks: Some(label.tracks),

@@ -7,8 +7,8 @@
 //! Not here: the rules (`underbar_advise`), and whether a suggestion helps (`tune`).
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use clap::{Args, ValueEnum};
 use underbar_advise::lines::Withheld;
@@ -21,6 +21,7 @@ use underbar_advise::{Suggestion, advise, lines};
 use underbar_options::WhereSet;
 use underbar_report::Report;
 
+use crate::door;
 use crate::exit::ExitCode;
 use crate::listings::{self, Found};
 use crate::printing::Printing;
@@ -123,9 +124,8 @@ impl Advise {
                 }
             };
             if let Some(message) = self.of_listings_only() {
-                failed = Some(
-                    self.printing.fail(format_args!("{}: a saved report, and {message}", file.display())),
-                );
+                failed =
+                    Some(self.printing.fail(format_args!("{}: a saved report, and {message}", file.shown())));
                 continue;
             }
             let suggestions = advise(&report);
@@ -134,14 +134,18 @@ impl Advise {
             } else {
                 if self.files.len() > 1 {
                     // Writing to a string cannot fail.
-                    let _ = writeln!(text, "== {}", file.display());
+                    let _ = writeln!(text, "== {}", file.shown());
                 }
                 text += &self.in_words(&report, &suggestions);
             }
             if let Some(path) = &self.output
-                && let Err(error) = fs::write(path, lines::options_file(&report, &suggestions, self.risky))
+                && let Err(error) = door::to_file(
+                    path,
+                    door::Form::Text,
+                    &lines::options_file(&report, &suggestions, self.risky),
+                )
             {
-                failed = Some(self.printing.fail(format_args!("{}: {error}", path.display())));
+                failed = Some(self.printing.fail(format_args!("{}: {error}", path.shown())));
             }
         }
         let simulated = self.simulate.as_deref().map(|options| simulate(&collected, options));
@@ -192,9 +196,8 @@ impl Advise {
         let values = names.into_iter().filter_map(|name| ztpf::values_of(&all, name));
         let mut texts = options.chain(values);
         match (texts.next(), texts.next()) {
-            (Some(text), None) => {
-                fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-            }
+            (Some(text), None) => door::to_file(path, door::Form::Text, &text)
+                .map_err(|error| format!("{}: {error}", path.shown())),
             (None, _) if !not_in_form(collected, &all, form).is_empty() => Err(format!(
                 "-o: nothing of what is to be set has the form {}; --as values writes it",
                 self.form_name()

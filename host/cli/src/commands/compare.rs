@@ -10,6 +10,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde_json::json;
@@ -22,9 +23,10 @@ use underbar_verdict::render;
 use underbar_verdict::sample::Runs;
 
 use crate::carried;
+use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::layers::Layers;
-use crate::printing::{NO_ANSWER, to_output};
+use crate::printing::NO_ANSWER;
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::trial::flags::Flags;
@@ -114,7 +116,7 @@ impl Compare {
         let library = carried::library(true).map_err(|error| Stop::NoLibrary(error.to_string()))?;
         if let Some(path) = &self.output {
             files::can_be_written(path)
-                .map_err(|error| Stop::NoFile(format!("{}: {error}", path.display())))?;
+                .map_err(|error| Stop::NoFile(format!("{}: {error}", path.shown())))?;
         }
         let input = self.flags.input()?;
         let session = Session::begin()?;
@@ -162,7 +164,7 @@ impl Compare {
             self.text(&options, &comparisons, &runs)
         };
         if let Err(error) = self.write(&text) {
-            let file = self.output.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+            let file = self.output.as_ref().map_or(String::new(), |path| format!("{}: ", path.shown()));
             shared.say(Kind::Error, format_args!("{file}the result could not be written: {error}"));
             return Ok(ExitCode::from(NO_ANSWER));
         }
@@ -240,9 +242,10 @@ impl Compare {
     }
 
     fn write(&self, text: &str) -> std::io::Result<()> {
+        let form = Form::of(self.flags.json);
         match &self.output {
-            Some(path) => std::fs::write(path, text),
-            None => to_output(text.as_bytes()),
+            Some(path) => door::to_file(path, form, text),
+            None => door::to_output(form, text),
         }
     }
 }

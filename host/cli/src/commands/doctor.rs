@@ -14,6 +14,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde_json::json;
@@ -107,10 +108,10 @@ impl Doctor {
         let mut checks = machine(&library);
         if let Some(name) = self.program.first() {
             let Some(path) = find(name).filter(|path| path.exists()) else {
-                return self.printing.fail(format_args!("{}: no such program", name.to_string_lossy()));
+                return self.printing.fail(format_args!("{}: no such program", name.shown()));
             };
             if !may_be_executed(&path) {
-                return self.printing.fail(format_args!("{}: it may not be executed", path.display()));
+                return self.printing.fail(format_args!("{}: it may not be executed", path.shown()));
             }
             checks.extend(program(&path, library.as_ref().ok()));
         }
@@ -166,7 +167,7 @@ fn machine(library: &Result<Library, underbar_launch::LibraryError>) -> Vec<Chec
 }
 
 fn folder(path: &Path) -> String {
-    path.parent().unwrap_or(path).display().to_string()
+    path.parent().unwrap_or(path).shown().to_string()
 }
 
 fn placed(library: &Result<Library, underbar_launch::LibraryError>) -> Check {
@@ -178,7 +179,7 @@ fn placed(library: &Result<Library, underbar_launch::LibraryError>) -> Check {
             "in memory, since no cache folder allows code to be run: no `run --exec`, and no programs that outlive \
              underbar",
         ),
-        Ok(library) => Check::new(NAME, State::Ok, library.path().display().to_string()),
+        Ok(library) => Check::new(NAME, State::Ok, library.path().shown().to_string()),
         Err(error) => Check::new(NAME, State::No, format!("programs run plain: {error}")),
     }
 }
@@ -355,7 +356,7 @@ fn status(field: &str) -> Option<String> {
 /// What is to be said of a program's file.
 fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
     const LOST: &str = "it runs as if plain: no accounts, no options; times and peak memory only";
-    let mut checks = vec![Check::new("program", State::Ok, path.display().to_string())];
+    let mut checks = vec![Check::new("program", State::Ok, path.shown().to_string())];
     let launch = Launch {
         program: path.as_os_str().to_owned(),
         arguments: Vec::new(),
@@ -371,11 +372,7 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
     });
     let (file, is_script) = interpreter(path).map_or((path.to_owned(), false), |path| (path, true));
     if is_script {
-        checks.push(Check::new(
-            "script",
-            State::Ok,
-            format!("run by {}, which is looked at", file.display()),
-        ));
+        checks.push(Check::new("script", State::Ok, format!("run by {}, which is looked at", file.shown())));
     }
     checks.push(match elf::read(&file) {
         Ok(Some(brought)) => allocator(&brought),

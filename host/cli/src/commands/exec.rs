@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use clap::Args;
 use underbar_fetch::Error;
@@ -81,7 +82,7 @@ impl Exec {
         let arguments: Vec<&CStr> = arguments.iter().map(CString::as_c_str).collect();
         restore_dispositions();
         let error = underbar_fetch::link::become_program(&libraries, name, &arguments);
-        say(self.color, Kind::Error, format_args!("{}: {error}", first.display()));
+        say(self.color, Kind::Error, format_args!("{}: {error}", first.shown()));
         ExitCode::from(if matches!(error, Error::NotFound(_)) { NOT_FOUND } else { CANNOT_RUN })
     }
 }
@@ -99,7 +100,7 @@ fn parts(word: &[u8]) -> (Option<&Path>, &[u8]) {
 
 /// Opens a library, or says with which exit status to end, and why.
 fn open(path: &Path, color: Color) -> Result<Library, (u8, String)> {
-    let wrong = |code, why: &dyn std::fmt::Display| (code, format!("{}: {why}", path.display()));
+    let wrong = |code, why: &dyn std::fmt::Display| (code, format!("{}: {why}", path.shown()));
     let status = std::fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => wrong(NOT_FOUND, &"there is no such file"),
         _ => wrong(NOT_FOUND, &error),

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use clap::{Args, Command};
 use clap_mangen::{
@@ -13,6 +14,7 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
+use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::say::Color;
@@ -79,14 +81,14 @@ impl Man {
         if let Some(folder) = &self.dir {
             return match write_all(&table, folder) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => printing.fail(format_args!("{}: {error}", folder.display())),
+                Err(error) => printing.fail(format_args!("{}: {error}", folder.shown())),
             };
         }
         let name = self.command.join(" ");
         let page = match documented(&table).find(|command| full_name(command) == name) {
             _ if name.is_empty() => main_page(&table),
             Some(command) => command_page(command),
-            None => return printing.fail(format_args!("there is no command {name}")),
+            None => return printing.fail(format_args!("there is no command {}", name.shown())),
         };
         match page {
             Ok(page) => printing.print(&String::from_utf8_lossy(&page), None, 0),
@@ -97,12 +99,16 @@ impl Man {
 
 fn write_all(table: &Command, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    fs::write(folder.join("underbar.1"), main_page(table)?)?;
+    write(&folder.join("underbar.1"), &main_page(table)?)?;
     for command in documented(table) {
         let name = format!("underbar-{}.1", full_name(command).replace(' ', "-"));
-        fs::write(folder.join(name), command_page(command)?)?;
+        write(&folder.join(name), &command_page(command)?)?;
     }
     Ok(())
+}
+
+fn write(path: &Path, page: &[u8]) -> io::Result<()> {
+    door::to_file(path, Form::Text, &String::from_utf8_lossy(page))
 }
 
 fn main_page(table: &Command) -> io::Result<Vec<u8>> {

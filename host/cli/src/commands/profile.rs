@@ -10,8 +10,8 @@
 //! Not here: who samples (`sampling`).
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::PathBuf;
+use underbar_shown::Shown;
 
 use clap::Args;
 use underbar_launch::Ended;
@@ -20,6 +20,7 @@ use underbar_profile::{DEFAULT_RATE, Facts, MOST_RATE, folded, profile, text};
 use underbar_symbols::Symbols;
 
 use crate::OWN_FAILURE;
+use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::runner::steps;
 use crate::sampling::{Choice, Sampled, Sampling};
@@ -128,12 +129,12 @@ impl Profile {
         let shown = if self.json { profile.to_json() } else { text::render(&profile, self.top) };
         if self.output.is_some() || !self.quiet {
             let place = self.output.as_ref().map(|name| expand(name, ended.pid, &self.program[0]));
-            write_report(&shown, place.as_deref(), self.color);
+            write_report(Form::of(self.json), &shown, place.as_deref(), self.color);
         }
         if let Some(name) = &self.folded {
             let path = expand(name, ended.pid, &self.program[0]);
-            if let Err(error) = fs::write(&path, folded::render(&profile)) {
-                let place = path.display();
+            if let Err(error) = door::to_file(&path, Form::Text, &folded::render(&profile)) {
+                let place = path.shown();
                 self.say(Kind::Warning, format_args!("the stacks could not be written to {place}: {error}"));
             }
         }

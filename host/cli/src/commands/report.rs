@@ -12,7 +12,8 @@ use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
 use underbar_report::{Report as Accounts, le, summary};
 
-use super::run::Form;
+use super::run::Form as ReportForm;
+use crate::door::Form;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
@@ -34,7 +35,7 @@ pub struct Report {
 
     /// Form of the report [default: what the run's options asked for]
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
-    report: Option<Form>,
+    report: Option<ReportForm>,
 
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -58,22 +59,23 @@ impl Report {
         if asked("RPTOPTS") && !self.printing.json {
             text = options_report(&report);
         }
-        let form = self.report.unwrap_or(if asked("RPTSTG") { Form::Le } else { Form::Summary });
+        let form = self.report.unwrap_or(if asked("RPTSTG") { ReportForm::Le } else { ReportForm::Summary });
         let colour = self.output.is_none() && self.printing.color.is_on_output();
         text += &rendered(&report, form, self.printing.json, colour);
-        self.printing.print(&text, self.output.as_deref(), 0)
+        let form = if colour && !self.printing.json { Form::Coloured } else { Form::of(self.printing.json) };
+        self.printing.print_as(form, &text, self.output.as_deref(), 0)
     }
 }
 
 /// A report as JSON or as text.
-pub fn rendered(report: &Accounts, form: Form, json: bool, colour: bool) -> String {
+pub fn rendered(report: &Accounts, form: ReportForm, json: bool, colour: bool) -> String {
     if json {
         return report.to_json();
     }
     match form {
-        Form::Le => le::render(report),
-        Form::Lock => chapter::render(report, &advice(report)),
-        Form::Summary => summary::render(report, &advice(report), colour),
+        ReportForm::Le => le::render(report),
+        ReportForm::Lock => chapter::render(report, &advice(report)),
+        ReportForm::Summary => summary::render(report, &advice(report), colour),
     }
 }
 

@@ -9,12 +9,14 @@
 //! goes wrong here changes how the program runs or what it returns.
 
 use std::ffi::OsString;
+use underbar_shown::Shown;
 
 use clap::{Args, ValueEnum};
 use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
 use underbar_report::le;
 use underbar_report::model::file_name;
 
+use crate::door;
 use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::runner::{Finished, Runner};
@@ -117,7 +119,7 @@ impl Run {
         match LedgerFile::create_at(&path, options.as_bytes(), true) {
             Ok(ledger) => Some(ledger),
             Err(error) => {
-                self.shared.say(Kind::Warning, format_args!("no accounts: {}: {error}", path.display()));
+                self.shared.say(Kind::Warning, format_args!("no accounts: {}: {error}", path.shown()));
                 None
             }
         }
@@ -136,7 +138,9 @@ impl Run {
         let place = self.shared.place(settings, ended.pid, &self.program[0]);
         let colour = place.is_none() && self.shared.color.is_on();
         text += &super::report::rendered(&report, form, self.shared.json, colour);
-        self.shared.report(&text, place.as_deref());
+        let form =
+            if colour && !self.shared.json { door::Form::Coloured } else { door::Form::of(self.shared.json) };
+        self.shared.report(form, &text, place.as_deref());
         ended.leave()
     }
 

@@ -18,6 +18,7 @@ use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -35,9 +36,10 @@ use underbar_verdict::sample::Sample;
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use crate::carried;
+use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::layers::Layers;
-use crate::printing::{NO_ANSWER, to_output};
+use crate::printing::NO_ANSWER;
 use crate::say::Kind;
 use crate::shared::{OptsBase, Shared};
 use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
@@ -165,7 +167,7 @@ impl Tune {
             outcome.stop = Some(stop);
         }
         if self.flags.json && outcome.measured.is_some() {
-            self.print(&format!("{}\n", self.json(&outcome)));
+            self.print(Form::Json, &format!("{}\n", self.json(&outcome)));
         }
         let code = match &outcome.stop {
             Some(stop) => {
@@ -312,7 +314,7 @@ impl Tune {
     }
 
     fn written_lines(&self, option: &str, note: &str) -> String {
-        let path = self.output.display();
+        let path = self.output.shown();
         let note = if note.is_empty() { String::new() } else { format!(": {option}, {note}") };
         format!("{:<11}{path}{note}\n{:<11}{}\n", "written", "use it", self.use_it())
     }
@@ -331,7 +333,7 @@ impl Tune {
     fn could_not_write(&self, error: &std::io::Error, outcome: &mut Outcome) {
         outcome.unwritten = true;
         let shared = self.flags.shared(None);
-        shared.say(Kind::Error, format_args!("{}: {error}", self.output.display()));
+        shared.say(Kind::Error, format_args!("{}: {error}", self.output.shown()));
     }
 
     /// Nothing to try: does underbar itself help?
@@ -493,13 +495,13 @@ impl Tune {
     /// Writes a part of the result.
     fn say(&self, text: &str) {
         if !self.flags.json {
-            self.print(text);
+            self.print(Form::Text, text);
         }
     }
 
-    fn print(&self, text: &str) {
+    fn print(&self, form: Form, text: &str) {
         // Said once, of however many parts.
-        if let Err(error) = to_output(text.as_bytes())
+        if let Err(error) = door::to_output(form, text)
             && !self.unprinted.replace(true)
         {
             self.flags.say(Kind::Error, format_args!("the result could not be written: {error}"));

@@ -4,6 +4,7 @@
 //! blocks, tracks, reads of the device. Each has a column, and none is made from another.
 
 use std::collections::BTreeMap;
+use underbar_shown::Shown;
 
 use underbar_report::units::{bytes, count, nanoseconds};
 
@@ -124,7 +125,7 @@ pub fn refused(rounds: &Rounds, folder: &std::path::Path) -> Option<String> {
         format!(
             "{}: its file system cannot be read past the page cache (O_DIRECT), so those rows are missing; set TMPDIR to a \
              folder on a disk.",
-            folder.display()
+            folder.shown()
         )
     })
 }

@@ -1,6 +1,6 @@
 //! How far a demo is, on standard error, where it takes longer than a second.
 
-use std::io::{self, IsTerminal, Write};
+use crate::door::{self, Form};
 use std::time::{Duration, Instant};
 
 /// How long a demo may take without a word.
@@ -19,7 +19,7 @@ pub struct Progress {
 impl Progress {
     /// Starts the clock.
     pub fn new(quiet: bool) -> Progress {
-        let terminal = io::stderr().is_terminal();
+        let terminal = door::error_is_terminal();
         Progress { started: Instant::now(), quiet, terminal, part: "", said: None }
     }
 
@@ -35,7 +35,7 @@ impl Progress {
         }
         let (part, round) = (self.part, round + 1);
         if self.terminal {
-            self.say(format_args!("\r\x1b[K{part}: round {round} of {rounds}, run {} of {turns}", turn + 1));
+            door::over(format_args!("{part}: round {round} of {rounds}, run {} of {turns}", turn + 1));
         } else if self.said != Some((part, round)) {
             self.say(format_args!("{part}: round {round} of {rounds}\n"));
         }
@@ -49,7 +49,7 @@ impl Progress {
         }
         let part = self.part;
         if self.terminal {
-            self.say(format_args!("\r\x1b[K{part}: {} of {steps}", step + 1));
+            door::over(format_args!("{part}: {} of {steps}", step + 1));
         } else if self.said != Some((part, 0)) {
             self.say(format_args!("{part}\n"));
         }
@@ -58,14 +58,14 @@ impl Progress {
 
     fn say(&self, text: std::fmt::Arguments<'_>) {
         // That nobody reads it is no failure.
-        let _ = io::stderr().write_fmt(text);
+        let _ = door::to_error(Form::Text, &text.to_string());
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.terminal && self.said.is_some() {
-            self.say(format_args!("\r\x1b[K"));
+            door::over(format_args!(""));
         }
     }
 }

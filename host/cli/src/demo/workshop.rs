@@ -3,6 +3,8 @@
 //! Invariant: the folder is new, and nothing is left of it when the demo ends, however it ends but by a signal.
 //! Not here: the programs' bytes (`module`).
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use underbar_partitioned::attribute::FetchOptions;
@@ -26,7 +28,7 @@ impl Workshop {
         let parent = std::env::temp_dir();
         for number in 0.. {
             let folder = parent.join(format!("underbar-{demo}-{}-{number}", std::process::id()));
-            match std::fs::create_dir(&folder) {
+            match DirBuilder::new().mode(0o700).create(&folder) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => return Ok(Workshop { folder }),
@@ -74,6 +76,7 @@ impl Workshop {
     /// Makes a shared object, as dlopen wants it: a file of its own.
     pub fn shared_object(&self, name: &str, module: &Module) -> Result<String, Problem> {
         let path = self.path(&format!("{name}.so"))?;
+        #[allow(clippy::disallowed_methods, reason = "a program, in a folder of our own")]
         std::fs::write(&path, module.bytes())?;
         Ok(path)
     }

@@ -21,7 +21,7 @@ pub fn copied(parameters: &Parameters) {
 type Done = Result<(), Box<dyn std::error::Error>>;
 
 fn fail(what: &str, error: impl Display) -> ! {
-    eprintln!("underbar: error: {what}: {error}");
+    crate::say::say(crate::say::Color::Never, crate::say::Kind::Error, format_args!("{what}: {error}"));
     std::process::exit(1);
 }
 

@@ -16,6 +16,7 @@ use std::ffi::CString;
 use std::fmt::Display;
 use std::path::Path;
 use std::time::Instant;
+use underbar_shown::Shown;
 
 use underbar_contention::threads::process_cpu;
 use underbar_fetch::repeat;
@@ -98,7 +99,11 @@ fn measure<E: Display>(parameters: &Parameters, mut work: impl FnMut(u64) -> Res
 }
 
 fn fail(parameters: &Parameters, error: &dyn Display) -> ! {
-    eprintln!("underbar: error: {}({}): {error}", parameters.library, parameters.member);
+    crate::say::say(
+        crate::say::Color::Never,
+        crate::say::Kind::Error,
+        format_args!("{}({}): {error}", parameters.library.shown(), parameters.member.shown()),
+    );
     std::process::exit(1);
 }
 

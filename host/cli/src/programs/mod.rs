@@ -120,7 +120,11 @@ pub fn run_if_asked() -> Option<ExitCode> {
         let words: Option<Vec<String>> = words.map(|word| word.into_string().ok()).collect();
         let found = words.and_then(|words| find(&words));
         let Some(found) = found else {
-            eprintln!("underbar: error: {WORD}: no such program, or wrong arguments");
+            crate::say::say(
+                crate::say::Color::Never,
+                crate::say::Kind::Error,
+                format_args!("{WORD}: no such program, or wrong arguments"),
+            );
             return Some(ExitCode::from(OWN_FAILURE));
         };
         found

@@ -3,9 +3,11 @@
 //!
 //! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
 
+use crate::door::{self, Form};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+use underbar_shown::Shown;
 
 use underbar_advise::Suggestion;
 use underbar_advise::lines::{Withheld, merged, options_file};
@@ -63,19 +65,19 @@ impl Candidate {
     /// Writes the file: the verdict, the options that all arms were given, and the set itself.
     pub fn write(&self, path: &Path, verdict: &str, given: &str) -> io::Result<()> {
         let verdict: String = verdict.lines().map(|line| format!("# {line}\n")).collect();
-        fs::write(path, format!("{OURS}\n{verdict}{given}{}", self.file))
+        door::to_file(path, Form::Text, &format!("{OURS}\n{verdict}{given}{}", self.file))
     }
 }
 
 /// Writes a file of options that are no set of a trial in runs: those that were given, and then these.
 pub fn write(path: &Path, options: &str, given: &str) -> io::Result<()> {
-    fs::write(path, format!("{OURS}\n{given}{options}"))
+    door::to_file(path, Form::Text, &format!("{OURS}\n{given}{options}"))
 }
 
 /// Fails where there is a file of that name which we did not write, or where none can be written.
 pub fn may_be_written(path: &Path) -> Result<(), String> {
-    let refused = |error: io::Error| format!("{}: {error}", path.display());
-    let words = |why: &str| format!("{} {why}: name another file with -o", path.display());
+    let refused = |error: io::Error| format!("{}: {error}", path.shown());
+    let words = |why: &str| format!("{} {why}: name another file with -o", path.shown());
     if let Ok(found) = fs::metadata(path) {
         if !found.is_file() {
             return Err(words("is no file that could be overwritten"));

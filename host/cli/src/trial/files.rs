@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
+use underbar_shown::Shown;
 
 /// The most of a captured text that is shown.
 const SHOWN_BYTES: u64 = 2_000;
@@ -33,7 +34,7 @@ pub fn nameless() -> io::Result<File> {
 }
 
 fn in_folder(folder: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("{}: {error}", folder.display()))
+    io::Error::other(format!("{}: {error}", folder.shown()))
 }
 
 /// What all runs read as their standard input: a copy of ours; nothing where ours is a terminal, since nobody
@@ -69,7 +70,7 @@ pub fn can_be_written(path: &Path) -> io::Result<()> {
 pub fn can_be_compared(checked: &[PathBuf]) -> Result<(), String> {
     let is_other = |path: &&PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_file());
     checked.iter().find(is_other).map_or(Ok(()), |path| {
-        Err(format!("--check {}: no file whose contents could be compared; name each file", path.display()))
+        Err(format!("--check {}: no file whose contents could be compared; name each file", path.shown()))
     })
 }
 

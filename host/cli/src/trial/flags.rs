@@ -1,5 +1,6 @@
 //! The flags that `tune` and `compare` have in common.
 
+use crate::door::{self, Form};
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -134,9 +135,9 @@ impl Flags {
         files::can_be_compared(&self.check).map_err(Stop::NoFile)?;
         let input = files::input(|| {
             if !self.quiet {
-                eprintln!(
-                    "underbar: reading standard input to its end, for every run; </dev/null where there is none"
-                );
+                let words =
+                    "reading standard input to its end, for every run; </dev/null where there is none";
+                let _ = door::to_error(Form::Text, &format!("underbar: {words}\n"));
             }
         })?;
         Ok(input)

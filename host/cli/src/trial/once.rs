@@ -16,6 +16,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Seek;
 use std::time::{Duration, Instant};
+use underbar_shown::Shown;
 
 use underbar_launch::{Ended, Failure, How, Launch, LedgerFile, Library, Process, Session, counter_of};
 use underbar_report::Report;
@@ -273,7 +274,7 @@ impl Task<'_> {
         if let Some(path) = before.absent()
             && !self.was_absent.replace(true)
         {
-            let path = path.display();
+            let path = path.shown();
             self.flags.say(Kind::Warning, format_args!("--check {path}: no such file after a run"));
         }
         let sample = Sample {

@@ -1,11 +1,11 @@
 //! What is said while trials run: a line that is written over on a terminal, else a line at each phase.
 
-use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use underbar_report::units::counted;
 
 use super::say::long;
+use crate::door::{self, Form};
 
 /// Tells on standard error how far the trials are.
 pub struct Progress {
@@ -25,7 +25,7 @@ impl Progress {
     /// Says nothing where `quiet`.
     pub fn new(quiet: bool) -> Progress {
         let terminal =
-            io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+            door::error_is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Progress {
             quiet,
             terminal,
@@ -43,7 +43,7 @@ impl Progress {
         self.clear();
         if !self.quiet {
             // That nobody reads it is no failure.
-            let _ = writeln!(io::stderr(), "underbar: {line}");
+            let _ = door::to_error(Form::Text, &format!("underbar: {line}\n"));
         }
     }
 
@@ -79,14 +79,8 @@ impl Progress {
                 format!(", {} left", rough(each.saturating_mul(runs)))
             }
         };
-        let _ = write!(
-            io::stderr(),
-            "\r{}: {} {} of {}{left} ({arm})\x1b[K",
-            self.phase,
-            self.each,
-            self.done + 1,
-            self.runs
-        );
+        let (phase, each, next, runs) = (&self.phase, self.each, self.done + 1, self.runs);
+        door::over(format_args!("{phase}: {each} {next} of {runs}{left} ({arm})"));
         self.open = true;
     }
 
@@ -98,7 +92,7 @@ impl Progress {
     /// Takes the line that is written over off the terminal.
     pub fn clear(&mut self) {
         if self.open {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            door::over(format_args!(""));
             self.open = false;
         }
     }

@@ -18,6 +18,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use underbar_shown::Shown;
 
 /// Bytes that can be read anywhere.
 pub trait Source: Send + Sync {
@@ -48,7 +49,7 @@ pub enum ReadError {
         length: u64,
     },
     /// The system could not open or read the file.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {message}", path.shown())]
     File {
         /// The file.
         path: PathBuf,

@@ -48,7 +48,7 @@ pub fn render(report: &Report) -> String {
 }
 
 fn one(text: &mut String, report: &Report, process: &Process) {
-    let name: String = process.name().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let name = crate::page::clean(process.name());
     // Writing to a String cannot fail.
     let _ = writeln!(text, "Storage Report for Enclave {name} {}", date_after(report, process.started_ns));
     let _ = writeln!(text, "underbar {}\n", level(&report.underbar));

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use underbar_shown::Shown;
 
 use clap::Args;
 use underbar_library::mainframe::ebcdic::CodePage;
@@ -149,7 +150,7 @@ impl Any {
 /// Says which label of a library of ours is not whole.
 pub fn warn_of_doubt(library: &Library, color: Color) {
     if let Some(doubt) = library.doubt() {
-        say(color, Kind::Warning, format_args!("{}: {doubt}", library.path().display()));
+        say(color, Kind::Warning, format_args!("{}: {doubt}", library.path().shown()));
     }
 }
 

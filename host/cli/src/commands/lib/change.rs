@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
@@ -66,7 +67,7 @@ impl Target {
 
 /// Says what was changed, or why not. `done` says what was done, with `{n}` for how often.
 pub fn say(printing: &Printing, library: &Path, changed: Result<Changed>, done: &str) -> ExitCode {
-    let path = library.display();
+    let path = library.shown();
     match changed {
         Err(error) => {
             let help = match &error {
@@ -193,7 +194,7 @@ impl Add {
         }
         match self.files.first() {
             Some(folder) if files.is_empty() => Err(Error::Program {
-                what: folder.display().to_string(),
+                what: folder.shown().to_string(),
                 why: "there is no shared object in it; other files are to be named",
             }),
             _ => Ok(files),
@@ -212,7 +213,7 @@ impl Add {
         let modified = u64::try_from(modified).unwrap_or(0);
         let addition = Addition::new(name, bytes, self.entry.as_deref().map(str::as_bytes), modified)
             .map_err(|error| match error {
-                Error::Program { why, .. } => Error::Program { what: file.display().to_string(), why },
+                Error::Program { why, .. } => Error::Program { what: file.shown().to_string(), why },
                 other => other,
             })?;
         Ok(Edit::Add(Box::new(Addition { fetch: self.fetchopt, replace: self.replace, ..addition })))
@@ -236,7 +237,7 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     File::open(file).map_err(system)?.take(STREAM_MOST + 1).read_to_end(&mut bytes).map_err(system)?;
     if bytes.len() as u64 > STREAM_MOST {
         let why = "it has more than 1 GiB, and no end that is known; only a plain file may be larger";
-        return Err(Error::Program { what: file.display().to_string(), why });
+        return Err(Error::Program { what: file.shown().to_string(), why });
     }
     Ok(bytes)
 }

@@ -154,7 +154,7 @@ impl Refused {
             false => printing.fail(about(path, &self.message)),
         };
         if printing.json && !self.damaged.is_empty() {
-            let said = Refused { library: path.display().to_string(), ..self };
+            let said = Refused { library: path.to_string_lossy().into_owned(), ..self };
             return printing.print(&json(&said), None, NO_ANSWER);
         }
         code
@@ -277,8 +277,8 @@ impl Export {
         written?;
         file.sync().and_then(|()| file.finish()).map_err(Refused::of_output)?;
         Ok(Exported {
-            library: self.library.display().to_string(),
-            file: self.output.display().to_string(),
+            library: self.library.to_string_lossy().into_owned(),
+            file: self.output.to_string_lossy().into_owned(),
             data_set: envelope.data_set,
             bytes: fs::metadata(&self.output).map_err(system)?.len(),
             faults: library.faults(),

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
@@ -95,7 +96,7 @@ struct Renamed {
 impl Extract {
     /// Writes the files.
     pub fn run(self) -> ExitCode {
-        let path = self.library.display();
+        let path = self.library.shown();
         match self.extract() {
             Err(error) => self.printing.fail(about(&self.library, error)),
             Ok(extracted) => {
@@ -144,7 +145,7 @@ impl Extract {
         let library = self.choice.open(&self.library)?;
         library.warn(self.printing.color);
         let mut extracted = Extracted {
-            library: self.library.display().to_string(),
+            library: self.library.to_string_lossy().into_owned(),
             files: Vec::new(),
             bytes: 0,
             renamed: Vec::new(),
@@ -251,7 +252,7 @@ impl Extract {
 
     /// How files are written; the folder is made.
     fn way(&self) -> Result<Way, String> {
-        fs::create_dir_all(&self.to).map_err(|error| format!("{}: {error}", self.to.display()))?;
+        fs::create_dir_all(&self.to).map_err(|error| format!("{}: {error}", self.to.shown()))?;
         Ok(Way::new(self.force, &self.library))
     }
 
@@ -265,7 +266,7 @@ impl Extracted {
     fn take(&mut self, written: Result<PathBuf, Refused>, bytes: u64) -> bool {
         match written {
             Ok(path) => {
-                self.files.push(path.display().to_string());
+                self.files.push(path.to_string_lossy().into_owned());
                 self.bytes += bytes;
                 true
             }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
@@ -73,7 +74,7 @@ impl Ls {
         if self.printing.json {
             library.warn_of_doubt(self.printing.color);
             let Listed { label, members } = library.list(&self.choice, self.long, None)?;
-            let name = self.library.display().to_string();
+            let name = self.library.to_string_lossy().into_owned();
             let faults = library.faults();
             return Ok(json(&Listing { library: name, label, members, faults }));
         }
@@ -96,7 +97,7 @@ impl Ls {
                 members.iter().map(|member| member.name.clone()).collect()
             }
         };
-        Ok(names.iter().map(|name| format!("{name}\n")).collect())
+        Ok(names.iter().map(|name| format!("{}\n", name.shown())).collect())
     }
 }
 
@@ -267,7 +268,7 @@ impl Info {
     fn text(&self) -> Result<String, String> {
         let library = self.choice.open(&self.library)?;
         let mut said = Said {
-            library: self.library.display().to_string(),
+            library: self.library.to_string_lossy().into_owned(),
             label: None,
             members: Vec::new(),
             block_sizes: None,
@@ -480,7 +481,7 @@ pub struct Verify {
 impl Verify {
     /// Reads it all.
     pub fn run(self) -> ExitCode {
-        let path = self.library.display();
+        let path = self.library.shown();
         if is_theirs(&self.library) {
             let text = "a library of a mainframe, and verify is for ours: lib info names what is wrong with it, lib ls lists it";
             return self.printing.fail(about(&self.library, text));

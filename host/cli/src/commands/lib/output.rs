@@ -12,6 +12,7 @@ use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use underbar_store::Error;
 use underbar_store::storage::{InDirectory, OnDisk, Place as _};
@@ -51,7 +52,7 @@ impl Refused {
     }
 
     fn of(path: &Path, error: Error) -> Refused {
-        let path_text = path.display();
+        let path_text = path.shown();
         match error {
             Error::FileExists(_) => Refused::exists(path),
             Error::Busy => Refused::This(format!("{path_text}: another process is writing it")),
@@ -61,12 +62,12 @@ impl Refused {
     }
 
     fn exists(path: &Path) -> Refused {
-        Refused::This(format!("{} is there already, and left alone; --force replaces it", path.display()))
+        Refused::This(format!("{} is there already, and left alone; --force replaces it", path.shown()))
     }
 
     /// What the system refused for this file.
     pub fn system(path: &Path, error: &std::io::Error) -> Refused {
-        let text = format!("{}: {error}", path.display());
+        let text = format!("{}: {error}", path.shown());
         if error.kind() == std::io::ErrorKind::IsADirectory {
             Refused::This(text)
         } else {
@@ -90,12 +91,12 @@ impl Way {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') && name.ends_with(".new") {
             let text =
-                format!("{}: names of this kind are those of files that are being written", path.display());
+                format!("{}: names of this kind are those of files that are being written", path.shown());
             return Err(Refused::This(text));
         }
         if let Ok(there) = path.symlink_metadata() {
             if self.read.contains(&(there.dev(), there.ino())) {
-                let text = format!("{}: this is the library itself, and left alone", path.display());
+                let text = format!("{}: this is the library itself, and left alone", path.shown());
                 return Err(Refused::This(text));
             }
             if !self.force {

@@ -2,8 +2,9 @@
 //!
 //! Invariant: nothing is left of it when the work is done, and nothing is written where nobody sees it.
 
-use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
+
+use crate::door;
 
 /// How far the work is.
 pub struct Progress {
@@ -18,7 +19,7 @@ impl Progress {
     /// Of so many things, if that is known.
     pub fn new(what: &'static str, all: Option<u64>) -> Progress {
         let is_shown =
-            io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+            door::error_is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Progress { what, all, is_shown, begun: Instant::now(), said: None }
     }
 
@@ -31,15 +32,14 @@ impl Progress {
         }
         self.said = Some(Instant::now());
         let of = self.all.map(|all| format!(" of {all}")).unwrap_or_default();
-        // That nobody reads it is no failure.
-        let _ = write!(io::stderr(), "\r\x1b[K{number}{of} {}", self.what);
+        door::over(format_args!("{number}{of} {}", self.what));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.said.is_some() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            door::over(format_args!(""));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
@@ -116,7 +117,7 @@ impl SurveyFlags {
         let (mut files, mut found) = (Vec::new(), Found::default());
         for place in &self.places {
             if let Err(error) = find(place, &mut files) {
-                return self.printing.fail(format_args!("{}: {error}", place.display()));
+                return self.printing.fail(format_args!("{}: {error}", place.shown()));
             }
         }
         files.sort();
@@ -165,7 +166,7 @@ const LIST_MOST: u64 = 256 << 20;
 impl Found {
     /// Reads a file. One that holds nothing is only worth a word if it was named.
     fn read(&mut self, file: &Path, page: CodePage, is_named: bool) {
-        let name = file.display().to_string();
+        let name = file.shown().to_string();
         if is_ours(file).unwrap_or(false) {
             return match Library::open(file).and_then(|library| Ok((Source::of(&library)?, library.doubt())))
             {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fmt::Write as _;
 use std::path::Path;
+use underbar_shown::Shown;
 
 /// Rows under a heading; columns of numbers stand to the right.
 ///
@@ -38,7 +39,7 @@ impl Columns {
     pub fn cell(&mut self, text: impl Display) {
         let from = self.cells.len();
         // Writing to a string cannot fail.
-        let _ = write!(self.cells, "{text}");
+        let _ = write!(self.cells, "{}", underbar_shown::line(&text.to_string()));
         let cell = self.cells.get(from..).unwrap_or_default();
         let (width, column) = (cell.chars().count(), self.lengths.len() % self.columns.len());
         if let Some((_, widest)) = self.columns.get_mut(column) {
@@ -111,7 +112,7 @@ pub fn many(number: impl Into<u64>, one: &str) -> String {
 
 /// A message with the file that it is about before it, once: the system's messages name it themselves.
 pub fn about(path: &Path, message: impl Display) -> String {
-    let (path, message) = (path.display().to_string(), message.to_string());
+    let (path, message) = (path.shown().to_string(), message.to_string());
     if message.starts_with(&format!("{path}: ")) { message } else { format!("{path}: {message}") }
 }
 

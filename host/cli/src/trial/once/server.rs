@@ -7,8 +7,9 @@
 //!
 //! Invariant: what the question whether it is ready wrote is never part of the output that is compared.
 
+use crate::door::{self, Form};
 use std::fs::File;
-use std::io::{self, IsTerminal, Seek};
+use std::io::{self, Seek};
 use std::time::{Duration, Instant};
 
 use underbar_launch::{Ended, How, Process};
@@ -119,12 +120,15 @@ impl Task<'_> {
     fn say_late(&self, flag: &str, how: How, limit: Duration) {
         if !self.flags.quiet && !self.was_late.replace(true) {
             // Over the line of progress, where there is one.
-            let begin = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-            eprintln!(
-                "{begin}underbar: waiting until the program is ready: the command of {flag} {} so far, asked for {} at most",
+            if door::error_is_terminal() {
+                door::over(format_args!(""));
+            }
+            let words = format!(
+                "underbar: waiting until the program is ready: the command of {flag} {} so far, asked for {} at most\n",
                 say::how(how),
                 say::long(limit)
             );
+            let _ = door::to_error(Form::Text, &words);
         }
     }
 }

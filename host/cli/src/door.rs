@@ -1,0 +1,191 @@
+//! The one door for all that the command prints: to standard output, to standard error, to a file.
+//!
+//! ```text
+//! answer, report, message, progress ── form ── write ──> standard output | standard error | file
+//!                                       │
+//!                                       text: only line feeds and tabs steer     coloured: and our colours
+//!                                       JSON: its own escapes
+//! ```
+//!
+//! Invariant: whatever names and texts of others are in it, no byte that leaves here steers a terminal or turns text round.
+//! Nothing else in this crate prints (`clippy.toml` forbids it), but the programs that demos run, whose output is their own.
+//! A file of another user is not written to by a name that he gave it: in a folder where everybody may make files, a link or a
+//! file is left alone if it is neither ours nor that of the folder's owner. Kernels see to that where they are set to.
+//! Not here: names, which pass `shown` where they are put into words, so that a line feed in one begins no line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use underbar_shown::{coloured, json, text};
+use underbar_sys::syscall::{Errno, O_NOFOLLOW};
+
+/// What a text is, and so what may be in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Lines for people.
+    Text,
+    /// The same with colours of ours.
+    Coloured,
+    /// JSON.
+    Json,
+}
+
+impl Form {
+    /// JSON or lines.
+    pub fn of(is_json: bool) -> Form {
+        if is_json { Form::Json } else { Form::Text }
+    }
+
+    /// The text as it may leave.
+    fn passed(self, words: &str) -> Cow<'_, str> {
+        match self {
+            Form::Text => text(words),
+            Form::Coloured => Cow::Owned(coloured(words)),
+            Form::Json => json(words),
+        }
+    }
+}
+
+/// Writes to standard output, to the last byte. That its reader has gone away is no failure.
+pub fn to_output(form: Form, words: &str) -> io::Result<()> {
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    let mut output = io::stdout().lock();
+    match output.write_all(form.passed(words).as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes to standard error. That its reader has gone away is no failure.
+pub fn to_error(form: Form, words: &str) -> io::Result<()> {
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    match io::stderr().write_all(form.passed(words).as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes a file, in place of what was in it.
+pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
+    create(path)?.write_all(form.passed(words).as_bytes())
+}
+
+/// A line on a terminal that is written over; empty: takes it away. That nobody reads it is no failure.
+pub fn over(words: fmt::Arguments<'_>) {
+    let words = words.to_string();
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    let _ = io::stderr().write_all(format!("\r\x1b[K{}", underbar_shown::line(&words)).as_bytes());
+}
+
+/// Is standard output a terminal?
+pub fn output_is_terminal() -> bool {
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    io::stdout().is_terminal()
+}
+
+/// Is standard error a terminal?
+pub fn error_is_terminal() -> bool {
+    #[allow(clippy::disallowed_methods, reason = "this is the door")]
+    io::stderr().is_terminal()
+}
+
+/// Makes a file, or empties the one that is there.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = match options.clone().custom_flags(O_NOFOLLOW.cast_signed()).open(path) {
+        Err(error) if error.raw_os_error() == Some(Errno::ELOOP.number()) => {
+            // A link of ours in such a folder stays ours: nobody else can take it away.
+            may_be_written(path, &fs::symlink_metadata(path)?)?;
+            options.open(path)
+        }
+        opened => opened,
+    }?;
+    let status = file.metadata()?;
+    if status.is_file() {
+        may_be_written(path, &status)?;
+        // Emptied only now that it is known whose it is.
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
+/// Refuses what somebody else put into a folder where everybody may make files.
+fn may_be_written(path: &Path, status: &Metadata) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    const OTHERS_WRITE: u32 = 0o022;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::metadata(folder)?;
+    let is_shared = folder.mode() & STICKY != 0 && folder.mode() & OTHERS_WRITE != 0;
+    if is_shared && status.uid() != folder.uid() && status.uid() != underbar_launch::user() {
+        let words = "another user made it, in a folder where everybody may make files";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+
+    #[test]
+    fn what_leaves_is_of_its_form() {
+        let words = "a\n\x1b[1mb\x1b[2J\u{202e}";
+        assert_eq!(Form::Text.passed(words), "a\n\\x1b[1mb\\x1b[2J\\u{202e}");
+        assert_eq!(Form::Coloured.passed(words), "a\n\x1b[1mb\\x1b[2J\\u{202e}");
+        assert_eq!(Form::of(true).passed("\"\u{202e}\""), r#""\u202e""#);
+    }
+
+    #[test]
+    fn a_file_is_written_through_links_and_to_what_is_no_file() {
+        let folder = std::env::temp_dir().join(format!("underbar-door-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        symlink("file", &link).expect("linked");
+        for (path, words) in [(&link, "longer words"), (&file, "words"), (&link, "last")] {
+            to_file(path, Form::Text, words).expect("written");
+            assert_eq!(fs::read_to_string(&file).expect("there"), words);
+        }
+        to_file(Path::new("/dev/null"), Form::Text, "x").expect("a device");
+        assert_eq!(
+            to_file(&folder, Form::Text, "x").expect_err("a folder").kind(),
+            io::ErrorKind::IsADirectory
+        );
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn what_others_put_where_everybody_may_is_left_alone() {
+        const OTHER: u32 = 47_813;
+        if underbar_launch::user() != 0 {
+            // Nothing can be given away here.
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("underbar-door-others-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let (kept, file, link) = (folder.join("kept"), folder.join("file"), folder.join("link"));
+        fs::write(&kept, "kept").expect("written");
+        fs::write(&file, "theirs").expect("written");
+        symlink("kept", &link).expect("linked");
+        chown(&file, Some(OTHER), None).expect("given away");
+        lchown(&link, Some(OTHER), None).expect("given away");
+        let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).expect("a mode");
+        mode(0o1777);
+        for path in [&file, &link] {
+            let error = to_file(path, Form::Text, "ours").expect_err("another's");
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        }
+        assert_eq!(fs::read_to_string(&kept).expect("there"), "kept");
+        assert_eq!(fs::read_to_string(&file).expect("there"), "theirs");
+        // In a folder of our own we put it there ourselves.
+        mode(0o755);
+        to_file(&link, Form::Text, "ours").expect("written");
+        assert_eq!(fs::read_to_string(&kept).expect("there"), "ours");
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
