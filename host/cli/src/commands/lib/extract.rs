@@ -34,8 +34,9 @@ Examples:
   underbar lib extract --blocks --to out --dsn SYS1.LINKLIB disk.cckd IEFBR14
 
 Each member becomes a file of its name; a file that is there is left alone and named, unless --force is given. The library
-itself is never replaced. An alias gives its member's bytes, under the alias's name. In a file's
-name, characters that it cannot have are %XX: the member A/B becomes A%2FB. A member that is damaged is named and becomes no file; the others do. Bytes of mainframes are not translated.
+itself is never replaced. An alias gives its member's bytes, under the alias's name. In a file's name, characters that it
+cannot have are %XX: the member A/B becomes A%2FB. A member that is damaged is named and becomes no file; the others do. Bytes
+of mainframes are not translated.
 
 Exit status: 0 written, 2 wrong usage, a member that is damaged, or a file that was left alone or could not be written.")]
 pub struct Extract {
