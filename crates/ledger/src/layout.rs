@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 4;
+pub const LAYOUT_VERSION: u32 = 5;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
@@ -207,6 +207,13 @@ impl<const WORDS: usize> Text<WORDS> {
         }
     }
 
+    /// Takes another's text. Only the slot's owner, or its folder, writes.
+    pub fn copy(&self, other: &Self) {
+        for (mine, theirs) in self.0.iter().zip(&other.0) {
+            mine.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
     /// True if both hold the same text.
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
@@ -223,6 +230,28 @@ pub struct Owner {
     pub bytes: AtomicU64,
     /// The most that any look saw.
     pub peak: AtomicU64,
+}
+
+/// What another allocator is to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum AllocatorRole {
+    /// The program brings it along, and would use it without underbar, whose heap serves instead.
+    Replaced = 1,
+    /// It serves malloc, since the loader finds it before underbar's.
+    Serves = 2,
+}
+
+impl AllocatorRole {
+    /// The role with that number; 0 and noise read as None.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Option<Self> {
+        match number {
+            1 => Some(Self::Replaced),
+            2 => Some(Self::Serves),
+            _ => None,
+        }
+    }
 }
 
 /// The end of a process that may no longer ask what time it is, for it has locked itself in.
@@ -249,6 +278,10 @@ pub struct Slot {
     pub counters: [AtomicU64; COUNTERS],
     /// Who else mapped anonymous memory. Only the owning process writes; relaxed.
     pub owners: [Owner; OWNERS],
+    /// [`AllocatorRole`] of another allocator as a number, 0 where there is none. Only the owning process writes, at its start; relaxed.
+    pub allocator_role: AtomicU64,
+    /// File name of that allocator's library, or what is known of it. Written with the role.
+    pub allocator: Text<4>,
 }
 
 /// A figure as the reader takes it. What one thread freed and another has not counted yet takes a sum below zero for a moment,
@@ -302,6 +335,10 @@ impl Slot {
             relaxed,
         );
         self.ended_ns.store(self.ended_ns.load(relaxed).max(other.ended_ns.load(relaxed)), relaxed);
+        if self.allocator_role.load(relaxed) == 0 {
+            self.allocator.copy(&other.allocator);
+            self.allocator_role.store(other.allocator_role.load(relaxed), relaxed);
+        }
     }
 
     /// Wipes a slot for its next owner.
@@ -314,6 +351,8 @@ impl Slot {
         self.option_errors.store(0, relaxed);
         self.program.store(b"");
         self.arguments.store(b"");
+        self.allocator_role.store(0, relaxed);
+        self.allocator.store(b"");
         for counter in &self.counters {
             counter.store(0, relaxed);
         }

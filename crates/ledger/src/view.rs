@@ -7,8 +7,8 @@
 use core::mem::offset_of;
 
 use crate::layout::{
-    Directory, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner,
-    SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
+    AllocatorRole, Directory, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM,
+    OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
 };
 use crate::table::{FINGERPRINT, Key};
 
@@ -216,6 +216,13 @@ impl<'a> SlotView<'a> {
     #[must_use]
     pub fn arguments(&self) -> &'a [u8] {
         text(self.bytes, offset_of!(Slot, arguments), 256)
+    }
+
+    /// Another allocator that the program has: what it is to it, and the file name of its library.
+    #[must_use]
+    pub fn allocator(&self) -> Option<(AllocatorRole, &'a [u8])> {
+        let role = AllocatorRole::from_number(word(self.bytes, offset_of!(Slot, allocator_role)))?;
+        Some((role, text(self.bytes, offset_of!(Slot, allocator), 32)))
     }
 
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.

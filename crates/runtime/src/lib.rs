@@ -40,6 +40,8 @@ pub mod sample;
 #[cfg(not(loom))]
 pub mod sandbox;
 #[cfg(not(loom))]
+mod serving;
+#[cfg(not(loom))]
 pub mod stack;
 #[cfg(not(loom))]
 pub mod start;

@@ -8,7 +8,7 @@ use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, faults, fork, heap, ledger, lock, options, own, sample, sandbox, stack};
+use crate::{coverage, faults, fork, heap, ledger, lock, options, own, sample, sandbox, serving, stack};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -45,6 +45,7 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     unsafe { ledger::arguments::known(arguments, ensure) };
     faults::at_start();
     own::at_start();
+    serving::at_start();
     lock::at_start();
     stack::at_start(environment);
     fork::at_start();

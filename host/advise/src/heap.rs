@@ -1,6 +1,7 @@
 //! Rules about the heap: coverage and sizes. KEEP and FREE are in [`crate::keep`].
 
 use underbar_ledger::Key;
+use underbar_report::Role;
 use underbar_report::summary::mostly_elsewhere;
 use underbar_report::units::{bytes, counted, percent, share, size as size_text};
 
@@ -74,6 +75,21 @@ impl Case<'_> {
 
 /// Rule `coverage`.
 pub fn coverage(case: &Case<'_>) -> Option<Finding> {
+    if let Some(allocator) = case.program.served_by() {
+        let reason = if allocator.role == Role::Serves {
+            format!("malloc is served by {}, which is loaded before underbar.", allocator.name)
+        } else {
+            format!("{} is inside the program, and what calls it does not reach this heap.", allocator.name)
+        };
+        return Some(Finding {
+            kind: Kind::NoAdvice,
+            option: None,
+            now: case.heap_now(),
+            evidence: vec![Evidence::counter(Key::HeapGets, case.get(Key::HeapGets))],
+            reason,
+            risky: false,
+        });
+    }
     if !mostly_elsewhere(case.program) {
         return None;
     }

@@ -53,7 +53,8 @@ pub static RULES: [Rule; 12] = [
         id: "coverage",
         title: "Whether this heap is worth tuning",
         source: "Language Environment, storage report: storage of vendor heap managers is not counted",
-        condition: "Less than half of the program's resident anonymous memory lies in this heap.",
+        condition: "Less than half of the program's resident anonymous memory lies in this heap, or another allocator serves \
+                    its malloc.",
         formula: "No heap advice; the largest other owner is named.",
         stop: "Half or more of the memory is in this heap.",
         risk: "None: nothing is set.",

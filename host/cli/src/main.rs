@@ -19,6 +19,7 @@
 #![cfg_attr(not(test), no_main)]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
+mod allocators;
 mod carried;
 mod commands;
 mod costs;

@@ -21,6 +21,7 @@ use underbar_report::steps::Steps;
 use underbar_sys::machine::{Kernel, Resource, limit, memory};
 use underbar_sys::syscall::processors;
 
+use crate::allocators;
 use crate::layers::Layers;
 use crate::naming::Names;
 
@@ -114,6 +115,7 @@ impl Runner<'_> {
             }
         };
         report.name_locks(&mut Names::default());
+        allocators::name(&mut report);
         Ok(Finished { ended, report, no_accounts })
     }
 

@@ -29,6 +29,7 @@ use underbar_report::lock::Area;
 use underbar_report::model::Run;
 use underbar_report::{ReadError, Report};
 
+use crate::allocators;
 use crate::layers::Layers;
 use crate::naming::Names;
 use crate::runner::{host, lock_areas};
@@ -199,6 +200,7 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
     let alive = Alive::default();
     let mut report = Report::from_ledger(view, facts, |slot| alive.has(slot));
     report.name_locks(&mut Names::default());
+    allocators::name(&mut report);
     report
 }
 

@@ -4,12 +4,12 @@
 
 use underbar_ledger::layout::ENDED_UNTIMED;
 use underbar_ledger::table::KEYS;
-use underbar_ledger::{Key, LedgerView, SlotState, SlotView};
+use underbar_ledger::{AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
 use crate::figures::{Figures, split};
 use crate::lock::gather::{Around, find};
 use crate::lock::{Area, Locks};
-use crate::model::{Host, Options, Owner, Process, Report, Run, SCHEMA, State, Tree};
+use crate::model::{Allocator, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State, Tree};
 use crate::steps::Steps;
 
 /// What the ledger does not say.
@@ -124,6 +124,13 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
             .owners()
             .map(|(name, bytes, peak_bytes)| Owner { name: words(name), bytes, peak_bytes })
             .collect(),
+        allocator: slot.allocator().map(|(role, name)| Allocator {
+            name: words(name),
+            role: match role {
+                AllocatorRole::Replaced => Role::Replaced,
+                AllocatorRole::Serves => Role::Serves,
+            },
+        }),
         locks: None,
     }
 }

@@ -55,6 +55,8 @@ pub mod sample;
 
 pub use figures::Figures;
 pub use gather::Facts;
-pub use model::{End, Host, OptionInForce, Options, Process, Program, Report, Run, State, Tree};
+pub use model::{
+    Allocator, End, Host, OptionInForce, Options, Process, Program, Report, Role, Run, State, Tree,
+};
 pub use read::ReadError;
 pub use steps::Steps;

@@ -212,9 +212,33 @@ pub struct Process {
     /// Who else holds anonymous memory in it.
     #[serde(default)]
     pub owners: Vec<Owner>,
+    /// Another allocator that it has; null where none is known.
+    #[serde(default)]
+    pub allocator: Option<Allocator>,
     /// Its locks; null where none was waited for, and where several processes are folded.
     #[serde(default)]
     pub locks: Option<Locks>,
+}
+
+/// An allocator other than this heap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocator {
+    /// File name of its library, or what is known of it.
+    pub name: String,
+    /// What it is to the program.
+    pub role: Role,
+}
+
+/// What another allocator is to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The program brings it along; this heap serves malloc instead.
+    Replaced,
+    /// It serves malloc, since the loader finds it before this heap.
+    Serves,
+    /// It is linked into the program under names of its own: what calls them does not reach this heap.
+    Inside,
 }
 
 /// A library or program that mapped anonymous memory past the heap.
@@ -239,6 +263,8 @@ pub struct Program {
     pub counters: Figures,
     /// Owners of other memory, the largest first.
     pub owners: Vec<Owner>,
+    /// Another allocator that it has, as far as known.
+    pub allocator: Option<Allocator>,
     /// True if one of them was still running or was killed, so its last figures are those of work
     /// in progress, not of a program that has given everything back.
     pub unfinished: bool,
@@ -247,6 +273,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// The other allocator that serves all or much of what it asks for.
+    #[must_use]
+    pub fn served_by(&self) -> Option<&Allocator> {
+        self.allocator.as_ref().filter(|allocator| allocator.role != Role::Replaced)
+    }
+
     /// A sum over the program's processes, for one of them on average, rounded up.
     #[must_use]
     pub fn each(&self, key: Key) -> u64 {
@@ -286,6 +318,7 @@ impl Report {
                     processes: 0,
                     counters: Figures::unknown(),
                     owners: Vec::new(),
+                    allocator: None,
                     unfinished: false,
                     longest_ns: 0,
                 });
@@ -300,6 +333,7 @@ impl Report {
             }
             program.counters.fold(&process.counters);
             program.unfinished |= unfinished;
+            program.allocator = program.allocator.take().or_else(|| process.allocator.clone());
             if process.state != State::Folded {
                 program.longest_ns = program.longest_ns.max(ran);
             }

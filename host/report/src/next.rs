@@ -4,6 +4,7 @@
 //! no accounts                        underbar doctor -- PROGRAM
 //! something to set                   underbar tune [--risky] -- PROGRAM
 //! threads wait for locks             underbar run --report lock -- PROGRAM
+//! another allocator serves           underbar doctor -- PROGRAM
 //! most of the memory is elsewhere    underbar run --json -- PROGRAM
 //! nothing to change                  underbar run --report le -- PROGRAM
 //! ```
@@ -39,6 +40,7 @@ pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> 
         _ if lock::lines::have_a_say(report) => {
             ("Who waits for whom:".to_owned(), again("run --report lock"))
         }
+        Some(leading) if leading.served_by().is_some() => ("Which allocator serves:".to_owned(), doctor()),
         Some(leading) if mostly_elsewhere(leading) => ("Who has the memory:".to_owned(), again("run --json")),
         _ => ("Nothing to change. Every figure:".to_owned(), again("run --report le")),
     };

@@ -26,6 +26,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         option_errors: 0,
         counters,
         owners: Vec::new(),
+        allocator: None,
         locks: None,
     }
 }

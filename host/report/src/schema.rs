@@ -44,12 +44,22 @@ pub fn schema() -> Value {
                     "peak_bytes": number("The most that any look saw."),
                 }),
             )},
+            "allocator": {
+                "type": ["object", "null"],
+                "description": "Another allocator that the program has; null where none is known. \
+                                replaced: it brings it along, and this heap serves malloc instead. \
+                                serves: it serves malloc, and this heap does not. \
+                                inside: it is linked in under names of its own, and what calls them does not reach this heap.",
+                "properties": {"name": text(), "role": {"enum": ["replaced", "serves", "inside"]}},
+                "required": ["name", "role"],
+            },
             "locks": {
                 "anyOf": [{"$ref": "#/$defs/locks"}, {"type": "null"}],
                 "description": "Its locks; null where none was waited for, and where several processes are folded.",
             },
         }),
     );
+    not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
     let mut tree = object(
         "All processes together.",

@@ -23,7 +23,7 @@ use underbar_options::{LEAST_THREAD_STACK, WhereSet};
 
 use crate::figures::split;
 use crate::lock;
-use crate::model::{Process, Program, Report, State};
+use crate::model::{Process, Program, Report, Role, State};
 use crate::next;
 use crate::page::{COLUMNS, LABEL_COLUMNS, Line, Tone, clean, clip, clip_front, labelled, paint, warning};
 use crate::timing;
@@ -109,6 +109,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
             ),
         ));
     }
+    let serving = leading.allocator.as_ref().filter(|allocator| allocator.role == Role::Serves);
     lines.push(row("area", "set", "used at most", None, "suggested"));
     let mut rows = vec![("HEAP", heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
     if counters.get(Key::ThreadsPeak) > 1 {
@@ -124,8 +125,10 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
         let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
         // A stack is always used: of an underbar that did not say so, 0 means that it was not looked at.
         let used = used.filter(|&used| used > 0 || area == "HEAP").map_or("not measured".to_owned(), bytes);
-        lines.push(row(area, &set, &used, option, verdict));
+        let is_served = area != "HEAP" || serving.is_none();
+        lines.push(row(area, &set, if is_served { &used } else { "not served" }, option, verdict));
     }
+    lines.extend(allocator(leading));
     lines.push(labelled(
         "heap",
         format!(
@@ -195,6 +198,24 @@ fn threadstack_set(report: &Report) -> String {
 pub fn mostly_elsewhere(program: &Program) -> bool {
     let anonymous = program.counters.get(Key::CoverageAnonymous);
     program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2)
+}
+
+/// Another allocator of the program: which serves, and which does not.
+fn allocator(program: &Program) -> Option<Line> {
+    let allocator = program.allocator.as_ref()?;
+    let (name, program) = (clean(&allocator.name), clip_front(&clean(&program.name), 32));
+    Some(match allocator.role {
+        Role::Replaced => {
+            labelled("allocator", format!("{program} brings {name} along; its malloc is served by underbar"))
+        }
+        Role::Serves => {
+            warning("allocator", format!("malloc is served by {name}, which is loaded before underbar"))
+        }
+        Role::Inside => warning(
+            "allocator",
+            format!("{program} has {name} inside: what calls it does not reach this heap"),
+        ),
+    })
 }
 
 fn coverage(program: &Program) -> Line {

@@ -37,7 +37,8 @@ use crate::{faults, heap, ledger, own, sandbox};
 
 use mappings::{Kind, List, Mapping, each_mapping};
 pub use owners::stack;
-use owners::{Who, maker_of, module_name};
+use owners::{Who, maker_of};
+pub(crate) use owners::{module_name, module_start};
 use pages::Pages;
 
 /// Below this much resident memory a process is not looked at.

@@ -145,7 +145,13 @@ fn object_of(address: usize) -> Option<Object> {
     (found == 0).then_some(object)
 }
 
-pub(super) fn module_name(start: usize, room: &mut [u8; 32]) -> &[u8] {
+/// Where the module begins in which an address lies.
+pub(crate) fn module_start(address: usize) -> Option<usize> {
+    object_of(address).map(|object| object.start)
+}
+
+/// The file name of the module in which an address lies, cut to the room.
+pub(crate) fn module_name(start: usize, room: &mut [u8; 32]) -> &[u8] {
     let Some(object) = object_of(start) else { return b"other mappings" };
     // SAFETY: the loader keeps the description for as long as the module is loaded; a module that makes mappings
     // is not unloaded while they are looked at, as far as anybody can know; its name is a C string.

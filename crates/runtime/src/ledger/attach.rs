@@ -27,7 +27,7 @@ use underbar_sys::{file, syscall};
 
 use super::{arguments, private, use_slot};
 use crate::follow::environment::Environment;
-use crate::{own, sandbox};
+use crate::{own, sandbox, serving};
 
 /// A place that is nobody's.
 const FREE: (SlotState, Identity) = (SlotState::Free, Identity { namespace: 0, number: 0 });
@@ -390,6 +390,7 @@ fn fill_in(slot: &Slot) {
         slot.program.store(program);
     }
     slot.arguments.store(arguments::into(&mut text));
+    serving::tell(slot);
 }
 
 /// A page that the kernel wipes in a forked child, for the pointer to the slot.

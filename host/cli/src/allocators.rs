@@ -1,0 +1,74 @@
+//! Allocators that are linked into a program under names of their own, such as jemalloc in a program of Rust: nothing in its process
+//! tells of them, but its file does.
+//!
+//! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the largest heaps
+//! only, as reading symbols takes time. A stripped file says nothing.
+//! Not here: reading files ([`crate::elf`]).
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use underbar_report::{Allocator, Report, Role};
+
+use crate::elf::{self, Brought};
+
+/// So many programs of a run are looked at.
+const MOST: usize = 4;
+
+/// Names the allocators inside the programs of a report.
+pub fn name(report: &mut Report) {
+    let leading: Vec<String> = report.programs().into_iter().take(MOST).map(|program| program.name).collect();
+    let mut known: HashMap<String, Option<&'static str>> = HashMap::new();
+    for process in &mut report.processes {
+        let serves_itself = process.allocator.as_ref().is_some_and(is_the_program);
+        if !leading.iter().any(|name| name == process.name()) || process.allocator.is_some() && !serves_itself
+        {
+            continue;
+        }
+        let found = *known
+            .entry(process.program.clone())
+            .or_insert_with_key(|path| elf::read(Path::new(path)).ok().flatten().as_ref().and_then(inside));
+        if let Some(name) = found {
+            process.allocator = Some(if serves_itself {
+                Allocator { name: format!("{name} in the program itself"), role: Role::Serves }
+            } else {
+                Allocator { name: name.to_owned(), role: Role::Inside }
+            });
+        }
+    }
+}
+
+fn is_the_program(allocator: &Allocator) -> bool {
+    allocator.name == "the program itself"
+}
+
+/// The allocator whose own functions a program defines.
+pub fn inside(brought: &Brought) -> Option<&'static str> {
+    const FUNCTIONS: [(&str, &str); 7] = [
+        ("mallocx", "jemalloc"),
+        ("je_malloc", "jemalloc"),
+        ("_rjem_malloc", "jemalloc"),
+        ("tc_malloc", "tcmalloc"),
+        ("mi_malloc", "mimalloc"),
+        ("mi_heap_malloc", "mimalloc"),
+        ("sn_malloc", "snmalloc"),
+    ];
+    let has = |function: &str| brought.exported.iter().chain(&brought.inside).any(|known| known == function);
+    FUNCTIONS.iter().find(|(function, _)| has(function)).map(|&(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocators_are_known_by_their_own_functions() {
+        let brought = |inside: &[&str]| Brought {
+            inside: inside.iter().map(|&name| name.to_owned()).collect(),
+            ..Brought::default()
+        };
+        assert_eq!(inside(&brought(&["_rjem_malloc"])), Some("jemalloc"));
+        assert_eq!(inside(&brought(&["malloc", "mi_malloc"])), Some("mimalloc"));
+        assert_eq!(inside(&brought(&["malloc", "_Znwm"])), None);
+    }
+}
