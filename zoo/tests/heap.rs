@@ -68,6 +68,19 @@ fn out_of_storage_is_null_and_enomem() {
 }
 
 #[test]
+fn the_last_2_mib_of_address_space_are_the_program_s() {
+    let program = program("far");
+    for size in ["100", "5000", "20000", "100000", "1200000"] {
+        for options in ["", "HEAP(64K,32K,,FREE)"] {
+            assert_eq!(plain(&[&program, size]).output, "enough\n", "{size} plain");
+            // Rarely the part of the address space that the heap knows is full but for some kilobytes: where it begins is chance.
+            let once = (0..4).any(|_| on_heap(options, &[&program, size]).output == "enough\n");
+            assert!(once, "{size} under {options:?}");
+        }
+    }
+}
+
+#[test]
 fn before_constructors_and_after_main() {
     let library = text(compiled("heap/early_library", "libheap-early.so", &["-shared", "-fPIC"]));
     let program = text(compiled("heap/early", "heap-early", &[&library]));

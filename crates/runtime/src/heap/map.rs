@@ -90,7 +90,39 @@ pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
             entry.store(leaf.cast(), Ordering::Release);
         }
     }
+    KNOWN[start >> LEAF_BITS & (KNOWN.len() - 1)].store(start, Ordering::Relaxed);
     true
+}
+
+/// An address of some of the last ranges that were prepared, in different leaves. Written and read under the space's lock.
+static KNOWN: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
+
+/// Maps memory at addresses that can be entered already. For when there is room for it but not for another leaf.
+/// Called under the space's lock.
+pub fn map_known(bytes: usize) -> Option<usize> {
+    const STEP: usize = 16 << 20;
+    const LEAF: usize = 1 << LEAF_BITS;
+    for known in &KNOWN {
+        let known = known.load(Ordering::Relaxed);
+        let start = known / LEAF * LEAF;
+        if known == 0 || bytes > LEAF {
+            continue;
+        }
+        // Behind what was mapped last first, then anywhere.
+        let places = (known..start + LEAF).step_by(bytes).take(64).chain((start..start + LEAF).step_by(STEP));
+        for place in places.filter(|place| place + bytes <= start + LEAF) {
+            match syscall::map_anonymous_at(place, bytes) {
+                Ok(mapped) if mapped as usize == place => {
+                    KNOWN[place >> LEAF_BITS & (KNOWN.len() - 1)].store(place, Ordering::Relaxed);
+                    return Some(place);
+                }
+                // SAFETY: nobody knows of the mapping yet.
+                Ok(mapped) => drop(unsafe { syscall::munmap(mapped, bytes) }),
+                Err(_) => {}
+            }
+        }
+    }
+    None
 }
 
 /// Enters a descriptor (or null) for every page that begins in `[start, start + bytes)`. `start` is the

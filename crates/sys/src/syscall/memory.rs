@@ -84,6 +84,15 @@ pub fn map_anonymous(length: usize) -> Result<*mut u8> {
     unsafe { mmap(core::ptr::null_mut(), length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) }
 }
 
+/// The same at `address`, where nothing is mapped there; at another place on kernels before 4.17.
+#[inline]
+pub fn map_anonymous_at(address: usize, length: usize) -> Result<*mut u8> {
+    const MAP_FIXED_NOREPLACE: u32 = 0x10_0000;
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    // SAFETY: with this flag, too, a mapping replaces nothing.
+    unsafe { mmap(address as *mut u8, length, PROT_READ | PROT_WRITE, flags, -1, 0) }
+}
+
 /// Gives the pages of `[address, address + length)` back.
 ///
 /// # Safety

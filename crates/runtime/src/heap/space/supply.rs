@@ -152,11 +152,13 @@ impl Space {
         if size < asked {
             ledger::add(Key::HeapMapFallbacks, 1);
         }
-        if !map::prepare(start, size, &mut self.own.bytes) {
+        let start = if map::prepare(start, size, &mut self.own.bytes) {
+            start
+        } else {
             // SAFETY: nobody knows of the mapping yet.
             let _ = unsafe { syscall::munmap(start as *mut u8, size) };
-            return None;
-        }
+            map::map_known(size)?
+        };
         let descriptor: *mut Segment = self.own.get_descriptor().cast();
         if descriptor.is_null() {
             // SAFETY: as above.
