@@ -26,6 +26,7 @@ const TABLE: &[Package] = &[
     Package { name: "g++", shows: "g++", needed_by: "zoo: g++; bench: snmalloc, tcmalloc-google" },
     Package { name: "make", shows: "make", needed_by: "bench: jemalloc" },
     Package { name: "sqlite3", shows: "sqlite3", needed_by: "zoo: sqlite3" },
+    Package { name: "ruby", shows: "ruby", needed_by: "zoo: figures" },
     Package { name: "nodejs", shows: "node", needed_by: "zoo: node" },
     Package { name: "git", shows: "git", needed_by: "zoo: git; ci: paths" },
     Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
