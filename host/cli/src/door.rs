@@ -69,8 +69,16 @@ pub fn to_error(form: Form, words: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a file, in place of what was in it.
+/// Is this the name of standard output, as `-o -` gives it?
+pub fn is_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Writes a file, in place of what was in it; `-` is standard output.
 pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
+    if is_output(path) {
+        return to_output(form, words);
+    }
     create(path)?.write_all(form.passed(words).as_bytes())
 }
 

@@ -30,7 +30,8 @@ pub struct Shared {
     #[arg(long, value_enum, value_name = "BASE", default_value_t)]
     pub opts_base: OptsBase,
 
-    /// Write the report to FILE instead of standard error or MSGFILE; %p, %e and %h are process, program and host
+    /// Write the report to FILE instead of standard error or MSGFILE; %p, %e and %h are process, program and host, - is standard
+    /// output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

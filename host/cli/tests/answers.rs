@@ -22,10 +22,21 @@ fn a_saved_report_is_printed_again() {
     let copy = folder.name("copy.txt");
     assert_eq!(good(&["report", "-o", &copy, &json]), "");
     assert_eq!(folder.read("copy.txt"), summary);
+    assert_eq!(good(&["report", "-o", "-", &json]), summary);
     assert!(good(&["report", "--color", "always", &json]).contains("\x1b["));
     let input = std::fs::File::open(&json).expect("there");
     let output = command(&["report", "-"]).stdin(input).output().expect("it runs");
     assert_eq!(said(&output), (0, summary, String::new()));
+}
+
+#[test]
+fn a_dash_is_standard_output_for_a_run_too() {
+    let folder = Folder::new("dash");
+    let started = command(&["run", "-o", "-", "--", "echo", "said"]).current_dir(folder.name("")).output();
+    let (code, output, error) = said(&started.expect("it runs"));
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(output.starts_with("said\nunderbar: echo said: exit 0\n"), "{output}");
+    assert!(!std::path::Path::new(&folder.name("-")).exists());
 }
 
 #[test]

@@ -106,6 +106,7 @@ fn wrong_usage_is_125_where_a_program_would_run_and_2_elsewhere() {
     for arguments in [
         &["run"][..],
         &["run", "--nonsense", "--", "true"],
+        &["run", "--json", "--report", "le", "--", "true"],
         &["profile"],
         &["profile", "--rate", "0", "--", "true"],
         &["profile", "--rate", "20001", "--", "true"],

@@ -42,7 +42,7 @@ pub struct Run {
     pub shared: Shared,
 
     /// Form of the report: a summary, the storage report of Language Environment, or the lock report
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
     pub report: Option<Form>,
 
     /// Follow only the program itself, not those that its children execute
@@ -115,6 +115,11 @@ impl Run {
     /// The ledger of a program without a parent: where -o says, and otherwise none.
     fn kept_ledger(&self, options: &str) -> Option<LedgerFile> {
         let path = self.shared.output.as_ref()?;
+        if door::is_output(path) {
+            let about = "no accounts: under --exec, -o names the file in which they stay";
+            self.shared.say(Kind::Warning, about);
+            return None;
+        }
         let path = crate::shared::expand(path, std::process::id().cast_signed(), &self.program[0]);
         match LedgerFile::create_at(&path, options.as_bytes(), true) {
             Ok(ledger) => Some(ledger),
