@@ -16,6 +16,7 @@ use underbar_listing::{
 };
 
 use super::in_sight::{InSight, Placed};
+use super::no_report::Asked;
 
 const MOST_REPORTS: usize = 20_000;
 const WHOLE: usize = 500;
@@ -74,6 +75,8 @@ pub struct Collected {
     places: HashMap<String, usize>,
     /// Reports that are kept.
     kept: usize,
+    /// The options reports that show RPTSTG(ON).
+    pub(super) asked: Vec<Asked>,
     /// The file and line of each report, by what it says.
     seen: HashMap<u64, (usize, u64)>,
 }
@@ -105,6 +108,7 @@ impl Collected {
         match item {
             Item::Storage(report) => self.storage(file, report),
             Item::Options(report) => {
+                self.ask(file, &report);
                 for doubt in report.doubts {
                     self.say(file, doubt.line, doubt.words);
                 }

@@ -14,8 +14,8 @@ use clap::{Args, ValueEnum};
 use underbar_advise::lines::Withheld;
 use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{
-    Collected, Form, advise_listing, has_values, json, lint, natural, not_in_form, options, page, simulate,
-    ztpf,
+    Collected, Form, advise_listing, has_values, json, lint, natural, no_storage_report, not_in_form,
+    options, page, simulate, ztpf,
 };
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_options::WhereSet;
@@ -247,7 +247,7 @@ impl Advise {
             (true, true) if !collected.is_of_language_environment() && !other => {
                 text.push_str("Nothing was read that an advice could rest on.\n");
             }
-            (true, true) if !other => text.push_str("No storage report was found: run the program once with RPTSTG(ON).\n"),
+            (true, true) if !other => text += &no_storage_report(collected),
             (true, _) => text.push_str("Nothing to set.\n"),
             (false, true) => {}
             (false, false) => text.push_str(

@@ -1,0 +1,175 @@
+//! Words for listings without a storage report: ask for one, or say where the one that was asked for went.
+//!
+//! ```text
+//! options report:  MSGFILE(MSGS,...)   RPTSTG(ON)   ->   look in ddname MSGS (SYSOUT unless MSGFILE names another)
+//! under CICS                                        ->   queue CESE
+//! 64-bit (STACK64, no STACK)                        ->   stderr
+//! ```
+//!
+//! Invariant: where a report of options shows RPTSTG(ON) in force, nobody is told to set it. MSGFILE counts only if the
+//! same options report shows it.
+//! Not here: option texts. Only a report says that an option is in force.
+
+use std::fmt::Write as _;
+
+use underbar_listing::{OptionRow, OptionsReport};
+
+use super::Collected;
+
+/// So many options reports with RPTSTG(ON) are kept.
+const MOST: usize = 100;
+/// So many are named in words.
+const NAMED: usize = 10;
+/// The ddname where MSGFILE names none.
+const SYSOUT: &str = "SYSOUT";
+
+/// An options report that shows RPTSTG(ON) in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    file: usize,
+    enclave: Option<String>,
+    line: u64,
+    /// The ddname of MSGFILE and its line, if this report shows them.
+    message_file: Option<(String, u64)>,
+    is_64bit: bool,
+}
+
+impl Asked {
+    /// None if the report does not show RPTSTG(ON).
+    fn of(file: usize, report: &OptionsReport) -> Option<Self> {
+        let row = |name: &str| report.rows.iter().rev().find(|row| row.name == name && !row.negative);
+        let first = |row: &OptionRow| row.sub_options().first().map(|value| (*value).to_owned());
+        let asked = row("RPTSTG").filter(|row| first(row).is_some_and(|on| on.eq_ignore_ascii_case("ON")))?;
+        let message_file = row("MSGFILE").map(|row| {
+            let named = first(row).filter(|name| !name.is_empty());
+            (named.unwrap_or_else(|| SYSOUT.to_owned()), row.evidence.line)
+        });
+        Some(Self {
+            file,
+            enclave: report.enclave.clone().filter(|name| !name.is_empty()),
+            line: asked.evidence.line,
+            message_file,
+            is_64bit: row("STACK64").is_some() && row("STACK").is_none(),
+        })
+    }
+
+    /// Where the storage report went, in words.
+    fn place(&self, collected: &Collected) -> String {
+        let at = |line: u64| format!("{}:{line}", collected.name_of(self.file));
+        if let Some(step) = collected.step_of(self.file, "DFHSIP") {
+            return format!("the queue CESE, since this is CICS ({})", at(step.line));
+        }
+        if self.is_64bit {
+            return "stderr, since the program is a 64-bit one".to_owned();
+        }
+        match &self.message_file {
+            Some((name, line)) => {
+                format!("ddname {name} (MSGFILE, {}); under CICS the queue CESE", at(*line))
+            }
+            None => format!(
+                "ddname {SYSOUT}, unless MSGFILE names another (this options report does not show it); under CICS the queue CESE"
+            ),
+        }
+    }
+}
+
+impl Collected {
+    /// Keeps where an options report shows RPTSTG(ON).
+    pub(super) fn ask(&mut self, file: usize, report: &OptionsReport) {
+        if self.asked.len() < MOST
+            && let Some(asked) = Asked::of(file, report)
+        {
+            self.asked.push(asked);
+        }
+    }
+}
+
+/// What to do where no storage report was found.
+#[must_use]
+pub fn no_storage_report(collected: &Collected) -> String {
+    if collected.asked.is_empty() {
+        return "No storage report was found: run the program once with RPTSTG(ON).\n".to_owned();
+    }
+    let mut text =
+        "No storage report was found, although RPTSTG(ON) is in force. Its output went elsewhere:\n"
+            .to_owned();
+    for asked in collected.asked.iter().take(NAMED) {
+        let whose = asked.enclave.as_ref().map_or(String::new(), |name| format!(" for {name}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  RPTSTG(ON){whose} ({}:{}): look in {}.",
+            collected.name_of(asked.file),
+            asked.line,
+            asked.place(collected)
+        );
+    }
+    if collected.asked.len() > NAMED {
+        let _ = writeln!(text, "  and {} more options reports", collected.asked.len() - NAMED);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> String {
+        let mut collected = Collected::default();
+        collected.file("job");
+        underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));
+        no_storage_report(&collected)
+    }
+
+    fn report(enclave: &str, rows: &[&str]) -> String {
+        let rows: String =
+            rows.iter().map(|row| format!("Invocation command               {row}\n")).collect();
+        format!(
+            "Options Report for Enclave {enclave} 11/20/26\n\nLAST WHERE SET                 OPTION\n{rows}\n"
+        )
+    }
+
+    #[test]
+    fn who_asked_for_a_report_is_told_where_it_went() {
+        let off = words(&report("PAY", &["MSGFILE(MSGS,FBA,121,0,NOENQ)", "RPTSTG(OFF)"]));
+        assert_eq!(off, "No storage report was found: run the program once with RPTSTG(ON).\n");
+        let named = words(&report("PAY", &["MSGFILE(MSGS,FBA,121,0,NOENQ)", "RPTSTG(ON)"]));
+        assert!(
+            named.contains("RPTSTG(ON) for PAY (job:5): look in ddname MSGS (MSGFILE, job:4)"),
+            "{named}"
+        );
+        assert!(!named.contains("run the program"), "{named}");
+        let default = words(&report("PAY", &["RPTSTG(ON)"]));
+        assert!(default.contains("ddname SYSOUT, unless MSGFILE"), "{default}");
+        let long = words(&report("PAY", &["RPTSTG(ON)", "STACK64(1M,1M,128M)"]));
+        assert!(long.contains("look in stderr"), "{long}");
+    }
+
+    #[test]
+    fn of_several_options_reports_each_has_its_own_place() {
+        let first = report("PAY", &["MSGFILE(ONE,FBA,121,0,NOENQ)", "RPTSTG(OFF)"]);
+        let second = report("TAX", &["MSGFILE(TWO,FBA,121,0,NOENQ)", "RPTSTG(ON)"]);
+        let text = words(&format!("{first}{second}"));
+        assert!(text.contains("for TAX") && text.contains("ddname TWO"), "{text}");
+        assert!(!text.contains("PAY") && !text.contains("ONE"), "{text}");
+    }
+
+    #[test]
+    fn a_dump_and_the_step_of_cics_count_too() {
+        let dump = "PARMLIB(CEEPRM00)              OVR    MSGFILE(CEEOUT,FBA,00121,00000,NOENQ)\n\
+                    DD:CEEOPTS                     OVR    RPTSTG(ON)\n";
+        assert!(
+            words(dump).contains("RPTSTG(ON) (job:2): look in ddname CEEOUT (MSGFILE, job:1)"),
+            "{}",
+            words(dump)
+        );
+        let cics = format!("//CICS EXEC PGM=DFHSIP,REGION=0M\n{dump}");
+        assert!(words(&cics).contains("the queue CESE, since this is CICS (job:1)"), "{}", words(&cics));
+    }
+
+    #[test]
+    fn an_option_text_alone_is_not_in_force() {
+        let text = words("//CEEOPTS DD *\nRPTSTG(ON),HEAP(1M,1M)\n/*\n");
+        assert!(text.contains("run the program once"), "{text}");
+    }
+}
