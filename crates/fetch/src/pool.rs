@@ -110,6 +110,9 @@ impl Copy {
     pub unsafe fn restore(&self) -> Restored {
         let mut restored = Restored::default();
         for (start, length, way) in self.ranges.iter().flatten().copied() {
+            // The program may have sealed pages, or made one of them a guard.
+            // SAFETY: the image's own pages, which could be read and written before its constructors ran.
+            let _ = unsafe { syscall::mprotect(start as *mut u8, length, PROT_READ | PROT_WRITE) };
             match way {
                 // SAFETY: the copy is as long as the range, and both are of nobody else's use.
                 Way::Copied(room) => unsafe { restored.pages += copy_back(room.as_ptr(), start, length) },

@@ -205,6 +205,21 @@ fn what_the_pool_drops_is_given_back_at_once() {
 
 /// Data that were written are as at the first time, and their pages are not taken from the kernel again.
 #[test]
+fn pages_that_the_program_sealed_are_as_at_first_again() {
+    let _alone = alone();
+    let place = folder("sealed");
+    for (name, size) in [("small", 1), ("large", 1024)] {
+        member_as(&place, "written.c", name, &[&format!("-DPAGES={size}")]);
+        let library = Opened::folder(&place, true);
+        for turn in 0..4 {
+            let loaded = library.load(name, Form::Fresh).expect("loaded");
+            assert_eq!(ask(loaded, c"seals", 0), 0, "{name}: turn {turn}");
+            delete(loaded);
+        }
+    }
+}
+
+#[test]
 fn written_data_are_copied_back_in_place() {
     let _alone = alone();
     let place = folder("written");

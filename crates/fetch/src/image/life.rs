@@ -311,7 +311,8 @@ pub unsafe extern "C" fn leave_for_thread(
 }
 
 impl Image {
-    /// Runs what this thread has left of the program for its end. An `exit` in one of these ends that one alone.
+    /// Runs what this thread has left of the program for its end, unless other threads have left something, too: then the
+    /// program goes on as it is, and so do this thread's objects. An `exit` in one of these ends that one alone.
     ///
     /// # Safety
     /// As [`Image::end`], which comes after.
@@ -320,6 +321,18 @@ impl Image {
             let waiting = waiting.cast::<Waiting>();
             // SAFETY: the copy below.
             unsafe { ((*waiting).ending)((*waiting).argument) }
+        }
+        // SAFETY: this thread's own list; the image is there.
+        unsafe {
+            let Some(left) = threads::left() else { return };
+            let (mut own, mut place) = (0, *left.cast::<*mut Waiting>().as_ptr());
+            while let Some(one) = place.as_ref() {
+                own += u32::from(one.image == Some(image));
+                place = one.older;
+            }
+            if own != (*image.as_ptr()).pending() {
+                return;
+            }
         }
         // SAFETY: this thread's own list, looked at from its newest place each time, since destructors may leave more.
         unsafe {

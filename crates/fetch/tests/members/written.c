@@ -12,3 +12,18 @@ long written(long x) {
     }
     return first + second + x;
 }
+
+/* Seals a page of each area: one is read-only, one a guard. */
+#include <stdint.h>
+#include <sys/mman.h>
+
+static char stack[64 * 1024], sealed[64 * 1024] = { 1 };
+
+__attribute__((visibility("default"))) int seals(int ignored) {
+    char *guard = (char *)(((uintptr_t)stack + 4096) & ~(uintptr_t)4095);
+    char *constant = (char *)(((uintptr_t)sealed + 4096) & ~(uintptr_t)4095);
+    int was = guard[0] | constant[1];
+    guard[0] = constant[1] = 1;
+    if (mprotect(guard, 4096, PROT_NONE) || mprotect(constant, 4096, PROT_READ)) return -1;
+    return was + ignored;
+}
