@@ -137,7 +137,11 @@ impl Elf {
         if size > MOST_BYTES || offset.checked_add(size)? > length {
             return None;
         }
-        let mut bytes = vec![0; usize::try_from(size).ok()?];
+        let length = usize::try_from(size).ok()?;
+        // Little memory is no reason to end: the exit status is the program's.
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).ok()?;
+        bytes.resize(length, 0);
         self.file.read_exact_at(&mut bytes, offset).ok()?;
         Some(bytes)
     }

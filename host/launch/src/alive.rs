@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use underbar_ledger::{Identity, SlotView};
+use underbar_ledger::{Identity, LedgerView, SlotView};
 use underbar_sys::syscall::{Errno, kill};
 
 /// A tick of the kernel's times in /proc, in nanoseconds.
@@ -46,6 +46,15 @@ impl Alive {
             return self.lives_elsewhere(slot.process);
         }
         is_alive(number) && !Stat::of(number).is_some_and(|stat| stat.is_anothers(number, slot.started_ns()))
+    }
+
+    /// May anybody of this ledger be taken for dead? From an inner namespace no process of an outer one is seen.
+    #[must_use]
+    pub fn may_judge(view: &LedgerView<'_>) -> bool {
+        /// The number that the kernel gives the first namespace of all, of which every other is an inner one.
+        const FIRST: u32 = 0xEFFF_FFFC;
+        let own = own_namespace();
+        own == FIRST && is_proc_ours() || own != 0 && view.slots().any(|slot| slot.process.namespace == own)
     }
 
     /// A process of another namespace. Whose namespace may not be asked may be meant.

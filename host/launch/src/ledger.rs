@@ -350,6 +350,7 @@ fn is_dead(path: &Path) -> bool {
     }
     let Some(Ok(bytes)) = open_file(path).map(|file| read(&file)) else { return false };
     match LedgerView::new(&bytes) {
+        Ok(view) if !Alive::may_judge(&view) => false,
         Ok(view) if view.is_left() => !lives(&view) && is_long_dead(path, &view),
         Ok(view) => !view.keep() && !lives(&view),
         Err(_) => true,
