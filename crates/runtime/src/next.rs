@@ -74,6 +74,7 @@ impl Next {
         };
         // SAFETY: the name is a C string.
         let found = unsafe { dlsym(NEXT, self.name.as_ptr()) } as usize;
-        (found > 1).then_some(found)
+        // Meanwhile another thread may have put our function into the table that was just read.
+        crate::deepbind::original(self.name).or((found > 1).then_some(found))
     }
 }

@@ -207,15 +207,18 @@ impl Space {
     pub fn heartbeat(&mut self) {
         /// Nobody looks again before that, in nanoseconds, whatever could not be done.
         const PAUSE_NS: u64 = 8_000_000;
+        // What is released comes by here again, and finds nothing due.
+        looked_until(u64::MAX);
         if self.policy.disposition != Disposition::Auto {
-            looked_until(u64::MAX);
+            self.decay.due = u64::MAX;
             return;
         }
         let now = ledger::coarse_nanoseconds();
         if now.saturating_sub(self.parked.began) >= PERIOD_NS {
-            let unneeded = self.parked.least;
-            self.release_parked(self.parked.bytes - unneeded);
-            (self.parked.began, self.parked.least) = (now, self.parked.bytes);
+            let keep = self.parked.bytes - self.parked.least;
+            self.parked.began = now;
+            self.release_parked(keep);
+            self.parked.least = self.parked.bytes;
         }
         if self.idle_bytes > 0 {
             self.return_idle(usize::MAX);
@@ -315,6 +318,27 @@ mod tests {
         space.heartbeat();
         assert_eq!(space.parked.bytes, 3 * BYTES_OF_ONE, "five were not needed");
         assert_eq!(space.unpark(4), extents[5]);
+    }
+
+    #[test]
+    fn extents_that_are_large_are_released_one_by_one_and_no_more() {
+        const LARGE: usize = 512 * 1024;
+        let _turn = ONE_AT_A_TIME.lock();
+        let mut space = Space::new();
+        space.set_policy(Policy::AUTO);
+        let extents: Vec<_> = (0..40).map(|_| space.get_extent(LARGE)).collect();
+        for &extent in &extents {
+            // SAFETY: the extent is new, and nobody has cells of it.
+            unsafe {
+                (*extent).set_class(4, 64);
+                space.park(extent);
+            }
+        }
+        (space.parked.began, space.parked.least) = (0, 10 * LARGE);
+        // A free of so much looks at the time, too.
+        look_at(1);
+        space.heartbeat();
+        assert_eq!(space.parked.bytes, 30 * LARGE);
     }
 
     #[test]
