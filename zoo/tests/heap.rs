@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use underbar_zoo::heap::{OPTIONS, check, on_heap, plain, preload, program, text};
-use underbar_zoo::{compiled, folder};
+use underbar_zoo::{compiled, folder, skip};
 
 fn wrong(output: &str) -> bool {
     output.contains("WRONG") || output.contains("CHANGED") || output.contains("OVERLAP")
@@ -76,6 +76,24 @@ fn the_last_2_mib_of_address_space_are_the_program_s() {
             // Rarely the part of the address space that the heap knows is full but for some kilobytes: where it begins is chance.
             let once = (0..4).any(|_| on_heap(options, &[&program, size]).output == "enough\n");
             assert!(once, "{size} under {options:?}");
+        }
+    }
+}
+
+/// A stack that may grow to half a gigabyte has nothing of the heap in its way, although there is hardly another place that the
+/// heap knows. Without chance in the addresses the kernel's mappings begin right below it.
+#[test]
+fn no_segment_is_where_the_stack_may_grow() {
+    let program = program("far");
+    let line = "ulimit -s 500000 && exec \"$@\"";
+    if !Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success()) {
+        return skip("the room of a large stack: needs setarch -R");
+    }
+    for size in ["100", "20000", "1200000"] {
+        for options in ["", "HEAP(64K,32K,,FREE)"] {
+            let left = on_heap(options, &["sh", "-c", line, "sh", "setarch", "-R", &program, size]);
+            let fits = ["enough\n", "FEW\n"].contains(&left.output.as_str());
+            assert!(fits, "{size} under {options:?}: {left:?}");
         }
     }
 }

@@ -16,7 +16,10 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use underbar_sys::machine::{Resource, limit};
 use underbar_sys::syscall;
+
+use crate::sandbox;
 
 /// Bytes of a page of the map.
 pub const PAGE: usize = 4096;
@@ -100,29 +103,58 @@ static KNOWN: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
 /// Maps memory at addresses that can be entered already. For when there is room for it but not for another leaf.
 /// Called under the space's lock.
 pub fn map_known(bytes: usize) -> Option<usize> {
-    const STEP: usize = 16 << 20;
-    const LEAF: usize = 1 << LEAF_BITS;
-    for known in &KNOWN {
-        let known = known.load(Ordering::Relaxed);
-        let start = known / LEAF * LEAF;
-        if known == 0 || bytes > LEAF {
-            continue;
-        }
-        // Behind what was mapped last first, then anywhere.
-        let places = (known..start + LEAF).step_by(bytes).take(64).chain((start..start + LEAF).step_by(STEP));
-        for place in places.filter(|place| place + bytes <= start + LEAF) {
-            match syscall::map_anonymous_at(place, bytes) {
-                Ok(mapped) if mapped as usize == place => {
-                    KNOWN[place >> LEAF_BITS & (KNOWN.len() - 1)].store(place, Ordering::Relaxed);
-                    return Some(place);
-                }
-                // SAFETY: nobody knows of the mapping yet.
-                Ok(mapped) => drop(unsafe { syscall::munmap(mapped, bytes) }),
-                Err(_) => {}
+    let stack = stack_range();
+    let known = KNOWN.iter().map(|known| known.load(Ordering::Relaxed)).filter(|&known| known != 0);
+    for place in known.flat_map(|known| places(known, bytes, stack)).take(MOST_PLACES) {
+        match syscall::map_anonymous_at(place, bytes) {
+            Ok(mapped) if mapped as usize == place => {
+                KNOWN[place >> LEAF_BITS & (KNOWN.len() - 1)].store(place, Ordering::Relaxed);
+                return Some(place);
             }
+            // SAFETY: nobody knows of the mapping yet.
+            Ok(mapped) => drop(unsafe { syscall::munmap(mapped, bytes) }),
+            Err(_) => {}
         }
     }
     None
+}
+
+/// So many system calls at most: a program that is out of address space asks again and again.
+const MOST_PLACES: usize = 32;
+
+/// Where `bytes` may fit into the leaf of a known address: below it, as the kernel does it, then anywhere from the top of
+/// the leaf, but not into the stack.
+fn places(known: usize, bytes: usize, stack: (usize, usize)) -> impl Iterator<Item = usize> {
+    const LEAF: usize = 1 << LEAF_BITS;
+    const BELOW: usize = 6;
+    const STEPS: usize = 16;
+    let start = known / LEAF * LEAF;
+    let below = (1..=BELOW).map_while(move |count| known.checked_sub(bytes.checked_mul(count)?));
+    let anywhere = (0..STEPS).rev().map(move |step| start + LEAF / STEPS * step);
+    below.chain(anywhere).filter(move |&place| {
+        let ends = place.checked_add(bytes).filter(|&end| place >= start && end <= start + LEAF);
+        ends.is_some_and(|end| end <= stack.0 || place >= stack.1)
+    })
+}
+
+/// The addresses that the main thread's stack may grow into, with the room that the kernel leaves below it.
+fn stack_range() -> (usize, usize) {
+    unsafe extern "C" {
+        safe fn getauxval(kind: u64) -> u64;
+    }
+    /// The name of the program: the kernel puts it at the very top of the stack.
+    const AT_EXECFN: u64 = 31;
+    /// The kernel leaves 256 pages free below a stack, and moves its top by as much as 16 GiB when the program starts.
+    const GUARD: usize = 1 << 20;
+    /// A stack without a limit does not have all of the address space either.
+    const LARGEST: usize = 1 << 44;
+    let top = getauxval(AT_EXECFN) as usize;
+    if top == 0 {
+        return (0, 0);
+    }
+    let limit = if sandbox::is_closed() { None } else { limit(Resource::Stack).ok().flatten() };
+    let limit = limit.map_or(LARGEST, |bytes| LARGEST.min(bytes as usize));
+    (top.saturating_sub(limit.saturating_add(GUARD)), top.next_multiple_of(PAGE))
 }
 
 /// Enters a descriptor (or null) for every page that begins in `[start, start + bytes)`. `start` is the
@@ -150,6 +182,29 @@ mod tests {
         assert!(lookup(0).is_null());
         assert!(lookup(usize::MAX & !0xfff).is_null());
         assert!(lookup(&raw const ROOT as usize).is_null());
+    }
+
+    #[test]
+    fn places_of_known_leaves_are_few_and_not_in_the_stack() {
+        const LEAF: usize = 1 << LEAF_BITS;
+        let stack = (7 * LEAF + LEAF / 2, 8 * LEAF - LEAF / 8);
+        for known in [7 * LEAF, 7 * LEAF + LEAF / 4, 7 * LEAF + LEAF / 2, 8 * LEAF - PAGE] {
+            for bytes in [PAGE, 1 << 20, LEAF / 4, LEAF, 2 * LEAF, 1 << 47] {
+                let all: std::vec::Vec<_> = places(known, bytes, stack).collect();
+                assert!(all.len() < MOST_PLACES && (bytes > 1 << 20 || all.len() >= 4), "{}", all.len());
+                for place in all {
+                    assert!(place.is_multiple_of(PAGE) && place / LEAF == 7, "{place:#x}");
+                    assert_eq!((place + bytes - 1) / LEAF, 7);
+                    assert!(place + bytes <= stack.0 || place >= stack.1, "in the stack");
+                }
+            }
+        }
+        let first = places(7 * LEAF + LEAF / 4, 1 << 20, stack).next();
+        assert_eq!(first, Some(7 * LEAF + LEAF / 4 - (1 << 20)), "downwards");
+        let here = &raw const stack as usize;
+        let (low, top) = stack_range();
+        let is_main = std::thread::current().name() == Some("main");
+        assert!(top > low && (!is_main || (low..top).contains(&here)));
     }
 
     #[test]

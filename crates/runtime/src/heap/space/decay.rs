@@ -9,8 +9,9 @@
 //!
 //! A free makes no system call: it only notes the time in the units that it covers. What is taken again within the delay costs
 //! nothing at all, so a buffer that comes and goes keeps its pages. A look from time to time, by whatever thread comes by,
-//! gives back the units that are wholly free and whose time is over; neighbours go in one call. Units that are taken
-//! again soon after they went back were given back too early: then the delay grows.
+//! gives back the units that are wholly free and whose time is over; neighbours go in one call. A look gives back so much as
+//! a request can wait for, and the next look goes on. Units that are taken again soon after they went back were given back too
+//! early: then the delay grows.
 //!
 //! Invariant: only whole pages inside free blocks go back, never a page with a block's header, its links, or its address.
 //! Cost: two bytes for each 64 KiB; a look walks the free blocks of 256 KiB or more, and waits the longer the more there are.
@@ -24,7 +25,7 @@ use underbar_sys::syscall;
 
 use super::super::block::Block;
 use super::super::map::PAGE;
-use super::segment::FREE_HEAD;
+use super::segment::{FREE_HEAD, segment_of};
 use super::{Disposition, MIB, Space};
 use crate::{coverage, ledger, sandbox};
 
@@ -43,8 +44,10 @@ const SOON: u16 = 60;
 const TIME: u16 = 0x7fff;
 /// This unit went back at that time.
 const WENT: u16 = 0x8000;
-/// A look that finds so much ends there: whoever waits for the lock goes first.
-const MOST_BYTES: usize = 256 * MIB;
+/// A look that gave back so much ends there, also inside a block: whoever waits for the lock goes first. It takes about a millisecond.
+const MOST_BYTES: usize = 16 * MIB;
+/// After that it goes on, in nanoseconds: as soon as the coarse clock ticks again.
+const GOES_ON_NS: u64 = 1_000_000;
 /// Between two looks at least so many nanoseconds for each free block that was walked over.
 const NS_OF_A_BLOCK: u64 = 5_000;
 
@@ -85,6 +88,8 @@ pub struct Decay {
     /// When the oldest units are looked at; `u64::MAX`: none is waited for.
     pub due: u64,
     delay: u16,
+    /// The last look ended before it had given back all that is old enough.
+    goes_on: bool,
     /// Bytes that went back since the delay was judged, and those that were soon taken again.
     went: usize,
     came: usize,
@@ -95,7 +100,12 @@ pub struct Decay {
 impl Decay {
     /// Nothing was freed yet.
     pub const fn new() -> Self {
-        Self { due: u64::MAX, delay: DELAY, went: 0, came: 0, now: 0 }
+        Self { due: u64::MAX, delay: DELAY, goes_on: false, went: 0, came: 0, now: 0 }
+    }
+
+    /// Whether the next look is to come as soon as it can.
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
     }
 
     fn unit(&mut self, number: usize) -> Option<&mut u16> {
@@ -128,9 +138,17 @@ fn age(now: u16, then: u16) -> u16 {
 }
 
 impl Space {
-    /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes.
+    /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes. It is joined of
+    /// the range and of free blocks `before` and `after`, in bytes: those that were too small to be noted are noted with it.
     #[inline]
-    pub(super) fn note_freed(&mut self, range: core::ops::Range<usize>, free: usize) {
+    pub(super) fn note_freed(
+        &mut self,
+        range: core::ops::Range<usize>,
+        before: usize,
+        after: usize,
+        high: usize,
+    ) {
+        let free = range.len() + before + after;
         if free < WORTH_A_DECAY || self.policy.disposition != Disposition::Auto {
             return;
         }
@@ -145,9 +163,42 @@ impl Space {
                 None => self.new_leaf(number, time),
             }
         }
+        if before > 0 && before < WORTH_A_DECAY {
+            self.note_joined(range.start - before..range.start, time);
+        }
+        if after > 0 && after < WORTH_A_DECAY {
+            self.note_joined(range.end..(range.end + after).min(high), time);
+        }
         if self.decay.due == u64::MAX {
             self.decay.due = self.decay.now + (u64::from(self.decay.delay) << TICK_BITS);
             look_at(self.decay.due);
+        }
+    }
+
+    /// Notes the units of a free block that was too small to be noted, but for those that have a time: they were part of a
+    /// larger one.
+    fn note_joined(&mut self, range: core::ops::Range<usize>, time: u16) {
+        for number in range.start / UNIT..range.end.div_ceil(UNIT) {
+            match self.decay.unit(number) {
+                Some(unit) if *unit != 0 => {}
+                Some(unit) => *unit = time,
+                None => self.new_leaf(number, time),
+            }
+        }
+    }
+
+    /// Notes all that is free: until now nothing was to go back by time.
+    pub(super) fn note_all_free(&mut self) {
+        let mut next = self.index.first(WORTH_A_DECAY);
+        while let Some(block) = next {
+            // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
+            unsafe {
+                next = self.index.after(block);
+                let high = (*segment_of(block)).high;
+                if block.0 < high {
+                    self.note_freed(block.0..(block.0 + block.size()).min(high), 0, 0, high);
+                }
+            }
         }
     }
 
@@ -181,7 +232,7 @@ impl Space {
 
     /// Gives back what is free for long enough at this time, and says when to look again.
     pub(super) fn decay(&mut self, nanoseconds: u64) {
-        self.decay.now = nanoseconds;
+        (self.decay.now, self.decay.goes_on) = (nanoseconds, false);
         if nanoseconds < self.decay.due || sandbox::is_closed() {
             return;
         }
@@ -193,7 +244,7 @@ impl Space {
             // SAFETY: blocks in the index are free blocks of live segments, and we hold the lock.
             unsafe {
                 next = self.index.after(block);
-                let (young, bytes) = self.decay_block(block, now);
+                let (young, bytes) = self.decay_block(block, now, MOST_BYTES - went);
                 waits |= young;
                 went += bytes;
             }
@@ -207,16 +258,18 @@ impl Space {
         if went > 0 {
             coverage::shrank();
         }
-        let pause = if went >= MOST_BYTES { 1 } else { u64::from(self.decay.delay / 4) };
-        self.decay.due =
-            if waits { nanoseconds + (pause << TICK_BITS).max(blocks * NS_OF_A_BLOCK) } else { u64::MAX };
+        self.decay.goes_on = went >= MOST_BYTES;
+        let pause =
+            if self.decay.goes_on { GOES_ON_NS } else { u64::from(self.decay.delay / 4) << TICK_BITS };
+        self.decay.due = if waits { nanoseconds + pause.max(blocks * NS_OF_A_BLOCK) } else { u64::MAX };
     }
 
-    /// Gives back the units of a free block whose time is over. Whether others wait, and how many bytes went.
+    /// Gives back the units of a free block whose time is over, at most so many bytes. Whether others wait, and how many bytes
+    /// went.
     ///
     /// # Safety
     /// The block is in the index.
-    unsafe fn decay_block(&mut self, block: Block, now: u16) -> (bool, usize) {
+    unsafe fn decay_block(&mut self, block: Block, now: u16, most: usize) -> (bool, usize) {
         // SAFETY: the caller's promise.
         let size = unsafe { block.size() };
         // Its last word is its address.
@@ -236,18 +289,28 @@ impl Space {
                     }
                     let goes = age(now, *unit) >= delay;
                     waits |= !goes;
-                    if goes {
-                        *unit = now | WENT;
-                    }
                     goes
                 });
             if goes {
                 run.end = number + 1;
-                continue;
+                if bytes + run.len() * UNIT < most {
+                    continue;
+                }
             }
             if !run.is_empty() {
                 // SAFETY: whole units between the block's links and its last word; nobody relies on what is in them.
-                bytes += unsafe { give_back(run.start * UNIT, run.len() * UNIT) };
+                let went = unsafe { give_back(run.start * UNIT, run.len() * UNIT) };
+                bytes += went;
+                // What the kernel does not take, as it is locked, stays: it is not asked again until it was used again.
+                let mark = if went > 0 { now | WENT } else { 0 };
+                run.for_each(|number| {
+                    if let Some(unit) = self.decay.unit(number) {
+                        *unit = mark;
+                    }
+                });
+            }
+            if bytes >= most {
+                return (true, bytes);
             }
             run = number + 1..number + 1;
         }
@@ -269,107 +332,4 @@ unsafe fn give_back(start: usize, bytes: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::super::ONE_AT_A_TIME;
-    use super::super::{PAGE, Policy};
-    use super::*;
-    use std::vec;
-
-    /// Nanoseconds of so many ticks.
-    const fn ticks(number: u64) -> u64 {
-        number << TICK_BITS
-    }
-
-    fn resident(start: usize, bytes: usize) -> usize {
-        let first = start.next_multiple_of(PAGE);
-        let mut states = vec![0_u8; (start + bytes - first) / PAGE];
-        syscall::mincore(first, &mut states).expect("mapped");
-        states.iter().filter(|&&state| state & 1 != 0).count() * PAGE
-    }
-
-    /// A space whose elements of a MiB lie between others, so that none of them is alone in a segment.
-    fn touched(elements: usize) -> (Space, std::vec::Vec<usize>) {
-        let mut space = Space::new();
-        space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
-        let all = (0..elements)
-            .map(|_| {
-                let large = space.get(MIB, 16).expect("storage").address;
-                space.get(1000, 16).expect("storage");
-                // SAFETY: the element is ours.
-                unsafe { (large as *mut u8).write_bytes(1, MIB) };
-                large
-            })
-            .collect();
-        (space, all)
-    }
-
-    #[test]
-    fn what_nobody_takes_goes_back_after_the_delay_and_not_before() {
-        let _turn = ONE_AT_A_TIME.lock();
-        let (mut space, elements) = touched(4);
-        for &element in &elements[..3] {
-            // SAFETY: in use, and no longer.
-            unsafe { space.free(element) };
-        }
-        let freed_at = space.decay.now;
-        assert_ne!(space.decay.due, u64::MAX);
-        space.decay(freed_at + ticks(u64::from(DELAY) - 2));
-        assert!(elements.iter().all(|&at| resident(at, MIB) == MIB - PAGE), "too early");
-        space.decay(freed_at + ticks(u64::from(DELAY) + 5));
-        for &element in &elements[..3] {
-            assert!(resident(element, MIB) <= 2 * UNIT + PAGE, "{}", resident(element, MIB));
-        }
-        assert_eq!(resident(elements[3], MIB), MIB - PAGE, "what is in use stays");
-        assert_eq!(space.decay.due, u64::MAX, "nothing more to wait for");
-        // What went back serves again.
-        let again = space.get(MIB, 16).expect("storage").address;
-        // SAFETY: the element is ours.
-        unsafe { (again as *mut u8).write_bytes(2, MIB) };
-        assert!(elements[..3].contains(&again));
-    }
-
-    #[test]
-    fn what_comes_and_goes_keeps_its_pages_and_old_neighbours_do_not() {
-        let _turn = ONE_AT_A_TIME.lock();
-        let (mut space, elements) = touched(2);
-        let mut now = 0;
-        for turn in 0..40 {
-            if turn == 0 {
-                // SAFETY: in use, and no longer.
-                unsafe { space.free(elements[1]) };
-            }
-            // SAFETY: as above.
-            unsafe { space.free(elements[0]) };
-            now = now.max(space.decay.now);
-            now += ticks(2);
-            // The test's clock is ahead of the true one.
-            let units = elements[0] / UNIT..(elements[0] + MIB) / UNIT;
-            units.for_each(|number| *space.decay.unit(number).expect("a leaf") = time_of(now));
-            space.decay(now);
-            assert_eq!(space.get(MIB, 16).expect("storage").address, elements[0]);
-        }
-        assert_eq!(resident(elements[0], MIB), MIB - PAGE);
-        assert!(resident(elements[1], MIB) <= 2 * UNIT + PAGE);
-    }
-
-    #[test]
-    fn pages_that_are_missed_soon_stay_longer() {
-        let _turn = ONE_AT_A_TIME.lock();
-        let (mut space, elements) = touched(2);
-        for _ in 0..4 {
-            // SAFETY: in use, and no longer.
-            unsafe { space.free(elements[0]) };
-            let now = space.decay.now + ticks(100);
-            space.decay(now);
-            assert_eq!(space.get(MIB, 16).expect("storage").address, elements[0]);
-            space.decay.went = MIB;
-            space.decay.judge();
-        }
-        assert_eq!(space.decay.delay, LONGEST_DELAY);
-        for _ in 0..100 {
-            (space.decay.went, space.decay.came) = (MIB, 0);
-            space.decay.judge();
-        }
-        assert_eq!(space.decay.delay, DELAY);
-    }
-}
+mod tests;

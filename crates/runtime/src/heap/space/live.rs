@@ -3,7 +3,7 @@
 //! ```text
 //! to FREE: what is empty goes back now, and from then on at once
 //! to KEEP: what is empty stays, also what was idle
-//! to AUTO: what is empty is idle from now on
+//! to AUTO: what is empty is idle from now on, and what is free goes back by time
 //! ```
 //!
 //! Segments go as a whole. Cells that wait in a thread's bins, and extents that a thread has at hand, keep theirs.
@@ -29,11 +29,14 @@ impl Space {
                     self.no_longer_idle(segment);
                 }
             },
-            Disposition::Auto => self.with_empty(|space, _, segment| {
-                if segment.idle_since == 0 {
-                    space.now_idle(segment);
-                }
-            }),
+            Disposition::Auto => {
+                self.with_empty(|space, _, segment| {
+                    if segment.idle_since == 0 {
+                        space.now_idle(segment);
+                    }
+                });
+                self.note_all_free();
+            }
         }
         true
     }

@@ -209,17 +209,18 @@ impl Space {
             let segment = &mut *segment_of(block);
             let freed = block.0..block.0 + size;
             let (mut block, mut size) = (block, size);
+            let (mut more_before, mut more_after) = (0, 0);
             let after = Block(block.0 + size);
             if after.0 != segment.end() && after.is_free() {
                 let more = after.size();
                 self.index.remove(after, more);
-                size += more;
+                (size, more_after) = (size + more, more);
             }
             if block.is_after_free() {
                 let before = block.previous_free();
                 let more = before.size();
                 self.index.remove(before, more);
-                (block, size) = (before, size + more);
+                (block, size, more_before) = (before, size + more, more);
             }
             if size == segment.whole() && self.gives_back(segment) {
                 self.unmap(segment);
@@ -232,7 +233,7 @@ impl Space {
                 self.now_idle(segment);
             }
             let is_large = freed.len() >= WORTH_A_LOOK;
-            self.note_freed(freed, size);
+            self.note_freed(freed, more_before, more_after, segment.high);
             if (is_large || self.operations.is_multiple_of(64)) && decay::is_look_due() {
                 self.heartbeat();
             }

@@ -225,7 +225,9 @@ impl Space {
         }
         self.decay(now);
         let parked_until = if self.parked.bytes > 0 { self.parked.began + PERIOD_NS } else { u64::MAX };
-        looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + PAUSE_NS));
+        // But what is old enough and too much for one look goes on.
+        let pause = if self.decay.goes_on() { 0 } else { PAUSE_NS };
+        looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + pause));
     }
 }
 

@@ -1,0 +1,192 @@
+//! Tests of what goes back by time, under a clock of their own.
+
+use super::super::super::ONE_AT_A_TIME;
+use super::super::{PAGE, Policy};
+use super::*;
+use std::vec;
+
+/// Nanoseconds of so many ticks.
+const fn ticks(number: u64) -> u64 {
+    number << TICK_BITS
+}
+
+fn resident(start: usize, bytes: usize) -> usize {
+    let first = start.next_multiple_of(PAGE);
+    let mut states = vec![0_u8; (start + bytes - first) / PAGE];
+    syscall::mincore(first, &mut states).expect("mapped");
+    states.iter().filter(|&&state| state & 1 != 0).count() * PAGE
+}
+
+/// A space whose elements of a MiB lie between others, so that none of them is alone in a segment.
+fn touched(elements: usize) -> (Space, std::vec::Vec<usize>) {
+    let mut space = Space::new();
+    space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
+    let all = (0..elements)
+        .map(|_| {
+            let large = space.get(MIB, 16).expect("storage").address;
+            space.get(1000, 16).expect("storage");
+            // SAFETY: the element is ours.
+            unsafe { (large as *mut u8).write_bytes(1, MIB) };
+            large
+        })
+        .collect();
+    (space, all)
+}
+
+#[test]
+fn what_nobody_takes_goes_back_after_the_delay_and_not_before() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(4);
+    for &element in &elements[..3] {
+        // SAFETY: in use, and no longer.
+        unsafe { space.free(element) };
+    }
+    let freed_at = space.decay.now;
+    assert_ne!(space.decay.due, u64::MAX);
+    space.decay(freed_at + ticks(u64::from(DELAY) - 2));
+    assert!(elements.iter().all(|&at| resident(at, MIB) == MIB - PAGE), "too early");
+    space.decay(freed_at + ticks(u64::from(DELAY) + 5));
+    for &element in &elements[..3] {
+        assert!(resident(element, MIB) <= 2 * UNIT + PAGE, "{}", resident(element, MIB));
+    }
+    assert_eq!(resident(elements[3], MIB), MIB - PAGE, "what is in use stays");
+    assert_eq!(space.decay.due, u64::MAX, "nothing more to wait for");
+    // What went back serves again.
+    let again = space.get(MIB, 16).expect("storage").address;
+    // SAFETY: the element is ours.
+    unsafe { (again as *mut u8).write_bytes(2, MIB) };
+    assert!(elements[..3].contains(&again));
+}
+
+#[test]
+fn what_comes_and_goes_keeps_its_pages_and_old_neighbours_do_not() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(2);
+    let mut now = 0;
+    for turn in 0..40 {
+        if turn == 0 {
+            // SAFETY: in use, and no longer.
+            unsafe { space.free(elements[1]) };
+        }
+        // SAFETY: as above.
+        unsafe { space.free(elements[0]) };
+        now = now.max(space.decay.now);
+        now += ticks(2);
+        // The test's clock is ahead of the true one.
+        let units = elements[0] / UNIT..(elements[0] + MIB) / UNIT;
+        units.for_each(|number| *space.decay.unit(number).expect("a leaf") = time_of(now));
+        space.decay(now);
+        assert_eq!(space.get(MIB, 16).expect("storage").address, elements[0]);
+    }
+    assert_eq!(resident(elements[0], MIB), MIB - PAGE);
+    assert!(resident(elements[1], MIB) <= 2 * UNIT + PAGE);
+}
+
+/// Units of a range that went back lately.
+fn units_gone(space: &mut Space, start: usize, bytes: usize) -> usize {
+    let numbers = start.div_ceil(UNIT)..(start + bytes) / UNIT;
+    numbers.filter(|&number| space.decay.unit(number).is_some_and(|unit| *unit & WENT != 0)).count()
+}
+
+#[test]
+fn a_large_block_goes_back_step_by_step() {
+    const LARGE: usize = 100 * MIB;
+    const STEP: usize = 16 * MIB;
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    space.set_policy(Policy { increment: 256 * MIB, ..Policy::AUTO });
+    let large = space.get(LARGE, 16).expect("storage").address;
+    space.get(1000, 16).expect("storage");
+    // SAFETY: in use, and no longer.
+    unsafe { space.free(large) };
+    let mut now = space.decay.now + ticks(u64::from(DELAY) + 2);
+    let (mut looks, mut gone) = (0, 0);
+    while space.decay.due != u64::MAX {
+        space.decay(now);
+        let so_far = units_gone(&mut space, large, LARGE);
+        assert!(so_far - gone <= STEP / UNIT, "{} units in one look", so_far - gone);
+        assert!(space.decay.due == u64::MAX || space.decay.due <= now + ticks(1), "goes on soon");
+        (looks, gone, now) = (looks + 1, so_far, now + ticks(1));
+    }
+    assert!((LARGE.div_ceil(STEP)..LARGE / MIB).contains(&looks), "{looks} looks");
+    assert!(gone >= LARGE / UNIT - 2, "{gone} units");
+}
+
+#[test]
+fn small_blocks_that_grow_together_go_back() {
+    const SMALL: usize = 100 * 1024;
+    let _turn = ONE_AT_A_TIME.lock();
+    let mut space = Space::new();
+    space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
+    let elements: [usize; 12] = std::array::from_fn(|_| space.get(SMALL, 16).expect("storage").address);
+    space.get(1000, 16).expect("storage");
+    for &element in &elements {
+        // SAFETY: the element is ours.
+        unsafe { (element as *mut u8).write_bytes(1, SMALL) };
+    }
+    // From both sides: the last one joins two that are too small to be looked at.
+    for at in [0, 1, 3, 4, 2, 6, 7, 9, 10, 8, 5, 11] {
+        // SAFETY: in use, and no longer.
+        unsafe { space.free(elements[at]) };
+    }
+    let now = space.decay.now + ticks(u64::from(DELAY) + 2);
+    space.decay(now);
+    let left = resident(elements[0], elements[11] + SMALL - elements[0]);
+    assert!(left <= 2 * UNIT + PAGE, "{left} bytes stay");
+}
+
+#[test]
+fn what_the_kernel_does_not_take_is_not_counted() {
+    unsafe extern "C" {
+        fn mlock(start: usize, bytes: usize) -> i32;
+        fn munlock(start: usize, bytes: usize) -> i32;
+    }
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(1);
+    let start = elements[0].next_multiple_of(PAGE);
+    // SAFETY: pages of ours.
+    assert_eq!(unsafe { mlock(start, MIB - PAGE) }, 0);
+    // SAFETY: in use, and no longer.
+    unsafe { space.free(elements[0]) };
+    let now = space.decay.now + ticks(u64::from(DELAY) + 2);
+    space.decay(now);
+    // SAFETY: as above.
+    assert_eq!(unsafe { munlock(start, MIB - PAGE) }, 0);
+    assert_eq!((units_gone(&mut space, elements[0], MIB), space.decay.went), (0, 0));
+    assert_eq!(space.decay.due, u64::MAX, "nobody asks again");
+}
+
+#[test]
+fn what_was_free_before_auto_was_said_goes_back() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(2);
+    space.change_disposition(Disposition::Keep);
+    // SAFETY: in use, and no longer.
+    unsafe { space.free(elements[0]) };
+    space.change_disposition(Disposition::Auto);
+    let now = space.decay.now + ticks(u64::from(DELAY) + 2);
+    space.decay(now);
+    assert!(resident(elements[0], MIB) <= 2 * UNIT + PAGE);
+    assert_eq!(resident(elements[1], MIB), MIB - PAGE, "what is in use stays");
+}
+
+#[test]
+fn pages_that_are_missed_soon_stay_longer() {
+    let _turn = ONE_AT_A_TIME.lock();
+    let (mut space, elements) = touched(2);
+    for _ in 0..4 {
+        // SAFETY: in use, and no longer.
+        unsafe { space.free(elements[0]) };
+        let now = space.decay.now + ticks(100);
+        space.decay(now);
+        assert_eq!(space.get(MIB, 16).expect("storage").address, elements[0]);
+        space.decay.went = MIB;
+        space.decay.judge();
+    }
+    assert_eq!(space.decay.delay, LONGEST_DELAY);
+    for _ in 0..100 {
+        (space.decay.went, space.decay.came) = (MIB, 0);
+        space.decay.judge();
+    }
+    assert_eq!(space.decay.delay, DELAY);
+}
