@@ -13,6 +13,8 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null;
 
+use crate::next;
+
 /// A symbol of ELF, in memory.
 #[repr(C)]
 pub(crate) struct Symbol {
@@ -48,6 +50,8 @@ pub(crate) struct Object {
     hash: Hash,
     /// What may be done with the pages of its symbols, in the words of ELF.
     pub(crate) flags: u32,
+    /// The loader never unloads it, as it says itself.
+    pub(crate) is_kept: bool,
 }
 
 /// The hash table of GNU: a filter, the first symbol of each bucket, and the hashes of all symbols from `first` on, whose lowest
@@ -95,17 +99,49 @@ unsafe extern "C" {
 /// for those of the program's start is the order in which the loader searches them. The loader adds and removes none meanwhile,
 /// so `visit` must not ask it for anything.
 pub(crate) fn each<F: FnMut(&Object)>(visit: &mut F) {
-    unsafe extern "C" fn one<F: FnMut(&Object)>(it: *const Described, _: usize, visit: *mut c_void) -> c_int {
-        // SAFETY: the loader describes a library that stays loaded while this lasts; `visit` is what `each` passed.
-        unsafe {
-            if let Some(object) = Object::of(&*it) {
-                (*visit.cast::<F>())(&object);
-            }
-        }
-        0
+    each_until(&mut |object| {
+        visit(object);
+        false
+    });
+}
+
+/// As [`each`], until `visit` returns true.
+pub(crate) fn each_until<F: FnMut(&Object) -> bool>(visit: &mut F) {
+    unsafe extern "C" fn one<F: FnMut(&Object) -> bool>(
+        it: *const Described,
+        _: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader describes a library that stays loaded while this lasts; `visit` is what `each_until` passed.
+        unsafe { Object::of(&*it).is_some_and(|object| (*visit.cast::<F>())(&object)).into() }
     }
     // SAFETY: the function takes what is passed with it.
     unsafe { dl_iterate_phdr(one::<F>, core::ptr::from_mut(visit).cast()) };
+}
+
+/// The function of that name that a call from the library at `here` would reach without that library: the default version of the
+/// first definition behind it. The flag says whether it stays for as long as the process does. Asks neither `dlsym`, which
+/// changes what `dlerror` says and may be in a library that is not loaded, nor anybody for storage.
+pub(crate) fn next_after(here: usize, name: &CStr) -> Option<(usize, bool)> {
+    let c_library = next::address_of_version();
+    let (mut is_behind, mut is_behind_c, mut found) = (false, false, None);
+    each_until(&mut |object| {
+        if object.holds(here) {
+            is_behind = true;
+        } else if is_behind {
+            object.functions(name, &mut |symbol, is_default| {
+                if is_default && found.is_none() {
+                    // SAFETY: a symbol of a library that is loaded.
+                    let value = unsafe { (*symbol).value };
+                    // What comes with the program stays. That is so up to the C library, which each program has from the start.
+                    found = Some((object.base.wrapping_add(value), !is_behind_c || object.is_kept));
+                }
+            });
+        }
+        is_behind_c |= object.holds(c_library);
+        found.is_some()
+    });
+    found
 }
 
 impl Object {
@@ -117,6 +153,8 @@ impl Object {
         const STRINGS: usize = 5;
         const SYMBOLS: usize = 6;
         const HASH: usize = 0x6fff_fef5;
+        const FLAGS_1: usize = 0x6FFF_FFFB;
+        const NO_DELETE: usize = 8;
         const VERSIONS: usize = 0x6fff_fff0;
         // SAFETY: the headers are those of a loaded library, whose tables the loader has checked by using them.
         unsafe {
@@ -124,7 +162,7 @@ impl Object {
             let mut entry =
                 headers.iter().find(|header| header.kind == DYNAMIC)?.address.wrapping_add(it.base)
                     as *const [usize; 2];
-            let (mut names, mut symbols, mut hash, mut versions) = (0, 0, 0, 0);
+            let (mut names, mut symbols, mut hash, mut versions, mut is_kept) = (0, 0, 0, 0, false);
             while (*entry)[0] != 0 {
                 let [tag, value] = *entry;
                 // The loader has made addresses of them, where it could write.
@@ -134,6 +172,7 @@ impl Object {
                     SYMBOLS => symbols = address,
                     HASH => hash = address,
                     VERSIONS => versions = address,
+                    FLAGS_1 => is_kept = value & NO_DELETE != 0,
                     _ => {}
                 }
                 entry = entry.add(1);
@@ -153,6 +192,7 @@ impl Object {
                 versions: if versions == 0 { null() } else { versions as *const u16 },
                 hash: Hash::at(hash as *const u32),
                 flags: parts().find(|header| is_in(header))?.flags,
+                is_kept,
             })
         }
     }
@@ -199,7 +239,7 @@ impl Object {
     pub(crate) fn exports(&self, visit: &mut dyn FnMut(&'static CStr, usize)) {
         let hash = &self.hash;
         for bucket in 0..hash.count as usize {
-            // SAFETY: the table's own count; a bucket is empty or leads to the first of its symbols, and the last of them is marked.
+            // SAFETY: the table's own count; a bucket is empty or names the first of its symbols, and the last of them is marked.
             unsafe {
                 let mut at = *hash.buckets.add(bucket);
                 while at != 0 {
@@ -277,6 +317,34 @@ mod tests {
         let mut found = std::vec::Vec::new();
         each(&mut |object| object.functions(c"posix_spawn", &mut |_, is_default| found.push(is_default)));
         assert!(found.len() > 1 && found.iter().filter(|&&is_default| is_default).count() == 1, "{found:?}");
+    }
+
+    /// The C library before 2.34 has `dlsym` in a library of its own, which need not be there.
+    #[test]
+    fn the_next_function_is_found_without_dlsym() {
+        let here = next_after as *const () as usize;
+        for (name, address) in [
+            (c"qsort", qsort as *const () as usize),
+            (c"pthread_create", libc_address(c"pthread_create")),
+            (c"posix_spawn", libc_address(c"posix_spawn")),
+        ] {
+            assert_eq!(next_after(here, name), Some((address, true)), "{name:?}");
+        }
+        assert_eq!(next_after(here, c"no such function"), None);
+        assert_eq!(
+            next_after(qsort as *const () as usize, c"qsort"),
+            None,
+            "the C library has none behind it"
+        );
+    }
+
+    /// What the loader says.
+    fn libc_address(name: &CStr) -> usize {
+        unsafe extern "C" {
+            fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+        }
+        // SAFETY: null asks for the first definition; the name is a C string.
+        unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) as usize }
     }
 
     #[test]

@@ -1,19 +1,24 @@
 //! Functions of other libraries: those that may be absent, and those that we stand in front of.
 //!
 //! A strong symbol that is missing would end the program before it began, and which library has a function
-//! differs between versions of the C library: before 2.34 threads and `dlsym` are in libraries of their own, which
-//! a program need not have loaded. So these are asked for weakly.
+//! differs between versions of the C library: before 2.34 threads, `dlsym` and `dlopen` are in libraries of their own, which
+//! a program need not have loaded, or loads later. So some are asked for weakly. The others are looked up in the tables of the
+//! loaded libraries ([`crate::loaded`]), not by `dlsym`: it may be absent, it changes what `dlerror` tells the program, and
+//! it does not find what a library that was opened later brings along for itself.
 //!
-//! Invariant: what is not there is None; nothing is called that was not found.
+//! Invariant: what is not there is None; nothing is called that was not found. Only what stays loaded is remembered, and absence never is.
+//! Cost: a load where it is remembered. Else a look at each library up to the one that has it, some hundred nanoseconds.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::{deepbind, loaded};
 
 /// Defines a function that gives the address of another by its C name, or 0 where no library has it.
 macro_rules! weak {
     ($($address_of:ident = $name:literal;)*) => { $(
         #[unsafe(naked)]
-        extern "C" fn $address_of() -> usize {
+        pub(crate) extern "C" fn $address_of() -> usize {
             core::arch::naked_asm!(
                 concat!(".weak ", $name),
                 concat!("mov rax, qword ptr [rip + ", $name, "@GOTPCREL]"),
@@ -24,14 +29,31 @@ macro_rules! weak {
 }
 pub(crate) use weak;
 
-weak! { address_of_dlsym = "dlsym"; }
+weak! { address_of_version = "gnu_get_libc_version"; }
+
+/// The C library's version; None where it is not the GNU one.
+pub(crate) fn c_library_version() -> Option<(u32, u32)> {
+    let address = address_of_version();
+    if address == 0 {
+        return None;
+    }
+    // SAFETY: the C library's function of that name, whose signature this is; its result is a C string that stays.
+    let text =
+        unsafe { CStr::from_ptr(core::mem::transmute::<usize, extern "C" fn() -> *const c_char>(address)()) };
+    version(text.to_str().ok()?)
+}
+
+/// `2.36`, or `2.36.9000`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
 
 /// A function of the next library in the loader's order.
 pub(crate) struct Next {
     /// Its C name.
     pub(crate) name: &'static CStr,
-    /// 0: not looked for yet; 1: not there. Written by whoever looks first (all find the same), read by
-    /// anybody; relaxed, as the code that it leads to was there before.
+    /// 0: not found yet. Written by whoever finds it (all find the same), read by anybody; relaxed, as its code was there before.
     address: AtomicUsize,
 }
 
@@ -40,41 +62,85 @@ impl Next {
         Next { name, address: AtomicUsize::new(0) }
     }
 
-    /// The function's address. Looked for once at the start, since `dlsym` may lock; but constructors of
-    /// other libraries may run before that, and call us.
+    /// The function's address. Those that signal handlers may call, or threads under our locks, are looked up at the start,
+    /// since a lookup takes a lock of the loader; but constructors of other libraries may run before that, and call us.
+    #[inline]
     pub(crate) fn get(&self) -> Option<usize> {
-        let mut address = self.address.load(Ordering::Relaxed);
-        if address == 0 {
-            address = self.find().unwrap_or(1);
-            self.address.store(address, Ordering::Relaxed);
+        match self.known() {
+            0 => self.find(),
+            address => Some(address),
         }
-        (address != 1).then_some(address)
     }
 
-    /// The function's address, after [`Next::get`] has found it in this thread, or before what this thread has acquired.
+    /// The function's address where it is remembered: after [`Next::get`] has found it in this thread, or before what this thread has
+    /// acquired. Else 0.
     #[inline(always)]
     pub(crate) fn known(&self) -> usize {
         self.address.load(Ordering::Relaxed)
     }
 
+    #[cold]
     fn find(&self) -> Option<usize> {
-        if let Some(address) = crate::deepbind::original(self.name) {
-            return Some(address);
-        }
-        const NEXT: *mut c_void = usize::MAX as *mut c_void; // RTLD_NEXT
-        let dlsym = address_of_dlsym();
-        if dlsym == 0 {
-            return None;
-        }
-        // SAFETY: it is the C library's `dlsym`, whose signature this is.
-        let dlsym = unsafe {
-            core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void>(
-                dlsym,
-            )
+        let here = c_library_version as *const () as usize;
+        let (address, stays) = match deepbind::original(self.name) {
+            Some(address) => (address, true),
+            None => {
+                let found = loaded::next_after(here, self.name)?;
+                // Meanwhile another thread may have put our function into the table that was just read.
+                deepbind::original(self.name).map_or(found, |address| (address, true))
+            }
         };
-        // SAFETY: the name is a C string.
-        let found = unsafe { dlsym(NEXT, self.name.as_ptr()) } as usize;
-        // Meanwhile another thread may have put our function into the table that was just read.
-        crate::deepbind::original(self.name).or((found > 1).then_some(found))
+        if stays {
+            self.address.store(address, Ordering::Relaxed);
+        }
+        Some(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ffi::c_void;
+
+    unsafe extern "C" {
+        fn dlopen(file: *const c_char, mode: i32) -> *mut c_void;
+        fn dlclose(library: *mut c_void) -> i32;
+    }
+
+    #[test]
+    fn versions_are_two_numbers() {
+        assert_eq!(
+            [version("2.36"), version("2.31.9000"), version("2"), version("")],
+            [Some((2, 36)), Some((2, 31)), None, None]
+        );
+        assert!(c_library_version() >= Some((2, 17)));
+    }
+
+    /// As `dlopen` before 2.34, which comes with the first library that needs it; and as what is gone again after `dlclose`.
+    #[test]
+    fn what_comes_later_is_found_then_and_not_remembered_for_ever() {
+        static LATE: Next = Next::new(c"td_init");
+        assert_eq!(LATE.get(), None);
+        // It comes with the C library, for debuggers.
+        let library = open(c"libthread_db.so.1");
+        assert!(!library.is_null());
+        assert!(LATE.get().is_some(), "its absence was remembered");
+        // SAFETY: opened above.
+        unsafe { dlclose(library) };
+        assert_eq!((LATE.known(), LATE.get()), (0, None), "it is gone");
+        assert!(!open(c"libthread_db.so.1").is_null());
+        assert!(LATE.get().is_some());
+    }
+
+    fn open(file: &CStr) -> *mut c_void {
+        // SAFETY: a C string; the library's constructors do no harm.
+        unsafe { dlopen(file.as_ptr(), 1) }
+    }
+
+    #[test]
+    fn a_function_of_the_c_library_is_remembered() {
+        static CREATE: Next = Next::new(c"pthread_create");
+        let found = CREATE.get().expect("the C library has it");
+        assert_eq!(CREATE.known(), found);
     }
 }

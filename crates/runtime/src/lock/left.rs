@@ -113,9 +113,9 @@ pub(super) fn clocklock(mutex: *const Mutex, clock: i32, until: *const Timespec)
     call!(CLOCKLOCK as ClockLock, mutex, clock, until)
 }
 
-/// Whether the C library has `pthread_mutex_clocklock`.
+/// Whether the C library has `pthread_mutex_clocklock`, as was found at the start.
 pub(super) fn has_clocklock() -> bool {
-    CLOCKLOCK.get().is_some()
+    CLOCKLOCK.known() != 0
 }
 
 // ---- kinds that are known -----------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ pub(super) fn met(kind: u64) {
     if COUNTED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         ledger::add(Key::LockPassedThrough, 1);
     }
-    if [&LOCK, &UNLOCK, &TRYLOCK].iter().all(|next| next.get().is_some()) {
+    if [&LOCK, &UNLOCK, &TRYLOCK].iter().all(|next| next.get().is_some() && next.known() != 0) {
         KNOWN[kind as usize % KINDS].store(1, Ordering::Release);
     }
 }
