@@ -11,6 +11,7 @@
 
 use core::ffi::{c_int, c_void};
 
+use crate::fork::Before;
 use crate::next::Next;
 use crate::{fork, start};
 
@@ -27,7 +28,6 @@ type Clone = unsafe extern "C" fn(
     *mut c_int,
 ) -> isize;
 
-// Looked for when they are called: few programs do, and no lock of ours is held then.
 static CLONE: Next = Next::new(c"clone");
 /// The C library has it under two names. Another library's function of the first name means something else.
 static THE_C_LIBRARYS: Next = Next::new(c"__clone");
@@ -43,6 +43,12 @@ const CLONE_SETTLS: c_int = 0x8_0000;
 struct Child {
     function: Function,
     argument: *mut c_void,
+    before: Before,
+}
+
+/// Looks for both: `clone` may be called in a signal handler.
+pub(crate) fn at_start() {
+    let _ = (CLONE.get(), THE_C_LIBRARYS.get());
 }
 
 /// `clone`, whose last three arguments are there where the flags say so. Returns the whole register, as a function of that name
@@ -68,21 +74,24 @@ pub unsafe fn clone(
         // SAFETY: the caller's promise.
         return unsafe { clone(function, stack, flags, argument, parent_id, storage, child_id) };
     };
-    let mut child = Child { function: begun, argument };
-    fork::before();
-    // SAFETY: the caller's promise; the child has a copy of this frame, in which what it is told lies.
+    let before = fork::before();
+    let mut child = Child { function: begun, argument, before };
+    // SAFETY: the caller's promise; the child has a copy of this frame, with what it is told.
     let made =
         unsafe { clone(Some(begins), stack, flags, (&raw mut child).cast(), parent_id, storage, child_id) };
-    fork::after();
+    fork::after(before);
+    if made < 0 {
+        fork::has_failed(before);
+    }
     made
 }
 
 /// What the child runs first.
 unsafe extern "C" fn begins(child: *mut c_void) -> c_int {
-    fork::in_child();
     // SAFETY: `clone` was given a child; its function is the caller's, with the caller's argument.
     let status = unsafe {
         let child = &*child.cast::<Child>();
+        fork::in_child(child.before);
         (child.function)(child.argument)
     };
     // The C library ends the process past its own `_exit`.

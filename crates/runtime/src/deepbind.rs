@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Before the first such library is opened, we change the symbol tables in memory: each definition that ours replaces for the
-//! program (the next one in the loader's order) gets the address of ours as its value. This holds for every name that this library
+//! program (the next one in the loader's order) gets our address as its value. This holds for every name that this library
 //! has, so what a deeply bound library starts, locks or maps is followed and counted as the program's is. Other names keep the
 //! flag's meaning. Whoever the loader serves later finds the new value: constructors, calls bound at their first use, `dlsym`.
 //!
@@ -22,7 +22,7 @@
 //! handle would be glibc's, and `free` of a block that `strdup` got, ours, would end the process.
 //!
 //! A name that someone before us serves (the program itself, an earlier preload) is left alone: there the program behaves as plain.
-//! Invariant: a changed value is that of a function of ours which does the same. What we ourselves call by the old name is known
+//! Invariant: a changed value is the address of our function that does the same. What we ourselves call by the old name is known
 //! before the change ([`original`]), so it never comes back to us.
 //! Cost: none until a library is opened in this way; then once about 0.1 ms, and 72 KiB for a private copy of glibc's symbols.
 //! Not here: namespaces of `dlmopen`, which have a C library of their own: its blocks are foreign to us
@@ -52,8 +52,12 @@ const MOST: usize = 192;
 
 /// All of it is done. Stored with Release by who did it.
 static BOUND: AtomicBool = AtomicBool::new(false);
-/// Held while pages can be written to. Nothing else is asked for meanwhile, so it may be taken under the loader's locks.
-static WRITING: Lock<()> = Lock::new(());
+/// Held by the thread that looks names up and writes their values, from before it takes a lock of the loader, and by one that forks.
+/// So no child has half of the changes, or the loader's lock from this thread, which it could never give up.
+static BINDING: Lock<()> = Lock::new(());
+/// For so many nanoseconds it is waited for. All of it takes a tenth of a millisecond; but a thread that forks, or opens a library, in
+/// a callback of `dl_iterate_phdr` has the lock of the loader that the other one needs.
+const PATIENCE: u64 = 1_000_000_000;
 /// A namespace was opened, so that there may be blocks of another C library.
 static NAMESPACES: AtomicBool = AtomicBool::new(false);
 
@@ -100,27 +104,37 @@ pub(crate) fn has_namespaces() -> bool {
     NAMESPACES.load(Ordering::Relaxed)
 }
 
-/// For the time of a fork.
-pub(crate) fn before_fork() {
-    WRITING.hold();
+/// For the time of a fork. False where another thread keeps the lock for too long.
+pub(crate) fn before_fork() -> bool {
+    BINDING.hold_within(PATIENCE)
 }
 
-/// After a fork, in parent and child.
+/// After a fork, in the parent.
 ///
 /// # Safety
-/// This thread (in the child: its original) called [`before_fork`].
+/// This thread called [`before_fork`], and it held.
 pub(crate) unsafe fn after_fork() {
     // SAFETY: the caller's promise.
-    unsafe { WRITING.release() }
+    unsafe { BINDING.release() }
+}
+
+/// After a fork, in the child. Where [`before_fork`] did not hold, the thread that had the lock is not here: whoever opens the next
+/// library does all of it again.
+///
+/// # Safety
+/// The parent's thread, of which this one is the copy, called [`before_fork`]; `held` is what it said.
+pub(crate) unsafe fn after_fork_in_child(held: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { if held { BINDING.release() } else { BINDING.forget_owner() } }
 }
 
 // ---- what was there before ----------------------------------------------------------------------------------------
 
-/// A function whose name leads to ours now.
+/// A function in whose place ours is found now.
 struct Original {
     /// In our own table of names. Written before `address`.
     name: AtomicPtr<c_char>,
-    /// Where it is. 0: this entry and those behind it are empty. Written with Release under [`WRITING`], read with Acquire.
+    /// Where it is. 0: this entry and those behind it are empty. Written with Release under [`BINDING`], read with Acquire.
     address: AtomicUsize,
 }
 
@@ -142,7 +156,7 @@ pub(crate) fn original(name: &CStr) -> Option<usize> {
     None
 }
 
-/// Under [`WRITING`].
+/// Under [`BINDING`].
 fn remember(name: &'static CStr, address: usize) {
     if original(name).is_some() {
         return;
@@ -164,7 +178,7 @@ enum First {
     Anothers,
     /// Ours, and no other one was met since.
     Ours,
-    /// Ours, and the next one leads to ours.
+    /// Ours, in the place of the next one, too.
     Replaced,
 }
 
@@ -173,6 +187,20 @@ fn bind() {
     if BOUND.load(Ordering::Acquire) {
         return;
     }
+    if !BINDING.hold_within(PATIENCE) {
+        return ledger::add(Key::DeepbindUnbound, 1);
+    }
+    // SAFETY: this thread holds it. A signal handler that opens libraries may have interrupted it just here.
+    unsafe {
+        if !BINDING.was_held() && !BOUND.load(Ordering::Acquire) {
+            bind_all();
+        }
+        BINDING.release();
+    }
+}
+
+/// Under [`BINDING`].
+fn bind_all() {
     let here = before_dlopen as *const () as usize;
     let mut ours = None;
     loaded::each(&mut |object| {
@@ -237,7 +265,7 @@ fn replace(object: &Object, ours: &Object, firsts: &mut [First; MOST]) -> bool {
     count == 0 || write(object, &changes[..count])
 }
 
-/// Writes the new values, for which the pages of the table become writable meanwhile.
+/// Writes the new values, for which the pages of the table become writable meanwhile. Under [`BINDING`].
 fn write(object: &Object, changes: &[Change]) -> bool {
     const PAGE: usize = 4096;
     const EXECUTE: u32 = 1;
@@ -247,7 +275,6 @@ fn write(object: &Object, changes: &[Change]) -> bool {
     let length = (high + size_of::<Symbol>()).next_multiple_of(PAGE) - start;
     // Where old linkers put code into the same pages, it may run meanwhile.
     let may = if object.flags & EXECUTE == 0 { PROT_READ } else { PROT_READ | PROT_EXEC };
-    let writing = WRITING.lock();
     // SAFETY: pages of a library that stays loaded, as `loaded::each` says; nothing is taken from what may be done with them that
     // they had: the loader leaves the table as its headers say, readable and no more.
     let done = unsafe { mprotect(start as *mut u8, length, may | PROT_WRITE).is_ok() };
@@ -269,6 +296,5 @@ fn write(object: &Object, changes: &[Change]) -> bool {
         // SAFETY: as above. Where it fails the pages stay writable, which harms nobody.
         let _ = unsafe { mprotect(start as *mut u8, length, may) };
     }
-    drop(writing);
     done
 }

@@ -10,7 +10,9 @@
 //!
 //! 1. Handlers run from the last registered to the first, after the fork the other way round. So ours are registered first, before
 //!    those of libraries whose constructors run before ours: [`register`] stands in front of the C library's function. It gets
-//!    storage under a lock which fork takes again after each handler. So we hold registrations back before we hold the heap.
+//!    storage under a lock which fork takes again after each handler. So we hold registrations back before we hold the heap. But from
+//!    2.28 to 2.35 glibc may keep that lock while handlers run (distributions changed it in some): then a registration under way
+//!    waits for this very fork, and needs no waiting for. So there we wait for it for a short time only ([`PATIENCE`]).
 //! 2. glibc's fork takes the lock of its list of streams after all handlers and before its own heap's. A thread with that lock may
 //!    wait for a stream, and a thread with a stream's lock for storage (glibc's bug 19431). So we take the list's lock first. It
 //!    can be taken again by its owner.
@@ -23,7 +25,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use underbar_sys::lock::Lock;
 use underbar_sys::syscall::{number, syscall6};
 
-use crate::next::{Next, weak};
+use crate::next::{self, Next, weak};
 use crate::{deepbind, faults, heap, ledger, lock, sample, stack};
 
 /// What runs before a fork, and after it.
@@ -39,9 +41,63 @@ static REGISTRATIONS: Lock<()> = Lock::new(());
 /// Are ours registered? Read and written under the lock above.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// For each fork that is under way in this thread a bit, the last one lowest: did we take the lock of the list of streams? More than
-/// one is under way where a signal handler forks in the middle of a fork. Touched by whoever holds the heap's locks; relaxed.
+/// May the C library hold its lock of registrations while it calls our handler? Written when ours is registered, before any call of
+/// it; relaxed.
+static MAY_WAIT_FOR_US: AtomicBool = AtomicBool::new(false);
+
+/// For so many nanoseconds a fork waits for a registration that may wait for it. One that does not takes well under a millisecond.
+const PATIENCE: u64 = 50_000_000;
+
+/// For each fork that is under way in this thread [`Taken`], the last one lowest. More than one is under way where a signal handler
+/// forks in the middle of a fork. Touched by whoever holds the heap's locks; relaxed.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+/// What one fork took before the heap's locks, and what it has announced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Taken {
+    registrations: bool,
+    list_of_streams: bool,
+    before: Before,
+}
+
+/// What [`before`] did that is undone only where it was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// The ledger knows of a child on its way.
+    announced: bool,
+    /// Nobody binds names meanwhile.
+    names_held: bool,
+}
+
+impl Taken {
+    const BITS: u32 = 4;
+
+    fn to_bits(self) -> u32 {
+        [self.registrations, self.list_of_streams, self.before.announced, self.before.names_held]
+            .iter()
+            .fold(0, |bits, &one| bits << 1 | u32::from(one))
+    }
+
+    fn of_bits(bits: u32) -> Taken {
+        let is_set = |at: u32| bits >> at & 1 != 0;
+        Taken {
+            registrations: is_set(3),
+            list_of_streams: is_set(2),
+            before: Before { announced: is_set(1), names_held: is_set(0) },
+        }
+    }
+
+    fn push(self) {
+        TAKEN.store(TAKEN.load(Ordering::Relaxed) << Taken::BITS | self.to_bits(), Ordering::Relaxed);
+    }
+
+    /// What was pushed last.
+    fn pop() -> Taken {
+        let all = TAKEN.load(Ordering::Relaxed);
+        TAKEN.store(all >> Taken::BITS, Ordering::Relaxed);
+        Taken::of_bits(all)
+    }
+}
 
 weak! {
     address_of_single_threaded = "__libc_single_threaded";
@@ -78,6 +134,7 @@ fn real_register() -> Option<Register> {
 
 fn register_ours(real: Register) {
     if !REGISTERED.swap(true, Ordering::Relaxed) {
+        MAY_WAIT_FOR_US.store(may_wait_for_us(next::c_library_version()), Ordering::Relaxed);
         // SAFETY: functions of this library, which stays loaded: the preload is never closed.
         unsafe {
             real(Some(before_handler), Some(after_handler), Some(child_handler), core::ptr::null_mut())
@@ -85,31 +142,48 @@ fn register_ours(real: Register) {
     }
 }
 
+/// The first version is that in which the lock came, the last the one before it was given up around each handler. Some
+/// distributions have done the latter in earlier versions, too.
+fn may_wait_for_us(version: Option<(u32, u32)>) -> bool {
+    version.is_some_and(|version| ((2, 28)..(2, 36)).contains(&version))
+}
+
+/// Holds registrations back. False where one is under way that waits for this fork.
+fn hold_registrations(lock: &Lock<()>, may_wait_for_us: bool) -> bool {
+    if may_wait_for_us {
+        return lock.hold_within(PATIENCE);
+    }
+    lock.hold();
+    true
+}
+
 unsafe extern "C" fn before_handler() {
-    REGISTRATIONS.hold();
-    let taken = take_list_of_streams();
-    before();
-    TAKEN.store(TAKEN.load(Ordering::Relaxed) << 1 | u32::from(taken), Ordering::Relaxed);
+    let registrations = hold_registrations(&REGISTRATIONS, MAY_WAIT_FOR_US.load(Ordering::Relaxed));
+    let list_of_streams = take_list_of_streams();
+    Taken { registrations, list_of_streams, before: before() }.push();
 }
 
 unsafe extern "C" fn after_handler() {
-    let taken = taken();
-    after();
-    if taken {
+    let taken = Taken::pop();
+    after(taken.before);
+    if taken.list_of_streams {
         call(address_of_list_unlock());
     }
-    // SAFETY: held by this thread in `before_handler`.
-    unsafe { REGISTRATIONS.release() }
+    if taken.registrations {
+        // SAFETY: held by this thread in `before_handler`.
+        unsafe { REGISTRATIONS.release() }
+    }
 }
 
 unsafe extern "C" fn child_handler() {
+    let taken = Taken::pop();
     // The C library has made the lock a new one; once more does no harm where it did not.
-    if taken() {
+    if taken.list_of_streams {
         call(address_of_list_reset());
     }
-    in_child();
-    // SAFETY: held in `before_handler` by the thread that this one is the copy of.
-    unsafe { REGISTRATIONS.release() }
+    in_child(taken.before);
+    // SAFETY: held in `before_handler` by the thread that this one is the copy of, or else by one that is not in this process.
+    unsafe { if taken.registrations { REGISTRATIONS.release() } else { REGISTRATIONS.forget_owner() } }
 }
 
 /// Takes the lock of the list of streams where the C library's fork will do so. With one thread it does not, as that thread may have
@@ -126,13 +200,6 @@ fn take_list_of_streams() -> bool {
     take
 }
 
-/// What [`before_handler`] noted last.
-fn taken() -> bool {
-    let all = TAKEN.load(Ordering::Relaxed);
-    TAKEN.store(all >> 1, Ordering::Relaxed);
-    all & 1 != 0
-}
-
 /// Calls one of the functions of the list of streams.
 fn call(address: usize) {
     // SAFETY: found under the name of a function of the C library without arguments and result.
@@ -140,16 +207,18 @@ fn call(address: usize) {
 }
 
 /// Takes the locks of the heap and of stacks.
-pub(crate) fn before() {
+pub(crate) fn before() -> Before {
+    // Before the others: whoever binds names may need storage for it, and nothing else.
+    let names_held = deepbind::before_fork();
     // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
     // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
     if !is_a_signal_held_back() {
         heap::settle();
     }
-    ledger::attach::before_fork();
+    let announced = ledger::attach::before_fork();
     stack::before_fork();
     heap::before_fork();
-    deepbind::before_fork();
+    Before { announced, names_held }
 }
 
 /// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
@@ -162,25 +231,86 @@ fn is_a_signal_held_back() -> bool {
 }
 
 /// Gives the locks back, in the parent: in the thread that called [`before`].
-pub(crate) fn after() {
+pub(crate) fn after(before: Before) {
     // SAFETY: the caller's promise.
     unsafe {
-        deepbind::after_fork();
         heap::after_fork();
         stack::after_fork();
+        if before.names_held {
+            deepbind::after_fork();
+        }
+    }
+}
+
+/// No child came of it: it is not to be waited for.
+pub(crate) fn has_failed(before: Before) {
+    if before.announced {
+        ledger::attach::has_come();
     }
 }
 
 /// Gives the locks back, in the child, and begins its own accounts.
-pub(crate) fn in_child() {
+pub(crate) fn in_child(before: Before) {
     lock::after_fork_in_child();
     faults::after_fork_in_child();
     // SAFETY: the parent's thread, of which the child's only one is the copy, called `before`.
     unsafe {
-        deepbind::after_fork();
         heap::after_fork();
         stack::after_fork_in_child();
+        deepbind::after_fork_in_child(before.names_held);
     }
     ledger::attach::after_fork();
+    if before.announced {
+        ledger::attach::has_come();
+    }
     sample::after_fork_in_child();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_may_hold_their_lock_are_known() {
+        for (version, may) in [
+            (None, false),
+            (Some((2, 27)), false),
+            (Some((2, 28)), true),
+            (Some((2, 35)), true),
+            (Some((2, 36)), false),
+            (Some((3, 30)), false),
+        ] {
+            assert_eq!(may_wait_for_us(version), may, "{version:?}");
+        }
+    }
+
+    /// As from 2.28 to 2.35: one thread forks, with the C library's lock, while another has ours and waits for that lock.
+    #[test]
+    fn a_registration_that_waits_for_the_fork_does_not_hold_it_up() {
+        static OURS: Lock<()> = Lock::new(());
+        static THE_C_LIBRARYS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        let fork = THE_C_LIBRARYS.lock().expect("nobody panicked");
+        let (taken, is_taken) = std::sync::mpsc::channel();
+        let registration = std::thread::spawn(move || {
+            let _held = OURS.lock();
+            taken.send(()).expect("a receiver");
+            drop(THE_C_LIBRARYS.lock());
+        });
+        is_taken.recv().expect("a sender");
+        assert!(!hold_registrations(&OURS, true));
+        drop(fork);
+        registration.join().expect("its end");
+        assert!(hold_registrations(&OURS, true));
+    }
+
+    /// A signal handler forks in the middle of a fork.
+    #[test]
+    fn each_fork_finds_what_it_took() {
+        let first = Taken { registrations: true, ..Taken::default() };
+        let before = Before { announced: true, names_held: false };
+        let second = Taken { list_of_streams: true, before, ..Taken::default() };
+        first.push();
+        second.push();
+        assert_eq!([Taken::pop(), Taken::pop(), Taken::pop()], [second, first, Taken::default()]);
+    }
 }

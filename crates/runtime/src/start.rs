@@ -8,7 +8,9 @@ use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::thread_end::ThreadEnd;
-use crate::{coverage, faults, fork, heap, ledger, lock, options, own, sample, sandbox, serving, stack};
+use crate::{
+    clone, coverage, faults, fork, heap, ledger, lock, options, own, sample, sandbox, serving, stack,
+};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
@@ -49,6 +51,7 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     lock::at_start();
     stack::at_start(environment);
     fork::at_start();
+    clone::at_start();
     sandbox::at_start();
     // What is arranged first is done last: the program's own come before it.
     // SAFETY: a function of this library, which stays loaded: the preload is never closed.

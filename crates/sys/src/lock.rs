@@ -135,6 +135,42 @@ impl<T> Lock<T> {
         }
     }
 
+    /// As [`Lock::hold`], but waits no longer than so many nanoseconds: for where the owner may wait for this thread in its turn.
+    /// False where the lock was not to be had. The wait looks again in steps, as it is hardly ever needed.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn hold_within(&self, nanoseconds: u64) -> bool {
+        const STEP: u64 = 100_000;
+        const CLOCK_MONOTONIC: u32 = 1;
+        let now = || crate::syscall::clock_nanoseconds(CLOCK_MONOTONIC);
+        // The clock is asked where there is a wait only: a program may forbid itself to ask.
+        let mut deadline = None;
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & !AWAITED == me() || (word == FREE && self.take(me())) {
+                if word != FREE {
+                    // SAFETY: this thread is the owner.
+                    unsafe { self.again.set(self.again.get() + 1) }
+                }
+                return true;
+            }
+            if now() >= *deadline.get_or_insert_with(|| now() + nanoseconds) {
+                return false;
+            }
+            let _ = crate::syscall::futex_wait(&self.word, word, Some(STEP));
+        }
+    }
+
+    /// Makes the lock free, whoever held it.
+    ///
+    /// # Safety
+    /// Its owner is gone: this is a forked child, and the owner another thread of the parent.
+    pub unsafe fn forget_owner(&self) {
+        // SAFETY: nobody else is there.
+        unsafe { self.again.set(0) };
+        self.word.store(FREE, Ordering::Relaxed);
+    }
+
     /// Does this thread have the lock beyond what [`Lock::hold`] took first? Between `hold` and [`Lock::release`].
     ///
     /// # Safety
@@ -252,6 +288,32 @@ mod tests {
         assert!(lock.try_lock().is_none(), "a failed attempt gave up what another has");
         drop(guard);
         assert!(lock.try_lock().is_some());
+    }
+
+    /// The owner waits for this thread: it goes on without the lock.
+    #[test]
+    fn a_wait_for_an_owner_that_waits_for_us_ends() {
+        static LOCK: Lock<()> = Lock::new(());
+        let (taken, is_taken) = std::sync::mpsc::channel();
+        let (given_up, goes_on) = std::sync::mpsc::channel();
+        let owner = thread::spawn(move || {
+            let guard = LOCK.lock();
+            taken.send(()).expect("a receiver");
+            goes_on.recv().expect("a sender");
+            drop(guard);
+        });
+        is_taken.recv().expect("a sender");
+        assert!(!LOCK.hold_within(1_000_000));
+        given_up.send(()).expect("a receiver");
+        owner.join().expect("its end");
+        assert!(LOCK.hold_within(0) && LOCK.hold_within(0), "free, and our own");
+        // SAFETY: held twice above.
+        unsafe {
+            LOCK.release();
+            assert!(LOCK.try_lock().is_none());
+            LOCK.release();
+        }
+        assert!(LOCK.try_lock().is_some());
     }
 
     #[test]

@@ -130,10 +130,10 @@ fn open() {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
     let Ok(path) = CStr::from_bytes_until_nul(&path) else { return };
-    // A name that leads to a pipe by now keeps nobody waiting.
+    // Another user may have put a pipe in its place, which keeps nobody waiting.
     let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW | syscall::O_NONBLOCK;
     let Ok(fd) = syscall::open(path, flags, 0) else {
-        // In a child by fork of a process that runs as another user by now.
+        // In a child by fork, where the parent has become another user.
         return unrecorded();
     };
     match file::fstat(fd) {
@@ -420,6 +420,8 @@ pub fn in_child() -> &'static Slot {
     super::control::in_child();
     let figures = parents_figures();
     use_slot(own, super::first_guard());
+    // Whoever has no slot is not on the way to one, nor are its children.
+    PROCESS.store(0, Ordering::Relaxed);
     if !inherited.is_null() && !sandbox::is_closed() {
         own.wipe();
         for (key, figure) in figures {
@@ -448,15 +450,18 @@ fn parents_figures() -> [(Key, u64); 6] {
     .map(|(to, from)| (to, slot.cell(from).load(Ordering::Relaxed)))
 }
 
-/// Before a fork, in the parent: the ledger is not to go before the child has come to it.
-pub fn before_fork() {
-    if let Some(header) = mapped_header() {
+/// Before a fork, in the parent: the ledger is not to go before the child has come to it. True where this was noted: then somebody
+/// calls [`has_come`] once.
+pub fn before_fork() -> bool {
+    let header = mapped_header();
+    if let Some(header) = header {
         header.on_their_way.fetch_add(1, Ordering::Relaxed);
     }
+    header.is_some()
 }
 
-/// In a child by fork, which has looked for a slot or never will.
-fn has_come() {
+/// In a child by fork, which has looked for a slot or never will; or in the parent, where there is no child.
+pub(crate) fn has_come() {
     // SAFETY: null, or mapped for ever.
     if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
         header.on_their_way.fetch_sub(1, Ordering::Relaxed);
@@ -467,20 +472,15 @@ fn has_come() {
 pub fn after_fork() {
     let me = PROCESS.load(Ordering::Relaxed);
     // A child that may not ask who it is finds out by its slot (`in_child`), at the latest when it ends.
-    if me == 0 {
+    if me == 0 || sandbox::is_closed() {
         return;
     }
-    if sandbox::is_closed() {
-        return has_come();
-    }
     if me != process() {
-        PROCESS.store(0, Ordering::Relaxed);
         in_child();
     } else {
         // The first process of a new namespace may have the number that its parent has in another one: the wiped page tells.
         let _ = super::slot();
     }
-    has_come();
 }
 
 /// Are the accounts that we see those of this very process? In a child by vfork, and in one by clone that has not looked at them
