@@ -53,6 +53,27 @@ pub fn program(name: &str) -> String {
     text(compiled(&format!("heap/{name}"), &format!("heap-{name}"), &["-pthread"]))
 }
 
+/// What is made from `programs/heap/NAME.cpp`, with threads, and these flags of the C++ compiler.
+///
+/// # Panics
+/// Where it cannot be compiled.
+#[must_use]
+pub fn cpp(name: &str, flags: &[&str]) -> String {
+    let path = folder().join(format!("heap-{name}-cpp"));
+    let beside = path.with_extension(std::process::id().to_string());
+    let source = format!("{}/programs/heap/{name}.cpp", env!("CARGO_MANIFEST_DIR"));
+    let status = Command::new("c++")
+        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-builtin", "-o"])
+        .arg(&beside)
+        .arg(source)
+        .args(flags)
+        .status()
+        .expect("a C++ compiler");
+    assert!(status.success(), "compiling {name}.cpp");
+    std::fs::rename(beside, &path).expect("renamed");
+    text(path)
+}
+
 /// A path as text.
 ///
 /// # Panics

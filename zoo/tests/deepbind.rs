@@ -4,30 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
-use underbar_zoo::heap::{check, on_heap, text};
+use underbar_zoo::heap::{check, cpp, on_heap, text};
 use underbar_zoo::{compiled, folder, left, run};
 
 const LIBRARY: [&str; 3] = ["-shared", "-fPIC", "-fno-builtin"];
-
-/// What is made from `programs/heap/NAME.cpp`.
-fn cpp(name: &str, flags: &[&str]) -> PathBuf {
-    let path = folder().join(format!("heap-{name}-cpp"));
-    let beside = path.with_extension(std::process::id().to_string());
-    let source = format!("{}/programs/heap/{name}.cpp", env!("CARGO_MANIFEST_DIR"));
-    let status = Command::new("c++")
-        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-builtin", "-o"])
-        .arg(&beside)
-        .arg(source)
-        .args(flags)
-        .status()
-        .expect("a C++ compiler");
-    assert!(status.success(), "compiling {name}.cpp");
-    fs::rename(beside, &path).expect("renamed");
-    path
-}
 
 /// The library that others depend on.
 fn below() -> PathBuf {
@@ -40,7 +22,7 @@ fn deep() -> Vec<String> {
     let flags = [&LIBRARY[..], &[&below, "-pthread"]].concat();
     let library = compiled("heap/deep_library", "libheap-deep.so", &flags);
     let program = cpp("deep", &["-rdynamic", "-ldl"]);
-    [program, library, cpp("deep_new", &LIBRARY)].map(text).to_vec()
+    vec![program, text(library), cpp("deep_new", &LIBRARY)]
 }
 
 /// The report of a run, of which there is one for each program.

@@ -5,8 +5,8 @@
 
 use std::process::Command;
 
-use underbar_zoo::heap::{OPTIONS, check, on_heap, plain, preload, program, text};
-use underbar_zoo::{compiled, folder, skip};
+use underbar_zoo::heap::{OPTIONS, check, cpp, on_heap, plain, preload, program, text};
+use underbar_zoo::{compiled, skip};
 
 fn wrong(output: &str) -> bool {
     output.contains("WRONG") || output.contains("CHANGED") || output.contains("OVERLAP")
@@ -23,25 +23,9 @@ fn the_whole_c_family_keeps_to_its_conventions() {
 const FAMILY: [&str; 4] =
     ["-fno-builtin", "-Wno-deprecated-declarations", "-Wno-alloc-size-larger-than", "-Wno-use-after-free"];
 
-/// The program made from `programs/heap/NAME.cpp`.
-fn cpp(name: &str) -> String {
-    let path = folder().join(format!("heap-{name}-cpp"));
-    let beside = path.with_extension(std::process::id().to_string());
-    let source = format!("{}/programs/heap/{name}.cpp", env!("CARGO_MANIFEST_DIR"));
-    let status = Command::new("c++")
-        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-builtin", "-o"])
-        .arg(&beside)
-        .arg(source)
-        .status()
-        .expect("a C++ compiler");
-    assert!(status.success(), "compiling {name}.cpp");
-    std::fs::rename(beside, &path).expect("renamed");
-    text(path)
-}
-
 #[test]
 fn operators_new_and_delete_in_all_forms() {
-    let output = check(&[&cpp("new")]);
+    let output = check(&[&cpp("new", &[])]);
     assert!(
         !wrong(&output) && output.contains("form 0: std::bad_alloc, 3 handled, 11 destroyed"),
         "{output}"

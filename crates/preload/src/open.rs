@@ -5,55 +5,32 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use underbar_runtime::deepbind;
+use underbar_runtime::{deepbind, keep_three_arguments, restore_three_arguments};
 
-/// dlopen of POSIX.
-#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-#[unsafe(naked)]
-unsafe extern "C" fn dlopen(_file: *const c_char, _mode: c_int) -> *mut c_void {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rsi",
-        ".cfi_adjust_cfa_offset 8",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
-        "call {before}",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rsi",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp rax",
-        ".cfi_endproc",
-        before = sym deepbind::before_dlopen,
-    )
+/// Defines a C function that asks the runtime where to go on: what the runtime is to know as its arguments, and its function.
+macro_rules! opens {
+    ($($(#[doc = $text:literal])* $name:ident($($type:ty),*) $arguments:literal => $function:path;)*) => { $(
+        $(#[doc = $text])*
+        #[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name($(_: $type),*) -> *mut c_void {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                keep_three_arguments!(),
+                $arguments,
+                "call {before}",
+                restore_three_arguments!(),
+                "jmp rax",
+                ".cfi_endproc",
+                before = sym $function,
+            )
+        }
+    )* };
 }
 
-/// dlmopen of glibc.
-#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
-#[unsafe(naked)]
-unsafe extern "C" fn dlmopen(_namespace: isize, _file: *const c_char, _mode: c_int) -> *mut c_void {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rsi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rdx",
-        ".cfi_adjust_cfa_offset 8",
-        "mov esi, edx",
-        "call {before}",
-        "pop rdx",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rsi",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp rax",
-        ".cfi_endproc",
-        before = sym deepbind::before_dlmopen,
-    )
+opens! {
+    /// dlopen of POSIX.
+    dlopen(*const c_char, c_int) "" => deepbind::before_dlopen;
+    /// dlmopen of glibc: its namespace and mode.
+    dlmopen(isize, *const c_char, c_int) "mov esi, edx" => deepbind::before_dlmopen;
 }

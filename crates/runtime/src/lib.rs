@@ -57,3 +57,5 @@ mod heap {
 mod thread_end;
 #[cfg(not(loom))]
 mod thread_word;
+#[cfg(not(loom))]
+mod three_arguments;
