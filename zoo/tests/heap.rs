@@ -52,6 +52,15 @@ fn out_of_storage_is_null_and_enomem() {
 }
 
 #[test]
+fn a_small_request_is_refused_only_where_a_large_one_is() {
+    let program = program("full");
+    assert_eq!(plain(&[&program]).output, "done\n");
+    for options in ["", "HEAP(64K,32K,,FREE)", "HEAP(4M,1M,,KEEP)"] {
+        assert_eq!(on_heap(options, &[&program]).output, "done\n", "under {options:?}");
+    }
+}
+
+#[test]
 fn the_last_2_mib_of_address_space_are_the_program_s() {
     let program = program("far");
     for size in ["100", "5000", "20000", "100000", "1200000"] {

@@ -241,7 +241,7 @@ unsafe fn get(size: usize, align: usize) -> Got {
         if !cell.is_null() {
             return Got { address: cell.cast(), zero_from: usize::MAX };
         }
-        return out_of_storage();
+        // There is no room for another extent. What is left between blocks may still hold this one.
     }
     get_element(size, align)
 }
