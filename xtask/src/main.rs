@@ -1,9 +1,9 @@
 //! Project tasks: `cargo xtask test | ci | fuzz | bench | layout | web | try-libraries | try-listings |
-//! try-programs`.
+//! try-programs | glibc-tests`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
 //! the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`], [`listings`] and [`programs`],
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
@@ -17,6 +17,7 @@ mod budget;
 mod ci;
 mod encode;
 mod fuzz;
+mod glibc;
 mod layout;
 mod libraries;
 mod licences;
@@ -44,6 +45,7 @@ cargo xtask layout                           which functions a run passes throug
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
+cargo xtask glibc-tests [--jobs N] [TEST]...    the C library's own tests of heap and threads, plain and under us
 cargo xtask try-programs DIR... [--all]      LOAD of every shared object below the folders, compared with dlopen
 
   --require-all   what was skipped counts as failed
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         ["web", rest @ ..] => web::page(rest),
         ["try-libraries", rest @ ..] => libraries::command(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),
+        ["glibc-tests", rest @ ..] => glibc::command(rest),
         ["try-listings", rest @ ..] => listings::command(rest),
         ["try-programs", "--one", way, path] => return programs::one(way, path),
         ["try-programs", rest @ ..] => programs::command(rest),

@@ -1,0 +1,144 @@
+//! One test: run plain, and if it passes under us in each way.
+//!
+//! The skeleton of the tests has a time limit of its own, the test's `TIMEOUT`; it is stretched, since other work may be on
+//! the machine. A second limit outside ends what hangs before or after it.
+//!
+//! Invariant: each run has the same arguments, environment and folder, but for the command before it.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::Row;
+use super::compile::Test;
+use super::table;
+
+/// The options that tests run under.
+pub const WAYS: [&str; 2] = ["LOCK(COUNT)", "LOCK(SIMPLE)"];
+/// How often a test's own limit fits into the one that it gets.
+const STRETCH: u64 = 3;
+/// Seconds that a test has if it names none; the skeleton's default.
+const USUAL: u64 = 20;
+/// Seconds that the outer limit leaves to the inner one.
+const REST: u64 = 30;
+/// The skeleton's status of a test that this machine cannot run.
+const UNSUPPORTED: i32 = 77;
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    Unsupported,
+    /// In words.
+    Failed(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => to.write_str("passes"),
+            Self::Unsupported => to.write_str("says that it cannot run here"),
+            Self::Failed(how) => to.write_str(how),
+        }
+    }
+}
+
+/// Where things are.
+pub struct Runner<'a> {
+    pub command: &'a Path,
+    pub programs: &'a Path,
+    pub written: &'a Path,
+}
+
+impl Runner<'_> {
+    /// All runs of a test. One that does not pass plain is not run again.
+    pub fn row(&self, test: &Test) -> Row {
+        let plain = self.run(test, None);
+        let ways: &[&str] = if plain == Outcome::Passed { &WAYS } else { &[] };
+        let ours = ways.iter().map(|way| self.run(test, Some(way))).collect();
+        (plain, ours)
+    }
+
+    fn run(&self, test: &Test, way: Option<&str>) -> Outcome {
+        let program = self.programs.join(&test.name);
+        let special = table::special(&test.name);
+        let place = |text: &&str| text.replace("{programs}", &self.programs.display().to_string());
+        let limit = limit_of(&test.file, 0).unwrap_or(USUAL).max(USUAL) * STRETCH + REST;
+        let mut call = Command::new("timeout");
+        call.args(["-s", "KILL", &limit.to_string()]);
+        if let Some(way) = way {
+            call.arg(self.command).args(["run", "--quiet", "--opts", way, "--"]);
+        }
+        call.arg(&program).args(special.arguments.iter().map(place));
+        for (name, value) in special.environment {
+            call.env(name, place(value));
+        }
+        call.env("LD_LIBRARY_PATH", self.programs).env("TIMEOUTFACTOR", STRETCH.to_string());
+        call.env_remove("UNDERBAR_OPTS").env("LC_ALL", "C").current_dir(self.programs);
+        let name = format!("{}.{}", test.name, way.unwrap_or("plain").replace(['(', ')'], ""));
+        let written = self.written.join(name);
+        let Ok((out, err)) = File::create(&written).and_then(|file| Ok((file.try_clone()?, file))) else {
+            return Outcome::Failed(format!("{} cannot be written", written.display()));
+        };
+        call.stdin(Stdio::null()).stdout(out).stderr(err);
+        match call.status() {
+            Err(error) => Outcome::Failed(format!("timeout: {error}")),
+            Ok(status) => match (status.code(), status.signal()) {
+                (Some(0), _) => Outcome::Passed,
+                (Some(UNSUPPORTED), _) => Outcome::Unsupported,
+                (Some(137), _) | (_, Some(9)) => Outcome::Failed(format!("ended after {limit} s or killed")),
+                (Some(code), _) => Outcome::Failed(format!("status {code}{}", last_line(&written))),
+                (None, signal) => Outcome::Failed(format!("signal {}", signal.unwrap_or(0))),
+            },
+        }
+    }
+}
+
+/// What the test said last, in brackets.
+fn last_line(written: &Path) -> String {
+    let text = fs::read(written).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let shown: String = last.chars().filter(|one| !one.is_control()).take(120).collect();
+    if shown.is_empty() { shown } else { format!(" ({shown})") }
+}
+
+/// The `TIMEOUT` of a test, which it may take from the file of another one.
+fn limit_of(file: &Path, depth: usize) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let number = |line: &str| {
+        let value = line.trim().strip_prefix('#')?.trim().strip_prefix("define TIMEOUT")?;
+        value.split_whitespace().next()?.trim_matches(['(', ')']).parse().ok()
+    };
+    if let Some(seconds) = text.lines().find_map(number) {
+        return Some(seconds);
+    }
+    let included = text.lines().find_map(|line| {
+        let name = line.strip_prefix("#include \"")?.split('"').next()?;
+        (name.ends_with(".c") && depth < 4).then(|| file.parent().map(|folder| folder.join(name)))?
+    })?;
+    limit_of(&included, depth + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{last_line, limit_of};
+
+    #[test]
+    fn limits_come_from_the_file_or_the_one_that_it_includes() {
+        let folder = std::env::temp_dir().join(format!("glibc-limits-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a file");
+        write("a.c", "int x;\n# define TIMEOUT 40 /* why */\n");
+        write("b.c", "#include \"a.c\"\n");
+        write("c.c", "#include \"c.c\"\n");
+        assert_eq!(limit_of(&folder.join("a.c"), 0), Some(40));
+        assert_eq!(limit_of(&folder.join("b.c"), 0), Some(40));
+        assert_eq!(limit_of(&folder.join("c.c"), 0), None);
+        write("said", "one\ntwo\x1b[m\n\n");
+        assert_eq!(last_line(&folder.join("said")), " (two[m)");
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+}
