@@ -2,7 +2,8 @@
 //!
 //! The variables are set for the program alone: the launcher itself always runs under glibc.
 //! The last line on standard output is `usage USER_MICROSECONDS SYSTEM_MICROSECONDS PEAK_KIBIBYTES MINOR_FAULTS`;
-//! what stands above it was printed by the program. The exit status is the program's, or 125 for a failure here.
+//! everything above it was printed by the program. The exit status is the program's, or 125 for a failure here.
+//! With `--to=FILE` among the variables the line goes into that file.
 //!
 //! Invariant: one child per launcher, so that the usage of all children is the usage of that child (and of the
 //! processes that it waited for itself). The kernel lets a child's peak memory start at its parent's at the time
@@ -16,6 +17,7 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     let mut variables = Vec::new();
+    let mut file = None;
     let mut words = std::env::args_os().skip(1);
     for word in words.by_ref() {
         let text = word.to_string_lossy();
@@ -25,6 +27,10 @@ fn main() -> ExitCode {
         let Some((name, value)) = text.split_once('=') else {
             return fail(&format!("neither NAME=VALUE nor --: {text}"));
         };
+        if name == "--to" {
+            file = Some(value.to_owned());
+            continue;
+        }
         variables.push((name.to_owned(), value.to_owned()));
     }
     let Some(program) = words.next() else {
@@ -38,13 +44,21 @@ fn main() -> ExitCode {
         Ok(usage) => usage,
         Err(error) => return fail(&format!("getrusage: {error}")),
     };
-    println!(
-        "usage {} {} {} {}",
+    let line = format!(
+        "usage {} {} {} {}\n",
         usage.user_time().num_microseconds(),
         usage.system_time().num_microseconds(),
         usage.max_rss(),
         usage.minor_page_faults()
     );
+    match file {
+        None => print!("{line}"),
+        Some(file) => {
+            if let Err(error) = std::fs::write(&file, line) {
+                return fail(&format!("{file}: {error}"));
+            }
+        }
+    }
     let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(125);
     ExitCode::from(code as u8)
 }

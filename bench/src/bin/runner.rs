@@ -1,10 +1,10 @@
-//! `underbar-bench heap|accounts|command|lock|load [FLAGS]`: what `cargo xtask bench` calls.
+//! `underbar-bench heap|accounts|command|lock|load|programs [FLAGS]`: what `cargo xtask bench` calls.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use underbar_bench::heap::Request;
-use underbar_bench::{Error, accounts, command, heap, load, lock, rounds};
+use underbar_bench::{Error, accounts, command, heap, load, lock, programs, rounds};
 
 const USAGE: &str = "\
 cargo xtask bench heap      CPU time and peak memory against other allocators
@@ -12,6 +12,7 @@ cargo xtask bench accounts  what accounts cost: instructions (valgrind) and CPU 
 cargo xtask bench command   what the command adds: to a start, to each followed child, by a profile
 cargo xtask bench lock      locks under contention: throughput, CPU per operation, waits, fairness
 cargo xtask bench load      LOAD, call and DELETE of programs against dlopen and dlclose
+cargo xtask bench programs  real programs and servers, plain against underbar run; installs what they need (root, apt-get)
 
   --quick               three rounds of a tenth of the work; nothing is recorded
   --rounds N            rounds of each workload (10)
@@ -36,7 +37,14 @@ Of bench lock:
 Of bench load and command:
   --quick               three rounds, of load with a tenth of the turns; nothing is recorded
   --rounds N            rounds (of load 15, of command 20)
-  --seed N, --no-record as above";
+  --seed N, --no-record as above
+
+Of bench programs:
+  --quick               one turn of each; nothing is recorded
+  --rounds N            rounds of each program (10)
+  --programs A,B        only these
+  --with 'WORDS'        words between underbar run and --
+  --seed N, --no-record, --require-all as above";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -60,6 +68,10 @@ fn obey(words: &[String]) -> Result<(), Error> {
     }
     if what == "command" {
         return command::run(parse_rounds(flags, command::ROUNDS)?, &workspace()?);
+    }
+    if what == "programs" {
+        let workspace = workspace()?;
+        return programs::run(parse_programs(flags)?, &workspace, &target(&workspace)?);
     }
     let mut request = parse(flags)?;
     let workspace = workspace()?;
@@ -148,6 +160,26 @@ fn parse_rounds(flags: &[String], rounds: usize) -> Result<rounds::Request, Erro
             "--no-record" => request.record = false,
             "--rounds" => request.rounds = number(flag, value()?)?,
             "--seed" => request.seed = number(flag, value()?)? as u64,
+            _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
+        }
+    }
+    Ok(request)
+}
+
+/// Flags of `programs` into a request.
+fn parse_programs(flags: &[String]) -> Result<programs::Request, Error> {
+    let mut request = programs::Request::default();
+    let mut words = flags.iter();
+    while let Some(flag) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Error::Usage(format!("{flag} needs a value")));
+        match flag.as_str() {
+            "--quick" => (request.rounds, request.record) = (1, false),
+            "--no-record" => request.record = false,
+            "--require-all" => request.require_all = true,
+            "--rounds" => request.rounds = number(flag, value()?)?,
+            "--seed" => request.seed = number(flag, value()?)? as u64,
+            "--programs" => request.programs = value()?.split(',').map(str::to_owned).collect(),
+            "--with" => request.options = value()?.split_whitespace().map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }
     }

@@ -1,0 +1,291 @@
+//! `bench programs`: real programs and servers, plain against `underbar run` with its defaults, in one run.
+//!
+//! ```text
+//! catalog ──> a folder for each program, prepared once, plain
+//! each round, each program: plain and under underbar, in an order drawn anew
+//!    batch   launch ──> [underbar run --] ──> launch ──> program     CPU of all, peak of the program, what it printed
+//!    server  [underbar run --] ──> server <── load from outside      CPU and time of the load, memory of its processes
+//! samples ──> ratios within rounds, with intervals ──> docs/programs-tried.md, csv
+//! ```
+//!
+//! Invariant: a batch program that prints otherwise under underbar, or ends otherwise, is shown as such and has no ratio.
+//! Not here: other allocators (`heap`); what one call costs (`accounts`).
+
+mod batch;
+mod catalog;
+mod server;
+mod table;
+mod tree;
+
+use crate::Error;
+use crate::busy::Busy;
+use crate::heap;
+use crate::host::Host;
+use crate::measure::beside;
+use crate::random::Random;
+use crate::statistics::{Ratio, median, paired};
+use catalog::{PROGRAMS, Program, Work};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Rounds, where no others are asked for.
+pub const ROUNDS: usize = 10;
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Rounds, at least one.
+    pub rounds: usize,
+    /// The seed of the order.
+    pub seed: u64,
+    /// Whether the page and the files below `bench/runs` are written.
+    pub record: bool,
+    /// Only these programs; empty: all.
+    pub programs: Vec<String>,
+    /// Words between `underbar run` and `--`.
+    pub options: Vec<String>,
+    /// A missing program is an error.
+    pub require_all: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            rounds: ROUNDS,
+            seed: 1,
+            record: true,
+            programs: Vec::new(),
+            options: Vec::new(),
+            require_all: false,
+        }
+    }
+}
+
+/// What one sample measured. What a kind of program has not is 0.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sample {
+    /// CPU time in microseconds: of a batch program with everything that it started, underbar's command among it; of a server's
+    /// processes while they were loaded.
+    pub cpu_us: f64,
+    /// From start to end, or while the server was loaded, in microseconds.
+    pub elapsed_us: f64,
+    /// Most memory at once in KiB: of a batch program's largest process, of a server's processes together.
+    pub peak_kib: f64,
+    /// A server's memory in KiB a second after the load, with one request more.
+    pub final_kib: f64,
+    /// Exit status, and a sum over everything that a batch program printed.
+    pub outcome: (i32, u64),
+}
+
+/// One program's samples: plain and under underbar, by rounds.
+#[derive(Debug)]
+pub struct Tried {
+    /// The program.
+    pub program: &'static Program,
+    /// Plain.
+    pub plain: Vec<Sample>,
+    /// Under underbar.
+    pub under: Vec<Sample>,
+    /// Why there is nothing, where there is nothing.
+    pub missing: Option<String>,
+}
+
+/// A whole run.
+#[derive(Debug)]
+pub struct Run {
+    /// What it was made on.
+    pub host: Host,
+    /// What was asked for.
+    pub request: Request,
+    /// Each program, in the order of the catalog.
+    pub tried: Vec<Tried>,
+    /// Part of all processors' time that others used meanwhile, 0 to 1.
+    pub others: f64,
+}
+
+/// The two arms' commands.
+struct Commands {
+    launch: PathBuf,
+    underbar: PathBuf,
+}
+
+/// Runs the rounds, prints the table and writes the page.
+///
+/// # Errors
+/// Everything in [`Error`].
+pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Error> {
+    let commands = Commands { launch: beside("underbar-bench-launch")?, underbar: beside("underbar")? };
+    let under: Vec<String> = [commands.underbar.display().to_string(), "run".to_owned()]
+        .into_iter()
+        .chain(request.options.iter().cloned())
+        .chain(["--".to_owned()])
+        .collect();
+    if let Some(unknown) =
+        request.programs.iter().find(|name| PROGRAMS.iter().all(|program| program.name != **name))
+    {
+        return Err(Error::Usage(format!("no program is called {unknown}")));
+    }
+    let chosen: Vec<&'static Program> = PROGRAMS
+        .iter()
+        .filter(|program| {
+            request.programs.is_empty() || request.programs.iter().any(|name| name == program.name)
+        })
+        .collect();
+    provide(&chosen)?;
+    let scratch = target.join("programs-tried");
+    let (began, before) = (Instant::now(), Busy::now());
+    let mut order = Random::new(request.seed ^ 0x7072_6f67_7261_6d73);
+    let mut tried = Vec::new();
+    for program in chosen {
+        let mut one = Tried { program, plain: Vec::new(), under: Vec::new(), missing: None };
+        match prepared(program, &scratch) {
+            Ok(folder) => {
+                for round in 0..request.rounds {
+                    eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
+                    let mut arms = [false, true];
+                    order.shuffle(&mut arms);
+                    for is_under in arms {
+                        let before: &[String] = if is_under { &under } else { &[] };
+                        let sample = sample(program, before, &commands, &folder)?;
+                        if is_under { one.under.push(sample) } else { one.plain.push(sample) }
+                    }
+                }
+            }
+            Err(Error::Missing(why)) if !request.require_all => one.missing = Some(why),
+            Err(error) => return Err(error),
+        }
+        eprintln!("{}", table::line(&one));
+        tried.push(one);
+    }
+    let host = Host::here();
+    let others = Busy::now().others_since(&before, began.elapsed(), host.processors);
+    let run = Run { host, request, tried, others };
+    let page = table::page(&run);
+    print!("{page}");
+    if run.request.record {
+        heap::record(&run.host, &[("programs.csv", table::csv(&run))], workspace)?;
+        let path = workspace.join("docs/programs-tried.md");
+        std::fs::write(&path, page).map_err(|error| Error::system("writing the page", &error))?;
+        eprintln!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// One sample of one arm.
+fn sample(program: &Program, before: &[String], commands: &Commands, folder: &Path) -> Result<Sample, Error> {
+    match &program.work {
+        Work::Batch { words, turns } => {
+            batch::sample(program.name, words, *turns, before, &commands.launch, folder)
+        }
+        Work::Server { words, ready, load, stop, .. } => {
+            let server = server::Server { name: program.name, words, ready, load, stop };
+            server.sample(before, &commands.underbar, folder)
+        }
+    }
+}
+
+/// Whether a program of the catalog is there: any of several names or patterns of paths, joined by `|`.
+fn is_there(needed: &str) -> Result<bool, Error> {
+    let tests: Vec<String> =
+        needed.split('|').map(|one| format!("command -v {one} || ls -d {one}")).collect();
+    Ok(shell(&tests.join(" || "), Path::new("/"))?.0)
+}
+
+/// Installs what the programs need, where this is root's and Debian's; otherwise the rows say what is missing.
+fn provide(chosen: &[&Program]) -> Result<(), Error> {
+    let mut packages = Vec::new();
+    for (needed, package) in chosen.iter().flat_map(|program| program.needs) {
+        if !packages.contains(package) && !is_there(needed)? {
+            packages.push(*package);
+        }
+    }
+    if packages.is_empty() || !shell("test \"$(id -u)\" = 0 && command -v apt-get", Path::new("/"))?.0 {
+        return Ok(());
+    }
+    let names = packages.join(" ");
+    eprintln!("installing {names}");
+    let text = format!(
+        "export DEBIAN_FRONTEND=noninteractive; apt-get update; apt-get install -y --no-install-recommends {names}"
+    );
+    let (is_done, said) = shell(&text, Path::new("/"))?;
+    if !is_done {
+        eprintln!("apt-get: {}", said.lines().last().unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Makes the program's folder anew and prepares it.
+///
+/// # Errors
+/// [`Error::Missing`] where something that it needs is not installed, [`Error::Workload`] where the preparation failed.
+fn prepared(program: &Program, scratch: &Path) -> Result<PathBuf, Error> {
+    for (needed, package) in program.needs {
+        if !is_there(needed)? {
+            return Err(Error::Missing(format!("{} needs the package {package}", program.name)));
+        }
+    }
+    let folder = scratch.join(program.name.replace(' ', "-"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(|error| Error::system("making a folder", &error))?;
+    match shell(&format!("set -eu\n{}", program.prepare), &folder)? {
+        (true, _) => Ok(folder),
+        (false, said) => Err(Error::Workload(format!("preparing {}: {said}", program.name))),
+    }
+}
+
+/// Runs a text in the shell, plain: whether it succeeded, and what it printed.
+fn shell(text: &str, folder: &Path) -> Result<(bool, String), Error> {
+    let done = Command::new("sh")
+        .args(["-c", text])
+        .current_dir(folder)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::system("starting a shell", &error))?;
+    let said = [done.stdout, done.stderr].concat();
+    Ok((done.status.success(), String::from_utf8_lossy(&said).trim_end().to_owned()))
+}
+
+impl Tried {
+    /// Whether every run under underbar ended and printed as the plain ones.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        let all = || self.plain.iter().chain(&self.under).map(|sample| sample.outcome);
+        all().next().is_some_and(|first| all().all(|outcome| outcome == first))
+    }
+
+    /// The ratio of a figure, under underbar to plain.
+    #[must_use]
+    pub fn ratio(&self, figure: impl Fn(&Sample) -> f64) -> Ratio {
+        let of = |samples: &[Sample]| samples.iter().map(&figure).collect::<Vec<f64>>();
+        paired(&of(&self.under), &of(&self.plain)).ratio()
+    }
+
+    /// The middle of a figure's rounds: plain and under underbar.
+    #[must_use]
+    pub fn medians(&self, figure: impl Fn(&Sample) -> f64) -> (f64, f64) {
+        let of = |samples: &[Sample]| median(&samples.iter().map(&figure).collect::<Vec<f64>>());
+        (of(&self.plain), of(&self.under))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::catalog::PROGRAMS;
+    use super::{Sample, Tried};
+
+    #[test]
+    fn another_outcome_is_another_program() {
+        let sample = |outcome| Sample { cpu_us: 2.0, outcome, ..Sample::default() };
+        let tried = |under| Tried {
+            program: &PROGRAMS[0],
+            plain: vec![sample((0, 7)); 3],
+            under: vec![sample(under); 3],
+            missing: None,
+        };
+        assert!(tried((0, 7)).is_same());
+        assert!(!tried((0, 8)).is_same() && !tried((1, 7)).is_same());
+        assert!((tried((0, 7)).ratio(|sample| sample.cpu_us).value - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,156 @@
+//! The page `docs/programs-tried.md`, and the samples as CSV.
+//!
+//! Invariant: every program of the catalog that was chosen has its row, losses like gains, and what is missing with its reason.
+
+use super::catalog::Work;
+use super::{Run, Sample, Tried};
+use std::fmt::Write as _;
+
+/// The whole page.
+#[must_use]
+pub fn page(run: &Run) -> String {
+    let mut text = format!(
+        "# Programs that were tried\n\n\
+         Real programs, plain and under `underbar run{}`, in {} rounds side by side. A ratio is underbar's figure divided by\n\
+         the plain one, with its 95 % interval: below 1 underbar needs less. `cargo xtask bench programs` makes this page anew.\n\n\
+         - Machine: {}; others used {:.0} % of its processors meanwhile.\n\
+         - CPU: everything that was started, underbar's command among it. Of a server: its processes while they were loaded.\n\
+         - Memory: the most of the largest process. Of a server: of all its processes together, and two seconds after the load.\n\
+         - Output: whether exit status and everything printed were the same in every run.\n",
+        run.request.options.iter().fold(String::new(), |all, word| all + " " + word),
+        run.request.rounds,
+        run.host,
+        run.others * 100.0,
+    );
+    let is_server = |one: &&Tried| matches!(one.program.work, Work::Server { .. });
+    let (servers, batch): (Vec<&Tried>, Vec<&Tried>) = run.tried.iter().partition(is_server);
+    text.push_str("\n## Programs\n\n| program | what it does | CPU | | time | peak memory | | output |\n|---|---|--:|---|--:|--:|--:|---|\n");
+    for one in batch {
+        let _ = writeln!(text, "{}", row(one));
+    }
+    text.push_str("\n## Servers\n\n| server | what it is asked | CPU | | requests | peak memory | | afterwards | ends |\n|---|---|--:|---|--:|--:|--:|--:|---|\n");
+    for one in servers {
+        let _ = writeln!(text, "{}", row(one));
+    }
+    text
+}
+
+/// One row of one of the two tables.
+fn row(one: &Tried) -> String {
+    let program = one.program;
+    let is_server = matches!(program.work, Work::Server { .. });
+    if let Some(why) = &one.missing {
+        let rest = if is_server { "| | | | | | |" } else { "| | | | | |" };
+        return format!("| {} | {} | not tried: {why} {rest}", program.name, program.about);
+    }
+    let cpu = one.ratio(|sample| sample.cpu_us);
+    let same = match (one.is_same(), is_server) {
+        (true, _) => "same",
+        (false, true) => "**another status**",
+        (false, false) => "**not the same**",
+    };
+    let memory = |figure: fn(&Sample) -> f64| {
+        let (plain, under) = one.medians(figure);
+        format!("{} → {}", mebibytes(plain), mebibytes(under))
+    };
+    let peak = one.ratio(|sample| sample.peak_kib);
+    // Of a server: how many times as many requests in the same time.
+    let speed = if is_server {
+        one.ratio(|sample| 1.0 / sample.elapsed_us)
+    } else {
+        one.ratio(|sample| sample.elapsed_us)
+    };
+    let (plain_final, under_final) = one.medians(|sample| sample.final_kib);
+    let afterwards = if is_server {
+        format!("{} → {} | ", mebibytes(plain_final), mebibytes(under_final))
+    } else {
+        String::new()
+    };
+    format!(
+        "| {} | {} | {cpu} | {} | {:.2} | {} | {:.2} | {afterwards}{same} |",
+        program.name,
+        program.about,
+        cpu.word(),
+        speed.value,
+        memory(|sample| sample.peak_kib),
+        peak.value
+    )
+}
+
+/// One program in a line, while the run goes on.
+#[must_use]
+pub fn line(one: &Tried) -> String {
+    match &one.missing {
+        Some(why) => format!("{}: not tried: {why}", one.program.name),
+        None => format!(
+            "{}: CPU {}, time {:.3}, peak {:.3}, {}",
+            one.program.name,
+            one.ratio(|sample| sample.cpu_us),
+            one.ratio(|sample| sample.elapsed_us).value,
+            one.ratio(|sample| sample.peak_kib).value,
+            if one.is_same() { "same" } else { "NOT THE SAME" }
+        ),
+    }
+}
+
+/// Every sample.
+#[must_use]
+pub fn csv(run: &Run) -> String {
+    let mut text = "program,arm,round,cpu_us,elapsed_us,peak_kib,final_kib,status\n".to_owned();
+    for one in &run.tried {
+        for (arm, samples) in [("plain", &one.plain), ("underbar", &one.under)] {
+            for (round, sample) in samples.iter().enumerate() {
+                let Sample { cpu_us, elapsed_us, peak_kib, final_kib, outcome } = sample;
+                let _ = writeln!(
+                    text,
+                    "{},{arm},{round},{cpu_us:.0},{elapsed_us:.0},{peak_kib:.0},{final_kib:.0},{}",
+                    one.program.name, outcome.0
+                );
+            }
+        }
+    }
+    text
+}
+
+/// KiB as MiB, one digit behind the point below 100.
+fn mebibytes(kib: f64) -> String {
+    let mib = kib / 1024.0;
+    if mib < 100.0 { format!("{mib:.1} MiB") } else { format!("{mib:.0} MiB") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalog::PROGRAMS;
+    use super::super::{Request, Run, Sample, Tried};
+    use super::{csv, page};
+    use crate::host::Host;
+
+    #[test]
+    fn every_row_has_as_many_cells_as_its_head_and_losses_are_named() {
+        let sample =
+            |cpu_us| Sample { cpu_us, elapsed_us: 1.0, peak_kib: 2048.0, final_kib: 9.0, outcome: (0, 0) };
+        let tried = PROGRAMS
+            .iter()
+            .enumerate()
+            .map(|(place, program)| Tried {
+                program,
+                plain: vec![sample(1.0); 6],
+                under: vec![sample(1.5); 6],
+                missing: (place % 2 == 1).then(|| "absent".to_owned()),
+            })
+            .collect();
+        let request = Request { rounds: 6, record: false, ..Request::default() };
+        let run = Run { host: Host::here(), request, tried, others: 0.1 };
+        let page = page(&run);
+        let mut cells = 0;
+        for line in page.lines().filter(|line| line.starts_with('|')) {
+            let count = line.matches('|').count();
+            if line.starts_with("| program") || line.starts_with("| server") {
+                cells = count;
+            }
+            assert_eq!(count, cells, "{line}");
+        }
+        assert!(page.contains("loss") && page.contains("not tried: absent"));
+        assert_eq!(csv(&run).lines().count(), 1 + PROGRAMS.len() * 12);
+    }
+}
