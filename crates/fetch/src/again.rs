@@ -28,9 +28,9 @@ impl<T> Again<T> {
         self.lock.hold();
     }
 
-    /// Does nobody hold it?
-    pub fn is_free(&self) -> bool {
-        self.lock.try_lock().is_some()
+    /// Does another thread hold it?
+    pub fn is_anothers(&self) -> bool {
+        !self.lock.is_mine() && self.lock.try_lock().is_none()
     }
 
     /// Gives up one hold.

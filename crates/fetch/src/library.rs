@@ -28,7 +28,7 @@ const MOST_PATH: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Which bytes these are: changes when the member is replaced.
-    pub token: [u64; 4],
+    pub token: Token,
     /// Where it lies, as its source has it.
     pub place: u64,
     /// Its bytes.
@@ -56,6 +56,10 @@ pub struct FirstText {
     /// Its bytes.
     pub length: u16,
 }
+
+/// Which bytes a member has: device and inode of the file, and what tells the member from others in it, and from those that
+/// were there before.
+pub type Token = [u64; 6];
 
 /// What changes when a library does: nothing of it may be believed any more then.
 pub type Stamp = [u64; 4];
@@ -201,7 +205,7 @@ impl Drop for Files {
 
 /// What of a file's status changes when its bytes do.
 #[must_use]
-pub fn token(status: &Status) -> [u64; 4] {
+pub fn stamp_of(status: &Status) -> Stamp {
     let (seconds, nanoseconds) = status.changed();
     [
         status.device,
@@ -223,8 +227,9 @@ impl Source for Files {
                 Err(errno) => return Err(Error::Unreadable(errno)),
             };
             if status.is_regular() {
+                let [device, inode, changed, size] = stamp_of(&status);
                 return Ok(Some(Member {
-                    token: token(&status),
+                    token: [device, inode, changed, size, 0, 0],
                     place: if has_suffix { WITH_SUFFIX } else { 0 },
                     length: status.size as u64,
                     is_reentrant: false,
@@ -255,7 +260,7 @@ impl Source for Files {
     }
 
     fn stamp(&self) -> Result<Stamp, Error> {
-        stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)
+        stat(self.path()).map(|status| stamp_of(&status)).map_err(Error::Unreadable)
     }
 
     /// A file that is written over leaves its folder as it is.

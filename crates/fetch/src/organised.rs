@@ -31,7 +31,7 @@ use crate::arena;
 use crate::content::{FileContent, MemoryContent};
 use crate::error::{Error, Text};
 use crate::image::Content;
-use crate::library::{FirstText, Member, PathRoom, Source, Stamp, token};
+use crate::library::{FirstText, Member, PathRoom, Source, Stamp, Token, stamp_of};
 use crate::remembered::Remembered;
 
 const PAGE: usize = 4096;
@@ -79,6 +79,8 @@ fn kept_path(path: &CStr) -> Result<PathRoom, Error> {
 /// A PDS, which never changes: a change is a new file at its path.
 pub struct PdsFile {
     path: PathRoom,
+    /// Device and inode: copies of a library have the same label.
+    which: [u64; 2],
     /// Bytes of the file.
     length: u64,
     pds: Pds<File>,
@@ -91,15 +93,23 @@ impl PdsFile {
     /// It is not there, or no PDS.
     pub fn open(path: &CStr) -> Result<PdsFile, Error> {
         let file = File::open(path)?;
-        let length = fstat(file.0).map_err(Error::Unreadable)?.size.unsigned_abs();
-        Ok(PdsFile { path: kept_path(path)?, length, pds: Pds::open(file).map_err(Error::Library)? })
+        let status = fstat(file.0).map_err(Error::Unreadable)?;
+        let (which, length) = ([status.device, status.inode], status.size.unsigned_abs());
+        Ok(PdsFile { path: kept_path(path)?, which, length, pds: Pds::open(file).map_err(Error::Library)? })
     }
 
     fn member(&self, entry: &pds::Entry) -> Member {
         let header = self.pds.header();
         let place = u64::from(entry.first.track) << 8 | u64::from(entry.first.record);
         Member {
-            token: [header.identity, header.generation, place, u64::from(entry.size)],
+            token: [
+                self.which[0],
+                self.which[1],
+                header.identity,
+                header.generation,
+                place,
+                u64::from(entry.size),
+            ],
             place,
             length: u64::from(entry.size),
             is_reentrant: entry.attributes.has(Attributes::REENTRANT),
@@ -118,7 +128,9 @@ impl PdsFile {
     /// The entry of a member, as far as reading its blocks goes, from what was found before in this very file.
     fn entry_again(&self, name: Name, member: &Member) -> Option<pds::Entry> {
         let (header, text) = (self.pds.header(), member.text?);
-        let is_ours = member.token[..2] == [header.identity, header.generation];
+        let [device, inode, identity, generation, _, _] = member.token;
+        let is_ours =
+            [device, inode] == self.which && [identity, generation] == [header.identity, header.generation];
         let place = |track, record| Place { track, record };
         is_ours.then(|| pds::Entry {
             name,
@@ -181,7 +193,7 @@ impl Source for PdsFile {
     }
 
     fn stamp(&self) -> Result<Stamp, Error> {
-        stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)
+        stat(self.path()).map(|status| stamp_of(&status)).map_err(Error::Unreadable)
     }
 
     fn tells_changes(&self) -> bool {
@@ -218,6 +230,8 @@ fn with_room<R>(length: usize, work: impl FnOnce(&mut [u8]) -> Result<R, Error>)
 /// there is a newer one, the table opens the file again, and this one goes with the last program that has pages of it.
 pub struct PdseFile {
     path: PathRoom,
+    /// Device and inode, as for a PDS.
+    which: [u64; 2],
     file: File,
     /// Bytes of the file when it was opened: this generation needs no more, unless it was cut.
     length: u64,
@@ -236,8 +250,15 @@ impl PdseFile {
             turns::Refused::Library(fault) => Error::Library(fault),
             turns::Refused::Lock(errno) => Error::Unreadable(errno),
         })?;
-        let length = fstat(file.0).map_err(Error::Unreadable)?.size.unsigned_abs();
-        Ok(PdseFile { path: kept_path(path)?, file, length, superblock, remembered: Remembered::default() })
+        let status = fstat(file.0).map_err(Error::Unreadable)?;
+        Ok(PdseFile {
+            path: kept_path(path)?,
+            which: [status.device, status.inode],
+            file,
+            length: status.size.unsigned_abs(),
+            superblock,
+            remembered: Remembered::default(),
+        })
     }
 
     /// Are these pages in the file? Those of a member that are mapped would else be missed only when they are touched.
@@ -261,11 +282,16 @@ impl PdseFile {
         Ok(found)
     }
 
+    /// Which bytes a member has.
+    fn token_of(&self, member: &pdse::Member) -> Token {
+        let first = member.runs.as_slice().first().map_or(0, |run| run.first);
+        let [device, inode] = self.which;
+        [device, inode, self.superblock.identity, member.sum, u64::from(first), member.size]
+    }
+
     /// The member with the bytes that a search found: mostly the last one's.
     fn known(&self, name: &[u8], known: &Member) -> Result<pdse::Member, Error> {
-        if let Some(last) =
-            self.remembered.last().filter(|last| token_of(&self.superblock, last) == known.token)
-        {
+        if let Some(last) = self.remembered.last().filter(|last| self.token_of(last) == known.token) {
             return Ok(last);
         }
         // The search was counted when the member was found; this one is ours.
@@ -318,12 +344,6 @@ impl Content for PdseContent<'_> {
     fn initial(&self) -> u64 {
         self.initial
     }
-}
-
-/// Which bytes a member has.
-fn token_of(superblock: &pdse::Superblock, member: &pdse::Member) -> [u64; 4] {
-    let first = member.runs.as_slice().first().map_or(0, |run| run.first);
-    [superblock.identity, member.sum, u64::from(first), member.size]
 }
 
 /// What reading the first pages of a run counts.
@@ -400,7 +420,7 @@ impl Source for PdseFile {
     fn find(&self, name: &[u8], counts: &mut Counts) -> Result<Option<Member>, Error> {
         let found = self.member(name, counts)?;
         Ok(found.map(|found| Member {
-            token: token_of(&self.superblock, &found.member),
+            token: self.token_of(&found.member),
             place: place_of(&found.member),
             length: found.member.size,
             is_reentrant: found.member.attributes.has(Attributes::REENTRANT),
@@ -447,7 +467,7 @@ impl Source for PdseFile {
 
     fn stamp(&self) -> Result<Stamp, Error> {
         let [device, inode, _, _] =
-            stat(self.path()).map(|status| token(&status)).map_err(Error::Unreadable)?;
+            stat(self.path()).map(|status| stamp_of(&status)).map_err(Error::Unreadable)?;
         let superblock = pdse::Superblock::newest(&self.file).map_err(Error::Library)?;
         Ok([device, inode, superblock.identity, superblock.generation])
     }

@@ -21,6 +21,7 @@ use crate::again::Again;
 use crate::directory::Known;
 use crate::error::Error;
 use crate::image::{Image, Lasts};
+use crate::library::Token;
 use crate::opened::Opened;
 use crate::pool::{Copy, Restored};
 use crate::system::Handle;
@@ -72,7 +73,16 @@ pub struct Program {
     /// One of its constructors has exited, or could not be run: nobody may have it.
     pub is_broken: bool,
     /// Which bytes it was made of.
-    pub token: [u64; 4],
+    pub token: Token,
+    /// Others whose bytes have the same hash.
+    pub alike: *mut Program,
+    /// Hash of the name by which it was LOADed first, and what the directory said of that name's entry point: who comes by
+    /// another name may enter it elsewhere.
+    pub name: u64,
+    /// See `name`.
+    pub entry_at: Option<u64>,
+    /// A LINK has it for itself.
+    pub is_alone: bool,
     /// The state before its constructors ran.
     pub copy: Option<Copy>,
     /// The entry in the lookaside that leads to it; null where none does: the member was replaced, the library closed, or
@@ -106,7 +116,11 @@ impl Program {
             is_staged: false,
             is_waiting: false,
             is_broken: false,
-            token: [0; 4],
+            token: [0; 6],
+            alike: null_mut(),
+            name: 0,
+            entry_at: None,
+            is_alone: false,
             copy: None,
             known: null_mut(),
             entry: 0,

@@ -100,6 +100,70 @@ fn members_of_both_organisations_are_loaded() {
     }
 }
 
+/// A program that begins once is found by its bytes, under whichever name: each name keeps its own entry point.
+#[test]
+fn an_alias_of_a_program_that_stays_has_its_own_entry() {
+    let _alone = alone();
+    let place = folder("stays");
+    member(&place, "tiny.c", &["-Wl,-z,nodelete"]);
+    member(&place, "threads.c", &["-O2"]);
+    member_as(&place, "large.c", "large", &["-DQUALIFIER=const", "-Wno-unused"]);
+    for organisation in [Organisation::Pds, Organisation::Pdse] {
+        let path = library(&place, organisation, 32760);
+        let library = Opened::folder(&path, true);
+        for turn in 0..3 {
+            let program = library.load("TINY", Form::Fresh).expect("loaded");
+            let alias = library.load("NEXT", Form::Fresh).expect("loaded");
+            assert_eq!(enter(program, 41) as u32, 42, "{organisation:?}: its own entry");
+            assert_eq!(
+                enter(alias, 0) as u32,
+                41 + turn,
+                "{organisation:?}: the entry of the alias, one program"
+            );
+            let again = library.load("NEXT", Form::Shared).expect("loaded");
+            assert_eq!(again, alias, "{organisation:?}");
+            assert!(delete(again) && delete(alias));
+            assert_eq!(enter(program, 1) as u32, 2, "{organisation:?}");
+            assert!(!delete(program), "{organisation:?}: as many DELETEs as LOADs");
+            assert_eq!(table::entry(alias), Err(Error::NotLoaded));
+        }
+    }
+    // Two names of one file: each is entered at the symbol of its own name.
+    std::fs::hard_link(place.join("tiny.so"), place.join("next.so")).expect("a second name");
+    let library = Opened::folder(&place, true);
+    let program = library.load("tiny", Form::Fresh).expect("loaded");
+    let other = library.load("next", Form::Fresh).expect("loaded");
+    assert_eq!((enter(program, 41) as u32, enter(other, 0) as u32), (42, 41));
+    delete(program);
+    delete(other);
+}
+
+/// Copies of one library go their own ways: what each puts in its place is another program, of the same length.
+#[test]
+fn copies_of_a_library_are_not_taken_for_each_other() {
+    let _alone = alone();
+    let place = folder("copies");
+    let made = |name: &str, function: &str| {
+        member_as(&place, "tiny.c", name, &["-Wl,-z,nodelete", &format!("-Dtiny={function}"), "-DWHICH"])
+    };
+    let (first, second) = (made("first", "in_a"), made("second", "in_b"));
+    let length = |path: &Path| std::fs::metadata(path).expect("a member").len();
+    assert_eq!(length(&first), length(&second));
+    let path = place.join("library");
+    create(&path, &Wanted { organisation: Organisation::Pds, ..Wanted::usual(NOW) }).expect("made");
+    let copy = place.join("copy");
+    std::fs::copy(&path, &copy).expect("a copy");
+    change(&path, vec![Edit::Add(Box::new(addition("TINY", &first, Some("in_a"))))]);
+    change(&copy, vec![Edit::Add(Box::new(addition("TINY", &second, Some("in_b"))))]);
+    let (one, two) = (Opened::folder(&path, true), Opened::folder(&copy, true));
+    let here = one.load("TINY", Form::Fresh).expect("loaded");
+    let there = two.load("TINY", Form::Fresh).expect("loaded");
+    let has = |loaded, name| table::symbol(loaded, name).expect("whole").is_some();
+    assert!(has(here, c"in_a") && has(there, c"in_b"));
+    delete(here);
+    delete(there);
+}
+
 /// The figures of the article, as far as one program of one block goes; and a large one in blocks.
 #[test]
 fn what_a_load_reads_is_counted() {

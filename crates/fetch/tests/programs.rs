@@ -53,6 +53,66 @@ fn a_shared_image_is_as_it_was_left() {
     }
 }
 
+/// Users of both forms, one after the other and at the same time: each has an image, and none is loaded again.
+#[test]
+fn the_two_forms_of_a_program_do_not_reload_each_other() {
+    let _alone = alone();
+    let place = folder("forms");
+    member(&place, "tiny.c", &[]);
+    let library = Opened::folder(&place, true);
+    let before = table::statistics();
+    let mut shared_so_far = 40;
+    for turn in 0..60 {
+        let shared = library.load("tiny", Form::Shared).expect("loaded");
+        shared_so_far += 1;
+        assert_eq!(ask(shared, c"next", 0), shared_so_far, "turn {turn}: as it was left");
+        delete(shared);
+        let fresh = library.load("tiny", Form::Fresh).expect("loaded");
+        assert_eq!(ask(fresh, c"next", 0), 41, "turn {turn}: as at first");
+        delete(fresh);
+    }
+    assert_eq!(since(&before, |all| all.loads), 2);
+    assert_eq!(since(&before, |all| all.hits_in_pool), 118);
+}
+
+/// A library that is opened twice, by two parts of a process, is one library: what one of them has loaded the other has too.
+#[test]
+fn two_handles_to_one_library_share_its_pool() {
+    let _alone = alone();
+    let place = folder("handles");
+    member(&place, "tiny.c", &[]);
+    for (is_frozen, form) in [(true, Form::Fresh), (false, Form::Fresh), (true, Form::Shared)] {
+        table::purge();
+        let (one, two) = (Opened::folder(&place, is_frozen), Opened::folder(&place, true));
+        let before = table::statistics();
+        delete(one.load("tiny", form).expect("loaded"));
+        delete(two.load("tiny", form).expect("loaded"));
+        assert_eq!((since(&before, |all| all.loads), since(&before, |all| all.hits_in_pool)), (1, 1));
+        let (here, there) =
+            (one.load("tiny", form).expect("loaded"), two.load("tiny", form).expect("loaded"));
+        assert_eq!(here, there, "one program, with two users");
+        assert!(delete(here) && !delete(there));
+        assert_eq!(since(&before, |all| all.loads), 1);
+        // The one that was opened first goes: the other one keeps what it uses, and has its own from then on.
+        let there = two.load("tiny", form).expect("loaded");
+        drop(one);
+        assert_eq!(ask(there, c"tiny", 1), 2);
+        delete(there);
+        for _ in 0..3 {
+            delete(two.load("tiny", form).expect("loaded"));
+        }
+        assert!(since(&before, |all| all.loads) <= 2, "{is_frozen} {form:?}");
+    }
+    // Copies that LINK has for itself are nobody else's.
+    member(&place, "job.c", &[]);
+    let (one, two) = (Opened::folder(&place, true), Opened::folder(&place, true));
+    let loaded = two.load("job", Form::Fresh).expect("loaded");
+    for _ in 0..3 {
+        assert_eq!(common::link(one.0, &["job", "runs"], None), Ok(1), "fresh data each time");
+    }
+    delete(loaded);
+}
+
 #[test]
 fn users_are_counted() {
     let _alone = alone();

@@ -123,11 +123,16 @@ impl<T> Lock<T> {
         }
     }
 
+    /// Does this thread have the lock? In a forked child, the thread that is the copy of the owner has it.
+    pub fn is_mine(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & !AWAITED == me()
+    }
+
     /// Takes the lock and leaves it taken, for the time of a fork. Where this thread has it already, since a signal
     /// handler that forks has interrupted it, it stays so; what the lock guards is then in the middle of a change,
     /// for the handler as for the child's copy of it.
     pub fn hold(&self) {
-        if self.word.load(Ordering::Relaxed) & !AWAITED == me() {
+        if self.is_mine() {
             // SAFETY: this thread is the owner.
             unsafe { self.again.set(self.again.get() + 1) }
         } else {

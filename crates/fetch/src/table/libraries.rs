@@ -14,7 +14,7 @@ use core::ptr::{NonNull, null_mut};
 use super::{Table, with};
 use crate::directory::Known;
 use crate::error::{Error, Text};
-use crate::library::{Source, Stamp};
+use crate::library::{Member, Source, Stamp, Token};
 use crate::opened::Opened;
 use crate::program::Program;
 
@@ -215,7 +215,9 @@ impl Table {
             let entry = self.directory.enter(library.0, name).map_err(Error::NoStorage)?;
             let known = entry.as_ptr();
             let before = core::mem::replace(&mut (*known).member, member);
-            let is_same = before.map(|member| member.token) == member.map(|member| member.token);
+            // Another entry point of the same bytes, too, is another program for those who enter it.
+            let identity = |member: Member| (member.token, member.entry_at);
+            let is_same = before.map(identity) == member.map(identity);
             if let (true, Some(before), Some(member)) = (is_same, before, &mut (*known).member) {
                 // The same bytes of the same open file need no second check.
                 member.is_checked = before.is_checked && (*known).seen == seen;
@@ -237,7 +239,7 @@ impl Table {
         library: Library,
         name: &[u8],
         seen: u64,
-        token: [u64; 4],
+        token: Token,
     ) -> Option<NonNull<Known>> {
         let known = self.directory.find(library.0, name)?;
         // SAFETY: an entry stays while the lock is held.

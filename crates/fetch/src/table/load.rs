@@ -11,16 +11,16 @@
 //! once it is entered; `uses`, `form`, `known` and the list's fields change under the lock.
 //!
 //! Invariant: no code of programs runs under the lock.
-//! Not here: how a program is made (`make`), whether it is kept (`staged`).
+//! Not here: which program a LOAD has (`there`), how one is made (`make`), whether it is kept (`staged`).
 
 use core::ffi::CStr;
 use core::ptr::NonNull;
 
 use underbar_partitioned::count::Counts;
 
-use super::make::{Made, make};
+use super::make::{Made, entry_of, make};
+use super::there::{Had, hash_of};
 use super::{Library, Loaded, Table, check, with};
-use crate::directory::Known;
 use crate::error::{Error, Text};
 use crate::frame;
 use crate::image::Image;
@@ -67,8 +67,9 @@ unsafe fn load_as(
     loop {
         // SAFETY: the caller's promise; each program has a user more, who is given back where it cannot be used.
         unsafe {
-            let program = match with(|table| table.choose(libraries, name, form, is_alone))? {
-                Choice::There(program) => program,
+            let Had { program, stranger } = match with(|table| table.choose(libraries, name, form, is_alone))?
+            {
+                Choice::There(had) => had,
                 Choice::Make(order) => enter(&order, name)?,
             };
             let broken = || {
@@ -78,7 +79,14 @@ unsafe fn load_as(
                 });
             };
             match Program::begin(program, broken) {
-                Ok(true) => return Ok(Loaded::of(program)),
+                Ok(true) => {
+                    let Some(member) = stranger else { return Ok(Loaded::of(program)) };
+                    // Asked without the lock: a symbol's resolver may have to be.
+                    let entry = entry_of(program.as_ref(), name, &member);
+                    let number =
+                        entry.and_then(|entry| with(|table| table.slots.number(program, entry.unwrap_or(0))));
+                    return number.inspect_err(|_| retract(program));
+                }
                 // Another thread's constructor has exited: for us, it is not there.
                 Ok(false) => retract(program),
                 Err(error) => {
@@ -112,11 +120,9 @@ pub unsafe fn delete(loaded: Loaded) -> Result<bool, Error> {
 /// # Errors
 /// It is not loaded, or has none.
 pub fn entry(loaded: Loaded) -> Result<usize, Error> {
-    with(|table| {
-        let program = table.slots.find(loaded)?;
-        // SAFETY: a program in use stays while the lock is held.
-        let entry = unsafe { (*program.as_ptr()).entry };
-        if entry == 0 { Err(Error::NoEntry) } else { Ok(entry) }
+    with(|table| match table.slots.find_entry(loaded)? {
+        (_, 0) => Err(Error::NoEntry),
+        (_, entry) => Ok(entry),
     })
 }
 
@@ -158,8 +164,8 @@ pub fn is_of_system(loaded: Loaded) -> Result<bool, Error> {
 
 /// What a LOAD has found.
 enum Choice {
-    /// A program, with a user more.
-    There(NonNull<Program>),
+    /// A program that is there.
+    There(Had),
     /// A member.
     Make(Order),
 }
@@ -194,8 +200,8 @@ impl Table {
         known.fetches += 1;
         let (fetches, is_resident, seen) = (known.fetches, known.is_resident, known.seen);
         let is_alone = is_alone && !member.is_reentrant;
-        if let Some(program) = self.there(known, form, is_alone) {
-            return Ok(Choice::There(program));
+        if let Some(had) = self.there(known, form, is_alone) {
+            return Ok(Choice::There(had));
         }
         let takes_copy = form == Form::Fresh
             && self.options.pool_bytes > 0
@@ -204,59 +210,13 @@ impl Table {
         unsafe { Opened::share(opened) };
         Ok(Choice::Make(Order { library, opened, seen, member, form, takes_copy, is_alone }))
     }
-
-    /// A program of an entry, or of the same bytes, with a user more.
-    fn there(&mut self, known: &mut Known, form: Form, is_alone: bool) -> Option<NonNull<Program>> {
-        let [shared, fresh] = known.programs;
-        let (first, second) = if form == Form::Shared { (shared, fresh) } else { (fresh, shared) };
-        for program in [first, second].into_iter().filter_map(NonNull::new) {
-            if self.again(program, form, is_alone) {
-                return Some(program);
-            }
-        }
-        if self.for_ever == 0 {
-            return None;
-        }
-        let token = known.member?.token;
-        let mut found = None;
-        self.slots.each(|program| {
-            // SAFETY: under the lock, a program in a slot is there.
-            let one = unsafe { program.as_ref() };
-            if one.token == token && one.is_for_ever() && !one.is_broken {
-                found = Some(program);
-            }
-        });
-        found.filter(|program| self.again(*program, form, is_alone))
-    }
-
-    /// One more user of a program that is there; or not, where its form is of no use, another thread is ending it, or it is
-    /// in use and to be had alone. What begins only once is there for all.
-    fn again(&mut self, program: NonNull<Program>, form: Form, is_alone: bool) -> bool {
-        // SAFETY: under the lock; no reference lives on.
-        let one = unsafe { &mut *program.as_ptr() };
-        if one.is_staged {
-            if one.form != form {
-                return false;
-            }
-            self.staged.take_out(program);
-            self.statistics.hits_in_pool += 1;
-        } else if one.uses == 0 && !one.is_waiting || is_alone && !one.is_for_ever() {
-            return false;
-        } else {
-            one.is_waiting = false;
-            self.statistics.hits_in_use += 1;
-        }
-        self.statistics.fetches += 1;
-        one.uses += 1;
-        true
-    }
 }
 
 /// Makes a program and enters it; or gives the one that another thread has entered meanwhile.
 ///
 /// # Safety
 /// The order's library was shared for it.
-unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
+unsafe fn enter(order: &Order, name: &[u8]) -> Result<Had, Error> {
     let mut counts = Counts::default();
     // SAFETY: shared, so the library is there.
     let source = unsafe { order.opened.as_ref() }.source();
@@ -278,7 +238,9 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
             } else {
                 Opened::leave(order.opened);
             }
-            (*program.as_ptr()).token = order.member.token;
+            let one = &mut *program.as_ptr();
+            (one.token, one.entry_at) = (order.member.token, order.member.entry_at);
+            (one.name, one.is_alone) = (hash_of(name), order.is_alone);
             let known = table.known_as(order.library, name, order.seen, order.member.token);
             if let Some(known) = known
                 && let Some(other) = table.there(&mut *known.as_ptr(), order.form, order.is_alone)
@@ -287,18 +249,14 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
                 table.leave(program);
                 return Ok(other);
             }
-            if let Err(error) = table.slots.enter(program) {
+            let entered = table.alike.enter(program).map_err(Error::NoStorage);
+            if let Err(error) = entered.and_then(|()| table.slots.enter(program)) {
                 (*program.as_ptr()).uses = 0;
                 table.leave(program);
                 return Err(error);
             }
-            table.for_ever += u64::from((*program.as_ptr()).is_for_ever());
-            if let Some(known) = known
-                && let Some(place) = (*known.as_ptr()).programs.get_mut((*program.as_ptr()).form as usize)
-                && place.is_null()
-            {
-                *place = program.as_ptr();
-                (*program.as_ptr()).known = known.as_ptr();
+            if let Some(known) = known {
+                Table::link(program, &mut *known.as_ptr());
                 if let Some(member) = (*known.as_ptr()).member.as_mut() {
                     member.is_checked = true;
                 }
@@ -321,7 +279,7 @@ unsafe fn enter(order: &Order, name: &[u8]) -> Result<NonNull<Program>, Error> {
                 }
             }
         }
-        Ok(program)
+        Ok(Had::of(program))
     })
 }
 

@@ -186,7 +186,7 @@ fn decimal(mut number: u32, room: &mut [u8; 10]) -> &[u8] {
 }
 
 /// The entry point: where the directory says, or at the symbol of the program's own name, or at `main`.
-fn entry_of(program: &Program, name: &[u8], member: &Member) -> Result<Option<usize>, Error> {
+pub(super) fn entry_of(program: &Program, name: &[u8], member: &Member) -> Result<Option<usize>, Error> {
     if let Some(at) = member.entry_at {
         let address = match program.kind {
             // SAFETY: an image stays as long as its program.

@@ -8,7 +8,8 @@
 //!
 //! libraries   which are open, and the search for a name       load     LOAD, DELETE
 //! staged      the pool's list, and what it gives up            make     a program of a member
-//! slots       numbers of programs
+//! slots       numbers of programs                              there    which program a LOAD has
+//! alike       programs by their bytes
 //! ```
 //!
 //! One lock, for the tables alone: it is never held while code of programs runs, nor while the system's loader does, which
@@ -24,11 +25,13 @@
 //! Cost: a LOAD from the pool makes no system call where its library is frozen.
 //! Not here: what an image is (`image`), how it is brought back (`pool`), entries of directories (`directory`).
 
+mod alike;
 mod libraries;
 mod load;
 mod make;
 mod slots;
 mod staged;
+mod there;
 
 pub use libraries::{Library, MOST_LIBRARIES, close, is_doubtful, open, open_source, refresh};
 pub(crate) use load::thread_ended;
@@ -47,6 +50,7 @@ use crate::library::{MOST_NAME, Member};
 use crate::opened::Opened;
 use crate::program::Program;
 use crate::statistics::Statistics;
+use alike::Alike;
 use libraries::Libraries;
 use slots::Slots;
 use staged::Staged;
@@ -75,8 +79,7 @@ struct Table {
     staged: Staged,
     /// Programs in no other list, which go when the lock has been given up.
     leaving: *mut Program,
-    /// How many programs were made that begin only once: these are looked for by their bytes too.
-    for_ever: u64,
+    alike: Alike,
     statistics: Statistics,
 }
 
@@ -90,7 +93,7 @@ static TABLE: Lock<Table> = Lock::new(Table {
     slots: Slots::NONE,
     staged: Staged::EMPTY,
     leaving: null_mut(),
-    for_ever: 0,
+    alike: Alike::NONE,
     statistics: Statistics::NONE,
 });
 
@@ -107,13 +110,14 @@ pub(crate) unsafe fn release() {
 }
 
 /// In a forked child: programs that another thread was beginning or ending at the fork stay as they are, since that thread is
-/// not there; who LOADs one gets another copy.
+/// not there. Nobody finds them any more, by their entry or by their bytes: who LOADs one gets another copy.
 pub(crate) fn forget_unfinished() {
     with(|table| {
         table.slots.each(|program| {
-            // SAFETY: a program in a slot is there while the lock is held.
-            let one = unsafe { program.as_ref() };
-            if !one.life.is_free() || one.uses == 0 && !one.is_staged && !one.is_waiting {
+            // SAFETY: a program in a slot is there while the lock is held, and this is the only thread.
+            let one = unsafe { &mut *program.as_ptr() };
+            if one.life.is_anothers() || one.uses == 0 && !one.is_staged && !one.is_waiting {
+                one.is_broken = true;
                 Table::unlink(program);
             }
         });
@@ -150,6 +154,7 @@ impl Table {
         // SAFETY: the caller's promise.
         unsafe {
             self.slots.forget(program);
+            self.alike.forget(program);
             (*program.as_ptr()).next = self.leaving;
         }
         self.leaving = program.as_ptr();

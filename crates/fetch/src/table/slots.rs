@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Loaded = generation << 32 | slot        a slot's generation counts up with each program that has it
+//! slot ──> program, entry point            a program has a slot for each of its entry points that were asked for
 //! ```
 //!
 //! Invariant: a number is never 0, and never means another program than the one it was given for (until a slot has had
@@ -42,9 +43,16 @@ impl Loaded {
     }
 }
 
+/// The end of a program's slots.
+const LAST: u32 = u32::MAX;
+
 struct Slot {
     program: *mut Program,
     generation: u32,
+    /// The program's next slot, or [`LAST`]. Its first one has the program's own number.
+    next: u32,
+    /// Where callers of this number enter the program; 0: nowhere.
+    entry: usize,
 }
 
 /// All of them. Under the table's lock.
@@ -60,6 +68,38 @@ impl Slots {
 
     /// Gives a program a number.
     pub(super) fn enter(&mut self, program: NonNull<Program>) -> Result<(), Error> {
+        // SAFETY: the program is there.
+        unsafe {
+            let (number, generation) = self.take(program, (*program.as_ptr()).entry)?;
+            (*program.as_ptr()).number = number;
+            (*program.as_ptr()).generation = generation;
+        }
+        Ok(())
+    }
+
+    /// The number of a program in use for those who enter it here.
+    pub(super) fn number(&mut self, program: NonNull<Program>, entry: usize) -> Result<Loaded, Error> {
+        // SAFETY: the program is there, and its slots are.
+        unsafe {
+            let mut number = (*program.as_ptr()).number;
+            loop {
+                let slot = &*self.start.add(number as usize);
+                if slot.entry == entry {
+                    return Ok(Loaded(u64::from(slot.generation) << 32 | u64::from(number)));
+                }
+                if slot.next == LAST {
+                    break;
+                }
+                number = slot.next;
+            }
+            let (new, generation) = self.take(program, entry)?;
+            (*self.start.add(number as usize)).next = new;
+            Ok(Loaded(u64::from(generation) << 32 | u64::from(new)))
+        }
+    }
+
+    /// A free slot for a program and an entry point of it: its number and generation.
+    fn take(&mut self, program: NonNull<Program>, entry: usize) -> Result<(u32, u32), Error> {
         // SAFETY: slots below `count` are there.
         let is_free = |number: &usize| unsafe { (*self.start.add(*number)).program.is_null() };
         let number = match (self.free_from..self.count).find(is_free) {
@@ -67,16 +107,12 @@ impl Slots {
             None => self.grow()?,
         };
         self.free_from = number + 1;
-        // SAFETY: a slot below `count`; the program is there.
-        unsafe {
-            let slot = &mut *self.start.add(number);
-            slot.program = program.as_ptr();
-            // Never 0, so that no number is.
-            slot.generation = slot.generation.wrapping_add(1).max(1);
-            (*program.as_ptr()).number = number as u32;
-            (*program.as_ptr()).generation = slot.generation;
-        }
-        Ok(())
+        // SAFETY: a slot below `count`.
+        let slot = unsafe { &mut *self.start.add(number) };
+        // Never 0, so that no number is.
+        let generation = slot.generation.wrapping_add(1).max(1);
+        *slot = Slot { program: program.as_ptr(), generation, next: LAST, entry };
+        Ok((number as u32, generation))
     }
 
     /// More slots: gives the first new one.
@@ -90,7 +126,7 @@ impl Slots {
                 arena::put(old.cast(), self.count * size_of::<Slot>());
             }
             for number in self.count..count {
-                slots.add(number).write(Slot { program: null_mut(), generation: 0 });
+                slots.add(number).write(Slot { program: null_mut(), generation: 0, next: LAST, entry: 0 });
             }
         }
         let first = self.count;
@@ -98,19 +134,21 @@ impl Slots {
         Ok(first)
     }
 
-    /// A program's number means nothing any more.
+    /// A program's numbers mean nothing any more.
     pub(super) fn forget(&mut self, program: NonNull<Program>) {
         // SAFETY: the program is there; a slot below `count`.
         unsafe {
-            let number = (*program.as_ptr()).number as usize;
-            if number < self.count && (*self.start.add(number)).program == program.as_ptr() {
-                (*self.start.add(number)).program = null_mut();
+            let mut number = (*program.as_ptr()).number as usize;
+            while number < self.count && (*self.start.add(number)).program == program.as_ptr() {
+                let slot = &mut *self.start.add(number);
+                slot.program = null_mut();
                 self.free_from = self.free_from.min(number);
+                number = slot.next as usize;
             }
         }
     }
 
-    /// Each program.
+    /// Each program, once for each of its numbers.
     pub(super) fn each(&self, mut look: impl FnMut(NonNull<Program>)) {
         for number in 0..self.count {
             // SAFETY: a slot below `count`.
@@ -122,6 +160,11 @@ impl Slots {
 
     /// The program of a number, which is in use.
     pub(super) fn find(&self, loaded: Loaded) -> Result<NonNull<Program>, Error> {
+        self.find_entry(loaded).map(|(program, _)| program)
+    }
+
+    /// The same, and where it is entered.
+    pub(super) fn find_entry(&self, loaded: Loaded) -> Result<(NonNull<Program>, usize), Error> {
         let (number, generation) = (loaded.0 as u32 as usize, (loaded.0 >> 32) as u32);
         if number >= self.count {
             return Err(Error::NotLoaded);
@@ -130,7 +173,8 @@ impl Slots {
         unsafe {
             let slot = &*self.start.add(number);
             let program = NonNull::new(slot.program).filter(|_| slot.generation == generation);
-            program.filter(|program| (*program.as_ptr()).uses > 0).ok_or(Error::NotLoaded)
+            let program = program.filter(|program| (*program.as_ptr()).uses > 0).ok_or(Error::NotLoaded)?;
+            Ok((program, slot.entry))
         }
     }
 }
