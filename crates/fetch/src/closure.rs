@@ -1,171 +1,270 @@
-//! Libraries of the system's loader, what they need, and whether they stay.
+//! Libraries of the system's loader, and which of them others need.
 //!
 //! ```text
-//! some ──needed──> others ──needed──> ...      by the names that the loader itself goes by (DT_NEEDED, DT_SONAME)
+//! the process's program ──needed──> ...  PROCESS        libraries that were opened ──needed──> ...  OPENED
 //! ```
 //!
-//! Invariant: the loader's list is walked while it tells of a program, when it does not change.
-//! Not here: who asks (`image::lasting`).
+//! Names are what the loader goes by (DT_NEEDED): a library has the name that it gives itself (DT_SONAME), or the one of the
+//! file that was found on a path. Where a name has a folder in it, it is the same path or the same file. Where none of these
+//! tells, since the file was found by another name, the loader is asked.
+//!
+//! Invariant: the loader's list is walked while it tells of a program, when it does not change, and nothing is got or asked then.
+//! Not here: who asks (`image::lasting`), and what is in an entry of the list (`link_map`).
 
-use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::null;
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::{NonNull, null};
 
-use crate::elf::Symbol;
-use crate::system::ProgramInfo;
+use underbar_sys::file::stat;
+use underbar_sys::syscall::Errno;
 
-/// Libraries that are looked at.
-const MOST: usize = 256;
+use crate::arena;
+use crate::library::PathRoom;
+use crate::link_map::{LinkMap, NEEDED};
+use crate::system::{Handle, ProgramInfo};
 
-/// Tags of the dynamic section.
-const NEEDED: usize = 1;
-const STRINGS: usize = 5;
-const SYMBOLS: usize = 6;
-const SONAME: usize = 14;
-const GNU_HASH: usize = 0x6fff_fef5;
-const FLAGS_1: usize = 0x6fff_fffb;
+/// What the process needs anyway.
+pub const PROCESS: u8 = 1;
+/// What was opened, and what it needs.
+pub const OPENED: u8 = 2;
 
-/// The public beginning of an entry of the loader's list.
-#[repr(C)]
-pub struct LinkMap {
-    /// What is added to the addresses of its file.
-    pub bias: usize,
-    /// Its path.
-    pub name: *const c_char,
-    /// Its dynamic section, which ends with a tag of 0.
-    dynamic: *const [usize; 2],
-    next: *const LinkMap,
+/// Names that the loader is asked for.
+const MOST_ASKED: usize = 16;
+/// The end of a row.
+const END: usize = usize::MAX;
+
+/// A library of the loader's list.
+struct Row {
+    map: *const LinkMap,
+    soname: Option<&'static CStr>,
+    marks: u8,
+    /// The next one whose needs are to be looked at.
+    next: usize,
 }
 
-impl LinkMap {
-    fn entries(&self) -> impl Iterator<Item = [usize; 2]> + Clone + use<> {
-        let dynamic = self.dynamic;
-        // SAFETY: the loader has read the section to its end, and it stays as long as the library.
-        let entries = (0..).map(move |at| unsafe { *dynamic.add(at) });
-        entries.take_while(move |entry| !dynamic.is_null() && entry[0] != 0)
-    }
-
-    /// An address: the loader has changed it to where it is, but in the kernel's library, which it does not write.
-    fn address(&self, tag: usize) -> usize {
-        match self.entries().find(|entry| entry[0] == tag) {
-            Some([_, address]) if address < self.bias => address + self.bias,
-            Some([_, address]) => address,
-            None => 0,
-        }
-    }
-
-    fn names(&self, tag: usize) -> impl Iterator<Item = &'static CStr> + use<> {
-        let strings = self.address(STRINGS);
-        self.entries()
-            .filter(move |entry| entry[0] == tag && strings != 0)
-            // SAFETY: texts in the library's own table, which stays as long as the library.
-            .map(move |entry| unsafe { CStr::from_ptr((strings + entry[1]) as *const c_char) })
-    }
-
-    /// The name under which others need it.
-    pub fn soname(&self) -> Option<&'static CStr> {
-        self.names(SONAME).next()
-    }
-
-    /// Does the loader keep it for ever: since it says so, or since it may have symbols of which there is one in the process?
-    pub fn is_for_ever(&self) -> bool {
-        const NODELETE: usize = 8;
-        if self.entries().any(|[tag, value]| tag == FLAGS_1 && value & NODELETE != 0) {
-            return true;
-        }
-        let (hash, symbols) = (self.address(GNU_HASH), self.address(SYMBOLS));
-        if hash == 0 || symbols == 0 {
-            return false;
-        }
-        // SAFETY: the tables that the loader uses itself: buckets lead to chains, chains end, and each has its symbol.
-        unsafe {
-            let hash = hash as *const u32;
-            let [buckets, first, filters, _] = *hash.cast::<[u32; 4]>();
-            let bucket = hash.add(4 + filters as usize * 2);
-            let chain = bucket.add(buckets as usize);
-            let last = (0..buckets as usize).map(|at| *bucket.add(at)).max().unwrap_or(0);
-            if last < first {
-                return false;
-            }
-            let mut end = last;
-            while *chain.add((end - first) as usize) & 1 == 0 {
-                end += 1;
-            }
-            (first..=end).any(|at| (*(symbols as *const Symbol).add(at as usize)).is_unique())
-        }
-    }
-}
-
-/// Some libraries and all that they need, at most [`MOST`].
-pub struct Closure {
-    reached: [*const LinkMap; MOST],
+/// All libraries of the list, with marks.
+pub struct Libraries<'a> {
+    rows: NonNull<Row>,
+    room: usize,
     count: usize,
-    /// The loader's list.
+    /// First and last of those whose needs are to be looked at.
+    waiting: (usize, usize),
     head: *const LinkMap,
-    is_done: bool,
+    opened: &'a [Handle],
+    /// Names that only the loader knew, and what it gave.
+    asked: [Option<(&'static CStr, Handle)>; MOST_ASKED],
+    /// Such a name, and who needs it.
+    unknown: Option<(&'static CStr, *const LinkMap)>,
+    is_walked: bool,
+    is_whole: bool,
 }
 
-impl Closure {
-    /// Of these, which stay meanwhile.
-    pub fn of<'a>(first: impl Iterator<Item = &'a LinkMap>) -> Closure {
-        unsafe extern "C" fn look(info: *mut ProgramInfo, _: usize, closure: *mut c_void) -> c_int {
-            // SAFETY: the closure below; under the loader's lock the list is whole.
-            unsafe {
-                let closure = &mut *closure.cast::<Closure>();
-                if !closure.is_done && !info.is_null() {
-                    closure.is_done = true;
-                    closure.fill();
-                }
+impl Drop for Libraries<'_> {
+    fn drop(&mut self) {
+        for (_, handle) in self.asked.iter().flatten() {
+            handle.close();
+        }
+        // SAFETY: got with this size.
+        unsafe { arena::put(self.rows.cast(), self.room * size_of::<Row>()) };
+    }
+}
+
+impl<'a> Libraries<'a> {
+    /// Marks what the process needs, and what these need, which stay open meanwhile.
+    ///
+    /// # Errors
+    /// No storage.
+    pub fn marked(opened: &'a [Handle]) -> Result<Libraries<'a>, Errno> {
+        let room = 64;
+        let mut all = Libraries {
+            rows: arena::get(room * size_of::<Row>())?.cast(),
+            room,
+            count: 0,
+            waiting: (END, END),
+            head: crate::system::first_in_list().unwrap_or(null()),
+            opened,
+            asked: [None; MOST_ASKED],
+            unknown: None,
+            is_walked: false,
+            is_whole: false,
+        };
+        loop {
+            (all.is_walked, all.unknown) = (false, None);
+            // SAFETY: a visitor of this kind, with what it expects.
+            unsafe { crate::visible::system_programs(walk, (&raw mut all).cast()) };
+            if all.count > all.room {
+                all.grow()?;
+                continue;
             }
-            1
-        }
-        let head = crate::system::first_in_list().unwrap_or(null());
-        let mut closure = Closure { reached: [null(); MOST], count: 0, head, is_done: false };
-        first.for_each(|map| closure.add(map));
-        // SAFETY: a visitor of this kind, with what it expects.
-        unsafe { crate::visible::system_programs(look, (&raw mut closure).cast()) };
-        closure
-    }
-
-    fn add(&mut self, map: *const LinkMap) {
-        let is_known = self.reached.iter().take(self.count).any(|known| *known == map);
-        if !is_known
-            && !map.is_null()
-            && let Some(place) = self.reached.get_mut(self.count)
-        {
-            *place = map;
-            self.count += 1;
+            let Some(unknown) = all.unknown else {
+                all.is_whole = true;
+                return Ok(all);
+            };
+            if !all.ask(unknown) {
+                return Ok(all);
+            }
         }
     }
 
+    /// Was each name found that is needed?
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Those that were opened or are needed by these, each with its marks. They stay as long as those that were opened.
+    pub fn opened(&self) -> impl Iterator<Item = (&LinkMap, u8)> {
+        // SAFETY: rows below `count` are written; maps of libraries that somebody has open stay.
+        let rows = (0..self.count.min(self.room)).map(|at| unsafe { &*self.rows.as_ptr().add(at) });
+        rows.filter(|row| row.marks & OPENED != 0)
+            // SAFETY: the same.
+            .filter_map(|row| unsafe { row.map.as_ref() }.map(|map| (map, row.marks)))
+    }
+
+    fn grow(&mut self) -> Result<(), Errno> {
+        let room = self.count.next_power_of_two();
+        let rows = arena::get(room * size_of::<Row>())?.cast();
+        // SAFETY: got with this size; rows are written anew by each walk.
+        unsafe { arena::put(self.rows.cast(), self.room * size_of::<Row>()) };
+        (self.rows, self.room) = (rows, room);
+        Ok(())
+    }
+
+    /// Asks the loader for a name. False where it does not have it either, or there are too many.
+    fn ask(&mut self, (name, by): (&'static CStr, *const LinkMap)) -> bool {
+        let mut room = PathRoom::default();
+        // SAFETY: needed by a library that is open, as that is.
+        let asked = unsafe { by.as_ref() }.and_then(|by| expanded(name, by, &mut room));
+        let Some(place) = self.asked.iter_mut().find(|place| place.is_none()) else { return false };
+        *place = asked.and_then(Handle::of_loaded).map(|handle| (name, handle));
+        place.is_some()
+    }
+
+    /// Reads the list and marks, under the loader's lock.
+    ///
     /// # Safety
     /// The loader's list does not change.
     unsafe fn fill(&mut self) {
-        let mut at = 0;
-        while at < self.count {
+        (self.count, self.waiting) = (0, (END, END));
+        let mut map = self.head;
+        // SAFETY: entries of the list.
+        while let Some(one) = unsafe { map.as_ref() } {
+            if self.count < self.room {
+                let row = Row { map, soname: one.soname(), marks: 0, next: END };
+                // SAFETY: a row below `room`.
+                unsafe { self.rows.as_ptr().add(self.count).write(row) };
+            }
+            self.count += 1;
+            map = one.next;
+        }
+        if self.count > self.room {
+            return;
+        }
+        self.mark(PROCESS, self.head);
+        self.spread(PROCESS);
+        for handle in self.opened {
+            self.mark(OPENED, handle.link_map().map_or(null(), core::ptr::from_ref));
+        }
+        self.spread(OPENED);
+    }
+
+    fn row(&mut self, at: usize) -> Option<&mut Row> {
+        // SAFETY: rows below both are written.
+        (at < self.count && at < self.room).then(|| unsafe { &mut *self.rows.as_ptr().add(at) })
+    }
+
+    fn mark(&mut self, mark: u8, map: *const LinkMap) {
+        if let Some(at) = self.position(|row| row.map == map) {
+            self.mark_row(mark, at);
+        }
+    }
+
+    fn mark_row(&mut self, mark: u8, at: usize) {
+        let Some(row) = self.row(at).filter(|row| row.marks & mark == 0) else { return };
+        row.marks |= mark;
+        row.next = END;
+        let (first, last) = self.waiting;
+        match self.row(last) {
+            Some(last) => last.next = at,
+            None => self.waiting.0 = at,
+        }
+        debug_assert!(first != END || last == END, "an empty queue has no end");
+        self.waiting.1 = at;
+    }
+
+    fn position(&mut self, is_it: impl Fn(&Row) -> bool) -> Option<usize> {
+        (0..self.count).find(|at| self.row(*at).is_some_and(|row| is_it(row)))
+    }
+
+    /// Marks what those need that wait for it.
+    fn spread(&mut self, mark: u8) {
+        while let Some(row) = self.row(self.waiting.0) {
+            let (map, next) = (row.map, row.next);
+            self.waiting = if next == END { (END, END) } else { (next, self.waiting.1) };
             // SAFETY: an entry of the list.
-            let Some(one) = self.reached.get(at).and_then(|one| unsafe { one.as_ref() }) else { return };
-            at += 1;
-            for name in one.names(NEEDED) {
-                let mut map = self.head;
-                // SAFETY: the same.
-                while let Some(other) = unsafe { map.as_ref() }
-                    && other.soname() != Some(name)
-                {
-                    map = other.next;
+            let Some(by) = (unsafe { map.as_ref() }) else { continue };
+            for name in by.names(NEEDED) {
+                if !self.mark_named(mark, name, by) {
+                    self.unknown = Some((name, map));
                 }
-                self.add(map);
             }
         }
     }
 
-    /// Is it one of them?
-    pub fn has(&self, map: &LinkMap) -> bool {
-        self.each().any(|one| core::ptr::eq(one, map))
+    /// Marks the library of a name; where several files have it, all of them. False where there is none.
+    fn mark_named(&mut self, mark: u8, name: &'static CStr, by: &LinkMap) -> bool {
+        if let Some(at) = self.position(|row| row.soname == Some(name)) {
+            self.mark_row(mark, at);
+            return true;
+        }
+        let asked = self.asked.iter().flatten().find(|(asked, _)| asked.as_ptr() == name.as_ptr());
+        if let Some(map) = asked.and_then(|(_, handle)| handle.link_map()) {
+            self.mark(mark, map);
+            return true;
+        }
+        let mut is_found = false;
+        let mut each = |all: &mut Self, is_it: &dyn Fn(&CStr) -> bool| {
+            for at in 0..all.count {
+                // SAFETY: an entry of the list.
+                let map = all.row(at).and_then(|row| unsafe { row.map.as_ref() });
+                if map.is_some_and(|map| is_it(map.path())) {
+                    is_found = true;
+                    all.mark_row(mark, at);
+                }
+            }
+        };
+        if !name.to_bytes().contains(&b'/') {
+            let last =
+                |path: &CStr| path.to_bytes().rsplit(|byte| *byte == b'/').next() == Some(name.to_bytes());
+            each(self, &last);
+            return is_found;
+        }
+        let mut room = PathRoom::default();
+        let Some(name) = expanded(name, by, &mut room) else { return false };
+        let of = |path: &CStr| stat(path).map(|status| (status.device, status.inode)).ok();
+        let wanted = of(name);
+        each(self, &|path| path == name || wanted.is_some() && of(path) == wanted);
+        is_found
     }
+}
 
-    /// Each, as long as those stay of which it was made.
-    pub fn each(&self) -> impl Iterator<Item = &LinkMap> {
-        // SAFETY: the caller has them open, and so what they need.
-        self.reached.iter().take(self.count).filter_map(|one| unsafe { one.as_ref() })
+/// A name in which $ORIGIN is the folder of the library that needs it.
+fn expanded<'a>(name: &'a CStr, by: &LinkMap, room: &'a mut PathRoom) -> Option<&'a CStr> {
+    let words = [&b"$ORIGIN"[..], b"${ORIGIN}"];
+    let Some(rest) = words.iter().find_map(|word| name.to_bytes().strip_prefix(*word)) else {
+        return Some(name);
+    };
+    let path = by.path().to_bytes();
+    let folder = path.iter().rposition(|byte| *byte == b'/').and_then(|end| path.get(..end));
+    room.join(&[folder.unwrap_or(b"."), rest])
+}
+
+unsafe extern "C" fn walk(info: *mut ProgramInfo, _: usize, all: *mut c_void) -> c_int {
+    // SAFETY: the libraries of `marked`; under the loader's lock the list is whole.
+    unsafe {
+        let all = &mut *all.cast::<Libraries<'_>>();
+        if !all.is_walked && !info.is_null() {
+            all.is_walked = true;
+            all.fill();
+        }
     }
+    1
 }

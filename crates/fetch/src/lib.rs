@@ -8,7 +8,7 @@
 //!  |   map, bind, relocate, frames (unwinder), debugger; threads, descriptor: its thread storage
 //!  |- pool, written        the initial state of an image, to begin again from (VLF); which pages differ from it
 //!  |- repeat               LOAD and DELETE again and again, for measurements
-//!  '- system, closure      the C library's loader: for what a program needs, and for programs that we cannot load
+//!  '- system, link_map, closure   the C library's loader: for what a program needs, and for programs that we cannot load
 //! link        CALL, LINK, XCTL                        frame    where a program's exit goes back to
 //! ```
 //!
@@ -45,6 +45,7 @@ mod frame;
 pub mod image;
 pub mod library;
 pub mod link;
+mod link_map;
 mod opened;
 mod organised;
 mod pool;

@@ -7,8 +7,8 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::closure::LinkMap;
 use crate::error::Text;
+use crate::link_map::LinkMap;
 
 /// A function to be run at an end, with its argument.
 pub type Ending = unsafe extern "C" fn(*mut c_void);
@@ -162,8 +162,7 @@ impl Handle {
     /// The path from which it was loaded, as long as it is; empty for the program itself.
     #[must_use]
     pub fn path(self) -> Option<&'static CStr> {
-        // SAFETY: the entry lives as long as the library; its name is a C string.
-        self.link_map().and_then(|map| unsafe { (!map.name.is_null()).then(|| CStr::from_ptr(map.name)) })
+        self.link_map().map(LinkMap::path)
     }
 
     /// What is added to the addresses of its file.

@@ -61,7 +61,9 @@ extern "C" fn enter(number: c_int) {
 impl Door {
     fn open(place: &Path, function: fn(c_int)) -> Door {
         *BEHIND.lock().expect("not poisoned") = Some(function);
-        let path = member(place, "door.c", &["-Wl,-soname,door.so"]);
+        // A name of its own: the door of a program that stays stays, too, and would be found by its name.
+        let name = place.file_name().expect("a name").to_string_lossy();
+        let path = member(place, "door.c", &[&format!("-Wl,-soname,{name}-door.so")]);
         let shared = Shared::open(&path);
         // SAFETY: the pointer that `door.c` has.
         unsafe {
@@ -291,7 +293,15 @@ fn a_forked_child_loads_what_another_thread_was_beginning() {
         }
     });
     through(&place, "through", &[]);
-    let library = Opened::folder(&place, true);
+    // Found by its entry, and by its bytes, which the child is not to wait for either.
+    fork_while_it_begins(&place);
+    through(&place, "through", &["-Wl,-z,nodelete"]);
+    fork_while_it_begins(&place);
+    drop(door);
+}
+
+fn fork_while_it_begins(place: &Path) {
+    let library = Opened::folder(place, true);
     std::thread::scope(|scope| {
         scope.spawn(|| delete(library.load("through", Form::Fresh).expect("loaded")));
         meet(0);
@@ -314,6 +324,36 @@ fn a_forked_child_loads_what_another_thread_was_beginning() {
         meet(1);
         assert_eq!(status, 0);
     });
+}
+
+/// A constructor that forks goes on in the child, which is the same thread: the program is what it was.
+#[test]
+fn a_constructor_that_forks_goes_on_in_the_child() {
+    static CHILD: AtomicI64 = AtomicI64::new(-1);
+    let _alone = alone();
+    let place = folder("forking");
+    let door = Door::open(&place, |number| {
+        if number == 1 {
+            // SAFETY: the child goes on as the parent does, and ends below.
+            CHILD.store(i64::from(unsafe { fork() }), Ordering::Relaxed);
+        }
+    });
+    through(&place, "through", &["-Wl,-z,nodelete"]);
+    let library = Opened::folder(&place, true);
+    let loaded = library.load("through", Form::Fresh);
+    if CHILD.load(Ordering::Relaxed) == 0 {
+        // SAFETY: where it waited for ever, the alarm would end it.
+        unsafe {
+            alarm(60);
+            let again = library.load("through", Form::Fresh);
+            _exit(if again.is_ok() && again == loaded { 0 } else { 1 });
+        }
+    }
+    let mut status = -1;
+    // SAFETY: our own child.
+    unsafe { waitpid(CHILD.load(Ordering::Relaxed) as c_int, &raw mut status, 0) };
+    assert_eq!(status, 0);
+    delete(loaded.expect("loaded"));
     drop(door);
 }
 
@@ -425,6 +465,62 @@ fn what_a_needed_library_was_told_is_not_told_twice() {
                     delete(loaded);
                     table::purge();
                 }
+            }
+        }
+    }
+}
+
+/// What a library that a program needs needs itself, and what is behind two hundred others, counts as much.
+#[test]
+fn libraries_behind_others_are_found_whatever_names_them() {
+    let _alone = alone();
+    let place = folder("behind");
+    let here = format!("-L{}", place.display());
+    let path = "-Wl,-rpath,$ORIGIN";
+    // Others between: more than a table of a fixed size would hold.
+    let between = 300;
+    let script = format!(
+        "set -e; cd '{}'; : | cc -xc -c -o empty.o -; i=0; while [ $i -lt {between} ]; do \
+         ld -shared -soname libbetween$i.so -o libbetween$i.so empty.o; i=$((i+1)); done",
+        place.display()
+    );
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().expect("a shell");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let many: Vec<String> = (0..between).map(|number| format!("-lbetween{number}")).collect();
+    let kinds: [(&str, Vec<&str>, Vec<&str>); 4] = [
+        ("nameless", vec!["-Wl,-z,nodelete"], vec![]),
+        ("named", vec!["-Wl,-z,nodelete", "-Wl,-soname,libregistry_named.so"], vec![]),
+        ("unique", vec!["-Wl,--hash-style=sysv", "-DUNIQUE", "-Wl,-soname,libregistry_unique.so"], vec![]),
+        (
+            "last",
+            vec!["-Wl,-z,nodelete", "-Wl,-soname,libregistry_last.so"],
+            many.iter().map(String::as_str).collect(),
+        ),
+    ];
+    for (kind, registry_flags, others) in kinds {
+        let registry = format!("libregistry_{kind}");
+        member_as(&place, "registry.c", &registry, &registry_flags);
+        // Between the program and the registry.
+        let link = format!("-lregistry_{kind}");
+        let (middle, middle_link) = (format!("libmiddle_{kind}"), format!("-lmiddle_{kind}"));
+        let mut flags = vec!["-DPAGES=1", "-Wl,--no-as-needed", &here, path];
+        flags.extend(others);
+        flags.push(&link);
+        member_as(&place, "written.c", &middle, &flags);
+        // The program itself is bound to the registry by the middle one alone.
+        let name = format!("program_{kind}");
+        let define = format!("-DNAME={name}");
+        let flags = [&define, "-Wl,--no-as-needed", &here, path, &middle_link];
+        member_as(&place, "registrant.cc", &name, &flags);
+        for pool_bytes in [0, 64 << 20] {
+            table::set_options(Options { pool_bytes, keep_after: 1, lookaside: true });
+            let library = Opened::folder(&place, true);
+            for turn in 0..3 {
+                let loaded = library.load(&name, Form::Fresh).expect("loaded");
+                assert_eq!(table::is_of_system(loaded), Ok(false));
+                assert_eq!(ask(loaded, c"registrant", 0), 0, "{name} was entered twice in turn {turn}");
+                delete(loaded);
+                table::purge();
             }
         }
     }

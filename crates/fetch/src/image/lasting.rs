@@ -18,10 +18,11 @@
 use core::ffi::CStr;
 
 use super::needed;
-use crate::closure::{Closure, LinkMap};
+use crate::closure::{Libraries, PROCESS};
 use crate::elf::{Dynamic, Tables};
-use crate::error::Failure;
-use crate::system::{self, Handle};
+use crate::error::{Error, Failure};
+use crate::link_map::LinkMap;
+use crate::system::Handle;
 
 /// What can become of a program that nobody uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub enum Lasts {
 /// What can become of a program with these tables, for which these libraries were opened.
 ///
 /// # Errors
-/// The name of a library that it needs has no end.
+/// The name of a library that it needs has no end, or there is no storage.
 pub fn lasts(dynamic: &Dynamic, tables: &Tables<'_>, needed: &[Handle]) -> Result<Lasts, Failure> {
     if dynamic.is_kept {
         return Ok(Lasts::ForEver);
@@ -49,22 +50,18 @@ pub fn lasts(dynamic: &Dynamic, tables: &Tables<'_>, needed: &[Handle]) -> Resul
     if !needs_others {
         return Ok(Lasts::BeginsAgain);
     }
-    let process = Closure::of(
-        system::first_in_list()
-            .and_then(|first| {
-                // SAFETY: the program of this process stays.
-                unsafe { first.as_ref() }
-            })
-            .into_iter(),
-    );
-    let others = Closure::of(needed.iter().filter_map(|handle| handle.link_map()));
-    let is_there_anyway = |map: &LinkMap| process.has(map) || map.soname().is_some_and(is_runtime);
-    if others.each().all(is_there_anyway) {
+    let libraries = Libraries::marked(needed).map_err(Error::NoStorage)?;
+    if !libraries.is_whole() {
+        return Ok(Lasts::ForEver);
+    }
+    let is_there_anyway =
+        |(map, marks): (&LinkMap, u8)| marks & PROCESS != 0 || map.soname().is_some_and(is_runtime);
+    if libraries.opened().all(is_there_anyway) {
         return Ok(Lasts::BeginsAgain);
     }
     let mut symbols = (1..tables.count()).filter_map(|number| tables.symbol(number));
     let is_unique = symbols.any(|symbol| symbol.is_defined() && symbol.is_unique());
-    let stays = || others.each().any(|map| !is_there_anyway(map) && map.is_for_ever());
+    let stays = || libraries.opened().any(|one| !is_there_anyway(one) && one.0.is_for_ever());
     Ok(if is_unique || stays() { Lasts::ForEver } else { Lasts::BeginsWithOthers })
 }
 

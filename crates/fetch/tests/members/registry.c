@@ -12,3 +12,15 @@ long enter_name(const char *name) {
     }
     return 2;
 }
+
+#ifdef UNIQUE
+/* One of its name in the process: the system's loader keeps who has it. */
+__asm__(".section .data.only,\"aw\"\n"
+        ".globl only\n"
+        ".type only, @gnu_unique_object\n"
+        ".size only, 4\n"
+        "only: .long 1\n"
+        ".previous\n");
+extern int only;
+int only_one(int x) { return only + x; }
+#endif
