@@ -29,6 +29,17 @@ pub fn limit(resource: Resource) -> Result<Option<u64>> {
     Ok(Some(limits[0]).filter(|soft| *soft != INFINITY))
 }
 
+/// Columns of the terminal behind this descriptor; None where it is no terminal, or does not know.
+#[must_use]
+pub fn terminal_columns(fd: i32) -> Option<u16> {
+    const TIOCGWINSZ: usize = 0x5413;
+    // Rows, columns, and both in pixels.
+    let mut size = [0_u16; 4];
+    // SAFETY: the kernel writes one struct winsize, which is four short words.
+    unsafe { syscall3(number::IOCTL, fd as isize as usize, TIOCGWINSZ, size.as_mut_ptr() as usize) }.ok()?;
+    Some(size[1]).filter(|columns| *columns > 0)
+}
+
 /// `struct sysinfo` of x86-64; the last words pad it.
 #[repr(C)]
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use underbar_ledger::Key;
 use underbar_report::Role;
-use underbar_report::summary::mostly_elsewhere;
+use underbar_report::memory::mostly_elsewhere;
 use underbar_report::units::{bytes, counted, percent, share, size as size_text};
 
 use crate::rules::{Case, Finding, sensible};

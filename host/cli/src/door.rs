@@ -101,6 +101,16 @@ pub fn error_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
+/// Columns of the terminal that standard output is; None where it is none.
+pub fn output_columns() -> Option<u16> {
+    underbar_sys::machine::terminal_columns(1)
+}
+
+/// The same of standard error.
+pub fn error_columns() -> Option<u16> {
+    underbar_sys::machine::terminal_columns(2)
+}
+
 /// Makes a file, or empties the one that is there.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

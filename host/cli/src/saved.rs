@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use underbar_shown::Shown;
 
-use underbar_launch::{Alive, ledger};
+use underbar_launch::{Alive, last, ledger};
 use underbar_ledger::layout::{FILE_BYTES, MAGIC};
 use underbar_ledger::view::LedgerError;
 use underbar_ledger::{LedgerView, SlotView};
@@ -53,6 +53,8 @@ pub enum Fault {
     Unreadable(io::Error),
     /// There is nothing in it.
     Empty,
+    /// No run of this user has left its report.
+    NoRun,
     /// It is longer than any report.
     TooLong,
     /// It is JSON, or begins like it, but no report that can be read.
@@ -77,6 +79,10 @@ impl fmt::Display for SavedError {
         match &self.fault {
             Fault::Unreadable(error) => write!(f, "{error}"),
             Fault::Empty => f.write_str("the file is empty; has its run ended?"),
+            Fault::NoRun => f.write_str(
+                "its report is not kept here: there was no run yet, or no place for it; \
+                 `underbar run -- PROGRAM` keeps it, `underbar run --json -o FILE` writes it to FILE",
+            ),
             Fault::TooLong => f.write_str("not an underbar report: it is longer than any"),
             Fault::Report(error) => write!(f, "{error}"),
             Fault::Ledger(LedgerError::OtherVersion) => {
@@ -125,6 +131,16 @@ pub fn read(path: &Path) -> Result<Report, SavedError> {
         report(&bytes, Some(&status), lock_areas(ledger::areas(path)))
     };
     open().map_err(named)
+}
+
+/// Reads the report of this user's last run.
+///
+/// # Errors
+/// Where none is kept, and says what is wrong with one that is.
+pub fn last() -> Result<Report, SavedError> {
+    let named = |path, fault| SavedError { path, fault };
+    let Some((path, bytes)) = last::kept() else { return Err(named("last run".into(), Fault::NoRun)) };
+    report(&bytes, None, Vec::new()).map_err(|fault| named(path, fault))
 }
 
 /// The same from what was read already, and from what is left to read of it.

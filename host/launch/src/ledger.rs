@@ -37,7 +37,7 @@ use crate::place;
 use underbar_shown::Shown;
 
 const CLOCK_BOOTTIME: u32 = 7;
-const ENDING: &str = "ledger";
+pub(crate) const ENDING: &str = "ledger";
 /// Endings of what lies beside it.
 const LOCKS: &str = "locks";
 const SAMPLES: &str = "samples";
@@ -295,7 +295,7 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn folders() -> impl Iterator<Item = PathBuf> {
+pub(crate) fn folders() -> impl Iterator<Item = PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let name = format!("underbar-{}", getuid());
     [
@@ -308,7 +308,7 @@ fn folders() -> impl Iterator<Item = PathBuf> {
 }
 
 /// Makes the folder if it is not there, but not the one that it lies in. It must be ours, and nobody else's to read.
-fn own_folder(folder: &Path) -> io::Result<PathBuf> {
+pub(crate) fn own_folder(folder: &Path) -> io::Result<PathBuf> {
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::other("it is no folder that could be made"));
     };
@@ -388,7 +388,7 @@ pub fn named(name: &str) -> Option<PathBuf> {
 }
 
 /// Is the folder there, ours, and nobody else's to write?
-fn own_folder_there(folder: &Path) -> bool {
+pub(crate) fn own_folder_there(folder: &Path) -> bool {
     fs::symlink_metadata(folder)
         .is_ok_and(|status| status.is_dir() && status.uid() == getuid() && status.mode() & 0o077 == 0)
 }
@@ -409,7 +409,7 @@ fn lives(view: &LedgerView<'_>) -> bool {
 }
 
 /// Opens a file to read it: no link, and nobody is waited for at the other end of a pipe.
-fn open_file(path: &Path) -> Option<File> {
+pub(crate) fn open_file(path: &Path) -> Option<File> {
     use underbar_sys::syscall::O_NONBLOCK;
     let file =
         OpenOptions::new().read(true).custom_flags((O_NOFOLLOW | O_NONBLOCK) as i32).open(path).ok()?;

@@ -4,6 +4,7 @@
 //! Launch ── program  where the program is, as execvp finds it
 //!        ── library  where the preload library lies, so that the program's loader finds it
 //!        ── ledger   the file in which the program keeps its accounts
+//!        ── last     the report of the last run, kept to be printed again
 //!        ── place    which folders library and ledger may lie in
 //!        ── environment  the program's environment, with the library or as if plain
 //!        ├─ control  changes what is in force while the program runs
@@ -20,6 +21,7 @@
 mod alive;
 pub mod control;
 mod environment;
+pub mod last;
 pub mod ledger;
 mod library;
 pub mod place;

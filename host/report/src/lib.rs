@@ -20,8 +20,11 @@
 //! | [`units`] | numbers for people |
 //! | [`timing`] | step timings in words |
 //! | [`summary`] | the default text |
+//! | [`memory`] | its lines about who has the memory |
 //! | `next` | its last line: the next command to type |
+//! | [`unseen`] | what a run did not show, and what to do about it |
 //! | [`page`] | its lines: width and colours |
+//! | [`every`] | every figure in one view |
 //! | [`le`] | the Language Environment layout |
 //! | [`lock`] | locks: who waited for which, and because of whom |
 //! | [`diff`], [`gate`] | two reports, figure by figure; `--fail-on` |
@@ -33,12 +36,14 @@
 
 pub mod absent;
 pub mod diff;
+pub mod every;
 pub mod figures;
 pub mod gate;
 pub mod gather;
 pub mod le;
 pub mod lock;
 pub mod manual;
+pub mod memory;
 pub mod model;
 mod next;
 pub mod page;
@@ -49,6 +54,7 @@ pub mod summary;
 pub mod timing;
 pub mod tree;
 pub mod units;
+pub mod unseen;
 
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use underbar_ledger::counter::Exactness;
-use underbar_ledger::{TABLE, Unit};
+use underbar_ledger::{Key, TABLE, Unit};
 
 use crate::absent::{self, ABSENT};
 use crate::figures::{areas, split};
 use crate::lock::columns::{self, COLUMNS};
 use crate::steps::STEPS;
 use crate::tree::TREE;
+use crate::unseen;
 
 /// How far a figure can be trusted, in words.
 #[must_use]
@@ -59,8 +60,10 @@ pub fn explain(key: &str) -> Option<String> {
         ));
     }
     let entry = TABLE.iter().find(|entry| entry.key == key)?;
+    let remedy = Key::find(key).and_then(unseen::remedy);
+    let remedy = remedy.map_or(String::new(), |words| format!("\nWhat to do: {words}.\n"));
     Some(format!(
-        "{}: {}\nUnit: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n",
+        "{}: {}\nUnit: {}\nWritten by: {}\nWhile the process runs: {}\nAfter it was killed: {}\nOver several processes: {}\n\n{}\n{remedy}",
         entry.key,
         entry.label,
         entry.unit.name(),

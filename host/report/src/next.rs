@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! no accounts                        underbar doctor -- PROGRAM
+//! a crash                            PROGRAM, without underbar
 //! something to set                   underbar tune [--risky] -- PROGRAM
-//! threads wait for locks             underbar run --report lock -- PROGRAM
+//! threads wait for locks             underbar report --report lock
 //! another allocator serves           underbar doctor -- PROGRAM
-//! most of the memory is elsewhere    underbar run --json -- PROGRAM
-//! nothing to change                  underbar run --report le -- PROGRAM
+//! most of the memory is elsewhere    underbar report --report all
+//! programs without accounts          underbar explain follow.REASON
+//! nothing to change                  underbar report --report all
 //! ```
+//!
+//! A report that is not kept is printed again by another run: underbar run --report all -- PROGRAM.
 //!
 //! Invariant: what is shown can be typed as it stands, with the options that another run would not have by itself.
 //! Not here: what is suggested (`advise`).
@@ -15,10 +19,12 @@
 use underbar_options::WhereSet;
 
 use crate::lock;
-use crate::model::{Program, Report};
+use crate::memory::mostly_elsewhere;
+use crate::model::{End, Program, Report};
 use crate::page::{Line, Tone, clean, clip, quoted};
-use crate::summary::{Advice, mostly_elsewhere};
+use crate::summary::Advice;
 use crate::units::counted;
+use crate::unseen::Unseen;
 
 /// A command to type is given whole, beyond [`crate::page::COLUMNS`], up to so many characters: cut off, it could not be typed.
 const LONGEST_COMMAND: usize = 1_000;
@@ -27,25 +33,58 @@ const LONGEST_COMMAND: usize = 1_000;
 const VARIABLE: &str = "UNDERBAR_OPTS";
 
 /// The next command to type.
-pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice]) -> Line {
+pub(crate) fn line(report: &Report, programs: &[Program], advice: &[Advice], kept: Option<&str>) -> Line {
     let to_set: Vec<&Advice> =
         advice.iter().filter(|advice| advice.option.is_some() && advice.acts).collect();
     // Where one is harmless there is something to try without the others.
     let tune = if to_set.iter().all(|advice| advice.risky) { "tune --risky" } else { "tune" };
     let doctor = || "underbar doctor".to_owned();
     let again = |verb: &str| format!("{}underbar {verb}{}", variable_given(report), options_given(report));
-    let (words, verb) = match programs.first() {
-        None => ("What can be done here:".to_owned(), doctor()),
-        Some(leading) if !to_set.is_empty() => (suggestions(&to_set, leading), again(tune)),
-        _ if lock::lines::have_a_say(report) => {
-            ("Who waits for whom:".to_owned(), again("run --report lock"))
-        }
-        Some(leading) if leading.served_by().is_some() => ("Which allocator serves:".to_owned(), doctor()),
-        Some(leading) if mostly_elsewhere(leading) => ("Who has the memory:".to_owned(), again("run --json")),
-        _ => ("Nothing to change. Every figure:".to_owned(), again("run --report le")),
-    };
     let command = command_line(report);
-    Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Command, format!("{verb} -- {command}"))])
+    let unseen = Unseen::of(report, programs);
+    let with_program = |verb: String| format!("{verb} -- {command}");
+    // What was kept need not be run again.
+    let shown = |form: &str| match kept {
+        Some(name) => format!("underbar report --report {form} {name}").trim_end().to_owned(),
+        None => with_program(again(&format!("run --report {form}"))),
+    };
+    let (words, command) = match (programs.first(), &unseen) {
+        (None, _) => ("What can be done here:".to_owned(), with_program(doctor())),
+        (_, Some(Unseen::Crash)) => (
+            "It crashed: the figures are of a part of a run. Does it without underbar:".to_owned(),
+            command.clone(),
+        ),
+        (Some(leading), _) if !to_set.is_empty() => {
+            let verb = again(&format!("{tune}{}", expected(report)));
+            (suggestions(&to_set, leading), with_program(verb))
+        }
+        _ if lock::lines::have_a_say(report) => ("Who waits for whom:".to_owned(), shown("lock")),
+        (Some(leading), _) if leading.served_by().is_some() => {
+            ("Which allocator serves:".to_owned(), with_program(doctor()))
+        }
+        (Some(leading), _) if mostly_elsewhere(leading) => {
+            ("Most memory is not in this heap. Every figure:".to_owned(), shown("all"))
+        }
+        (_, Some(unseen @ Unseen::Programs { reason, .. })) => (
+            format!("{}. What that means:", in_what_was_seen(unseen)),
+            format!("underbar explain {}", reason.entry().key),
+        ),
+        (_, Some(unseen)) => (format!("{}. Every figure:", in_what_was_seen(unseen)), shown("all")),
+        _ => ("Nothing to change. Every figure:".to_owned(), shown("all")),
+    };
+    Line(vec![(Tone::Plain, format!("{words} ")), (Tone::Command, command)])
+}
+
+fn in_what_was_seen(unseen: &Unseen) -> String {
+    format!("Nothing to change in what was seen; {}", clean(&unseen.words()))
+}
+
+/// The exit status of the run, where `tune` has to know that it is no failure.
+fn expected(report: &Report) -> String {
+    match report.run.end {
+        Some(End::Exit(status)) if status != 0 => format!(" --expect {status}"),
+        _ => String::new(),
+    }
 }
 
 /// How many suggestions there are, for which other programs, and which of them the command tries: all, or those that are not risky.
@@ -139,6 +178,7 @@ fn command_line(report: &Report) -> String {
 mod tests {
     use super::*;
     use crate::model::{OptionInForce, OptionSource};
+    use crate::page::Page;
     use crate::summary::render;
 
     #[test]
@@ -183,7 +223,7 @@ mod tests {
             render(&report, &[], false).lines().last().expect("lines").to_owned()
         };
         let next = |given: &str| {
-            format!("Nothing to change. Every figure: underbar run --report le{given} -- ./getfree --seed 7")
+            format!("Nothing to change. Every figure: underbar run --report all{given} -- ./getfree --seed 7")
         };
         assert_eq!(last("", WhereSet::UnderbarDefault), next(""));
         // It is in force in the next run, too.
@@ -203,7 +243,7 @@ mod tests {
             source(WhereSet::CommandLine, "--opts", "STACK(8K)"),
         ];
         let text = render(&report, &[], false);
-        let whole = "figure: UNDERBAR_OPTS='HEAP(2M)' underbar run --report le --opts-file 'my words.opts' --opts 'STACK(8K)' -- ./get";
+        let whole = "figure: UNDERBAR_OPTS='HEAP(2M)' underbar run --report all --opts-file 'my words.opts' --opts 'STACK(8K)' -- ./get";
         assert!(text.contains(whole), "{text}");
         assert!(
             text.contains("\n  options   also of /home/x/.config/underbar/opts, read unasked\n"),
@@ -211,6 +251,9 @@ mod tests {
         );
         let long = "HEAP(1M)".repeat(9);
         assert_eq!(last(&long, WhereSet::OptionsFile), next(&format!(" --opts '{long}'")));
-        assert!(last(&long.repeat(99), WhereSet::OptionsFile).contains(" le --opts ... -- ./getfree"));
+        let page = Page { kept: Some("r.json"), ..Page::of_terminal(None, false) };
+        let text = crate::summary::render_on(&report, &[], page);
+        assert!(text.ends_with("Every figure: underbar report --report all r.json\n"), "{text}");
+        assert!(last(&long.repeat(99), WhereSet::OptionsFile).contains(" all --opts ... -- ./getfree"));
     }
 }

@@ -1,15 +1,43 @@
 //! Lines of text for a terminal: their pieces, their width, their colours.
 //!
-//! Invariant: no line but a command to copy is wider than [`COLUMNS`], counted before colours are added; text that
+//! ```text
+//! Line ── label, text ── wider than the page? wrapped at its words, as long as there are lines to spare; then cut
+//! ```
+//!
+//! Invariant: no line but a command to copy is wider than [`Page::columns`], counted before colours are added; text that
 //! comes from the program passes through `clean` first, so that it cannot steer the terminal.
-//! Not here: what the lines say ([`crate::summary`]).
+//! Not here: what the lines say ([`crate::summary`]), and how wide a terminal is.
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-/// The most columns of a line.
+/// The most columns of a line, where it does not go to a terminal.
 pub const COLUMNS: usize = 100;
+/// On a terminal they are as many as it has, but no fewer and no more than these.
+const NARROWEST: usize = 60;
+const WIDEST: usize = 160;
+
+/// What lines are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page<'a> {
+    /// The most columns of a line.
+    pub columns: usize,
+    /// Are there colours?
+    pub colour: bool,
+    /// What `underbar report` is given to print this report again in another form: nothing for the last run. None where it
+    /// is not kept.
+    pub kept: Option<&'a str>,
+}
+
+impl Page<'_> {
+    /// For a terminal of so many columns, or for something else (None).
+    #[must_use]
+    pub fn of_terminal(columns: Option<u16>, colour: bool) -> Page<'static> {
+        let columns = columns.map_or(COLUMNS, |columns| usize::from(columns).clamp(NARROWEST, WIDEST));
+        Page { columns, colour, kept: None }
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -27,6 +55,11 @@ pub(crate) struct Line(pub(crate) Vec<(Tone, String)>);
 /// What a label takes of a line.
 pub(crate) const LABEL_COLUMNS: usize = 12;
 
+/// What the second column of a table takes: less on a narrow page.
+pub(crate) fn set_columns(page: Page<'_>) -> usize {
+    page.columns.saturating_sub(66).clamp(22, 34)
+}
+
 pub(crate) fn labelled(label: &str, text: String) -> Line {
     Line(vec![(Tone::Label, format!("  {label:<10}")), (Tone::Plain, text)])
 }
@@ -35,24 +68,79 @@ pub(crate) fn warning(label: &str, text: String) -> Line {
     Line(vec![(Tone::Label, format!("  {label:<10}")), (Tone::Warning, text)])
 }
 
-pub(crate) fn paint(lines: &[Line], colour: bool) -> String {
+/// At most `most` lines of text, unless `lines` are more.
+pub(crate) fn paint(lines: &[Line], page: Page<'_>, most: usize) -> String {
     let mut text = String::new();
-    for Line(pieces) in lines {
-        let mut room = COLUMNS;
-        let written =
-            pieces.iter().rposition(|(_, piece)| !piece.trim_end().is_empty()).map_or(0, |at| at + 1);
-        let last = written.saturating_sub(1);
-        for (at, (tone, piece)) in pieces[..written].iter().enumerate() {
-            let piece = if at == last { piece.trim_end() } else { piece };
-            let piece = &*underbar_shown::line(piece);
-            let piece = if *tone == Tone::Command { piece.to_owned() } else { clip(piece, room) };
-            room = room.saturating_sub(piece.chars().count());
-            let style = if colour { style(*tone) } else { Style::new() };
-            let _ = write!(text, "{style}{piece}{style:#}");
+    let mut spare = most.saturating_sub(lines.len());
+    for line in lines {
+        let rest = line.wrapped(page.columns, spare);
+        spare -= rest.len();
+        write_line(&mut text, rest.first().map_or(line, |(first, _)| first), page);
+        for (_, next) in &rest {
+            write_line(&mut text, next, page);
         }
-        text.push('\n');
     }
     text
+}
+
+fn write_line(text: &mut String, Line(pieces): &Line, page: Page<'_>) {
+    let mut room = page.columns;
+    let written = pieces.iter().rposition(|(_, piece)| !piece.trim_end().is_empty()).map_or(0, |at| at + 1);
+    let last = written.saturating_sub(1);
+    for (at, (tone, piece)) in pieces[..written].iter().enumerate() {
+        let piece = if at == last { piece.trim_end() } else { piece };
+        let piece = &*underbar_shown::line(piece);
+        let piece = if *tone == Tone::Command { piece.to_owned() } else { clip(piece, room) };
+        room = room.saturating_sub(piece.chars().count());
+        let style = if page.colour { style(*tone) } else { Style::new() };
+        let _ = write!(text, "{style}{piece}{style:#}");
+    }
+    text.push('\n');
+}
+
+impl Line {
+    /// A label and a text that is too wide, broken at its words into at most `spare` lines more: the first line each time,
+    /// and what follows it. None where it fits, or is no such line.
+    fn wrapped(&self, columns: usize, spare: usize) -> Vec<(Line, Line)> {
+        let [(Tone::Label, label), (tone @ (Tone::Plain | Tone::Warning), words)] = self.0.as_slice() else {
+            return Vec::new();
+        };
+        let room = columns.saturating_sub(label.chars().count());
+        let mut parts = broken(words, room);
+        // What is left over stays on the last line, where it is cut.
+        while parts.len() > spare + 1 {
+            let over = parts.pop().unwrap_or_default();
+            if let Some(last) = parts.last_mut() {
+                *last = format!("{last} {over}");
+            }
+        }
+        let line =
+            |label: &str, words: &str| Line(vec![(Tone::Label, label.to_owned()), (*tone, words.to_owned())]);
+        let indent = " ".repeat(label.chars().count());
+        let first = parts.first().cloned().unwrap_or_default();
+        parts.iter().skip(1).map(|part| (line(label, &first), line(&indent, part))).collect()
+    }
+}
+
+/// A text in parts of at most so many characters each, broken where a space is; a longer word is a part by itself.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        match parts.last_mut() {
+            Some(part) if column + 1 + length <= width => {
+                part.push(' ');
+                part.push_str(word);
+                column += 1 + length;
+            }
+            _ => {
+                parts.push(word.to_owned());
+                column = length;
+            }
+        }
+    }
+    parts
 }
 
 fn style(tone: Tone) -> Style {
@@ -158,12 +246,34 @@ mod tests {
     #[test]
     fn lines_are_cut_and_trimmed() {
         let piece = |text: &str| (Tone::Plain, text.to_owned());
-        let line = |pieces: &[&str]| paint(&[Line(pieces.iter().map(|text| piece(text)).collect())], false);
+        let page = Page::of_terminal(None, false);
+        let line = |pieces: &[&str]| paint(&[Line(pieces.iter().map(|text| piece(text)).collect())], page, 1);
         assert_eq!(line(&["ab  ", ""]), "ab\n");
         assert_eq!(line(&["ab  ", "c "]), "ab  c\n");
         assert_eq!(line(&[&"x".repeat(99), "yz"]).len(), 101);
         assert_eq!(line(&[&"\u{e9}".repeat(200)]).chars().count(), 101);
         assert_eq!(line(&[]), "\n");
         assert_eq!(clip("abcdef", 5), "ab...");
+    }
+
+    #[test]
+    fn lines_are_as_wide_as_the_terminal() {
+        let columns = |terminal| Page::of_terminal(terminal, false).columns;
+        assert_eq!([None, Some(7), Some(80), Some(500)].map(columns), [100, 60, 80, 160]);
+        let words = "word ".repeat(60);
+        let painted = |columns, most| {
+            let line = labelled("why", words.trim_end().to_owned());
+            let text = paint(&[line], Page { columns, ..Page::of_terminal(None, false) }, most);
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        for columns in [60, 100, 160] {
+            let lines = painted(columns, 20);
+            assert!(lines.iter().all(|line| line.chars().count() <= columns), "{lines:?}");
+            assert_eq!(lines.concat().matches("word").count(), 60, "nothing is lost");
+            assert!(lines.iter().skip(1).all(|line| line.starts_with("            word")), "{lines:?}");
+        }
+        let few = painted(100, 2);
+        assert!(few.len() == 2 && few[1].ends_with("..."), "{few:?}");
+        assert_eq!(painted(100, 0).len(), 1);
     }
 }

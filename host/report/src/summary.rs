@@ -10,11 +10,9 @@
 //! 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
 //! ```
 //!
-//! Invariant: at most [`LINES`] lines of at most [`COLUMNS`] columns (the last one, a command to copy, may be longer), whatever the
+//! Invariant: at most [`LINES`] lines, none wider than the page (the last one, a command to copy, may be longer), whatever the
 //! report holds, and no control character of the program's names reaches the terminal.
 //! Not here: exact figures (JSON, [`crate::le`]), and how suggestions come about (`advise`).
-
-use std::fmt::Write as _;
 
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
@@ -23,11 +21,15 @@ use underbar_options::{LEAST_THREAD_STACK, WhereSet};
 
 use crate::figures::split;
 use crate::lock;
+use crate::memory;
 use crate::model::{Process, Program, Report, Role, State};
 use crate::next;
-use crate::page::{COLUMNS, LABEL_COLUMNS, Line, Tone, clean, clip, clip_front, labelled, paint, warning};
+use crate::page::{
+    LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, set_columns, warning,
+};
 use crate::timing;
-use crate::units::{bytes, count, counted, parse_size, share, size};
+use crate::units::{bytes, count, counted, parse_size, size};
+use crate::unseen;
 
 /// The most lines of a summary.
 pub const LINES: usize = 20;
@@ -51,22 +53,29 @@ pub struct Advice {
     pub acts: bool,
 }
 
-/// The summary as text; with terminal colours if asked for.
+/// The summary as text that goes to no terminal; with colours if asked for.
 #[must_use]
 pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
+    render_on(report, advice, Page::of_terminal(None, colour))
+}
+
+/// The summary as text.
+#[must_use]
+pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let programs = report.programs();
-    let mut lines = vec![title(report)];
+    let mut lines = vec![title(report, page)];
     if let Some(steps) = &report.steps {
         lines.push(labelled("time", timing::time(steps)));
         lines.push(labelled("kernel", timing::kernel(steps)));
     }
     if let Some(leading) = programs.first() {
-        areas(&mut lines, report, leading, programs.len(), advice);
+        areas(&mut lines, report, leading, programs.len(), (advice, page));
     } else {
         lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
     }
-    let options = option_lines(report);
-    let mut tree = tree_lines(report);
+    let mut options = option_lines(report);
+    options.extend(unseen::lines(report));
+    let mut tree = tree_lines(report, page);
     // After the options and the next command there is room for the tree; what that leaves is the children's.
     let room = LINES.saturating_sub(lines.len() + options.len() + 1);
     tree.truncate(room.max(1));
@@ -74,18 +83,18 @@ pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
     lines.extend(programs.iter().skip(1).take(rest.min(4)).map(child));
     lines.extend(tree);
     lines.extend(options);
-    lines.push(next::line(report, &programs, advice));
-    paint(&lines, colour)
+    lines.push(next::line(report, &programs, advice, page.kept));
+    paint(&lines, page, LINES)
 }
 
-fn title(report: &Report) -> Line {
+pub(crate) fn title(report: &Report, page: Page<'_>) -> Line {
     let mut command = clean(&report.run.program);
     for argument in &report.run.arguments {
         command.push(' ');
         command.push_str(&clean(argument));
     }
     let end = timing::end(report.run.end);
-    let room = COLUMNS - "underbar: ".len() - ": ".len() - end.len();
+    let room = page.columns - "underbar: ".len() - ": ".len() - end.len();
     Line(vec![
         (Tone::Plain, "underbar: ".to_owned()),
         (Tone::Label, clip(&command, room)),
@@ -95,7 +104,13 @@ fn title(report: &Report) -> Line {
 }
 
 /// The areas of the program with the largest heap: set, used, suggested, and why.
-fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: usize, advice: &[Advice]) {
+fn areas(
+    lines: &mut Vec<Line>,
+    report: &Report,
+    leading: &Program,
+    programs: usize,
+    (advice, page): (&[Advice], Page<'_>),
+) {
     let counters = &leading.counters;
     let advice: Vec<&Advice> = advice.iter().filter(|advice| advice.program == leading.name).collect();
     if programs > 1 || leading.processes > 1 {
@@ -110,7 +125,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
         ));
     }
     let serving = leading.allocator.as_ref().filter(|allocator| allocator.role == Role::Serves);
-    lines.push(row("area", "set", "used at most", None, "suggested"));
+    lines.push(row("area", "set", "used at most", (None, "suggested"), page));
     let mut rows = vec![("HEAP", heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
     if counters.get(Key::ThreadsPeak) > 1 {
         let first = counters.known(Key::StackMain).or(counters.known(Key::StackLargest));
@@ -126,7 +141,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
         // A stack is always used: of an underbar that did not say so, 0 means that it was not looked at.
         let used = used.filter(|&used| used > 0 || area == "HEAP").map_or("not measured".to_owned(), bytes);
         let is_served = area != "HEAP" || serving.is_none();
-        lines.push(row(area, &set, if is_served { &used } else { "not served" }, option, verdict));
+        lines.push(row(area, &set, if is_served { &used } else { "not served" }, (option, verdict), page));
     }
     lines.extend(allocator(leading));
     lines.push(labelled(
@@ -140,7 +155,7 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
             bytes(counters.get(Key::HeapSegmentBytesPeak)),
         ),
     ));
-    lines.push(coverage(leading));
+    lines.extend(memory::lines(leading, page));
     lines.extend(trouble(leading));
     lines.extend(killed(report, leading));
     lines.extend(lock::lines::lines(report));
@@ -150,11 +165,11 @@ fn areas(lines: &mut Vec<Line>, report: &Report, leading: &Program, programs: us
     }
 }
 
-fn row(area: &str, set: &str, used: &str, option: Option<&str>, verdict: &str) -> Line {
+fn row(area: &str, set: &str, used: &str, (option, verdict): (Option<&str>, &str), page: Page<'_>) -> Line {
     let tone = if option.is_some() { Tone::Suggestion } else { Tone::Plain };
     // A long name takes of the next column.
     let label = if area.len() > 9 { format!("  {area} ") } else { format!("  {area:<10}") };
-    let width = 34 + LABEL_COLUMNS - label.len();
+    let width = set_columns(page) + LABEL_COLUMNS - label.len();
     let set = format!("{:<width$} {used:<14} ", clip(set, width));
     Line(vec![(Tone::Label, label), (Tone::Plain, set), (tone, option.unwrap_or(verdict).to_owned())])
 }
@@ -193,13 +208,6 @@ fn threadstack_set(report: &Report) -> String {
     }
 }
 
-/// True if less than half of the program's anonymous memory is in this heap, as far as known.
-#[must_use]
-pub fn mostly_elsewhere(program: &Program) -> bool {
-    let anonymous = program.counters.get(Key::CoverageAnonymous);
-    program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2)
-}
-
 /// Another allocator of the program: which serves, and which does not.
 fn allocator(program: &Program) -> Option<Line> {
     let allocator = program.allocator.as_ref()?;
@@ -216,25 +224,6 @@ fn allocator(program: &Program) -> Option<Line> {
             format!("{program} has {name} inside: what calls it does not reach this heap"),
         ),
     })
-}
-
-fn coverage(program: &Program) -> Line {
-    let anonymous = program.counters.get(Key::CoverageAnonymous);
-    if anonymous == 0 {
-        return labelled("coverage", "not measured: below 4 MiB of anonymous memory nobody looks".to_owned());
-    }
-    let heap = program.counters.get(Key::CoverageHeap);
-    let mut text = format!(
-        "{} of {} anonymous memory is in this heap",
-        share(heap.min(anonymous), anonymous),
-        bytes(anonymous)
-    );
-    let named: Vec<_> = program.owners.iter().filter(|owner| owner.bytes > 0).take(3).collect();
-    for (at, owner) in named.iter().enumerate() {
-        let comma = if at == 0 { "; " } else { ", " };
-        let _ = write!(text, "{comma}{} {}", clean(&owner.name), bytes(owner.bytes));
-    }
-    if mostly_elsewhere(program) { warning("coverage", text) } else { labelled("coverage", text) }
 }
 
 /// What went wrong or around the heap; no line where nothing did.
@@ -281,7 +270,7 @@ fn child(program: &Program) -> Line {
 }
 
 /// How many programs there were, and which of them keep no accounts, each with its reason: on as many lines as that takes.
-fn tree_lines(report: &Report) -> Vec<Line> {
+fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
     let tree = &report.tree;
     let reasons: Vec<String> = KEYS
         .into_iter()
@@ -321,7 +310,7 @@ fn tree_lines(report: &Report) -> Vec<Line> {
         match texts.last_mut() {
             Some(text)
                 if text.is_empty()
-                    || text.chars().count() + part.chars().count() <= COLUMNS - LABEL_COLUMNS =>
+                    || text.chars().count() + part.chars().count() <= page.columns - LABEL_COLUMNS =>
             {
                 text.push_str(&part);
             }
@@ -360,6 +349,7 @@ fn option_lines(report: &Report) -> Vec<Line> {
 mod tests {
     use super::*;
     use crate::model::End;
+    use crate::page::COLUMNS;
     use crate::sample;
 
     fn advice(program: &str, option: Option<&str>, verdict: &'static str, reason: &str) -> Advice {
@@ -467,11 +457,13 @@ underbar: g++ -c it's.cc: exit 0
   HEAP      HEAP(AUTO,AUTO)                    210 MiB        no change
   STACK     limit 8 MiB                        90 KiB
   heap      36,000 gets, 30,000 frees, 12 segments (0 freed), at most 224 MiB in them
-  coverage  74 % of 300 MiB anonymous memory is in this heap; libgmp.so.10 40 MiB, [stack] 1 MiB
+  coverage  74 % of 300 MiB anonymous memory is in this heap
+  memory    libgmp.so.10                       40 MiB         13 %
   child     as x3                    heap    3 MiB, 900 gets, 0 segments
   child     g++                      heap    1 MiB, 700 gets, 0 segments
   tree      7 program runs, 3 programs; not followed: 2 statically linked
-Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc'
+  unseen    2 statically linked: link it dynamically; a heap of Go is out of reach (see GOGC)
+Nothing to change in what was seen; 2 programs kept no accounts. What that means: underbar explain follow.static
 "
         );
     }
@@ -482,10 +474,15 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
         let text = render(&report, &[advice("java", None, "no heap advice", "3 % is in this heap.")], false);
         assert!(text.starts_with("underbar: java Main: killed by signal 9 (SIGKILL)\n"), "{text}");
         assert!(
-            text.contains("coverage  3 % of 800 MiB anonymous memory is in this heap; libjvm.so 700 MiB")
+            text.contains("coverage  3 % of 800 MiB anonymous memory is in this heap\n  memory    libjvm.so                          700 MiB        87 %\n")
         );
         assert!(text.contains("why       no heap advice: 3 % is in this heap."), "{text}");
-        assert!(text.ends_with("Who has the memory: underbar run --json -- java Main\n"), "{text}");
+        assert!(
+            text.ends_with(
+                "Most memory is not in this heap. Every figure: underbar run --report all -- java Main\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -534,7 +531,7 @@ Nothing to change. Every figure: underbar run --report le -- g++ -c 'it'\\''s.cc
         }
         report.tree.unrecorded = u64::MAX;
         report.run.arguments = vec!["\u{1b}[31m".to_owned(), "\u{e9}".repeat(5_000)];
-        report.run.end = Some(End::Signal(11));
+        report.run.end = Some(End::Signal(15));
         report.options.errors = vec!["x".repeat(10_000); 9];
         report.options.without_effect = vec!["y".repeat(10_000); 9];
         report

@@ -1,4 +1,4 @@
-//! `underbar report FILE`: a saved report, printed again.
+//! `underbar report [FILE]`: a saved report, or that of the last run, printed again.
 //!
 //! Invariant: the form is what the flags say, else what the run's own options asked for (RPTSTG, RPTOPTS), as it
 //! would have been at the end of the run.
@@ -10,10 +10,11 @@ use std::fmt::Write as _;
 use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
 use underbar_report::model::file_name;
-use underbar_report::{Report as Accounts, le, summary};
+use underbar_report::page::{Page, quoted};
+use underbar_report::{Report as Accounts, every, le, summary};
 
 use super::run::Form as ReportForm;
-use crate::door::Form;
+use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
@@ -23,6 +24,8 @@ use crate::saved;
 #[command(after_help = "\
 Examples:
   underbar run --json -o report.json -- ./prog
+  underbar report                           the last run again, without running the program
+  underbar report --report all              every figure of it
   underbar report report.json
   underbar report --report le report.json
   underbar report --report lock report.json
@@ -30,8 +33,8 @@ Examples:
 
 Exit status: 0 printed, 2 wrong usage, or FILE cannot be read.")]
 pub struct Report {
-    /// A report saved with --json, or a ledger file; - is standard input
-    file: PathBuf,
+    /// A report saved with --json, or a ledger file; - is standard input [default: that of the last run, which is kept]
+    file: Option<PathBuf>,
 
     /// Form of the report [default: what the run's options asked for]
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
@@ -48,7 +51,8 @@ pub struct Report {
 impl Report {
     /// Prints it.
     pub fn run(self) -> ExitCode {
-        let report = match saved::read(&self.file) {
+        let found = self.file.as_deref().map_or_else(saved::last, saved::read);
+        let report = match found {
             Ok(report) => report,
             Err(error) => return self.printing.fail(error),
         };
@@ -60,22 +64,28 @@ impl Report {
             text = options_report(&report);
         }
         let form = self.report.unwrap_or(if asked("RPTSTG") { ReportForm::Le } else { ReportForm::Summary });
-        let colour = self.output.is_none() && self.printing.color.is_on_output();
-        text += &rendered(&report, form, self.printing.json, colour);
+        let is_shown = self.output.as_deref().is_none_or(door::is_output);
+        let colour = is_shown && self.printing.color.is_on_output();
+        let file = self.file.as_ref().map(|path| quoted(&path.to_string_lossy()));
+        let kept = Some(file.as_deref().unwrap_or_default()).filter(|file| *file != "-");
+        let columns = if is_shown { door::output_columns() } else { None };
+        let page = Page { kept, ..Page::of_terminal(columns, colour) };
+        text += &rendered(&report, form, self.printing.json, page);
         let form = if colour && !self.printing.json { Form::Coloured } else { Form::of(self.printing.json) };
         self.printing.print_as(form, &text, self.output.as_deref(), 0)
     }
 }
 
 /// A report as JSON or as text.
-pub fn rendered(report: &Accounts, form: ReportForm, json: bool, colour: bool) -> String {
+pub fn rendered(report: &Accounts, form: ReportForm, json: bool, page: Page<'_>) -> String {
     if json {
         return report.to_json();
     }
     match form {
         ReportForm::Le => le::render(report),
         ReportForm::Lock => chapter::render(report, &advice(report)),
-        ReportForm::Summary => summary::render(report, &advice(report), colour),
+        ReportForm::All => every::render(report, page),
+        ReportForm::Summary => summary::render_on(report, &advice(report), page),
     }
 }
 

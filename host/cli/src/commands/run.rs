@@ -12,9 +12,11 @@ use std::ffi::OsString;
 use underbar_shown::Shown;
 
 use clap::{Args, ValueEnum};
-use underbar_launch::{Failure, LedgerFile, Library, LibraryError};
+use underbar_launch::{Failure, LedgerFile, Library, LibraryError, last};
+use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
+use underbar_report::page::Page;
 
 use crate::door;
 use crate::exit::ExitCode;
@@ -32,6 +34,7 @@ Examples:
   underbar run --opts 'HEAP(64M,16M,,KEEP)' -- ./prog
   underbar run --json -o report.json -- ./prog
   underbar run --report le -- ./prog
+  underbar run --exec -- ./server           says where its accounts are
   underbar run --report lock -- ./prog
   underbar run --exec -o accounts.ledger -- ./server    then: underbar report accounts.ledger
 
@@ -41,7 +44,7 @@ pub struct Run {
     #[command(flatten)]
     pub shared: Shared,
 
-    /// Form of the report: a summary, the storage report of Language Environment, or the lock report
+    /// Form of the report: a summary, every figure, the storage report of Language Environment, or the lock report
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
     pub report: Option<Form>,
 
@@ -63,6 +66,8 @@ pub struct Run {
 pub enum Form {
     /// At most 20 lines (the default)
     Summary,
+    /// Every figure by its key, every owner of memory, every option
+    All,
     /// The documented 31-bit storage report; also what RPTSTG(ON) asks for
     Le,
     /// Every lock that threads waited for: how long, where, and because of whom
@@ -90,7 +95,8 @@ impl Run {
                 let about = "--json and --report have no effect under --exec; `underbar report FILE` prints what -o FILE keeps";
                 self.shared.say(Kind::Warning, about);
             }
-            let ledger = self.kept_ledger(&layers.text_with_base());
+            let settings = layers.settings(program);
+            let ledger = self.kept_ledger(&layers.text_with_base(), &settings);
             let failure = runner.launch(program, arguments, ledger.as_ref()).exec();
             return self.failed(&failure);
         }
@@ -112,9 +118,10 @@ impl Run {
         }
     }
 
-    /// The ledger of a program without a parent: where -o says, and otherwise none.
-    fn kept_ledger(&self, options: &str) -> Option<LedgerFile> {
-        let path = self.shared.output.as_ref()?;
+    /// The ledger of a program without a parent: where -o says; else where MSGFILE does, and then the library makes it; else
+    /// among those of runs, to be found by its name, which the user is told.
+    fn kept_ledger(&self, options: &str, settings: &Settings) -> Option<LedgerFile> {
+        let Some(path) = &self.shared.output else { return self.left_ledger(options, settings) };
         if door::is_output(path) {
             let about = "no accounts: under --exec, -o names the file in which they stay";
             self.shared.say(Kind::Warning, about);
@@ -130,7 +137,35 @@ impl Run {
         }
     }
 
-    fn ended(&self, settings: &underbar_options::Settings, finished: Finished) -> ExitCode {
+    fn left_ledger(&self, options: &str, settings: &Settings) -> Option<LedgerFile> {
+        if self.shared.quiet {
+            return None;
+        }
+        let place = self.shared.place(settings, std::process::id().cast_signed(), &self.program[0]);
+        if let Some(path) = place {
+            self.note(format_args!("accounts: {}, by MSGFILE", path.shown()));
+            return None;
+        }
+        match LedgerFile::create(options.as_bytes()) {
+            Ok(mut ledger) => {
+                ledger.leave();
+                let name = ledger.name();
+                self.note(format_args!("accounts: underbar report {name} (until a day after it has ended)"));
+                Some(ledger)
+            }
+            Err(error) => {
+                self.shared.say(Kind::Warning, format_args!("no accounts: no place for the ledger: {error}"));
+                None
+            }
+        }
+    }
+
+    /// A line that is neither error nor warning. That nobody reads it is no failure.
+    fn note(&self, words: std::fmt::Arguments<'_>) {
+        let _ = door::to_error(door::Form::Text, &format!("underbar: {words}\n"));
+    }
+
+    fn ended(&self, settings: &Settings, finished: Finished) -> ExitCode {
         let Finished { ended, report, .. } = finished;
         let mut text = String::new();
         if settings.report_options() && !self.shared.json {
@@ -142,7 +177,10 @@ impl Run {
         let form = self.report.unwrap_or(if settings.report_storage() { Form::Le } else { Form::Summary });
         let place = self.shared.place(settings, ended.pid, &self.program[0]);
         let colour = place.is_none() && self.shared.color.is_on();
-        text += &super::report::rendered(&report, form, self.shared.json, colour);
+        let columns = if place.is_none() { door::error_columns() } else { None };
+        let kept = last::keep(report.to_json().as_bytes()).is_ok().then_some("");
+        let page = Page { kept, ..Page::of_terminal(columns, colour) };
+        text += &super::report::rendered(&report, form, self.shared.json, page);
         let form =
             if colour && !self.shared.json { door::Form::Coloured } else { door::Form::of(self.shared.json) };
         self.shared.report(form, &text, place.as_deref());

@@ -75,10 +75,10 @@ pub(crate) fn title(lock: &Lock, number: usize) -> String {
 mod tests {
     use super::*;
     use crate::lock::sample;
-    use crate::page::paint;
+    use crate::page::{Page, paint};
 
     fn check(report: &Report, expect: &str) {
-        assert_eq!(paint(&lines(report), false), expect);
+        assert_eq!(paint(&lines(report), Page::of_terminal(None, false), 0), expect);
     }
 
     #[test]

@@ -1,0 +1,198 @@
+//! Every figure of a report in one view, each by its key.
+//!
+//! ```text
+//! underbar: ./getfree --seed 7: exit 0
+//! The run
+//!   steps.elapsed_ns              1,450,000,000 1.45 s    Elapsed time
+//! getfree, 1 process
+//!   coverage  99 % of 877 MiB anonymous memory is in this heap      and every other owner
+//!   heap.gets                            50,002           Successful Get Heap requests
+//!   0         heap.purges, heap.purged_bytes
+//!   unknown   stack.main
+//!   none      on Linux: libstack, threadheap, ...
+//! ```
+//!
+//! Invariant: each step figure, each figure of the tree and each counter of each program is there once: in a row, or by its key
+//! among those that are 0 or not known (`lock.*`: all of lock). What Linux has no counterpart of is one line.
+//! Not here: the documented layout ([`crate::le`]), and locks one by one ([`crate::lock`]).
+
+use underbar_ledger::table::KEYS;
+use underbar_ledger::{Key, Unit};
+
+use crate::absent::ABSENT;
+use crate::figures::{Figures, split};
+use crate::memory;
+use crate::model::{Program, Report};
+use crate::page::{Line, Page, Tone, clean, labelled, paint};
+use crate::steps::STEPS;
+use crate::summary;
+use crate::tree::TREE;
+use crate::units;
+use crate::units::counted;
+
+/// Columns of a key, as wide as the longest.
+const KEY: usize = 26;
+
+/// The view as text.
+#[must_use]
+pub fn render(report: &Report, page: Page<'_>) -> String {
+    let mut lines = vec![summary::title(report, page), heading("The run")];
+    let steps = report.steps.as_ref();
+    table(&mut lines, STEPS.iter().map(|step| (step.key, step.label, step.unit, steps.and_then(step.get))));
+    table(&mut lines, TREE.iter().map(|of| (of.key, of.label, Unit::Count, Some((of.get)(&report.tree)))));
+    options(&mut lines, report);
+    let programs = report.programs();
+    for program in &programs {
+        let processes = counted(program.processes, "process", "processes");
+        lines.push(heading(&format!("{}, {processes}", clean(&program.name))));
+        owners(&mut lines, program, page);
+        counters(&mut lines, &program.counters, |_| true);
+    }
+    if programs.len() != 1 {
+        lines.push(heading("All programs together"));
+        counters(&mut lines, &report.tree.counters, |_| true);
+    }
+    lines.push(labelled("none", format!("on Linux: {}", absent())));
+    paint(&lines, page, usize::MAX)
+}
+
+fn heading(words: &str) -> Line {
+    Line(vec![(Tone::Label, words.to_owned())])
+}
+
+/// What was in force, each with where it was set.
+fn options(lines: &mut Vec<Line>, report: &Report) {
+    for (at, option) in report.options.in_force.iter().enumerate() {
+        let label = if at == 0 { "options" } else { "" };
+        lines.push(labelled(label, format!("{}, {}", clean(&option.option), clean(&option.where_set))));
+    }
+}
+
+fn owners(lines: &mut Vec<Line>, program: &Program, page: Page<'_>) {
+    lines.extend(memory::all(program, page));
+}
+
+fn counters(lines: &mut Vec<Line>, figures: &Figures, is_shown: impl Fn(Key) -> bool) {
+    let shown = KEYS.into_iter().filter(|key| is_shown(*key));
+    table(
+        lines,
+        shown.map(|key| {
+            let entry = key.entry();
+            (entry.key, entry.label, entry.unit, figures.known(key))
+        }),
+    );
+}
+
+/// A row for each figure; those that are 0, and those that are not known, on a line of their own.
+fn table(
+    lines: &mut Vec<Line>,
+    figures: impl Iterator<Item = (&'static str, &'static str, Unit, Option<u64>)>,
+) {
+    let (mut zero, mut unknown) = (Vec::new(), Vec::new());
+    for (key, label, unit, figure) in figures {
+        let Some(figure) = figure else {
+            unknown.push(key);
+            continue;
+        };
+        if figure == 0 {
+            zero.push(key);
+            continue;
+        }
+        let exact = units::count(figure);
+        let words = units::figure(unit, figure);
+        let words = if words == exact { String::new() } else { words };
+        lines.push(Line(vec![
+            (Tone::Label, format!("  {key:<KEY$}")),
+            (Tone::Plain, format!("{exact:>16} {words:<9} {label}")),
+        ]));
+    }
+    for (label, keys) in [("0", zero), ("unknown", unknown)] {
+        if !keys.is_empty() {
+            lines.push(labelled(label, whole_areas(&keys).join(", ")));
+        }
+    }
+}
+
+/// The keys, with `lock.*` in place of all counters of an area.
+fn whole_areas(keys: &[&'static str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for key in keys {
+        let area = split(key).0;
+        let mut of_area = KEYS.into_iter().map(|key| key.entry().key).filter(|key| split(key).0 == area);
+        let is_whole = of_area.clone().count() > 2 && of_area.all(|key| keys.contains(&key));
+        let name = if is_whole { format!("{area}.*") } else { (*key).to_owned() };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The areas of which Linux has nothing at all, and single figures of others.
+fn absent() -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for absent in &ABSENT {
+        let area = split(absent.key).0;
+        let is_whole = KEYS.into_iter().all(|key| split(key.entry().key).0 != area);
+        let name = if is_whole { area } else { absent.key };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn view(report: &Report) -> String {
+        render(report, Page::of_terminal(None, false))
+    }
+
+    #[test]
+    fn every_figure_is_there_once() {
+        let text = view(&sample::getfree());
+        let words: Vec<&str> =
+            text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).collect();
+        let keys = STEPS.iter().map(|step| step.key).chain(TREE.iter().map(|of| of.key));
+        for key in keys.chain(KEYS.into_iter().map(|key| key.entry().key)) {
+            let area = format!("{}.*", split(key).0);
+            assert_eq!(
+                words.iter().filter(|word| **word == key || **word == area).count(),
+                1,
+                "{key}: {text}"
+            );
+        }
+        assert!(words.contains(&"lock.*") && words.contains(&"heap.purges"), "{text}");
+        for part in [
+            "\n  heap.gets                           50,002           Successful Get Heap requests\n",
+            "\n  heap.used_peak                 819,229,056 781 MiB   Total heap storage used (sugg. initial size)\n",
+            "\n  coverage  99 % of 877 MiB anonymous memory is in this heap\n",
+            "\n  none      on Linux: stack.segments_allocated, ",
+        ] {
+            assert!(text.contains(part), "{part}{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 100 && !line.ends_with("...")), "{text}");
+    }
+
+    #[test]
+    fn what_linux_has_none_of_is_one_line() {
+        let text = view(&sample::getfree());
+        assert_eq!(text.matches("libstack").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn each_program_has_its_owners_and_all_together_come_last() {
+        let text = view(&sample::tree());
+        let places = [
+            "\ncc1plus, 3 processes\n",
+            "\n            [stack]",
+            "\nas, 3 processes\n",
+            "\nAll programs together\n",
+        ]
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("{part}{text}")));
+        assert!(places.is_sorted(), "{text}");
+    }
+}

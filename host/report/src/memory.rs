@@ -1,0 +1,118 @@
+//! Who has the memory of a program: the part that is in this heap, and a short table of the other owners.
+//!
+//! ```text
+//!   coverage  26 % of 300 MiB anonymous memory is in this heap
+//!   memory    libjvm.so                          200 MiB        66 %
+//!             other mappings                     22 MiB         7 %
+//! ```
+//!
+//! Invariant: a row for each owner with a twentieth or more, three at most; where most memory is elsewhere, for each with a
+//! hundredth, five at most, and what is left is a row of its own. No row is cut.
+//! Not here: how owners are found (`runtime::coverage`), and all of them ([`crate::every`]).
+
+use underbar_ledger::Key;
+
+use crate::model::{Owner, Program};
+use crate::page::{Line, Page, Tone, clean, clip_middle, labelled, set_columns, warning};
+use crate::units::{bytes, counted, share};
+
+/// True if less than half of the program's anonymous memory is in this heap, as far as known.
+#[must_use]
+pub fn mostly_elsewhere(program: &Program) -> bool {
+    let anonymous = program.counters.get(Key::CoverageAnonymous);
+    program.counters.get(Key::CoverageHeap) < anonymous.div_ceil(2)
+}
+
+/// How much of the memory is in this heap, and who has most of the rest.
+pub(crate) fn lines(program: &Program, page: Page<'_>) -> Vec<Line> {
+    let (part, most) = if mostly_elsewhere(program) { (100, 5) } else { (20, 3) };
+    table(program, page, (part, most))
+}
+
+/// The same with every owner.
+pub(crate) fn all(program: &Program, page: Page<'_>) -> Vec<Line> {
+    table(program, page, (u64::MAX, usize::MAX))
+}
+
+/// A row for each owner of one part in `part`, `most` at most.
+fn table(program: &Program, page: Page<'_>, (part, most): (u64, usize)) -> Vec<Line> {
+    let anonymous = program.counters.get(Key::CoverageAnonymous);
+    if anonymous == 0 {
+        return vec![labelled("coverage", "not measured (under 4 MiB of anonymous memory)".to_owned())];
+    }
+    let heap = program.counters.get(Key::CoverageHeap).min(anonymous);
+    let text = format!("{} of {} anonymous memory is in this heap", share(heap, anonymous), bytes(anonymous));
+    let is_elsewhere = mostly_elsewhere(program);
+    let mut lines = vec![if is_elsewhere { warning("coverage", text) } else { labelled("coverage", text) }];
+    let is_shown = |owner: &&Owner| owner.bytes > 0 && owner.bytes >= anonymous / part;
+    let shown: Vec<&Owner> = program.owners.iter().filter(is_shown).take(most).collect();
+    let mut row = |name: &str, owned: u64| {
+        let label = if lines.len() == 1 { "memory" } else { "" };
+        let width = set_columns(page);
+        let name = clip_middle(name, width);
+        lines.push(Line(vec![
+            (Tone::Label, format!("  {label:<10}")),
+            (Tone::Plain, format!("{name:<width$} {:<14} {}", bytes(owned), share(owned, anonymous))),
+        ]));
+    };
+    for owner in &shown {
+        row(&clean(&owner.name), owner.bytes);
+    }
+    let others = program.owners.iter().filter(|owner| owner.bytes > 0).skip(shown.len());
+    let (number, left) =
+        others.fold((0_u64, 0_u64), |(number, sum), owner| (number + 1, sum.saturating_add(owner.bytes)));
+    if is_elsewhere && left >= anonymous / 100 && number > 0 {
+        row(&counted(number, "other owner", "other owners"), left);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::paint;
+    use crate::sample;
+
+    fn page(columns: usize) -> Page<'static> {
+        Page { columns, ..Page::of_terminal(None, false) }
+    }
+
+    fn check(program: &Program, columns: usize, expected: &str) {
+        assert_eq!(paint(&lines(program, page(columns)), page(columns), 20), expected);
+    }
+
+    #[test]
+    fn owners_are_a_table_in_which_nothing_is_cut() {
+        let mut program = sample::low_coverage().programs().swap_remove(0);
+        program.owners[0].name = "libQt5WebEngineCore.so.5.15.13-with-a-name-that-is-long".to_owned();
+        let owner =
+            |name: &str, mib: u64| Owner { name: name.to_owned(), bytes: mib << 20, peak_bytes: mib << 20 };
+        program.owners.extend((0..6).map(|n| owner(&format!("libother{n}.so"), 9 - n)));
+        check(
+            &program,
+            100,
+            "\
+\x20 coverage  3 % of 800 MiB anonymous memory is in this heap
+  memory    libQt5We...ith-a-name-that-is-long 700 MiB        87 %
+            libother0.so                       9 MiB          1 %
+            libother1.so                       8 MiB          1 %
+            4 other owners                     22 MiB         2 %
+",
+        );
+        let text = paint(&lines(&program, page(60)), page(60), 20);
+        assert!(text.lines().all(|line| line.chars().count() <= 60 && !line.ends_with("...")), "{text}");
+    }
+
+    #[test]
+    fn a_few_rows_where_most_is_in_the_heap() {
+        let program = sample::tree().programs().swap_remove(0);
+        check(
+            &program,
+            100,
+            "\
+\x20 coverage  74 % of 300 MiB anonymous memory is in this heap
+  memory    libgmp.so.10                       40 MiB         13 %
+",
+        );
+    }
+}

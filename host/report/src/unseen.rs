@@ -1,0 +1,281 @@
+//! What a run did not show, and what can be done about it: the table of remedies, and the worst of what was missed.
+//!
+//! ```text
+//! the run ended in the middle        its figures are of a part
+//! programs kept no accounts          each reason has its remedy
+//! a process ended without notice     its last figures are missing
+//! the heap is a small part           the rest is files or shared memory
+//! ```
+//!
+//! Invariant: "Nothing to change." is the last line only of a run of which all this is false.
+//! Not here: memory that was seen and is not in the heap ([`crate::memory::mostly_elsewhere`]), and the line itself (`next`).
+
+use underbar_ledger::Key;
+
+use crate::model::{End, Program, Report, State};
+use crate::page::{Line, labelled};
+use crate::timing;
+use crate::units::{bytes, count, counted};
+
+/// What can be done about programs that kept no accounts.
+pub struct Remedy {
+    /// The counter of such programs.
+    pub reason: Key,
+    /// What to do, as an order; or why nothing can be done.
+    pub words: &'static str,
+}
+
+/// A remedy for each reason for which a program is not followed, but for those that the user asked for.
+pub static REMEDIES: [Remedy; 14] = [
+    Remedy {
+        reason: Key::NotFollowedStatic,
+        words: "link it dynamically; a heap of Go is out of reach (see GOGC)",
+    },
+    Remedy {
+        reason: Key::NotFollowedSetUid,
+        words: "start underbar behind it: sudo underbar run -- PROGRAM",
+    },
+    Remedy {
+        reason: Key::NotFollowedCapabilities,
+        words: "run it as root, or a copy of its file without capabilities",
+    },
+    Remedy { reason: Key::NotFollowedBits32, words: "build it for 64 bits" },
+    Remedy { reason: Key::NotFollowedOtherLibc, words: "build it with the GNU C library" },
+    Remedy { reason: Key::NotFollowedSanitizer, words: "build it without AddressSanitizer" },
+    Remedy { reason: Key::NotFollowedOtherMachine, words: "run it on a machine of its own kind" },
+    Remedy {
+        reason: Key::NotFollowedMalformed,
+        words: "see whether the file can be executed: underbar doctor -- FILE",
+    },
+    Remedy {
+        reason: Key::NotFollowedPreloadHidden,
+        words: "start underbar behind what changes the root, in a root that has it",
+    },
+    Remedy {
+        reason: Key::NotFollowedEnvironment,
+        words: "start underbar behind what sets the environment: env X=Y underbar run -- PROGRAM",
+    },
+    Remedy {
+        reason: Key::NotFollowedLedger,
+        words: "start underbar as the user who runs it, and where it sees the same files",
+    },
+    Remedy { reason: Key::NotFollowedLittleMemory, words: "raise its limit (ulimit -v, -d) above 64 MiB" },
+    Remedy { reason: Key::NotFollowedFiltered, words: "run it without its filter of system calls" },
+    Remedy { reason: Key::NotFollowedUnreadable, words: "let its file be read: chmod +r" },
+];
+
+/// What to do about a reason, for `explain`.
+#[must_use]
+pub fn remedy(reason: Key) -> Option<&'static str> {
+    REMEDIES.iter().find(|remedy| remedy.reason == reason).map(|remedy| remedy.words)
+}
+
+/// The worst of what a run did not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// It ended by a fault of its own, or of underbar's.
+    Crash,
+    /// Programs that kept no accounts, and the counter of the most frequent reason.
+    Programs {
+        /// How many.
+        number: u64,
+        /// Why.
+        reason: Key,
+    },
+    /// Programs for which the ledger had no room.
+    NoRoom(u64),
+    /// The whole run ended in the middle, by this signal.
+    Cut(i32),
+    /// A process of this program did.
+    EndedEarly(String),
+    /// The program says that it failed.
+    Failed(i32),
+    /// This part of so much resident memory is in the heap, and the rest is no anonymous memory.
+    SmallPart {
+        /// The largest heap.
+        heap: u64,
+        /// The most resident memory of a process.
+        resident: u64,
+    },
+}
+
+impl Unseen {
+    /// The worst of what `report` lacks; None where all was seen.
+    pub(crate) fn of(report: &Report, programs: &[Program]) -> Option<Unseen> {
+        if is_crash(report.run.end) {
+            return Some(Unseen::Crash);
+        }
+        let missed = missed(report);
+        if let Some(&(reason, _)) = missed.iter().rev().max_by_key(|(_, number)| *number) {
+            let number = missed.iter().fold(0_u64, |sum, (_, number)| sum.saturating_add(*number));
+            return Some(Unseen::Programs { number, reason });
+        }
+        if report.tree.unrecorded > 0 {
+            return Some(Unseen::NoRoom(report.tree.unrecorded));
+        }
+        if let Some(End::Signal(signal)) = report.run.end {
+            return Some(Unseen::Cut(signal));
+        }
+        let early = |name: &str| {
+            let is_of_it = |state: State, of: &str| of == name && state == State::Killed;
+            report.processes.iter().any(|process| is_of_it(process.state, process.name()))
+        };
+        if let Some(program) = programs.iter().find(|program| program.unfinished && early(&program.name)) {
+            return Some(Unseen::EndedEarly(program.name.clone()));
+        }
+        if let Some(small) = small_part(report, programs) {
+            return Some(small);
+        }
+        match report.run.end {
+            Some(End::Exit(status)) if status != 0 => Some(Unseen::Failed(status)),
+            _ => None,
+        }
+    }
+
+    /// It in words, as they follow "Nothing to change in what was seen".
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Unseen::Crash => "the program crashed".to_owned(),
+            Unseen::Programs { number, .. } => {
+                format!("{} kept no accounts", counted(*number, "program", "programs"))
+            }
+            Unseen::NoRoom(number) => {
+                format!("{} had no place in the ledger", counted(*number, "program", "programs"))
+            }
+            Unseen::Cut(signal) => format!("the run was {}", timing::end(Some(End::Signal(*signal)))),
+            Unseen::EndedEarly(name) => format!("{name} ended without notice"),
+            Unseen::Failed(status) => format!("the program ended with {status}"),
+            Unseen::SmallPart { heap, resident } => {
+                format!("the heap is {} of {} resident", bytes(*heap), bytes(*resident))
+            }
+        }
+    }
+}
+
+/// Did it end by a fault? A shell ends with 128 and the signal of the program that it ran.
+fn is_crash(end: Option<End>) -> bool {
+    // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
+    const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+    match end {
+        Some(End::Signal(signal)) => FAULTS.contains(&signal),
+        Some(End::Exit(status)) => FAULTS.contains(&(status - 128)),
+        None => false,
+    }
+}
+
+/// How many programs kept no accounts, by reason, in the order of the table; not those that somebody wanted so.
+fn missed(report: &Report) -> Vec<(Key, u64)> {
+    let counters = &report.tree.counters;
+    REMEDIES
+        .iter()
+        .map(|remedy| (remedy.reason, counters.get(remedy.reason)))
+        .filter(|(_, number)| *number > 0)
+        .collect()
+}
+
+/// Is the heap of every program, and all anonymous memory that was looked at, a small part of what was resident?
+fn small_part(report: &Report, programs: &[Program]) -> Option<Unseen> {
+    /// A program has a few of them in files.
+    const WORTH_A_WORD: u64 = 32 << 20;
+    let resident = report.steps.as_ref()?.peak_resident_bytes;
+    let largest = |key: Key| programs.iter().map(|program| program.counters.get(key)).max().unwrap_or(0);
+    let heap = largest(Key::HeapUsedPeak);
+    let seen = heap.max(largest(Key::CoverageAnonymous));
+    (resident >= WORTH_A_WORD && seen < resident / 2).then_some(Unseen::SmallPart { heap, resident })
+}
+
+/// What to do about programs that kept no accounts: a line for each of the two most frequent reasons.
+pub(crate) fn lines(report: &Report) -> Vec<Line> {
+    let mut missed = missed(report);
+    missed.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    let words = missed.iter().take(2).filter_map(|&(reason, number)| {
+        let label = reason.entry().label;
+        let label = label.strip_prefix("not followed: ").unwrap_or(label);
+        Some(format!("{} {label}: {}", count(number), remedy(reason)?))
+    });
+    words.enumerate().map(|(at, text)| labelled(if at == 0 { "unseen" } else { "" }, text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::split;
+    use crate::sample;
+    use crate::summary::render;
+    use underbar_ledger::table::KEYS;
+
+    /// The last line of a report that `change` made of a good one; without the command to type.
+    fn last(change: impl Fn(&mut Report)) -> String {
+        let mut report = sample::getfree();
+        change(&mut report);
+        let text = render(&report, &[], false);
+        text.lines().last().expect("lines").to_owned()
+    }
+
+    fn check(change: impl Fn(&mut Report), expected: &str) {
+        let line = last(change);
+        assert!(line.starts_with(expected), "{line}");
+        assert!(!line.contains("Nothing to change."), "{line}");
+    }
+
+    #[test]
+    fn nothing_to_change_is_said_only_where_all_was_seen() {
+        assert!(last(|_| ()).starts_with("Nothing to change. Every figure: "));
+        for end in [End::Signal(11), End::Signal(6), End::Exit(139)] {
+            check(
+                |report| report.run.end = Some(end),
+                "It crashed: the figures are of a part of a run. Does it without underbar: ./getfree --seed 7",
+            );
+        }
+        check(
+            |report| report.run.end = Some(End::Signal(9)),
+            "Nothing to change in what was seen; the run was killed by signal 9 (SIGKILL). Every figure: ",
+        );
+        check(
+            |report| report.run.end = Some(End::Exit(2)),
+            "Nothing to change in what was seen; the program ended with 2. Every figure: ",
+        );
+        check(
+            |report| report.tree.unrecorded = 3,
+            "Nothing to change in what was seen; 3 programs had no place in the ledger. ",
+        );
+        check(
+            |report| report.processes[0].state = State::Killed,
+            "Nothing to change in what was seen; getfree ended without notice. Every figure: ",
+        );
+        check(
+            |report| {
+                report.processes[0].counters.set(Key::CoverageAnonymous, 0);
+                report.processes[0].counters.set(Key::HeapUsedPeak, 1 << 20);
+            },
+            "Nothing to change in what was seen; the heap is 1 MiB of 905 MiB resident. ",
+        );
+    }
+
+    #[test]
+    fn programs_without_accounts_come_with_what_to_do() {
+        let mut report = sample::tree();
+        report.tree.counters.set(Key::NotFollowedSetUid, 1);
+        let text = render(&report, &[], false);
+        let unseen = "\n  unseen    2 statically linked: link it dynamically; a heap of Go is out of reach (see GOGC)\n";
+        assert!(text.contains(unseen), "{text}");
+        assert!(
+            text.contains("\n            1 set-user-ID or set-group-ID: start underbar behind it: sudo underbar run -- PROGRAM\n"),
+            "{text}"
+        );
+        let line = "Nothing to change in what was seen; 3 programs kept no accounts. What that means: underbar explain follow.static\n";
+        assert!(text.ends_with(line), "{text}");
+    }
+
+    /// Every counter of programs that are not followed.
+    fn reasons() -> impl Iterator<Item = Key> {
+        KEYS.into_iter().filter(|key| split(key.entry().key).0 == "follow")
+    }
+
+    #[test]
+    fn every_reason_has_a_remedy_unless_somebody_wanted_it() {
+        let without: Vec<_> =
+            reasons().filter(|key| remedy(*key).is_none()).map(|key| key.entry().key).collect();
+        assert_eq!(without, ["follow.other_run", "follow.by_request"]);
+    }
+}
