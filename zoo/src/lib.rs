@@ -159,7 +159,7 @@ pub fn line(way: Way, arguments: &[&str]) -> Vec<String> {
     let before: &[&str] = match way {
         Way::Bare => &[],
         Way::Wrapped => &[underbar, "run", "-q", "--"],
-        Way::Replaced => &[underbar, "run", "--exec", "--"],
+        Way::Replaced => &[underbar, "run", "-q", "--exec", "--"],
     };
     before.iter().chain(arguments).map(ToString::to_string).collect()
 }
@@ -174,6 +174,16 @@ pub fn command(way: Way, arguments: &[&str]) -> Command {
     let mut command = Command::new(line.first().expect("a program"));
     command.args(&line[1..]).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
     command
+}
+
+/// How many files are in the folder of ledgers of whose XDG_RUNTIME_DIR this is; the report of the last run is none of them.
+///
+/// # Panics
+/// Where there is no such folder.
+#[must_use]
+pub fn ledger_files(runtime: &Path) -> usize {
+    let files = fs::read_dir(runtime.join("underbar")).expect("the folder of ledgers");
+    files.flatten().filter(|file| file.file_name() != "last.json").count()
 }
 
 /// The program made from `programs/faults/NAME.c`.

@@ -228,7 +228,8 @@ fn a_demo_without_a_name_lists_them_and_a_wrong_name_is_wrong_usage() {
 
 /// The preload library, as `run` places it.
 fn library() -> PathBuf {
-    let result = left(Command::new(underbar()).args(["run", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
+    let result =
+        left(Command::new(underbar()).args(["run", "-q", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
     let path = result.output.lines().find_map(|line| line.strip_prefix("LD_PRELOAD=")).expect("a preload");
     PathBuf::from(path.split(':').next().expect("one"))
 }

@@ -77,7 +77,7 @@ fn start_with(flags: &[&str], path: &Path, expect: &str) {
 #[test]
 fn programs_are_followed_however_they_are_started() {
     check(&[], &[text(&program("loaded"))], "followed");
-    check(&["--exec"], &[text(&program("loaded"))], "followed");
+    check(&["-q", "--exec"], &[text(&program("loaded"))], "followed");
     start_with(&[], &program("loaded"), "followed");
 }
 
@@ -129,7 +129,7 @@ fn children_of_children_are_followed_through_real_tools() {
 fn without_following_only_the_program_itself_has_the_library() {
     let loaded = program("loaded");
     let loaded = text(&loaded);
-    for exec in [&["--no-follow"][..], &["--no-follow", "--exec"]] {
+    for exec in [&["--no-follow"][..], &["--no-follow", "-q", "--exec"]] {
         check(exec, &[loaded], "followed");
         check(exec, &["sh", "-c", &format!("exec {loaded}")], "followed");
         check(exec, &["sh", "-c", &format!("{loaded}; :")], "plain");
@@ -145,7 +145,7 @@ fn without_following_only_the_program_itself_has_the_library() {
 fn a_static_program_runs_plain() {
     let loaded = compiled("loaded", "loaded-static", &["-static"]);
     check(&[], &[text(&loaded)], "plain");
-    check(&["--exec"], &[text(&loaded)], "plain");
+    check(&["-q", "--exec"], &[text(&loaded)], "plain");
     assert_eq!(reason(&[text(&loaded)]), "static");
     // All ways but system and popen, whose shell passes through us, too.
     start_with(&[], &loaded, "plain");

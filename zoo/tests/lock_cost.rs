@@ -20,7 +20,8 @@ fn text(path: &Path) -> &str {
 
 /// The preload library, as `run` places it.
 fn library() -> String {
-    let result = left(Command::new(underbar()).args(["run", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
+    let result =
+        left(Command::new(underbar()).args(["run", "-q", "--exec", "--", "env"]).env_remove("LD_PRELOAD"));
     let path = result.output.lines().find_map(|line| line.strip_prefix("LD_PRELOAD=")).expect("a preload");
     path.split(':').next().expect("one").to_owned()
 }

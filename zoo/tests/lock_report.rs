@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use underbar_zoo::{Left, code, compiled, left, scratch, underbar};
+use underbar_zoo::{Left, code, compiled, ledger_files, left, scratch, underbar};
 
 fn program() -> PathBuf {
     compiled("locks/report", "locks-report", &["-pthread", "-O1"])
@@ -106,11 +106,10 @@ fn is_area(path: &Path) -> bool {
 #[test]
 fn areas_go_with_the_ledger_of_their_run() {
     let folder = scratch("lock-areas");
-    let place = folder.join("underbar");
     let mut command = Command::new(underbar());
     command.args(["run", "--report", "lock", "--"]).arg(program());
     let left =
         left(command.env("XDG_RUNTIME_DIR", &folder).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS"));
     assert!(left.error.contains("first_lock (locks-report)"), "{left:?}");
-    assert_eq!(fs::read_dir(place).expect("the ledger's folder").count(), 0);
+    assert_eq!(ledger_files(&folder), 0);
 }

@@ -55,7 +55,7 @@ fn our_own_failures_have_codes_of_their_own() {
     fs::write(&not_executable, "data").expect("written");
     let no_interpreter = executable(&folder, "lost", "#!/no/such/interpreter\n");
     let run = |arguments: &[&str]| left(Command::new(underbar()).args(arguments));
-    for before in [vec!["run", "--"], vec!["run", "-q", "--"], vec!["run", "--exec", "--"]] {
+    for before in [vec!["run", "--"], vec!["run", "-q", "--"], vec!["run", "-q", "--exec", "--"]] {
         for (program, expect) in [
             ("no-such-program", 127),
             ("/no/such/program", 127),
@@ -101,7 +101,7 @@ fn what_the_program_writes_is_unchanged_byte_for_byte() {
         vec!["run", "-q", "--"],
         vec!["run", "-o", text(&report), "--"],
         vec!["run", "-q", "-o", text(&report), "--"],
-        vec!["run", "--exec", "--"],
+        vec!["run", "-q", "--exec", "--"],
     ] {
         let result = left(Command::new(underbar()).args(&before).arg(&exit3));
         assert_eq!(result, bare, "{before:?}");

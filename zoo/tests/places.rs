@@ -97,7 +97,7 @@ fn where_no_folder_allows_code_memory_does() {
     assert_eq!((code(result.status), result.error.as_str()), (0, ""));
     assert_eq!(result.output, "followed\n");
     // Without a parent there is nobody to hold it: plain.
-    let run = format!("{} run --exec -- {}", aside(underbar()), aside(&loaded));
+    let run = format!("{} run -q --exec -- {}", aside(underbar()), aside(&loaded));
     let result = with(noexec, &run);
     assert_eq!((code(result.status), result.output.as_str()), (0, "plain\n"));
     assert!(

@@ -116,8 +116,7 @@ fn wrong_usage_is_125_where_a_program_would_run_and_2_elsewhere() {
         assert!(bad(125, arguments).starts_with("error: "), "{arguments:?}");
     }
     for arguments in [
-        &["report"][..],
-        &["report", "--report", "pretty", "x"],
+        &["report", "--report", "pretty", "x"][..],
         &["report", "--json", "--report", "le", "x"],
         &["diff", "x"],
         &["diff", "--threshold", "-1", "x", "y"],
