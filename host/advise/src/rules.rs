@@ -197,7 +197,7 @@ pub static RULES: [Rule; 12] = [
     },
 ];
 
-/// All suggestions for a report: for each program, the one with the largest heap first, what each
+/// All suggestions for a report: for each program, the one with the most memory first, what each
 /// rule says.
 #[must_use]
 pub fn advise(report: &Report) -> Vec<Suggestion> {

@@ -1,7 +1,7 @@
 //! Allocators that are linked into a program under names of their own, such as jemalloc in a program of Rust: nothing in its process
 //! tells of them, but its file does.
 //!
-//! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the largest heaps
+//! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the most memory
 //! only, as reading symbols takes time. A stripped file says nothing.
 //! Not here: reading files ([`crate::elf`]).
 

@@ -302,7 +302,7 @@ pub fn file_name(path: &str) -> &str {
 }
 
 impl Report {
-    /// The programs of the tree, the one with the largest heap first.
+    /// The programs of the tree, the one with the most memory first, in its heap or elsewhere.
     #[must_use]
     pub fn programs(&self) -> Vec<Program> {
         let mut programs: Vec<Program> = Vec::new();
@@ -342,7 +342,9 @@ impl Report {
             program.owners.sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
         }
         let weight = |program: &Program| {
-            (program.counters.get(Key::HeapUsedPeak), program.counters.get(Key::HeapGets))
+            // Small and short programs are not looked at; their heaps are counted always.
+            let heap = program.counters.get(Key::HeapUsedPeak);
+            (program.counters.get(Key::CoverageAnonymous).max(heap), program.counters.get(Key::HeapGets))
         };
         programs.sort_by_key(|program| std::cmp::Reverse(weight(program)));
         programs
@@ -403,6 +405,19 @@ mod tests {
         assert_eq!(names, [("cc1plus", 3), ("as", 3), ("g++", 1)]);
         assert_eq!(programs[0].each(underbar_ledger::Key::HeapGets), 12_000);
         assert_eq!(programs[0].owners[0].name, "libgmp.so.10");
+    }
+
+    #[test]
+    fn the_program_with_the_most_memory_leads_and_not_the_largest_heap() {
+        use underbar_ledger::Key;
+        let mut report = sample::tree();
+        let compiler = &mut report.processes[1].counters;
+        // It has a heap of its own: 240 MiB are not in ours, and 2 MiB are.
+        compiler.set(Key::HeapUsedPeak, 2 << 20);
+        compiler.set(Key::CoverageAnonymous, 240 << 20);
+        compiler.set(Key::CoverageHeap, 2 << 20);
+        let names: Vec<String> = report.programs().into_iter().map(|program| program.name).collect();
+        assert_eq!(names, ["cc1plus", "as", "g++"]);
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub(crate) fn title(report: &Report, page: Page<'_>) -> Line {
     ])
 }
 
-/// The areas of the program with the largest heap: set, used, suggested, and why.
+/// The areas of the program with the most memory: set, used, suggested, and why.
 fn areas(
     lines: &mut Vec<Line>,
     report: &Report,
@@ -118,7 +118,7 @@ fn areas(
         lines.push(labelled(
             "of",
             format!(
-                "{name}, {}, the largest heap of {}",
+                "{name}, {}, the most memory of {}",
                 counted(leading.processes, "run", "runs"),
                 counted(programs as u64, "program", "programs")
             ),
@@ -452,7 +452,7 @@ underbar: ./getfree --seed 7: exit 0
 underbar: g++ -c it's.cc: exit 0
   time      1.45 s elapsed, CPU 1.32 s (user 1.20 s, system 120 ms), peak 905 MiB resident
   kernel    221,344 page faults (none with I/O), 12 waits, 34 preemptions, 56 reads, 7 writes
-  of        cc1plus, 3 runs, the largest heap of 3 programs
+  of        cc1plus, 3 runs, the most memory of 3 programs
   area      set                                used at most   suggested
   HEAP      HEAP(AUTO,AUTO)                    210 MiB        no change
   STACK     limit 8 MiB                        90 KiB
