@@ -100,13 +100,32 @@ fn usage(error: clap::Error) -> ExitCode {
     let (form, mut text) = rendered(&error, Color::Auto.is_on());
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(program)) = error.get(ContextKind::InvalidSubcommand)
-        && error.get(ContextKind::SuggestedSubcommand).is_none()
     {
-        text += &format!("\nhelp: did you mean `underbar run -- {program}`?\n");
+        let is_near_a_command = error.get(ContextKind::SuggestedSubcommand).is_some();
+        text += &hint(program, is_near_a_command);
     }
     // That nobody reads it changes nothing.
     let _ = door::to_error(form, &text);
     usage_status()
+}
+
+/// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else a command, unless
+/// one was named already.
+fn hint(word: &str, is_near_a_command: bool) -> String {
+    if shared::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
+        return format!("\nhelp: did you mean `underbar run -- {word}`?\n");
+    }
+    if is_near_a_command {
+        return String::new();
+    }
+    let commands = table::table();
+    let names: Vec<&str> = commands
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(clap::Command::get_name)
+        .collect();
+    let near = underbar_report::gate::nearest(word, names.iter().copied()).unwrap_or("run");
+    format!("\nhelp: did you mean `underbar {near}`? Commands: {}\n", names.join(", "))
 }
 
 /// The error with words of the command line in it as names are shown: a line feed in one begins no line.

@@ -102,6 +102,26 @@ fn completions_are_scripts_that_bash_reads() {
 }
 
 #[test]
+fn a_word_that_is_no_command_brings_the_commands() {
+    let near = bad(125, &["reprt-it"]);
+    assert!(near.contains("did you mean `underbar report`?") || near.contains("'report'"), "{near}");
+    let far = bad(125, &["statistics"]);
+    assert!(!far.contains("run -- statistics"), "there is no such program: {far}");
+    assert!(far.contains("Commands: run, ") && far.contains(", explain, "), "{far}");
+    assert!(bad(125, &["true"]).contains("did you mean `underbar run -- true`?"));
+}
+
+#[test]
+fn doctor_begins_with_its_verdict() {
+    let good = good(&["doctor", "--", "true"]);
+    let first = good.lines().next().expect("a line");
+    assert!(first.starts_with("true") && first.contains(" will be served"), "{good}");
+    let (code, json, _) = common::run(&["doctor", "--json", "--", "true"]);
+    assert_eq!(code, 0);
+    assert!(json.contains("\"verdict\":\"true"), "{json}");
+}
+
+#[test]
 fn wrong_usage_is_125_where_a_program_would_run_and_2_elsewhere() {
     for arguments in [
         &["run"][..],

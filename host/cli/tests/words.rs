@@ -125,7 +125,7 @@ fn names_are_explained_and_unknown_ones_lead_to_the_nearest() {
     let both = good(&["explain", "stack"]);
     assert!(both.starts_with("STACK(") && both.contains("\nstack: "), "{both}");
     let topics = good(&["explain"]);
-    for title in ["Options: ", "\nRules, ", "\nFigures of a report: "] {
+    for title in ["Options that act on Linux: ", "\nRules, ", "\nFigures of a report: "] {
         assert!(topics.contains(title), "{title}");
     }
     assert_eq!(

@@ -1,6 +1,7 @@
 //! `underbar doctor [-- PROGRAM [ARGUMENT...]]`: what will and will not work here, and why.
 //!
 //! ```text
+//! verdict        will PROGRAM, or any, be served?
 //! this machine   library placed, ledger placed, a trial run of ourselves, kernel settings
 //! costs          what pages, system calls and hand-overs cost here
 //! PROGRAM        found, can carry the library, brings an allocator along
@@ -115,9 +116,14 @@ impl Doctor {
             }
             checks.extend(program(&path, library.as_ref().ok()));
         }
+        let verdict = verdict(self.program.first().map(|name| name.shown().to_string()), &checks);
         let code = if checks.iter().any(|check| check.state == State::No) { NOT_SERVED } else { 0 };
         let costs = costs::measure();
-        let text = if self.printing.json { in_json(&checks, &costs) } else { in_words(&checks, &costs) };
+        let text = if self.printing.json {
+            in_json(&verdict, &checks, &costs)
+        } else {
+            in_words(&verdict, &checks, &costs)
+        };
         self.printing.print(&text, self.output.as_deref(), code)
     }
 }
@@ -128,21 +134,35 @@ fn may_be_executed(path: &Path) -> bool {
     path.is_file() && name.is_ok_and(|name| access(&name, EXECUTE).is_ok())
 }
 
-fn in_words(checks: &[Check], costs: &[Measured]) -> String {
+/// All checks in one sentence: the worst decides, and the first of its kind gives the reason.
+fn verdict(program: Option<String>, checks: &[Check]) -> String {
+    let subject = program.unwrap_or_else(|| "programs".to_owned());
+    let first = |state: State| checks.iter().find(|check| check.state == state);
+    let words = match (first(State::No), first(State::Limited)) {
+        (Some(check), _) => {
+            format!("will run as if plain, or without accounts: {}: {}", check.name, check.found)
+        }
+        (None, Some(check)) => format!("will be served, with limits: {}: {}", check.name, check.found),
+        (None, None) => "will be served".to_owned(),
+    };
+    format!("{subject} {words}").replace(char::is_control, "?")
+}
+
+fn in_words(verdict: &str, checks: &[Check], costs: &[Measured]) -> String {
     let lines = checks.iter().map(|check| {
         let (state, found) = (check.state.word(), check.found.replace(char::is_control, "?"));
         format!("{state:<8} {:<14} {found}\n", check.name)
     });
-    lines.chain(costs.iter().map(Measured::text)).collect()
+    std::iter::once(format!("{verdict}\n")).chain(lines).chain(costs.iter().map(Measured::text)).collect()
 }
 
-fn in_json(checks: &[Check], costs: &[Measured]) -> String {
+fn in_json(verdict: &str, checks: &[Check], costs: &[Measured]) -> String {
     let checks: Vec<_> = checks
         .iter()
         .map(|check| json!({"name": check.name, "state": check.state.word(), "found": check.found}))
         .collect();
     let costs: Vec<_> = costs.iter().map(Measured::json).collect();
-    format!("{}\n", json!({"schema": SCHEMA, "checks": checks, "costs": costs}))
+    format!("{}\n", json!({"schema": SCHEMA, "verdict": verdict, "checks": checks, "costs": costs}))
 }
 
 fn machine(library: &Result<Library, underbar_launch::LibraryError>) -> Vec<Check> {

@@ -10,7 +10,7 @@ use clap::Args;
 use underbar_advise::RULES;
 use underbar_advise::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
 use underbar_ledger::TABLE;
-use underbar_options::{OPTIONS, find_option};
+use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
 use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
@@ -122,16 +122,22 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     OPTIONS.iter().map(|entry| entry.name).chain(underbar_advise::explain::names()).chain(absent)
 }
 
-/// All names, by kind.
+/// All names, by kind: what acts on Linux first.
 fn topics() -> String {
-    let mut text = String::from("Options: underbar explain HEAP\n");
+    let acts = |entry: &&Entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_));
+    let mut text = String::from("Options that act on Linux: underbar explain HEAP\n");
     // Writing to a string cannot fail.
-    for entry in OPTIONS {
+    for entry in OPTIONS.iter().filter(acts) {
         let _ = writeln!(text, "  {:<16} {}", entry.name, entry.meaning);
     }
     text.push_str("\nRules, by which suggestions are made: underbar explain heap-size\n");
     for rule in &RULES {
         let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
+    }
+    figures(&mut text);
+    text.push_str("\nOptions that are accepted, without effect on Linux: underbar explain LIBSTACK\n");
+    for entry in OPTIONS.iter().filter(|entry| !acts(entry)) {
+        let _ = writeln!(text, "  {:<16} {}", entry.name, entry.meaning);
     }
     text.push_str("\nRules for listings of Language Environment: underbar explain le-heap-size\n");
     for rule in &LE_RULES {
@@ -152,6 +158,14 @@ fn topics() -> String {
     for check in &LE_LINTS {
         let _ = writeln!(text, "  {:<16} {}", check.id, check.title);
     }
+    text.push_str("\nFigures of the storage report without a counterpart here, null: underbar explain libstack.largest\n");
+    for absent in &ABSENT {
+        let _ = writeln!(text, "  {:<34} {}", absent.key, absent.label.text());
+    }
+    text
+}
+
+fn figures(text: &mut String) {
     text.push_str("\nFigures of a report: underbar explain heap.used_peak\n");
     for (key, label) in STEPS
         .iter()
@@ -162,16 +176,24 @@ fn topics() -> String {
     {
         let _ = writeln!(text, "  {key:<34} {label}");
     }
-    text.push_str("\nFigures of the storage report without a counterpart here, null: underbar explain libstack.largest\n");
-    for absent in &ABSENT {
-        let _ = writeln!(text, "  {:<34} {}", absent.key, absent.label.text());
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_acts_on_linux_comes_first() {
+        let topics = topics();
+        let (first, rest) =
+            topics.split_once("Options that are accepted, without effect").expect("both kinds");
+        for entry in OPTIONS {
+            let line = format!("\n  {:<16} {}\n", entry.name, entry.meaning);
+            let is_idle = matches!(entry.effect, Effect::AcceptedNoEffect(_));
+            assert_eq!((first.contains(&line), rest.contains(&line)), (!is_idle, is_idle), "{}", entry.name);
+        }
+        assert!(first.contains("heap.used_peak") && rest.contains("le-heap-size"), "{topics}");
+    }
 
     #[test]
     fn every_topic_is_explained() {
