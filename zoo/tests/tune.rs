@@ -57,7 +57,7 @@ fn a_planted_wrong_set_is_discarded_on_the_rerun() {
     assert_eq!(code(result.status), 1, "{result:?}");
     assert!(result.output.contains("of plain, 8 pairs: worse"), "{}", result.output);
     assert!(
-        result.output.ends_with("\ntried, no gain: HEAP(4K,4K,,FREE)\nwritten    nothing: no set was kept\n"),
+        result.output.contains("\ntried, no gain: HEAP(4K,4K,,FREE)\nwritten    nothing: no set was kept\n"),
         "{}",
         result.output
     );
@@ -75,7 +75,7 @@ fn a_gain_is_found_confirmed_and_written() {
     assert_eq!(code(result.status), 0, "{result:?}");
     assert!(
         result.error.starts_with(
-            "underbar: at most 80 runs: 2 to measure, 2 x (3 + 3 x 8) to compare, 3 x 8 to confirm\n"
+            "underbar: at most 108 runs: 3 to measure, 3 x (3 + 3 x 8) to compare, 3 x 8 to confirm\n"
         ),
         "{}",
         result.error
@@ -97,6 +97,46 @@ fn a_gain_is_found_confirmed_and_written() {
     assert_eq!((code(refused.status), refused.output.as_str()), (2, ""));
     assert!(refused.error.contains("mine.opts is there already"), "{}", refused.error);
     assert_eq!(fs::read_to_string(folder.join("mine.opts")).expect("there"), "RPTSTG(ON)\n");
+}
+
+#[test]
+fn default_that_wins_by_itself_is_said_with_the_command_that_has_it() {
+    let folder = scratch("tune-alone");
+    let storage = storage();
+    // Plain gives its large blocks back at each free, and takes their pages again: faults, which are no times.
+    let begin = ["tune", "--runs", "8", "--primary", "faults", "--try", "HEAP(4K,4K,,FREE)", "--"];
+    let result = underbar_in(&folder, &[&begin[..], &[text(&storage), "10", "500"]].concat());
+    assert_eq!(code(result.status), 0, "{result:?}");
+    let end = format!("use it     underbar run -- {} 10 500\n", text(&storage));
+    assert!(
+        result.output.contains("\ndefault    alone is better than plain: faults 0."),
+        "{}",
+        result.output
+    );
+    assert!(result.output.ends_with(&end), "{}", result.output);
+}
+
+#[test]
+fn less_memory_is_tried_where_memory_decides_and_no_set_given_gives_back() {
+    let folder = scratch("tune-memory");
+    let storage = storage();
+    let begin = ["tune", "--runs", "8", "--primary", "rss"];
+    let tried = |given: &[&str]| {
+        let line = [&begin[..], given, &["--", text(&storage), "4", "500"]].concat();
+        let result = underbar_in(&folder, &line);
+        assert_eq!(code(result.status), 0, "{result:?}");
+        result.output.contains("\ntried      less memory: HEAP(256K,256K,,FREE)\n")
+    };
+    assert!(tried(&["-o", "one.opts"]));
+    assert!(!tried(&["-o", "two.opts", "--try", "HEAP(64K,64K,,FREE)"]));
+}
+
+#[test]
+fn a_time_says_before_the_first_run_what_it_needs() {
+    let folder = scratch("tune-short");
+    let result = underbar_in(&folder, &["tune", "--time", "54s", "--", "/no/such/program"]);
+    let said = "underbar: a verdict needs 54 runs or more, so the program may take 1.00 s at most\n";
+    assert!(result.error.contains(said), "{}", result.error);
 }
 
 #[test]

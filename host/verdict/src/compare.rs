@@ -5,7 +5,8 @@
 //! did the candidate fail more? -> Fails
 //! too few pairs?               -> NotEnoughRuns
 //! zeros on one side?           -> NoRatio
-//! interval of the primary:  below 1, gain >= 1 % -> Better;  above 1, loss >= 1 % -> Worse;  else NoGain
+//! interval of the primary:  below 1, gain >= 1 % -> Better;  above 1, loss >= 1 % -> Worse;  else
+//!   its low end below 0.90 -> TooNoisy;  else NoGain
 //! ```
 //!
 //! One primary measure, named before the runs, decides, with a 95 % interval. The secondary ones decide
@@ -31,6 +32,9 @@ pub const CONFIDENCE: f64 = 0.95;
 
 /// The smallest effect that counts: the point estimate is at most this (or its inverse, on the bad side).
 pub const LARGEST_RATIO_KEPT: f64 = 0.99;
+
+/// An interval that decides nothing and begins below this does not say that there is no gain: it may be a tenth or more.
+pub const TOO_NOISY_BELOW: f64 = 0.90;
 
 /// What is asked: fixed before the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -132,6 +136,8 @@ pub enum Outcome {
     Better,
     /// No gain shown, or one below 1 %.
     NoGain,
+    /// No gain shown, but the runs differ so much that there may be one of a tenth or more.
+    TooNoisy,
     /// Worse on the primary measure, beyond chance and by at least 1 %.
     Worse,
     /// Too few pairs for an interval.
@@ -236,6 +242,8 @@ fn decide(primary: &Estimate, dropped: &Dropped, fail_by_themselves: usize, outp
     match primary.finding {
         Finding::Better(_) => Outcome::Better,
         Finding::Worse(_) => Outcome::Worse,
+        // Whole figures often come to just this ratio; the last digit of a logarithm must not decide.
+        Finding::Neither(interval) if interval.low < TOO_NOISY_BELOW - 1e-9 => Outcome::TooNoisy,
         Finding::Neither(_) => Outcome::NoGain,
         Finding::TooFew(too_few) => Outcome::NotEnoughRuns(too_few),
         Finding::NoRatio { pairs } => Outcome::NoRatio { pairs },
@@ -264,6 +272,7 @@ impl fmt::Display for Comparison {
                 f.write_str("no gain, less than 1 %")?;
             }
             Outcome::NoGain => f.write_str("no gain")?,
+            Outcome::TooNoisy => f.write_str("too noisy to tell")?,
             Outcome::Worse => f.write_str("worse")?,
             Outcome::NotEnoughRuns(too_few) => {
                 return write!(f, "no verdict, too few pairs ({} needed)", too_few.need);

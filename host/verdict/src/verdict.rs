@@ -32,12 +32,16 @@ pub const SCHEMA: &str = "underbar.verdict/1";
 pub enum TuneOutcome {
     /// Better than plain and better than default.
     Kept,
-    /// No better than the program without underbar.
+    /// No better than the program without underbar, nor than default.
     NotBetterThanPlain,
+    /// Better than default, but no better than the program without underbar.
+    OnlyBetterThanDefault,
     /// Better than plain, but the options add nothing to the default.
     NotBetterThanDefault,
     /// The preload or the options changed the output or made runs fail.
     Rejected,
+    /// The runs differ too much: it may be better by a tenth or more, and that is not shown.
+    TooNoisy,
     /// Too few pairs, or a measure too small to compare.
     NoVerdict,
 }
@@ -87,7 +91,10 @@ impl TuneVerdict {
             said.into_iter().find(|c| test(c)).unwrap_or(&self.tuned_plain)
         };
         match self.outcome {
-            TuneOutcome::Kept | TuneOutcome::NotBetterThanPlain => &self.tuned_plain,
+            TuneOutcome::Kept | TuneOutcome::NotBetterThanPlain | TuneOutcome::OnlyBetterThanDefault => {
+                &self.tuned_plain
+            }
+            TuneOutcome::TooNoisy => first_that(|comparison| comparison.outcome == Outcome::TooNoisy),
             TuneOutcome::NotBetterThanDefault => &self.tuned_default,
             TuneOutcome::Rejected => first_that(changes_program),
             TuneOutcome::NoVerdict => first_that(has_no_verdict),
@@ -102,13 +109,24 @@ fn decide(tuned_plain: &Comparison, tuned_default: &Comparison, default_plain: &
         TuneOutcome::Rejected
     } else if tuned.into_iter().any(has_no_verdict) {
         TuneOutcome::NoVerdict
-    } else if tuned_plain.outcome != Outcome::Better {
-        TuneOutcome::NotBetterThanPlain
-    } else if tuned_default.outcome != Outcome::Better {
+    } else if is_not_better(tuned_plain) {
+        if tuned_default.outcome == Outcome::Better {
+            TuneOutcome::OnlyBetterThanDefault
+        } else {
+            TuneOutcome::NotBetterThanPlain
+        }
+    } else if is_not_better(tuned_default) {
         TuneOutcome::NotBetterThanDefault
+    } else if tuned.into_iter().any(|comparison| comparison.outcome == Outcome::TooNoisy) {
+        TuneOutcome::TooNoisy
     } else {
         TuneOutcome::Kept
     }
+}
+
+/// Did the runs show that there is no gain worth having?
+fn is_not_better(comparison: &Comparison) -> bool {
+    matches!(comparison.outcome, Outcome::NoGain | Outcome::Worse)
 }
 
 fn changes_program(comparison: &Comparison) -> bool {
@@ -125,14 +143,15 @@ impl fmt::Display for TuneVerdict {
         let leading = self.leading();
         write!(f, "{}: {leading}", leading.candidate)?;
         match (self.outcome, self.default_plain.outcome) {
-            // Kept is said of tuned against plain; that it also beats default is no less part of it.
-            (TuneOutcome::Kept, _) => {
+            // The words before are about plain; that it also beats default is no less part of it.
+            (TuneOutcome::Kept | TuneOutcome::OnlyBetterThanDefault, _) => {
+                let but = if self.outcome == TuneOutcome::Kept { "" } else { "but better: " };
                 if let Some(interval) = self.tuned_default.primary.finding.interval() {
-                    write!(f, "; {interval} of default")?;
+                    write!(f, "; {but}{interval} of default")?;
                 }
                 Ok(())
             }
-            (TuneOutcome::NotBetterThanDefault, Outcome::Better) => {
+            (TuneOutcome::NotBetterThanDefault | TuneOutcome::TooNoisy, Outcome::Better) => {
                 f.write_str("; default is better than plain")?;
                 self.default_plain.write_costs(f)
             }
@@ -181,14 +200,52 @@ mod tests {
     fn what_is_not_better_than_plain_is_said_first() {
         check(
             &verdict(15, 100, 120, 105),
-            TuneOutcome::NotBetterThanPlain,
-            "tuned: CPU 1.050 [1.050, 1.050] of plain, 15 pairs: worse",
+            TuneOutcome::OnlyBetterThanDefault,
+            "tuned: CPU 1.050 [1.050, 1.050] of plain, 15 pairs: worse; but better: 0.875 [0.875, 0.875] of default",
         );
         check(
-            &verdict(15, 100, 120, 100),
+            &verdict(15, 100, 100, 100),
             TuneOutcome::NotBetterThanPlain,
             "tuned: CPU 1.000 [1.000, 1.000] of plain, 15 pairs: no gain",
         );
+    }
+
+    #[test]
+    fn runs_that_differ_much_are_too_noisy_and_not_without_gain() {
+        // The interval reaches from a gain of four fifths to a loss of as much.
+        let noisy = |arm: Arm, s: Sample, round: usize| {
+            let factor = if arm == Arm::TUNED && round.is_multiple_of(2) {
+                20
+            } else if arm == Arm::TUNED {
+                500
+            } else {
+                100
+            };
+            Sample { cpu_ns: s.cpu_ns * factor, ..s }
+        };
+        let plan = Plan::new(&ARMS, 15, 11).expect("a good plan");
+        let runs = filled(plan, |round, arm| noisy(arm, sample(1_000_000), round));
+        let v = TuneVerdict::of(runs, Question::about(Measure::Cpu));
+        assert_eq!((v.outcome, v.tuned_plain.outcome), (TuneOutcome::TooNoisy, Outcome::TooNoisy));
+        assert!(v.to_string().ends_with("15 pairs: too noisy to tell"), "{v}");
+    }
+
+    #[test]
+    fn a_noisy_side_does_not_hide_that_the_other_has_no_gain() {
+        let plan = Plan::new(&ARMS, 15, 11).expect("a good plan");
+        let runs = filled(plan, |round, arm| {
+            let factor = if arm == Arm::PLAIN && round.is_multiple_of(2) {
+                20
+            } else if arm == Arm::PLAIN {
+                500
+            } else {
+                100
+            };
+            sample(1_000_000 * factor)
+        });
+        let v = TuneVerdict::of(runs, Question::about(Measure::Cpu));
+        assert_eq!(v.tuned_plain.outcome, Outcome::TooNoisy);
+        assert_eq!(v.outcome, TuneOutcome::NotBetterThanDefault, "{v}");
     }
 
     #[test]

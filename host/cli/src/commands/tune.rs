@@ -13,26 +13,27 @@
 //! Not here: how a run is made (`trial`), what is suggested (`advise`), what the figures mean (`verdict`).
 
 mod live;
+mod words;
 
 use std::cell::Cell;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use underbar_shown::Shown;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use underbar_advise::{Kind as Advised, Suggestion, advise};
 use underbar_launch::Session;
 use underbar_options::WhereSet;
 use underbar_report::Report;
-use underbar_report::page::quoted;
 use underbar_report::units::{self, counted};
+use underbar_verdict::compare::Outcome::Better;
 use underbar_verdict::compare::Question;
 use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
 use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MAXIMUM_ROUNDS, Plan};
 use underbar_verdict::render::CompareVerdict;
-use underbar_verdict::sample::Sample;
+use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use crate::carried;
@@ -41,9 +42,9 @@ use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
-use crate::shared::{OptsBase, Shared};
-use crate::trial::candidate::{Candidate, candidates, lines, may_be_written};
-use crate::trial::flags::{Flags, duration};
+use crate::shared::Shared;
+use crate::trial::candidate::{Candidate, candidates, frugal, lines, may_be_written, of_both};
+use crate::trial::flags::{Flags, Primary, duration};
 use crate::trial::lock::Wanted;
 use crate::trial::once::{Once, Task, Way};
 use crate::trial::progress::Progress;
@@ -201,8 +202,8 @@ impl Tune {
         self.flags.warn_of_few_runs();
 
         let measured = self.measure(&task, &default, &mut progress, outcome)?;
-        let (measured, report) = measured;
-        outcome.suggestions = advise(&report);
+        let (measured, first, report) = measured;
+        outcome.suggestions = of_both(advise(&first), advise(&report));
         outcome.measured = serde_json::to_value(&report).ok();
         progress.clear();
         self.say(&self.measured_lines(&default, &measured.sample, outcome.repeatable));
@@ -222,14 +223,41 @@ impl Tune {
             let about = "--live tries ways of waiting for one lock while the program runs";
             self.say(&format!("{:<11}underbar tune {about}\n", "locks"));
         }
-        let sets = candidates(&report, &outcome.suggestions, self.risky, &self.given);
+        let primary: Measure = self.flags.primary.into();
+        let mut sets = candidates(&report, &outcome.suggestions, self.risky, &self.given, primary);
         let each = measured.all_of_it;
+        let gives_back = |set: &Candidate| set.options.to_ascii_uppercase().contains("FREE");
+        if !sets.iter().any(gives_back) {
+            sets.extend(self.for_less_memory(&task, &measured.sample, &report)?);
+        }
         drop((measured, report));
         let ground = Ground { task: &task, default: &default, begin, each };
         if sets.is_empty() {
             return self.without(&ground, &mut progress, outcome);
         }
         self.with(&ground, sets, &mut progress, outcome)
+    }
+
+    /// The set for less memory, where memory was asked for or default takes clearly more than plain.
+    fn for_less_memory(
+        &self,
+        task: &Task<'_>,
+        default: &Sample,
+        report: &Report,
+    ) -> Result<Option<Candidate>, Stop> {
+        let Some(set) = frugal(report) else { return Ok(None) };
+        let plain = task.once(Way::Plain)?.sample.peak_rss_bytes;
+        let peak = default.peak_rss_bytes;
+        let is_asked_for = self.flags.primary == Primary::Rss;
+        let is_more = peak.saturating_sub(plain) >= plain / 20;
+        if !is_asked_for && !is_more {
+            return Ok(None);
+        }
+        let reason =
+            if is_more { "under default the peak is" } else { "--primary rss; under default the peak is" };
+        let (peak, plain) = (units::bytes(peak), units::bytes(plain));
+        self.say(&format!("{:<11}{} to be tried: {reason} {peak}, plain {plain}\n", "memory", set.options));
+        Ok(Some(set))
     }
 
     fn must_set_something(&self, text: &str, shared: &Shared) -> Result<(), Stop> {
@@ -242,29 +270,6 @@ impl Tune {
         if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {text:.60}"))) }
     }
 
-    /// `at most 95 runs: 2 to measure, 3 + 3 x 15 to compare, 3 x 15 to confirm`
-    fn how_often(&self) -> String {
-        if self.live {
-            return "2 runs to measure, then as many as the epochs take, mostly one".to_owned();
-        }
-        let sets = 1 + self.given.len() as u64;
-        match (self.flags.runs, self.flags.time) {
-            (None, Some(time)) => format!(
-                "2 runs to measure, then as many as fit into {}: half to compare, half to confirm",
-                say::long(time)
-            ),
-            (runs, _) => {
-                let rounds = runs.unwrap_or(DEFAULT_ROUNDS as u64);
-                let compare = match sets {
-                    1 => format!("3 + 3 x {rounds}"),
-                    sets => format!("{sets} x (3 + 3 x {rounds})"),
-                };
-                let runs = 2 + sets * (3 + 3 * rounds) + 3 * rounds;
-                format!("at most {runs} runs: 2 to measure, {compare} to compare, 3 x {rounds} to confirm")
-            }
-        }
-    }
-
     /// Two runs under the options of all arms but plain; the second one's figures and accounts.
     fn measure(
         &self,
@@ -272,7 +277,7 @@ impl Tune {
         default: &Layers,
         progress: &mut Progress,
         outcome: &mut Outcome,
-    ) -> Result<(Once, Report), Stop> {
+    ) -> Result<(Once, Report, Report), Stop> {
         progress.phase("measuring", 2);
         progress.run(Arm::DEFAULT.name());
         let mut first = task.with_report(Way::Under(default))?;
@@ -288,46 +293,10 @@ impl Tune {
         progress.ran();
         second.must_have_ended_well(Arm::DEFAULT.name())?;
         outcome.repeatable = first.sample.output == second.sample.output;
-        match second.report.take() {
-            Some(report) => Ok((second, report)),
-            None => Err(Stop::NoLibrary("no accounts were kept".to_owned())),
+        match (first.report.take(), second.report.take()) {
+            (Some(before), Some(report)) => Ok((second, before, report)),
+            _ => Err(Stop::NoLibrary("no accounts were kept".to_owned())),
         }
-    }
-
-    fn measured_lines(&self, default: &Layers, sample: &Sample, repeatable: bool) -> String {
-        let options = match (&self.opts, &self.flags.opts_file) {
-            (None, None) => default.words_for_none_given(),
-            _ => "the options given".to_owned(),
-        };
-        let mut text = format!(
-            "{:<11}CPU {}, elapsed {}, peak RSS {}, {} faults, under {options}\n",
-            "measured",
-            units::nanoseconds(sample.cpu_ns),
-            units::nanoseconds(sample.elapsed_ns),
-            units::bytes(sample.peak_rss_bytes),
-            units::count(sample.faults),
-        );
-        if !repeatable {
-            text += &format!("{:<11}output not repeatable: two equal runs differ\n", "");
-        }
-        text
-    }
-
-    fn written_lines(&self, option: &str, note: &str) -> String {
-        let path = self.output.shown();
-        let note = if note.is_empty() { String::new() } else { format!(": {option}, {note}") };
-        format!("{:<11}{path}{note}\n{:<11}{}\n", "written", "use it", self.use_it())
-    }
-
-    /// The command that runs the program with what was written, for a shell: the base cannot stand in a file.
-    fn use_it(&self) -> String {
-        let base = match self.flags.opts_base {
-            OptsBase::Underbar => "",
-            OptsBase::Le => " --opts-base le",
-        };
-        let word = |word: &OsStr| quoted(&word.to_string_lossy());
-        let program: Vec<String> = self.program.iter().map(|part| word(part)).collect();
-        format!("underbar run{base} --opts-file {} -- {}", word(self.output.as_os_str()), program.join(" "))
     }
 
     fn could_not_write(&self, error: &std::io::Error, outcome: &mut Outcome) {
@@ -353,7 +322,8 @@ impl Tune {
         let question = Question::about(self.flags.primary.into());
         let verdict = CompareVerdict::of(runs, Arm::DEFAULT, Arm::PLAIN, question);
         let written = format!("{:<11}nothing: there was no set to try\n", "written");
-        self.say(&format!("\n{}\n{written}", verdict.text()));
+        let alone = self.default_alone(&verdict.comparison).unwrap_or_default();
+        self.say(&format!("\n{}\n{written}{alone}", verdict.text()));
         outcome.default_plain = Some(verdict);
         Ok(())
     }
@@ -380,7 +350,7 @@ impl Tune {
             task.warm_up(&arms, progress)?;
             let phase = format!("comparing plain, default and tuned ({})", set.name);
             let (runs, stop) = task.book(plan, &arms, &phase, progress);
-            let verdict = TuneVerdict::of(runs, Question::about(self.flags.primary.into()));
+            let verdict = TuneVerdict::of(runs, Question::about(set.primary));
             self.say(&format!("\n{:<11}{}: {}\n{}", "tried", set.name, set.line(), verdict.text()));
             outcome.tried.push((set, verdict));
             if stop.is_some() {
@@ -390,12 +360,19 @@ impl Tune {
         }
         let ratio =
             |verdict: &TuneVerdict| verdict.tuned_plain.primary.finding.interval().map_or(1.0, |i| i.ratio);
+        // A set that gains by the measure that was asked for goes before one that saves memory.
+        let rank = |(_, (set, verdict)): &(usize, &(Candidate, TuneVerdict))| {
+            (set.primary != self.flags.primary.into(), ratio(verdict))
+        };
         let best = outcome
             .tried
             .iter()
             .enumerate()
-            .filter(|(_, (_, verdict))| verdict.outcome == TuneOutcome::Kept)
-            .min_by(|(_, (_, a)), (_, (_, b))| ratio(a).total_cmp(&ratio(b)))
+            .filter(|(_, (_, verdict))| self.is_kept(verdict))
+            .min_by(|a, b| {
+                let ((a_other, a), (b_other, b)) = (rank(a), rank(b));
+                a_other.cmp(&b_other).then(a.total_cmp(&b))
+            })
             .map(|(at, _)| at);
         if let (Some(best), None) = (best, &outcome.stop) {
             self.confirm(ground, best, progress, outcome)?;
@@ -421,10 +398,21 @@ impl Tune {
         // Kept, and by a plan of another seed: there is nothing to refuse.
         if let Ok(confirmed) = ConfirmedVerdict::of(first.clone(), runs) {
             self.say(&format!("\n{}", confirmed.text()));
-            outcome.kept = confirmed.confirmation == Confirmation::Confirmed;
+            outcome.kept =
+                confirmed.confirmation == Confirmation::Confirmed && self.is_kept(&confirmed.fresh);
             outcome.confirmed = Some(confirmed);
         }
         Ok(())
+    }
+
+    /// A set that saves memory must not cost what was asked for.
+    fn is_kept(&self, verdict: &TuneVerdict) -> bool {
+        verdict.outcome == TuneOutcome::Kept && !self.costs_what_was_asked_for(verdict)
+    }
+
+    fn costs_what_was_asked_for(&self, verdict: &TuneVerdict) -> bool {
+        let asked: Measure = self.flags.primary.into();
+        verdict.tuned_plain.costs().any(|(measure, _)| measure == asked)
     }
 
     /// What became of each set, and the file.
@@ -434,6 +422,9 @@ impl Tune {
             let is_best = Some(at) == best;
             let became = match verdict.outcome {
                 TuneOutcome::Kept if is_best && outcome.kept => "kept",
+                TuneOutcome::Kept if self.costs_what_was_asked_for(verdict) => {
+                    "tried, saves memory but costs more of what decides:"
+                }
                 TuneOutcome::Kept if is_best && outcome.stop.is_some() => {
                     "kept once, interrupted before it was confirmed:"
                 }
@@ -441,6 +432,8 @@ impl Tune {
                 TuneOutcome::Kept => "tried, another gained more:",
                 TuneOutcome::Rejected => "tried, changes the program:",
                 TuneOutcome::NoVerdict => "tried, no verdict:",
+                TuneOutcome::TooNoisy => "tried, too noisy:",
+                TuneOutcome::OnlyBetterThanDefault => "tried, better than default but not than plain:",
                 _ => "tried, no gain:",
             };
             text += &format!("{became:<10} {}\n", set.line());
@@ -457,6 +450,18 @@ impl Tune {
             }
         } else {
             text += &format!("{:<11}nothing: no set was kept\n", "written");
+            // All sets had the same default and plain beside them.
+            let asked: Measure = self.flags.primary.into();
+            let mut beside = outcome
+                .tried
+                .iter()
+                .filter(|(set, _)| set.primary == asked)
+                .map(|(_, verdict)| &verdict.default_plain);
+            if let Some(first) = beside.next()
+                && beside.all(|other| other.outcome == Better)
+            {
+                text += &self.default_alone(first).unwrap_or_default();
+            }
         }
         self.say(&text);
     }
@@ -506,29 +511,6 @@ impl Tune {
         {
             self.flags.say(Kind::Error, format_args!("the result could not be written: {error}"));
         }
-    }
-
-    fn json(&self, outcome: &Outcome) -> Value {
-        let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
-        let tried: Vec<Value> = outcome
-            .tried
-            .iter()
-            .map(|(set, verdict)| json!({"name": set.name, "options": set.options, "verdict": verdict}))
-            .collect();
-        json!({
-            "schema": SCHEMA,
-            "command": words,
-            "report": outcome.measured,
-            "output_repeatable": outcome.repeatable,
-            "suggestions": outcome.suggestions,
-            "tried": tried,
-            "confirmed": outcome.confirmed,
-            "default_plain": outcome.default_plain,
-            "live": outcome.live.as_ref().map(Tried::json),
-            "kept": outcome.kept,
-            "options_file": outcome.written.then(|| self.output.to_string_lossy()),
-            "interrupted": outcome.stop.is_some(),
-        })
     }
 }
 

@@ -12,6 +12,7 @@ use underbar_shown::Shown;
 use underbar_advise::Suggestion;
 use underbar_advise::lines::{Withheld, merged, options_file};
 use underbar_report::Report;
+use underbar_verdict::sample::Measure;
 
 use super::files::can_be_written;
 
@@ -24,8 +25,40 @@ pub struct Candidate {
     pub name: String,
     /// The options, with a section for each program where they differ.
     pub options: String,
+    /// What decides about it.
+    pub primary: Measure,
     /// What the file says where it is kept: the options with their reasons.
     file: String,
+}
+
+/// Segments so small, and given back so soon, that little memory is held which the program does not use.
+const FRUGAL: &str = "HEAP(256K,256K,,FREE)";
+
+/// The set for less memory: it is tried where default takes clearly more than plain does, and where memory was asked for.
+pub fn frugal(report: &Report) -> Option<Candidate> {
+    let is_frugal = report
+        .sub_options("HEAP")
+        .is_some_and(|values| values.get(3).is_some_and(|kept| kept.eq_ignore_ascii_case("FREE")));
+    (!is_frugal).then(|| Candidate {
+        name: "less memory".to_owned(),
+        options: FRUGAL.to_owned(),
+        primary: Measure::PeakRss,
+        file: format!("# For less memory: small segments, given back when they are empty.\n{FRUGAL}\n"),
+    })
+}
+
+/// The suggestions of two runs as one list: what only the first run showed is tried, too.
+pub fn of_both(first: Vec<Suggestion>, second: Vec<Suggestion>) -> Vec<Suggestion> {
+    let mut all = second;
+    for suggestion in first.into_iter().filter(|suggestion| suggestion.option.is_some()) {
+        let is_of_it =
+            |other: &Suggestion| other.program == suggestion.program && other.rule == suggestion.rule;
+        if !all.iter().any(|other| is_of_it(other) && other.option.is_some()) {
+            all.retain(|other| !is_of_it(other));
+            all.push(suggestion);
+        }
+    }
+    all
 }
 
 /// All sets to be tried: the suggested one, where there is something suggested, and those of the user.
@@ -34,6 +67,7 @@ pub fn candidates(
     suggestions: &[Suggestion],
     risky: bool,
     given: &[String],
+    primary: Measure,
 ) -> Vec<Candidate> {
     let file = options_file(report, suggestions, risky);
     let mut options: Vec<&str> =
@@ -47,11 +81,11 @@ pub fn candidates(
     }
     let mut all = Vec::new();
     if !options.is_empty() {
-        all.push(Candidate { name: "suggested".to_owned(), options: options.join("\n"), file });
+        all.push(Candidate { name: "suggested".to_owned(), options: options.join("\n"), primary, file });
     }
     for text in given {
         let file = format!("# Given with --try.\n{text}\n");
-        all.push(Candidate { name: "--try".to_owned(), options: text.clone(), file });
+        all.push(Candidate { name: "--try".to_owned(), options: text.clone(), primary, file });
     }
     all
 }
@@ -129,6 +163,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_one_of_two_runs_suggests_is_tried() {
+        use underbar_ledger::Key;
+        let loud = underbar_report::sample::getfree();
+        let mut quiet = loud.clone();
+        quiet.processes[0].counters.set(Key::HeapSegmentsAllocated, 1);
+        let set = |all: &[Suggestion]| all.iter().filter(|said| said.option.is_some()).count();
+        let (loud, quiet) = (underbar_advise::advise(&loud), underbar_advise::advise(&quiet));
+        assert!(set(&loud) > set(&quiet), "{loud:?} {quiet:?}");
+        for all in [of_both(loud.clone(), quiet.clone()), of_both(quiet.clone(), loud.clone())] {
+            assert_eq!(set(&all), set(&loud), "{all:?}");
+        }
+    }
+
+    #[test]
     fn only_what_we_wrote_is_overwritten() {
         let path = std::env::temp_dir().join(format!("underbar-candidate-{}", std::process::id()));
         let _ = fs::remove_file(&path);
@@ -140,6 +188,7 @@ mod tests {
         let candidate = Candidate {
             name: "--try".to_owned(),
             options: "HEAP(1M)".to_owned(),
+            primary: Measure::Cpu,
             file: "HEAP(1M)\n".to_owned(),
         };
         candidate.write(&path, "tuned: kept\nand more", "\n# Given.\nRPTSTG(ON)\n").expect("written");

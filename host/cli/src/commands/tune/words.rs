@@ -1,0 +1,127 @@
+//! The words of `tune`: how many runs there will be, what was measured, what to type next; and the result as JSON.
+//!
+//! Not here: verdicts, which have words of their own (`verdict::render`), and what became of each set (`super`).
+
+use std::ffi::OsStr;
+use underbar_shown::Shown;
+
+use serde_json::{Value, json};
+use underbar_report::page::quoted;
+use underbar_report::units;
+use underbar_verdict::compare::{Comparison, Outcome as Compared};
+use underbar_verdict::plan::{DEFAULT_ROUNDS, MINIMUM_ROUNDS};
+use underbar_verdict::sample::Sample;
+
+use super::{Outcome, SCHEMA, Tune};
+use crate::layers::Layers;
+use crate::shared::OptsBase;
+use crate::trial::say;
+use crate::trial::tried::Tried;
+
+impl Tune {
+    /// `at most 144 runs: 3 to measure, 2 x (3 + 3 x 15) to compare, 3 x 15 to confirm`
+    pub(super) fn how_often(&self) -> String {
+        if self.live {
+            return "2 runs to measure, then as many as the epochs take, mostly one".to_owned();
+        }
+        // The suggestions, less memory, and what was given.
+        let sets = 2 + self.given.len() as u64;
+        match (self.flags.runs, self.flags.time) {
+            (None, Some(time)) => {
+                let least = sets - 1;
+                let runs = 3 + least * 3 + (least + 1) * 3 * MINIMUM_ROUNDS as u64;
+                let each = time / u32::try_from(runs).unwrap_or(u32::MAX);
+                format!(
+                    "3 runs to measure, then as many as fit into {}: half to compare, half to confirm\n\
+                     underbar: a verdict needs {runs} runs or more, so the program may take {} at most",
+                    say::long(time),
+                    units::nanoseconds(u64::try_from(each.as_nanos()).unwrap_or(u64::MAX))
+                )
+            }
+            (runs, _) => {
+                let rounds = runs.unwrap_or(DEFAULT_ROUNDS as u64);
+                let compare = format!("{sets} x (3 + 3 x {rounds})");
+                let runs = 3 + sets * (3 + 3 * rounds) + 3 * rounds;
+                format!("at most {runs} runs: 3 to measure, {compare} to compare, 3 x {rounds} to confirm")
+            }
+        }
+    }
+
+    pub(super) fn measured_lines(&self, default: &Layers, sample: &Sample, repeatable: bool) -> String {
+        let options = match (&self.opts, &self.flags.opts_file) {
+            (None, None) => default.words_for_none_given(),
+            _ => "the options given".to_owned(),
+        };
+        let mut text = format!(
+            "{:<11}CPU {}, elapsed {}, peak RSS {}, {} faults, under {options}\n",
+            "measured",
+            units::nanoseconds(sample.cpu_ns),
+            units::nanoseconds(sample.elapsed_ns),
+            units::bytes(sample.peak_rss_bytes),
+            units::count(sample.faults),
+        );
+        if !repeatable {
+            text += &format!("{:<11}output not repeatable: two equal runs differ\n", "");
+        }
+        text
+    }
+
+    pub(super) fn written_lines(&self, option: &str, note: &str) -> String {
+        let path = self.output.shown();
+        let note = if note.is_empty() { String::new() } else { format!(": {option}, {note}") };
+        format!("{:<11}{path}{note}\n{:<11}{}\n", "written", "use it", self.use_it(true))
+    }
+
+    /// The command that runs the program, with what was written or without, for a shell: the base cannot be in a file.
+    fn use_it(&self, with_file: bool) -> String {
+        let base = match self.flags.opts_base {
+            OptsBase::Underbar => "",
+            OptsBase::Le => " --opts-base le",
+        };
+        let word = |word: &OsStr| quoted(&word.to_string_lossy());
+        let program: Vec<String> = self.program.iter().map(|part| word(part)).collect();
+        let mut given = String::new();
+        if with_file {
+            given += &format!(" --opts-file {}", word(self.output.as_os_str()));
+        } else {
+            if let Some(path) = &self.flags.opts_file {
+                given += &format!(" --opts-file {}", word(path.as_os_str()));
+            }
+            if let Some(text) = &self.opts {
+                given += &format!(" --opts {}", quoted(text));
+            }
+        }
+        format!("underbar run{base}{given} -- {}", program.join(" "))
+    }
+
+    /// Default by itself, where that is better than plain; the command that has it.
+    pub(super) fn default_alone(&self, default_plain: &Comparison) -> Option<String> {
+        (default_plain.outcome == Compared::Better).then(|| {
+            let words = format!("alone is better than plain: {default_plain}");
+            format!("{:<11}{words}\n{:<11}{}\n", "default", "use it", self.use_it(false))
+        })
+    }
+
+    pub(super) fn json(&self, outcome: &Outcome) -> Value {
+        let words: Vec<_> = self.program.iter().map(|word| word.to_string_lossy()).collect();
+        let tried: Vec<Value> = outcome
+            .tried
+            .iter()
+            .map(|(set, verdict)| json!({"name": set.name, "options": set.options, "verdict": verdict}))
+            .collect();
+        json!({
+            "schema": SCHEMA,
+            "command": words,
+            "report": outcome.measured,
+            "output_repeatable": outcome.repeatable,
+            "suggestions": outcome.suggestions,
+            "tried": tried,
+            "confirmed": outcome.confirmed,
+            "default_plain": outcome.default_plain,
+            "live": outcome.live.as_ref().map(Tried::json),
+            "kept": outcome.kept,
+            "options_file": outcome.written.then(|| self.output.to_string_lossy()),
+            "interrupted": outcome.stop.is_some(),
+        })
+    }
+}
