@@ -249,7 +249,8 @@ impl Tune {
         let plain = task.once(Way::Plain)?.sample.peak_rss_bytes;
         let peak = default.peak_rss_bytes;
         let is_asked_for = self.flags.primary == Primary::Rss;
-        let is_more = peak.saturating_sub(plain) >= plain / 20;
+        // Less is what the library itself takes, and no option changes that.
+        let is_more = peak.saturating_sub(plain) >= (plain / 20).max(1 << 20);
         if !is_asked_for && !is_more {
             return Ok(None);
         }
