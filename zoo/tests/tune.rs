@@ -135,7 +135,7 @@ fn less_memory_is_tried_where_memory_decides_and_no_set_given_gives_back() {
 fn a_time_says_before_the_first_run_what_it_needs() {
     let folder = scratch("tune-short");
     let result = underbar_in(&folder, &["tune", "--time", "54s", "--", "/no/such/program"]);
-    let said = "underbar: a verdict needs 54 runs or more, so the program may take 1.00 s at most\n";
+    let said = "underbar: a verdict on a set needs 54 runs or more, so the program may take 1.00 s at most\n";
     assert!(result.error.contains(said), "{}", result.error);
 }
 

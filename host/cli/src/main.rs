@@ -109,8 +109,8 @@ fn usage(error: clap::Error) -> ExitCode {
     usage_status()
 }
 
-/// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else a command, unless
-/// one was named already.
+/// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else one of the
+/// commands, which are listed unless a near one was named already.
 fn hint(word: &str, is_near_a_command: bool) -> String {
     if shared::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
         return format!("\nhelp: did you mean `underbar run -- {word}`?\n");
@@ -124,8 +124,7 @@ fn hint(word: &str, is_near_a_command: bool) -> String {
         .filter(|command| !command.is_hide_set())
         .map(clap::Command::get_name)
         .collect();
-    let near = underbar_report::gate::nearest(word, names.iter().copied()).unwrap_or("run");
-    format!("\nhelp: did you mean `underbar {near}`? Commands: {}\n", names.join(", "))
+    format!("\nhelp: no program has this name, either. Commands: {}\n", names.join(", "))
 }
 
 /// The error with words of the command line in it as names are shown: a line feed in one begins no line.

@@ -104,7 +104,7 @@ fn completions_are_scripts_that_bash_reads() {
 #[test]
 fn a_word_that_is_no_command_brings_the_commands() {
     let near = bad(125, &["reprt-it"]);
-    assert!(near.contains("did you mean `underbar report`?") || near.contains("'report'"), "{near}");
+    assert!(near.contains("'report'") || near.contains("Commands: run, "), "{near}");
     let far = bad(125, &["statistics"]);
     assert!(!far.contains("run -- statistics"), "there is no such program: {far}");
     assert!(far.contains("Commands: run, ") && far.contains(", explain, "), "{far}");

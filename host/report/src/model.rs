@@ -301,6 +301,9 @@ pub fn file_name(path: &str) -> &str {
     if name.is_empty() { path } else { name }
 }
 
+/// Memory of processes with less is not looked at.
+const LEAST_LOOKED_AT: u64 = 4 << 20;
+
 impl Report {
     /// The programs of the tree, the one with the most memory first, in its heap or elsewhere.
     #[must_use]
@@ -342,9 +345,13 @@ impl Report {
             program.owners.sort_by_key(|owner| std::cmp::Reverse(owner.bytes));
         }
         let weight = |program: &Program| {
-            // Small and short programs are not looked at; their heaps are counted always.
             let heap = program.counters.get(Key::HeapUsedPeak);
-            (program.counters.get(Key::CoverageAnonymous).max(heap), program.counters.get(Key::HeapGets))
+            // Of a heap that was got and not touched only a part is memory, so the look decides; it begins at 4 MiB.
+            let memory = match program.counters.get(Key::CoverageAnonymous) {
+                0 => heap.min(LEAST_LOOKED_AT),
+                anonymous => anonymous,
+            };
+            (memory, heap, program.counters.get(Key::HeapGets))
         };
         programs.sort_by_key(|program| std::cmp::Reverse(weight(program)));
         programs
@@ -416,8 +423,15 @@ mod tests {
         compiler.set(Key::HeapUsedPeak, 2 << 20);
         compiler.set(Key::CoverageAnonymous, 240 << 20);
         compiler.set(Key::CoverageHeap, 2 << 20);
-        let names: Vec<String> = report.programs().into_iter().map(|program| program.name).collect();
-        assert_eq!(names, ["cc1plus", "as", "g++"]);
+        let names = |report: &super::Report| -> Vec<String> {
+            report.programs().into_iter().map(|program| program.name).collect()
+        };
+        assert_eq!(names(&report), ["cc1plus", "as", "g++"]);
+        // What was got and never touched is no memory; nor is it where nobody had to look.
+        report.processes[0].counters.set(Key::HeapUsedPeak, 900 << 20);
+        assert_eq!(names(&report), ["cc1plus", "g++", "as"]);
+        report.processes[0].counters.set(Key::CoverageAnonymous, 5 << 20);
+        assert_eq!(names(&report), ["cc1plus", "g++", "as"]);
     }
 
     #[test]

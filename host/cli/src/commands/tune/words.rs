@@ -33,7 +33,7 @@ impl Tune {
                 let each = time / u32::try_from(runs).unwrap_or(u32::MAX);
                 format!(
                     "3 runs to measure, then as many as fit into {}: half to compare, half to confirm\n\
-                     underbar: a verdict needs {runs} runs or more, so the program may take {} at most",
+                     underbar: a verdict on a set needs {runs} runs or more, so the program may take {} at most",
                     say::long(time),
                     units::nanoseconds(u64::try_from(each.as_nanos()).unwrap_or(u64::MAX))
                 )
