@@ -155,6 +155,15 @@ impl<'a> LedgerView<'a> {
         slot < SLOTS && word(self.bytes, offset_of!(Header, directory) + slot * 8) != 0
     }
 
+    /// The processes that have taken a place and not moved in yet.
+    pub fn claimed(&self) -> impl Iterator<Item = Identity> + use<'a> {
+        let bytes = self.bytes;
+        (0..SLOTS).filter_map(move |slot| {
+            let (state, process) = Directory::entry(word(bytes, offset_of!(Header, directory) + slot * 8))?;
+            (state == SlotState::Claimed).then_some(process)
+        })
+    }
+
     /// Slots that hold figures: live, ended and aggregates, in the order of their places.
     pub fn slots(&self) -> impl Iterator<Item = SlotView<'a>> + use<'a> {
         let bytes = self.bytes;

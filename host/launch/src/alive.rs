@@ -41,11 +41,16 @@ impl Alive {
     /// Is the process of that slot alive?
     #[must_use]
     pub fn has(&self, slot: &SlotView<'_>) -> bool {
-        let Identity { namespace, number } = slot.process;
-        if namespace != 0 && own_namespace() != 0 && namespace != own_namespace() {
-            return self.lives_elsewhere(slot.process);
-        }
-        is_alive(number) && !Stat::of(number).is_some_and(|stat| stat.is_anothers(number, slot.started_ns()))
+        let number = slot.process.number;
+        let is_anothers = |stat: Stat| stat.is_anothers(number, slot.started_ns());
+        self.has_process(slot.process)
+            && (is_elsewhere(slot.process) || !Stat::of(number).is_some_and(is_anothers))
+    }
+
+    /// Is there a process of that identity, whenever it began?
+    #[must_use]
+    pub fn has_process(&self, process: Identity) -> bool {
+        if is_elsewhere(process) { self.lives_elsewhere(process) } else { is_alive(process.number) }
     }
 
     /// May anybody of this ledger be taken for dead? From an inner namespace no process of an outer one is seen.
@@ -63,6 +68,11 @@ impl Alive {
             number == process.number && namespace.is_none_or(|namespace| namespace == process.namespace)
         })
     }
+}
+
+/// Has it a number of another namespace than ours?
+fn is_elsewhere(process: Identity) -> bool {
+    process.namespace != 0 && own_namespace() != 0 && process.namespace != own_namespace()
 }
 
 /// What the kernel says of a process.

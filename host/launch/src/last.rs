@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run ends ── keep ──> FOLDER/last.json   (the folder in which runs have their ledgers, the user's alone)
-//! underbar report ── kept ──> the newest of all such folders
+//! underbar report ── kept ──> the first such folder that has one, as a run asks them in the same order
 //! ```
 //!
 //! Invariant: one file in each folder, no longer than [`MOST_BYTES`]; it is exchanged whole, so that whoever reads it has one
@@ -10,11 +10,11 @@
 //! Not here: the report's form (`host/report`).
 
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::PathBuf;
-use std::process;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
-use crate::ledger::{ENDING, folders, open_file, own_folder, own_folder_there};
+use crate::ledger::{folders, own_folder, own_folder_there};
+use crate::{foreign, part};
 
 /// What is kept lies in memory, as a rule.
 pub const MOST_BYTES: usize = 4 << 20;
@@ -44,33 +44,22 @@ pub fn keep(report: &[u8]) -> io::Result<()> {
     Err(last)
 }
 
-fn write(path: &std::path::Path, report: &[u8]) -> io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
+fn write(path: &Path, report: &[u8]) -> io::Result<()> {
     if report.len() > MOST_BYTES {
         return Err(io::Error::from(io::ErrorKind::FileTooLarge));
     }
-    // If this process is killed meanwhile, a later run sweeps it away as it does a ledger whose maker is dead.
-    let part = path.with_file_name(format!("{}-0.{ENDING}", process::id()));
-    let mut new = fs::OpenOptions::new();
-    let mut file = new.write(true).create_new(true).mode(0o600).open(&part)?;
-    let written = file.write_all(report).and_then(|()| fs::rename(&part, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    written
+    // If this process is killed meanwhile, a later run sweeps the part away.
+    part::exchange(path, 0o600, |file| file.write_all(report))
 }
 
 /// The report of the last run, with the file that it is in.
 #[must_use]
 pub fn kept() -> Option<(PathBuf, Vec<u8>)> {
-    let files = folders().filter(|folder| own_folder_there(folder)).filter_map(|folder| {
-        let path = folder.join(NAME);
-        let file: File = open_file(&path)?;
-        let moment = file.metadata().and_then(|status| status.modified()).ok()?;
-        Some((moment, path, file))
-    });
-    let (_, path, file) = files.max_by_key(|(moment, ..)| *moment)?;
+    let (path, file) = folders().find_map(|folder| {
+        let path = own_folder_there(&folder)?.join(NAME);
+        let file: File = foreign::open_unlinked(&path).ok()?;
+        Some((path, file))
+    })?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES as u64).read_to_end(&mut bytes).ok()?;
     Some((path, bytes))

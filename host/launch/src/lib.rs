@@ -6,6 +6,8 @@
 //!        ── ledger   the file in which the program keeps its accounts
 //!        ── last     the report of the last run, kept to be printed again
 //!        ── place    which folders library and ledger may lie in
+//!        ── foreign  files that somebody else named
+//!        ── part     files that are exchanged whole
 //!        ── environment  the program's environment, with the library or as if plain
 //!        ├─ control  changes what is in force while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
@@ -21,9 +23,11 @@
 mod alive;
 pub mod control;
 mod environment;
+pub mod foreign;
 pub mod last;
 pub mod ledger;
 mod library;
+mod part;
 pub mod place;
 mod program;
 mod run;
@@ -34,7 +38,7 @@ pub use alive::Alive;
 pub use control::{ControlError, ControlPage};
 pub use ledger::LedgerFile;
 pub use library::{Library, LibraryError};
-pub use program::Failure;
+pub use program::{Failure, find};
 pub use run::{Ended, How};
 pub use session::{Process, Session};
 pub use underbar_runtime::follow::carry::Reason;
@@ -73,7 +77,7 @@ pub fn outlive_file_limit() {
 pub fn build_id(path: &std::path::Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
     use underbar_runtime::follow::build_id::{LONGEST, build_id};
-    let Ok(file) = File::open(path) else { return Vec::new() };
+    let Ok(file) = foreign::open(path) else { return Vec::new() };
     build_id(|offset, buffer| file.read_at(buffer, offset).unwrap_or(0), &mut [0; LONGEST]).to_vec()
 }
 

@@ -34,7 +34,7 @@ use underbar_shown::Shown;
 use underbar_sys::file::is_executable_mapping_allowed;
 use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK, getuid};
 
-use crate::place;
+use crate::{part, place};
 
 const FILE_NAME: &str = "libunderbar.so";
 /// Modes of new folders: for others to read, since programs become other users; and for us alone.
@@ -121,7 +121,8 @@ fn write_once(parent: &Path, mode: u32, content: &[u8], hash: &str) -> io::Resul
     let file = match open(&path) {
         Ok(file) if has_content(&file, content, hash) => file,
         _ => {
-            write_new(&folder, &path, content, hash)?;
+            part::sweep(&folder);
+            write_new(&path, content, hash)?;
             sweep(folder.parent().unwrap_or(parent), hash);
             open(&path)?
         }
@@ -193,27 +194,15 @@ fn sweep(folder: &Path, own: &str) {
     }
 }
 
-/// Writes beside and renames, so that nobody ever loads half a library. On the disk before it has its name: after a crash
-/// the mark would be true of nothing else.
-fn write_new(folder: &Path, path: &Path, content: &[u8], hash: &str) -> io::Result<()> {
-    let beside = folder.join(format!("new-{}", process::id()));
-    let _ = fs::remove_file(&beside);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o755)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(content)?;
-            // Where times cannot be set, each run compares.
-            let _ = file.set_modified(marked_now(hash));
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
+/// Exchanges it whole, so that nobody ever loads half a library. On the disk before it has its name: after a crash the mark
+/// would be true of nothing else.
+fn write_new(path: &Path, content: &[u8], hash: &str) -> io::Result<()> {
+    part::exchange(path, 0o755, |file| {
+        file.write_all(content)?;
+        // Where times cannot be set, each run compares.
+        let _ = file.set_modified(marked_now(hash));
+        file.sync_all()
+    })
 }
 
 /// This second, with the mark.

@@ -8,10 +8,11 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use underbar_runtime::follow::carry::Reason;
 use underbar_runtime::follow::target::{Target, examine as examine_target};
 use underbar_sys::process::Refused;
-use underbar_sys::syscall::Errno;
+use underbar_sys::syscall::{Errno, access};
 
 /// Nothing was run. Says whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +64,23 @@ fn shown(name: &OsStr) -> String {
 /// The paths to try for `name`.
 pub(crate) fn paths(name: &OsStr) -> Result<Vec<CString>, Failure> {
     paths_in(name, env::var_os("PATH"))
+}
+
+/// The file that is executed for `name`: the first executable one of that name in the folders of PATH, as `execvp` takes it. A
+/// name with a slash in it is a path, and nobody looks.
+#[must_use]
+pub fn find(name: &OsStr) -> Option<PathBuf> {
+    find_in(name, env::var_os("PATH"))
+}
+
+fn find_in(name: &OsStr, folders: Option<OsString>) -> Option<PathBuf> {
+    const EXECUTE: u32 = 1;
+    if name.as_bytes().contains(&b'/') {
+        return Some(name.into());
+    }
+    let as_path = |path: &CString| PathBuf::from(OsStr::from_bytes(path.as_bytes()));
+    let mut paths = paths_in(name, folders).ok()?.into_iter().filter(|path| !path.is_empty());
+    paths.find(|path| access(path, EXECUTE).is_ok() && as_path(path).is_file()).map(|path| as_path(&path))
 }
 
 fn paths_in(name: &OsStr, folders: Option<OsString>) -> Result<Vec<CString>, Failure> {
@@ -123,6 +141,29 @@ mod tests {
         check("ls", None, &["/bin/ls", "/usr/bin/ls"]);
         check("./ls", Some("/a"), &["./ls"]);
         check("", Some("/a"), &[""]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_executed_is_passed_over() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = crate::place::tests::folder("program-find");
+        let path = |name: &str| {
+            std::fs::create_dir_all(folder.join(name)).expect("a folder");
+            folder.join(name).join("prog")
+        };
+        let (text, program) = (path("first"), path("second"));
+        std::fs::create_dir_all(path("zeroth")).expect("a folder of that name");
+        std::fs::write(&text, "no program").expect("written");
+        std::fs::write(&program, "#!/bin/sh\n").expect("written");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("rights");
+        let folders = ["zeroth", "first", "second"].map(|name| folder.join(name));
+        let folders = env::join_paths(folders).expect("no colon");
+        assert_eq!(find_in("prog".as_ref(), Some(folders.clone())), Some(program));
+        assert_eq!(find_in("other".as_ref(), Some(folders)), None);
+        assert_eq!(find_in("./prog".as_ref(), None), Some("./prog".into()));
+        assert_eq!(find_in("".as_ref(), None), None);
+        assert!(find_in("sh".as_ref(), None).is_some(), "in the standard folders");
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]

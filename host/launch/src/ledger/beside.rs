@@ -1,0 +1,118 @@
+//! What single processes of a run keep beside its ledger: their lock areas and their samples.
+//!
+//! ```text
+//! 4711-5e.ledger                      the ledger
+//! 4711-5e.ledger.4712-6a.locks        of process 4712, which began at that moment
+//! 4711-5e.ledger.4712-6b.samples
+//! ```
+//!
+//! Invariant: a file belongs to a ledger by its name alone, and shares its fate.
+//! Not here: which ledgers are done with ([`super::sweep`]); what an area holds (the `ledger` crate).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use underbar_ledger::locks::{AREAS, Area};
+
+use crate::foreign;
+
+/// Endings of names.
+pub(super) const LOCKS: &str = "locks";
+pub(super) const SAMPLES: &str = "samples";
+
+/// The bytes of the lock areas beside that ledger, in the order of their names. What cannot be read is left out: a
+/// report without it is better than none.
+#[must_use]
+pub fn areas(ledger: &Path) -> Vec<Vec<u8>> {
+    read_areas(beside(ledger, &[LOCKS]))
+}
+
+pub(super) fn read_areas(mut paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == LOCKS));
+    paths.truncate(AREAS as usize);
+    paths.iter().filter_map(|path| area(path)).collect()
+}
+
+/// One area, if it is a file and no longer than one.
+fn area(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    foreign::open_unlinked(path).ok()?.take(size_of::<Area>() as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// What lies beside a ledger with one of these endings, in the order of names.
+pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Some(name), Ok(entries)) = (ledger.file_name(), fs::read_dir(folder)) else { return Vec::new() };
+    let is_of_it = |path: &PathBuf| {
+        let found = path.file_name().and_then(area_of);
+        found.is_some_and(|(ledger, _, ending)| ledger == name && endings.contains(&ending))
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_of_it).collect();
+    paths.sort();
+    paths
+}
+
+/// The ledger's name, the process and the ending of an area of that name; None if it is no name of an area.
+pub(super) fn area_of(name: &OsStr) -> Option<(&OsStr, u32, &'static str)> {
+    let (ending, rest) = [LOCKS, SAMPLES].into_iter().find_map(|ending| {
+        Some((ending, name.as_bytes().strip_suffix(ending.as_bytes())?.strip_suffix(b".")?))
+    })?;
+    let dot = rest.iter().rposition(|&byte| byte == b'.')?;
+    let (process, moment) = str::from_utf8(&rest[dot + 1..]).ok()?.split_once('-')?;
+    u64::from_str_radix(moment, 16).ok()?;
+    Some((OsStr::from_bytes(&rest[..dot]), process.parse().ok()?, ending))
+}
+
+pub(super) fn remove_areas(ledger: &Path) {
+    for path in beside(ledger, &[LOCKS, SAMPLES]) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+
+    use super::*;
+    use crate::ledger::LedgerFile;
+    use crate::ledger::tests::folder;
+
+    #[test]
+    fn lock_areas_are_read_and_removed_with_their_ledger() {
+        let folder = folder("ledger-areas");
+        let path = folder.join("1-1.ledger");
+        let beside = |name: &str| folder.join(name);
+        let stale = beside("1-1.ledger.9-9.locks");
+        fs::write(&stale, b"old").expect("written");
+        drop(LedgerFile::create_at(&path, b"", true).expect("a ledger whose name was given"));
+        assert!(!stale.exists(), "left by a ledger of the same name");
+        fs::remove_file(&path).expect("removed");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+
+        let own = [beside("1-1.ledger.7-a0.locks"), beside("1-1.ledger.8-ff.locks")];
+        fs::write(&own[0], vec![7; size_of::<Area>() + 9]).expect("written");
+        fs::write(&own[1], b"8").expect("written");
+        let others =
+            ["1-1.ledger.locks", "1-1.ledger.x-1.locks", "1-1.ledger.1-g.locks", "1-2.ledger.7-1.locks"]
+                .map(beside);
+        others.iter().for_each(|path| fs::write(path, b"other").expect("written"));
+        // Neither a link nor a pipe is an area, and neither is waited for.
+        std::os::unix::fs::symlink(&others[0], beside("1-1.ledger.9-1.locks")).expect("linked");
+        let pipe = beside("1-1.ledger.9-2.locks");
+        assert!(process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        let read = ledger.areas();
+        assert_eq!(read.iter().map(Vec::len).collect::<Vec<_>>(), [size_of::<Area>(), 1]);
+        let samples = beside("1-1.ledger.7-a1.samples");
+        fs::write(&samples, b"9").expect("written");
+        assert_eq!(ledger.sample_areas(), std::slice::from_ref(&samples));
+        drop(ledger);
+        assert!(!samples.exists());
+        assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
+
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}

@@ -1,0 +1,262 @@
+//! Which ledgers are done with: those of runs that ended without removing theirs, swept away by the next run; and the names by
+//! which those that were left are found.
+//!
+//! ```text
+//! a run's own     its maker is dead, and so is every process in it        removed
+//! left            the same, found so a day ago                            removed; found so now: the moment is written down
+//! kept (-o)       never
+//! no ledger       its maker is dead, and it is an hour old                removed
+//! ```
+//!
+//! Invariant: where it cannot be told whether a process lives, it does, and its ledger stays.
+//! Not here: whether a process lives ([`crate::alive`]).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use underbar_ledger::{Header, LedgerView, SlotState, SlotView};
+use underbar_sys::syscall::clock_nanoseconds;
+
+use super::beside::{area_of, remove_areas};
+use super::{CLOCK_BOOTTIME, ENDING, folders, own_folder_there, read};
+use crate::alive::{Alive, count_mapping, is_alive};
+use crate::{foreign, part, place};
+
+/// Removes ledgers of runs of which nothing lives any more.
+pub(super) fn sweep(folder: &Path) {
+    part::sweep(folder);
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|ending| ending == ENDING) && is_dead(&path) {
+            let _ = fs::remove_file(&path);
+            remove_areas(&path);
+        }
+        // A process that outlives its run may begin an area when the ledger is gone.
+        let left =
+            |(ledger, process, _): (&OsStr, u32, _)| !folder.join(ledger).exists() && !is_alive(process);
+        if path.file_name().and_then(area_of).is_some_and(left) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// A file that is no ledger of ours is dead if its maker, in its name, is; noise in it decides nothing.
+fn is_dead(path: &Path) -> bool {
+    let maker = path
+        .file_name()
+        .and_then(|name| name.to_str()?.split('-').next()?.parse::<u32>().ok())
+        .unwrap_or_default();
+    if is_alive(maker) {
+        return false;
+    }
+    let Some(Ok(bytes)) = foreign::open_unlinked(path).ok().map(|file| read(&file)) else { return false };
+    match LedgerView::new(&bytes) {
+        Ok(view) if !Alive::may_judge(&view) => false,
+        Ok(view) if view.is_left() => is_long_dead(path, &view),
+        Ok(view) => !view.keep() && !lives(path, &view),
+        // One that is just being made holds no ledger yet, and its maker may have a number of another container.
+        Err(_) => part::is_old(path),
+    }
+}
+
+/// Was nobody of a left ledger alive a day ago? Its figures are final then, and somebody may still want to read them. The first
+/// who finds it so writes the moment down, and who finds somebody alive again takes it back: a process of an inner namespace may
+/// not have been seen, or a child had not come to the ledger.
+fn is_long_dead(path: &Path, view: &LedgerView<'_>) -> bool {
+    const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
+    let note = |moment: u64| {
+        let at = offset_of!(Header, found_dead_ns) as u64;
+        let _ = foreign::open_to_write(path).and_then(|file| file.write_all_at(&moment.to_le_bytes(), at));
+    };
+    let found = view.found_dead_ns();
+    if lives(path, view) {
+        if found != 0 {
+            note(0);
+        }
+        return false;
+    }
+    let now = clock_nanoseconds(CLOCK_BOOTTIME);
+    match found {
+        0 => {
+            note(now);
+            false
+        }
+        // The machine was started again since.
+        then if then > now => true,
+        then => now - then > DAY_NS,
+    }
+}
+
+/// The ledger of that name, as [`LedgerFile::name`] gives it, in the folders in which runs have theirs.
+#[must_use]
+pub fn named(name: &str) -> Option<PathBuf> {
+    if name.is_empty() || name.starts_with('.') || name.contains('/') {
+        return None;
+    }
+    folders()
+        .filter_map(|folder| own_folder_there(&folder))
+        .map(|folder| folder.join(format!("{name}.{ENDING}")))
+        .find(|path| fs::symlink_metadata(path).is_ok_and(|status| status.is_file()))
+}
+
+/// Is this a ledger of ours that was kept, and has everything in it ended?
+pub(super) fn has_ended_in(path: &Path) -> bool {
+    let Ok(file) = foreign::open_unlinked(path) else { return false };
+    let Some(bytes) = file.metadata().ok().filter(place::is_ours).and_then(|_| read(&file).ok()) else {
+        return false;
+    };
+    LedgerView::new(&bytes).is_ok_and(|view| {
+        // Its maker becomes the first program; one of before the machine was started has nobody.
+        let is_of_before = view.made_ns() > clock_nanoseconds(CLOCK_BOOTTIME);
+        view.keep() && (is_of_before || !is_alive(view.maker()) && !lives(path, &view))
+    })
+}
+
+/// Does any process of it live: one that has a place in it, one that is about to have one, or a child that has not come to it yet?
+fn lives(path: &Path, view: &LedgerView<'_>) -> bool {
+    living(path, view, |_| true) > 0
+}
+
+/// How many processes of it live, of those that have a slot those of which this is true.
+pub(super) fn living(path: &Path, view: &LedgerView<'_>, counts: impl Fn(&SlotView<'_>) -> bool) -> usize {
+    let alive = Alive::default();
+    let live = view.slots().filter(|slot| slot.state == SlotState::Live && counts(slot) && alive.has(slot));
+    let known = live.count() + view.claimed().filter(|&process| alive.has_process(process)).count();
+    // One that was killed on its way is counted there for ever, so the count alone says nothing.
+    let mapping = if view.are_some_on_their_way() { count_mapping(path) } else { 0 };
+    known.max(mapping)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::process;
+
+    use underbar_ledger::layout::{Directory, SLOTS_OFFSET};
+    use underbar_ledger::{Identity, Slot};
+
+    use super::*;
+    use crate::ledger::LedgerFile;
+    use crate::ledger::tests::folder;
+
+    #[test]
+    fn sweeping_takes_what_is_dead_and_nothing_else() {
+        let folder = folder("ledger-sweep");
+        // A process number that no process has: larger than the kernel gives.
+        let dead = 4_194_400;
+        let names =
+            [format!("{dead}-1.ledger"), format!("{dead}-2.ledger"), format!("{}-3.ledger", process::id())];
+        let paths = names.map(|name| folder.join(name));
+        std::mem::forget(LedgerFile::create_at(&paths[0], b"", false).expect("a ledger"));
+        drop(LedgerFile::create_at(&paths[1], b"", true).expect("a kept ledger"));
+        std::mem::forget(LedgerFile::create_at(&paths[2], b"", false).expect("a ledger"));
+        let noise = folder.join(format!("{dead}-4.ledger"));
+        fs::write(&noise, b"noise").expect("written");
+        let are_there = |paths: [&PathBuf; 4]| paths.map(|path| path.exists());
+        let all = [&paths[0], &paths[1], &paths[2], &noise];
+        sweep(&folder);
+        assert_eq!(are_there(all), [false, true, true, true], "it may become a ledger yet");
+        part::tests::make_old(&noise);
+        sweep(&folder);
+        assert_eq!(are_there(all), [false, true, true, false]);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_ledger_that_was_left_is_found_by_name_and_swept_a_day_after_all_have_ended() {
+        let folder = folder("ledger-left");
+        let path = folder.join("4194400-1.ledger");
+        let mut ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        let put = |at: usize, value: u64| {
+            let file = File::options().write(true).open(&path).expect("there");
+            file.write_all_at(&value.to_le_bytes(), at as u64).expect("written");
+        };
+        let me = Identity { namespace: 0, number: process::id() };
+        put(offset_of!(Header, directory), Directory::word(SlotState::Live, me));
+        let now = clock_nanoseconds(CLOCK_BOOTTIME);
+        put(SLOTS_OFFSET + offset_of!(Slot, started_ns), now);
+        let bytes = ledger.read().expect("read");
+        assert_eq!(ledger.running(&LedgerView::new(&bytes).expect("a ledger")), 1);
+        ledger.leave();
+        assert_eq!(ledger.name(), "4194400-1");
+        drop(ledger);
+        let check = |stays: bool, why: &str| {
+            sweep(&folder);
+            assert_eq!(path.exists(), stays, "{why}");
+        };
+        check(true, "a process of it lives");
+        put(offset_of!(Header, directory), Directory::word(SlotState::Ended, me));
+        check(true, "it is found dead now");
+        check(true, "just now");
+        let found_dead = || {
+            let bytes = read(&File::open(&path).expect("there")).expect("read");
+            LedgerView::new(&bytes).expect("a ledger").found_dead_ns()
+        };
+        assert_ne!(found_dead(), 0);
+        for (state, what) in [(SlotState::Claimed, "about to move in"), (SlotState::Live, "there again")] {
+            put(offset_of!(Header, found_dead_ns), u64::MAX);
+            put(offset_of!(Header, directory), Directory::word(state, me));
+            check(true, what);
+            assert_eq!(found_dead(), 0, "{what}: the day begins anew when nobody lives");
+        }
+        put(offset_of!(Header, directory), Directory::word(SlotState::Ended, me));
+        put(offset_of!(Header, found_dead_ns), 1);
+        if now > 25 * 3600 * 1_000_000_000 {
+            check(false, "a day ago");
+        }
+        put(offset_of!(Header, found_dead_ns), u64::MAX);
+        check(false, "before the machine was started");
+        assert_eq!([named(""), named("../x"), named(".x")], [None, None, None]);
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_kept_ledger_takes_the_place_of_one_in_which_all_has_ended_and_of_nothing_else() {
+        let folder = folder("ledger-again");
+        let path = folder.join("accounts");
+        drop(LedgerFile::create_at(&path, b"first", true).expect("a ledger"));
+        let put = |at: usize, bytes: &[u8]| {
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.write_all_at(bytes, at as u64))
+                .expect("written");
+        };
+        assert!(LedgerFile::create_at(&path, b"", true).is_err(), "its maker lives");
+        put(offset_of!(Header, maker), &4_194_400_u32.to_le_bytes());
+        drop(LedgerFile::create_at(&path, b"second", true).expect("nobody lives in the first"));
+        let bytes = read(&File::open(&path).expect("there")).expect("read");
+        assert_eq!(LedgerView::new(&bytes).expect("a ledger").options().0, b"second");
+        put(offset_of!(Header, maker), &4_194_400_u32.to_le_bytes());
+        assert!(LedgerFile::create_at(&path, b"", false).is_err(), "a run's own is new");
+        let me = Identity { namespace: 0, number: process::id() };
+        put(offset_of!(Header, directory), &Directory::word(SlotState::Live, me).to_le_bytes());
+        // As long as this process lives, though its number is of no namespace that we know.
+        let now = clock_nanoseconds(CLOCK_BOOTTIME);
+        put(SLOTS_OFFSET + offset_of!(Slot, started_ns), &now.to_le_bytes());
+        assert!(LedgerFile::create_at(&path, b"", true).is_err(), "somebody lives in it");
+        fs::write(&path, "a report, or the user's own").expect("written");
+        assert!(LedgerFile::create_at(&path, b"", true).is_err());
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn areas_are_swept_with_a_dead_ledger_or_a_dead_process() {
+        let folder = folder("ledger-swept-areas");
+        let dead = 4_194_400;
+        let beside = |name: &str| folder.join(name);
+        std::mem::forget(
+            LedgerFile::create_at(&beside(&format!("{dead}-1.ledger")), b"", false).expect("a ledger"),
+        );
+        let swept = [format!("{dead}-1.ledger.{dead}-1.locks"), format!("{dead}-2.ledger.{dead}-1.locks")];
+        let stays = format!("{dead}-2.ledger.{}-1.locks", process::id());
+        swept.iter().chain([&stays]).for_each(|name| fs::write(beside(name), b"x").expect("written"));
+        sweep(&folder);
+        assert!(swept.iter().all(|name| !beside(name).exists()) && beside(&stays).exists());
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
