@@ -2,7 +2,7 @@
 //! tells of them, but its file does.
 //!
 //! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the most memory
-//! only, as reading symbols takes time. A stripped file says nothing.
+//! only, as reading symbols takes time. A stripped file says nothing. The paths are a ledger's, which somebody else may have written.
 //! Not here: reading files ([`crate::elf`]).
 
 use std::collections::HashMap;
@@ -25,9 +25,8 @@ pub fn name(report: &mut Report) {
         {
             continue;
         }
-        let found = *known
-            .entry(process.program.clone())
-            .or_insert_with_key(|path| elf::read(Path::new(path)).ok().flatten().as_ref().and_then(inside));
+        let found =
+            *known.entry(process.program.clone()).or_insert_with_key(|path| inside_file(Path::new(path)));
         if let Some(name) = found {
             process.allocator = Some(if serves_itself {
                 Allocator { name: format!("{name} in the program itself"), role: Role::Serves }
@@ -36,6 +35,14 @@ pub fn name(report: &mut Report) {
             });
         }
     }
+}
+
+/// The same of a file. One whose path the ledger had no room for is not known.
+fn inside_file(path: &Path) -> Option<&'static str> {
+    if !path.is_absolute() {
+        return None;
+    }
+    elf::read(path).ok().flatten().as_ref().and_then(inside)
 }
 
 fn is_the_program(allocator: &Allocator) -> bool {

@@ -11,6 +11,7 @@
 //! amount of work. 64-bit little-endian files only.
 //! Not here: whether a file can carry the library at all (`runtime::follow::carry`).
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -48,8 +49,11 @@ const FUNCTIONS: [&str; 12] = [
     "sn_malloc",
 ];
 
-/// More sections, entries and bytes than real programs have: a bound on our work.
+/// More sections, libraries and bytes than real programs have, and longer names: a bound on our work. Of each kind of table a program
+/// has one, and no other is read.
 const MOST_SECTIONS: u64 = 4096;
+const MOST_NEEDED: usize = 1024;
+const LONGEST_NAME: usize = 4096;
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Reads a file; None where it is no ELF file of this machine's kind, or has no sections.
@@ -57,11 +61,13 @@ const MOST_BYTES: u64 = 256 << 20;
 /// # Errors
 /// Those of opening a file.
 pub fn read(path: &Path) -> io::Result<Option<Brought>> {
-    Ok(Elf { file: File::open(path)? }.brought())
+    Ok(Elf { file: underbar_launch::foreign::open(path)?, bytes_read: Cell::new(0) }.brought())
 }
 
 struct Elf {
     file: File,
+    /// How much was read of it.
+    bytes_read: Cell<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -80,7 +86,8 @@ impl Elf {
         const DYNAMIC_SYMBOLS: u32 = 11;
         let sections = self.sections()?;
         let mut brought = Brought::default();
-        for section in &sections {
+        let first = |kind| sections.iter().find(|section| section.kind == kind);
+        for section in [DYNAMIC, DYNAMIC_SYMBOLS, SYMBOLS].into_iter().filter_map(first) {
             let texts = || self.bytes(sections.get(section.link as usize)?);
             match section.kind {
                 DYNAMIC => brought.needed = needed(&self.bytes(section)?, &texts()?),
@@ -143,6 +150,7 @@ impl Elf {
         bytes.try_reserve_exact(length).ok()?;
         bytes.resize(length, 0);
         self.file.read_exact_at(&mut bytes, offset).ok()?;
+        self.bytes_read.set(self.bytes_read.get() + size);
         Some(bytes)
     }
 }
@@ -154,6 +162,7 @@ fn needed(table: &[u8], texts: &[u8]) -> Vec<String> {
     entries
         .take_while(|(tag, _)| *tag != 0)
         .filter(|(tag, _)| *tag == NEEDED)
+        .take(MOST_NEEDED)
         .filter_map(|(_, place)| text(texts, place).map(str::to_owned))
         .collect()
 }
@@ -178,7 +187,8 @@ fn functions(table: &[u8], texts: &[u8]) -> Vec<String> {
 
 fn text(texts: &[u8], place: u64) -> Option<&str> {
     let rest = texts.get(usize::try_from(place).ok()?..)?;
-    std::str::from_utf8(rest.split(|&byte| byte == 0).next()?).ok()
+    let rest = &rest[..rest.len().min(LONGEST_NAME)];
+    std::str::from_utf8(&rest[..rest.iter().position(|&byte| byte == 0)?]).ok()
 }
 
 fn short(bytes: &[u8], at: usize) -> Option<u16> {
@@ -212,6 +222,30 @@ mod tests {
         for name in ["malloc", "calloc", "realloc", "free"] {
             assert!(library.exported.iter().any(|known| known == name), "{name}: {library:?}");
         }
+    }
+
+    /// Each of these would be read whole, with its names.
+    #[test]
+    fn a_file_of_many_tables_is_read_no_more_often_than_one_of_three() {
+        const TABLE: u64 = 64 << 10;
+        let path = std::env::temp_dir().join(format!("underbar-elf-many-{}", std::process::id()));
+        let mut bytes = vec![0_u8; 64];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[40..48].copy_from_slice(&64_u64.to_le_bytes());
+        bytes[58..60].copy_from_slice(&64_u16.to_le_bytes());
+        bytes[60..62].copy_from_slice(&4096_u16.to_le_bytes());
+        for number in 0..4096_u32 {
+            let mut section = [0_u8; 64];
+            section[4..8].copy_from_slice(&[2_u32, 6, 11][number as usize % 3].to_le_bytes());
+            section[32..40].copy_from_slice(&TABLE.to_le_bytes());
+            bytes.extend(section);
+        }
+        std::fs::write(&path, bytes).expect("written");
+        let elf = Elf { file: File::open(&path).expect("there"), bytes_read: Cell::new(0) };
+        assert!(elf.brought().is_some());
+        let tables = elf.bytes_read.get() / TABLE;
+        assert!(tables <= 12, "{tables} tables were read");
+        std::fs::remove_file(path).expect("removed");
     }
 
     #[test]

@@ -91,9 +91,12 @@ impl Image {
     /// Reads a file's tables; None where it is no ELF file, or cannot be read.
     #[must_use]
     pub fn open(path: &Path) -> Option<Image> {
-        // Not to wait for the writer of a FIFO.
-        const NONBLOCK: i32 = 0o4000;
-        let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path).ok()?;
+        // Somebody else may have named it: nobody waits for the writer of a FIFO, and a device is not even opened.
+        const NONBLOCK_NOCTTY: i32 = 0o4400;
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let file = OpenOptions::new().read(true).custom_flags(NONBLOCK_NOCTTY).open(path).ok()?;
         if !file.metadata().ok()?.is_file() {
             return None;
         }
