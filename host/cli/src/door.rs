@@ -10,7 +10,8 @@
 //! Invariant: whatever names and texts of others are in it, no byte that leaves here steers a terminal or turns text round.
 //! Nothing else in this crate prints (`clippy.toml` forbids it), but the programs that demos run, whose output is their own.
 //! A file of another user is not written to by a name that he gave it: in a folder where everybody may make files, a link or a
-//! file is left alone if it is neither ours nor that of the folder's owner. Kernels see to that where they are set to.
+//! file is left alone if it is neither ours nor that of the folder's owner, and so is a file with a second name. Kernels see to
+//! that where they are set to.
 //! Not here: names, which pass `shown` where they are put into words, so that a line feed in one begins no line.
 
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use underbar_shown::{coloured, json, text};
-use underbar_sys::syscall::{Errno, O_NOFOLLOW};
+use underbar_sys::syscall::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
 
 /// What a text is, and so what may be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +85,15 @@ pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
 
 /// A line on a terminal that is written over; empty: takes it away. That nobody reads it is no failure.
 pub fn over(words: fmt::Arguments<'_>) {
-    let words = words.to_string();
+    let mut words = underbar_shown::line(&words.to_string()).into_owned();
+    // A line that goes on in the next row could not be written over.
+    if let Some(columns) = error_columns()
+        && let Some((end, _)) = words.char_indices().nth(usize::from(columns).saturating_sub(1))
+    {
+        words.truncate(end);
+    }
     #[allow(clippy::disallowed_methods, reason = "this is the door")]
-    let _ = io::stderr().write_all(format!("\r\x1b[K{}", underbar_shown::line(&words)).as_bytes());
+    let _ = io::stderr().write_all(format!("\r\x1b[K{words}").as_bytes());
 }
 
 /// Is standard output a terminal?
@@ -114,20 +121,34 @@ pub fn error_columns() -> Option<u16> {
 /// Makes a file, or empties the one that is there.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    let file = match options.clone().custom_flags(O_NOFOLLOW.cast_signed()).open(path) {
-        Err(error) if error.raw_os_error() == Some(Errno::ELOOP.number()) => {
-            // A link of ours in such a folder stays ours: nobody else can take it away.
-            may_be_written(path, &fs::symlink_metadata(path)?)?;
-            options.open(path)
+    options.write(true);
+    let status = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Whoever puts something there meanwhile makes this fail.
+            return options.create_new(true).open(path);
         }
-        opened => opened,
-    }?;
+        status => status?,
+    };
+    may_be_written(path, &status)?;
+    if status.is_symlink() {
+        // A link of ours in such a folder stays ours: nobody else can take it away. The file that it names is judged as well.
+        match fs::canonicalize(path) {
+            Ok(target) if target != path => return create(&target),
+            // A pipe of the shell, as `-o >(gzip)` has it, is a link to no path; and a link may name a file that is not there yet.
+            _ => return options.create(true).truncate(false).open(path),
+        }
+    }
+    let is_file = status.is_file();
+    // Somebody may have put a pipe in the place of a file; nobody waits for its reader.
+    let flags = if is_file { O_NOFOLLOW | O_NONBLOCK | O_NOCTTY } else { O_NOFOLLOW | O_NOCTTY };
+    let file = options.custom_flags(flags.cast_signed()).open(path)?;
     let status = file.metadata()?;
+    may_be_written(path, &status)?;
     if status.is_file() {
-        may_be_written(path, &status)?;
         // Emptied only now that it is known whose it is.
         file.set_len(0)?;
+    } else if is_file {
+        return Err(io::Error::other("another file was put in its place"));
     }
     Ok(file)
 }
@@ -139,9 +160,12 @@ fn may_be_written(path: &Path, status: &Metadata) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::metadata(folder)?;
     let is_shared = folder.mode() & STICKY != 0 && folder.mode() & OTHERS_WRITE != 0;
+    let refuse = |words| Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
     if is_shared && status.uid() != folder.uid() && status.uid() != underbar_launch::user() {
-        let words = "another user made it, in a folder where everybody may make files";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+        return refuse("another user made it, in a folder where everybody may make files");
+    }
+    if is_shared && status.is_file() && status.nlink() > 1 {
+        return refuse("it has several names (hard links), in a folder where everybody may make files");
     }
     Ok(())
 }
@@ -170,6 +194,21 @@ mod tests {
             assert_eq!(fs::read_to_string(&file).expect("there"), words);
         }
         to_file(Path::new("/dev/null"), Form::Text, "x").expect("a device");
+        // As the shell's `>(...)` has it; and a pipe by its name, for which a reader is there.
+        let (absent, pipe, to_pipe) = (folder.join("absent"), folder.join("pipe"), folder.join("to-pipe"));
+        symlink("made", &absent).expect("linked");
+        to_file(&absent, Form::Text, "new").expect("made through the link");
+        assert_eq!(fs::read_to_string(folder.join("made")).expect("there"), "new");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        symlink("pipe", &to_pipe).expect("linked");
+        for path in [&pipe, &to_pipe] {
+            let reader = {
+                let pipe = pipe.clone();
+                std::thread::spawn(move || fs::read_to_string(pipe).expect("read"))
+            };
+            to_file(path, Form::Text, "through").expect("written");
+            assert_eq!(reader.join().expect("no panic"), "through");
+        }
         assert_eq!(
             to_file(&folder, Form::Text, "x").expect_err("a folder").kind(),
             io::ErrorKind::IsADirectory
@@ -200,6 +239,17 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&kept).expect("there"), "kept");
         assert_eq!(fs::read_to_string(&file).expect("there"), "theirs");
+        // Another's pipe, that nobody reads, is not waited for; nor is a file of ours emptied by a second name of it.
+        let (pipe, second) = (folder.join("pipe"), folder.join("second"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        chown(&pipe, Some(OTHER), None).expect("given away");
+        fs::hard_link(&kept, &second).expect("linked");
+        for path in [&pipe, &second] {
+            let error = to_file(path, Form::Text, "ours").expect_err("another's");
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        }
+        assert_eq!(fs::read_to_string(&kept).expect("there"), "kept");
+        fs::remove_file(second).expect("removed");
         // In a folder of our own we put it there ourselves.
         mode(0o755);
         to_file(&link, Form::Text, "ours").expect("written");
