@@ -1,11 +1,17 @@
 //! Intervals: the ratio of two allocators from rounds that ran side by side.
 //!
-//! Each round measures every allocator once, so a disturbance of the machine hits all of a round alike; the
-//! logarithm of the ratio within a round is what is averaged. The interval is Student's, two-sided, 95 %.
+//! Each round measures every allocator once, so a disturbance of the machine hits all of a round alike; the logarithm of the ratio
+//! within a round is one value. Estimate and interval are those by which `tune` and `compare` judge (`underbar-verdict`): signed
+//! ranks, two-sided, 95 %. So a disturbed round moves an end by its rank and not by its size.
 //!
-//! Invariant: nothing here looks at a value alone; only at ratios within a round.
+//! Invariant: nothing here looks at a value alone; only at ratios and differences within a round. Fewer than six rounds have an
+//! estimate and no interval.
 
 use std::fmt;
+
+use underbar_verdict::interval::{Interval, Span, estimate};
+
+const CONFIDENCE: f64 = 0.95;
 
 /// A ratio with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +20,7 @@ pub struct Ratio {
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,
-    /// The interval's upper end.
+    /// The interval's upper end: infinite where there is no interval.
     pub high: f64,
 }
 
@@ -25,92 +31,74 @@ impl Ratio {
         match () {
             () if self.high < 1.0 => "gain",
             () if self.low > 1.0 => "loss",
+            () if self.high.is_infinite() => "too few rounds",
             () => "no difference",
         }
     }
+
+    /// `2.1 [1.9, 2.3] times`, of a ratio that is far from 1.
+    #[must_use]
+    pub fn times(self) -> String {
+        if self.high.is_infinite() {
+            return format!("{:.1} [no interval] times", self.value);
+        }
+        format!("{:.1} [{:.1}, {:.1}] times", self.value, self.low, self.high)
+    }
 }
 
-/// `1.030 [1.010, 1.050]`.
+/// `1.030 [1.010, 1.050]`; `1.030 [no interval]`.
 impl fmt::Display for Ratio {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.high.is_infinite() {
+            return write!(to, "{:.3} [no interval]", self.value);
+        }
         write!(to, "{:.3} [{:.3}, {:.3}]", self.value, self.low, self.high)
     }
 }
 
-/// Mean and squared standard error of a set of log ratios.
-#[derive(Debug, Clone, Copy)]
-pub struct LogMean {
-    /// Mean of the logarithms.
-    pub mean: f64,
-    /// Variance of that mean.
-    pub variance: f64,
-    /// Degrees of freedom: rounds less one.
-    pub freedom: usize,
-}
+/// Log ratios, round by round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogRatios(Vec<f64>);
 
 /// The log ratios of `ours` to `theirs`, round by round.
-///
-/// With a single round the variance is infinite: the interval then says that nothing is known.
 #[must_use]
-pub fn paired(ours: &[f64], theirs: &[f64]) -> LogMean {
-    let logs: Vec<f64> = ours.iter().zip(theirs).map(|(our, their)| (our / their).ln()).collect();
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let freedom = logs.len().saturating_sub(1);
-    let variance = if freedom == 0 {
-        f64::INFINITY
-    } else {
-        logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / freedom as f64 / count
-    };
-    LogMean { mean, variance, freedom }
+pub fn paired(ours: &[f64], theirs: &[f64]) -> LogRatios {
+    LogRatios(ours.iter().zip(theirs).map(|(our, their)| (our / their).ln()).collect())
 }
 
-/// A difference with its 95 % interval, in the unit of what it was made of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
-    /// The best guess.
-    pub value: f64,
-    /// The interval's lower end.
-    pub low: f64,
-    /// The interval's upper end.
-    pub high: f64,
-}
-
-/// The mean of differences, one for each round. With a single round the interval says that nothing is known.
+/// The geometric mean of several workloads' ratios, round by round; each weighs the same. Of rounds that not every workload has,
+/// nothing follows.
 #[must_use]
-pub fn difference(of_rounds: &[f64]) -> Difference {
-    let count = of_rounds.len() as f64;
-    let value = of_rounds.iter().sum::<f64>() / count;
-    let freedom = of_rounds.len().saturating_sub(1);
-    let squares = of_rounds.iter().map(|one| (one - value).powi(2)).sum::<f64>();
-    let half = if freedom == 0 {
-        f64::INFINITY
-    } else {
-        student(freedom) * (squares / freedom as f64 / count).sqrt()
-    };
-    Difference { value, low: value - half, high: value + half }
+pub fn geometric_mean(parts: &[LogRatios]) -> LogRatios {
+    let rounds = parts.iter().map(|part| part.0.len()).min().unwrap_or(0);
+    let mean = |round: usize| parts.iter().map(|part| part.0[round]).sum::<f64>() / parts.len() as f64;
+    LogRatios((0..rounds).map(mean).collect())
 }
 
-/// The geometric mean of several workloads' ratios; each weighs the same.
-#[must_use]
-pub fn geometric_mean(parts: &[LogMean]) -> LogMean {
-    let count = parts.len() as f64;
-    LogMean {
-        mean: parts.iter().map(|part| part.mean).sum::<f64>() / count,
-        variance: parts.iter().map(|part| part.variance).sum::<f64>() / count / count,
-        // The smallest freedom of the parts: the interval is wide rather than narrow.
-        freedom: parts.iter().map(|part| part.freedom).min().unwrap_or(0),
-    }
-}
-
-impl LogMean {
+impl LogRatios {
     /// The ratio and its interval.
     #[must_use]
     pub fn ratio(&self) -> Ratio {
-        let half = student(self.freedom) * self.variance.sqrt();
-        let half = if half.is_nan() { f64::INFINITY } else { half };
-        Ratio { value: self.mean.exp(), low: (self.mean - half).exp(), high: (self.mean + half).exp() }
+        // A time of 0 is no time: nothing is known then.
+        let is_known = self.0.iter().all(|log| log.is_finite());
+        match Interval::of(&self.0, CONFIDENCE) {
+            Ok(Interval { ratio, low, high, .. }) if is_known => Ratio { value: ratio, low, high },
+            _ => {
+                let value = estimate(&self.0).map_or(f64::NAN, f64::exp);
+                Ratio { value, low: 0.0, high: f64::INFINITY }
+            }
+        }
     }
+}
+
+/// A difference with its 95 % interval, in the unit of what it was made of; endless where there are too few rounds.
+#[must_use]
+pub fn difference(of_rounds: &[f64]) -> Span {
+    Span::of(of_rounds, CONFIDENCE).unwrap_or_else(|_| Span {
+        value: estimate(of_rounds).unwrap_or(f64::NAN),
+        low: f64::NEG_INFINITY,
+        high: f64::INFINITY,
+    })
 }
 
 /// The middle value; of two middle values their mean.
@@ -126,60 +114,54 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The 97.5 % quantile of Student's distribution with so many degrees of freedom.
-fn student(freedom: usize) -> f64 {
-    /// From the usual tables, one to thirty degrees of freedom.
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
-        2.045, 2.042,
-    ];
-    match freedom {
-        0 => f64::INFINITY,
-        1..=30 => TABLE[freedom - 1],
-        // The first term of the expansion around the normal quantile; off by less than 0.001 from 30 on.
-        _ => 1.960 + 2.373 / freedom as f64,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{difference, geometric_mean, median, paired, student};
+    use super::{difference, geometric_mean, median, paired};
 
     #[test]
     fn a_constant_ratio_has_no_width_whatever_the_machine_does() {
-        let theirs = [1.0, 3.0, 2.0, 50.0];
+        let theirs = [1.0, 3.0, 2.0, 50.0, 4.0, 7.0];
         let ours = theirs.map(|value| value * 1.25);
         let ratio = paired(&ours, &theirs).ratio();
-        assert!((ratio.value - 1.25).abs() < 1e-12 && (ratio.high - ratio.low).abs() < 1e-6);
+        assert!((ratio.value - 1.25).abs() < 1e-9 && (ratio.high - ratio.low).abs() < 1e-6);
+        assert_eq!((ratio.word(), ratio.to_string().as_str()), ("loss", "1.250 [1.250, 1.250]"));
+    }
+
+    /// Student's interval of these rounds holds 1: it is as wide as the one disturbed round is long.
+    #[test]
+    fn a_disturbed_round_does_not_hide_a_gain() {
+        let mut ours: Vec<f64> = (0..15).map(|round| 0.9 + f64::from(round) / 1000.0).collect();
+        let quiet = paired(&ours, &[1.0; 15]).ratio();
+        ours[14] = 40.0;
+        let disturbed = paired(&ours, &[1.0; 15]).ratio();
+        assert_eq!((quiet.word(), disturbed.word()), ("gain", "gain"));
+        assert!(disturbed.high < 0.93, "{disturbed}");
     }
 
     #[test]
-    fn the_interval_is_students() {
-        // Log ratios -1, 0, 1: mean 0, standard error 1/sqrt(3), two degrees of freedom.
-        let ours = [(-1.0f64).exp(), 1.0, 1.0f64.exp()];
-        let ratio = paired(&ours, &[1.0; 3]).ratio();
-        assert!((ratio.high.ln() - 4.303 / 3.0f64.sqrt()).abs() < 1e-9);
-        assert!((ratio.low * ratio.high - 1.0).abs() < 1e-9);
-        assert!(paired(&[2.0], &[1.0]).ratio().high.is_infinite(), "one round says nothing");
-        // Differences 4, 5, 6: the same spread around 5.
-        let difference_of = difference(&[4.0, 5.0, 6.0]);
-        assert!((difference_of.value - 5.0).abs() < 1e-12);
-        assert!((difference_of.high - 5.0 - 4.303 / 3.0f64.sqrt()).abs() < 1e-9);
-        assert!(difference(&[1.0]).low.is_infinite());
+    fn too_few_rounds_have_an_estimate_and_no_interval() {
+        let ratio = paired(&[2.0; 5], &[1.0; 5]).ratio();
+        assert!((ratio.value - 2.0).abs() < 1e-9 && ratio.high.is_infinite());
+        assert_eq!((ratio.word(), ratio.to_string().as_str()), ("too few rounds", "2.000 [no interval]"));
+        assert!(paired(&[0.0; 6], &[1.0; 6]).ratio().high.is_infinite(), "no time was measured");
+        let few = difference(&[4.0, 5.0, 6.0]);
+        assert!((few.value - 5.0).abs() < 1e-12 && few.low.is_infinite() && few.high.is_infinite());
+        let six = difference(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!((six.low, six.value, six.high), (1.0, 3.5, 6.0));
     }
 
     #[test]
-    fn a_geometric_mean_halves_the_error_of_four_equal_parts() {
-        let part = paired(&[1.0, 2.0, 4.0], &[1.0; 3]);
-        let whole = geometric_mean(&[part; 4]);
-        assert!((whole.mean - part.mean).abs() < 1e-12);
-        assert!((whole.variance * 4.0 - part.variance).abs() < 1e-12);
+    fn a_geometric_mean_is_taken_within_the_rounds() {
+        let one = paired(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0], &[1.0; 7]);
+        let other = paired(&[4.0, 2.0, 1.0, 0.5, 0.25, 0.125], &[1.0; 6]);
+        let whole = geometric_mean(&[one.clone(), other]).ratio();
+        assert!((whole.value - 2.0).abs() < 1e-9 && (whole.high - whole.low).abs() < 1e-6, "{whole}");
+        assert_eq!(geometric_mean(&[one.clone(), one.clone()]), one);
+        assert!(geometric_mean(&[]).ratio().value.is_nan());
     }
 
     #[test]
-    fn the_tables_continue_smoothly_and_medians_are_in_the_middle() {
-        assert!(student(30) > student(31) && student(31) > student(1_000) && student(1_000) > 1.96);
+    fn medians_are_in_the_middle() {
         assert!((median(&[3.0, 1.0, 2.0]) - 2.0).abs() < 1e-12);
         assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-12);
     }

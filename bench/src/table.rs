@@ -7,7 +7,7 @@
 
 use crate::heap::{Record, Run};
 use crate::measure::Sample;
-use crate::statistics::{LogMean, geometric_mean, median, paired};
+use crate::statistics::{LogRatios, geometric_mean, median, paired};
 use std::fmt::Write as _;
 
 /// A figure that is compared: its heading, its unit, and how a sample yields it.
@@ -35,7 +35,7 @@ struct Comparison {
     /// Place of the best rival among the allocators, and its median.
     best: (usize, f64),
     /// Log ratios to the best rival, in the order of the allocators.
-    ratios: Vec<LogMean>,
+    ratios: Vec<LogRatios>,
 }
 
 /// Compares every workload.
@@ -71,8 +71,9 @@ pub(crate) fn cpu_ms(sample: &Sample) -> f64 {
 }
 
 /// The geometric mean over the workloads of one allocator's ratios.
-fn overall(comparisons: &[Comparison], allocator: usize) -> LogMean {
-    let parts: Vec<LogMean> = comparisons.iter().map(|comparison| comparison.ratios[allocator]).collect();
+fn overall(comparisons: &[Comparison], allocator: usize) -> LogRatios {
+    let parts: Vec<LogRatios> =
+        comparisons.iter().map(|comparison| comparison.ratios[allocator].clone()).collect();
     geometric_mean(&parts)
 }
 
@@ -237,7 +238,7 @@ pub fn json(run: &Run) -> String {
 }
 
 /// A ratio and its interval; an endless end is null.
-pub(crate) fn interval(mean: &LogMean) -> serde_json::Value {
+pub(crate) fn interval(mean: &LogRatios) -> serde_json::Value {
     let ratio = mean.ratio();
     let finite =
         |value: f64| if value.is_finite() { serde_json::json!(value) } else { serde_json::Value::Null };
@@ -252,7 +253,7 @@ mod tests {
     use crate::measure::Sample;
     use crate::peers::Allocator;
 
-    /// Two rivals and one of ours over two rounds, with the CPU times given in ms.
+    /// Two rivals and one of ours over two rounds, repeated, with the CPU times given in ms.
     fn run(times: [[u64; 3]; 2]) -> Run {
         let allocator = |name: &str, rival| Allocator {
             name: name.to_owned(),
@@ -263,7 +264,7 @@ mod tests {
             rival,
         };
         let mut records = Vec::new();
-        for (round, row) in times.iter().enumerate() {
+        for (round, row) in times.iter().cycle().take(6).enumerate() {
             for (place, time) in row.iter().enumerate() {
                 let sample = Sample {
                     user_us: time * 1_000,
@@ -277,7 +278,7 @@ mod tests {
         }
         Run {
             host: Host::here(),
-            request: Request { rounds: 2, seed: 1, ..Request::default() },
+            request: Request { rounds: 6, seed: 1, ..Request::default() },
             workloads: vec!["lifo"],
             allocators: vec![allocator("slow", true), allocator("fast", true), allocator("ours", false)],
             missing: vec![("absent", "not installed".to_owned())],

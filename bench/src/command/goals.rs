@@ -3,7 +3,8 @@
 use super::Run;
 use super::arms::CHILDREN;
 use crate::goal::Goal;
-use crate::statistics::{Difference, difference};
+use crate::statistics::difference;
+use underbar_verdict::interval::Span;
 
 /// What a run may take longer than its program, in microseconds.
 const START: f64 = 2_000.0;
@@ -41,7 +42,7 @@ fn child(run: &Run) -> Option<Goal> {
 }
 
 /// What a followed child takes more, in microseconds: what the shell takes more with all of them than with none.
-fn of_child(run: &Run) -> Option<Difference> {
+fn of_child(run: &Run) -> Option<Span> {
     let [followed, alone, plain, shell] =
         ["children-followed", "shell-followed", "children", "shell"].map(|name| run.find(name));
     let (followed, alone) = (run.values(followed?), run.values(alone?));
@@ -69,8 +70,11 @@ fn sampled(run: &Run) -> Option<Goal> {
 }
 
 /// `1.234 [1.200, 1.260] ms`.
-fn milliseconds(difference: Difference) -> String {
-    let Difference { value, low, high } = difference;
+fn milliseconds(difference: Span) -> String {
+    let Span { value, low, high } = difference;
+    if high.is_infinite() {
+        return format!("{:.3} [no interval] ms", value / 1e3);
+    }
     format!("{:.3} [{:.3}, {:.3}] ms", value / 1e3, low / 1e3, high / 1e3)
 }
 

@@ -19,10 +19,11 @@ use crate::heap;
 use crate::host::Host;
 use crate::random::Random;
 use crate::rounds::Request;
-use crate::statistics::{Difference, LogMean, difference, median, paired};
+use crate::statistics::{LogRatios, difference, median, paired};
 use arms::{Arm, Kind};
 use std::path::Path;
 use std::time::Instant;
+use underbar_verdict::interval::Span;
 
 /// Rounds, where no others are asked for.
 pub const ROUNDS: usize = 20;
@@ -116,14 +117,14 @@ impl Run {
 
     /// What an arm takes more than another, in microseconds.
     #[must_use]
-    pub fn more(&self, arm: usize, base: usize) -> Difference {
+    pub fn more(&self, arm: usize, base: usize) -> Span {
         let pairs = self.values(arm).into_iter().zip(self.values(base));
         difference(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<f64>>())
     }
 
     /// Log ratios of an arm to another.
     #[must_use]
-    pub fn against(&self, arm: usize, base: usize) -> LogMean {
+    pub fn against(&self, arm: usize, base: usize) -> LogRatios {
         paired(&self.values(arm), &self.values(base))
     }
 }
@@ -135,16 +136,16 @@ mod tests {
     use crate::host::Host;
     use crate::rounds::Request;
 
-    /// Two rounds, in which each arm takes these microseconds.
+    /// Six rounds, in which each arm takes these microseconds.
     pub(super) fn run(time: impl Fn(&str) -> f64) -> Run {
         let arms = all(&Programs::named());
-        let records = (0..2)
+        let records = (0..6)
             .flat_map(|round| arms.iter().enumerate().map(move |(arm, one)| (round, arm, one.name)))
             .flat_map(|(round, arm, name)| {
                 [1.0, 0.5, 2.0].map(|part| Record { arm, round, microseconds: time(name) * part })
             })
             .collect();
-        let request = Request::of(2);
+        let request = Request::of(6);
         Run { host: Host::here(), request, arms, records, others: 0.0 }
     }
 

@@ -59,8 +59,7 @@ pub fn text(run: &Run) -> String {
 fn faster(run: &Run, program: &str, way: &str, times: f64, wanted: &str) -> Option<Goal> {
     let ours = run.find(program, Some(SMALL), way)?;
     let ratio = run.against(run.base(ours)?, ours).ratio();
-    let found = format!("{:.1} [{:.1}, {:.1}] times", ratio.value, ratio.low, ratio.high);
-    Some(Goal { wanted: wanted.to_owned(), held: ratio.value >= times, found: vec![found] })
+    Some(Goal { wanted: wanted.to_owned(), held: ratio.value >= times, found: vec![ratio.times()] })
 }
 
 /// At most so many microseconds.

@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::measure::beside;
 use crate::random::Random;
 use crate::rounds::Request;
-use crate::statistics::{LogMean, median, paired};
+use crate::statistics::{LogRatios, median, paired};
 use crate::{Error, heap};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -129,7 +129,7 @@ impl Run {
 
     /// Log ratios of a row to another, round by round.
     #[must_use]
-    pub fn against(&self, row: usize, other: usize) -> LogMean {
+    pub fn against(&self, row: usize, other: usize) -> LogRatios {
         paired(&self.values(row), &self.values(other))
     }
 
@@ -155,10 +155,10 @@ mod tests {
     use crate::host::Host;
     use crate::rounds::Request;
 
-    /// Two rounds, with these times.
+    /// Six rounds, with these times.
     pub(super) fn run(time: impl Fn(&Row) -> f64) -> Run {
         let rows = all();
-        let records = (0..2)
+        let records = (0..6)
             .flat_map(|round| rows.iter().enumerate().map(move |(row, one)| (round, row, one)))
             .map(|(round, row, one)| Record { round, place: row, row, microseconds: time(one) })
             .collect();

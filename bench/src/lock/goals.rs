@@ -147,7 +147,7 @@ fn naive(run: &Run, ours: usize, threads: usize, times: f64) -> Option<Goal> {
             "at {threads} threads and a blocking holder at least {times} times less CPU than the naive lock"
         ),
         held: ratio.value >= times,
-        found: vec![format!("{:.1} [{:.1}, {:.1}] times", ratio.value, ratio.low, ratio.high)],
+        found: vec![ratio.times()],
     })
 }
 

@@ -5,7 +5,7 @@
 
 use super::figure::{CPU, Figure, PAIR, TIME, figures};
 use super::{Arm, Cell, OPEN, Run, UNCONTENDED};
-use crate::statistics::{LogMean, geometric_mean, median, paired};
+use crate::statistics::{LogRatios, geometric_mean, median, paired};
 use std::fmt::Write as _;
 use underbar_contention::contend;
 use underbar_contention::locks::Role;
@@ -21,18 +21,18 @@ pub fn best(run: &Run, cell: usize, figure: &Figure) -> Option<(usize, f64)> {
 }
 
 /// Log ratios of a lock to another, round by round.
-pub fn against(run: &Run, cell: usize, lock: usize, other: usize, figure: &Figure) -> LogMean {
+pub fn against(run: &Run, cell: usize, lock: usize, other: usize, figure: &Figure) -> LogRatios {
     paired(&run.values(cell, lock, figure), &run.values(cell, other, figure))
 }
 
 /// Log ratios of a lock to the cell's best peer.
-pub fn to_best(run: &Run, cell: usize, lock: usize, figure: &Figure) -> Option<LogMean> {
+pub fn to_best(run: &Run, cell: usize, lock: usize, figure: &Figure) -> Option<LogRatios> {
     best(run, cell, figure).map(|(peer, _)| against(run, cell, lock, peer, figure))
 }
 
 /// The geometric mean of a lock's ratios over the contended cells.
-pub fn overall(run: &Run, lock: usize, figure: &Figure) -> Option<LogMean> {
-    let parts: Vec<LogMean> = run.contended().filter_map(|cell| to_best(run, cell, lock, figure)).collect();
+pub fn overall(run: &Run, lock: usize, figure: &Figure) -> Option<LogRatios> {
+    let parts: Vec<LogRatios> = run.contended().filter_map(|cell| to_best(run, cell, lock, figure)).collect();
     (!parts.is_empty()).then(|| geometric_mean(&parts))
 }
 

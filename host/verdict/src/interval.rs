@@ -64,23 +64,56 @@ impl fmt::Display for TooFewPairs {
 
 impl std::error::Error for TooFewPairs {}
 
+/// A difference with its interval, in the unit of what it was made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// The point estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Span {
+    /// The interval of the value behind `values`, one from each pair, which must be finite. `confidence` is between 0 and 1.
+    ///
+    /// # Errors
+    /// Where there are too few of them.
+    pub fn of(values: &[f64], confidence: f64) -> Result<Span, TooFewPairs> {
+        let pairs = values.len();
+        let Some(depth) = depth(pairs, 1.0 - confidence) else {
+            return Err(TooFewPairs { have: pairs, need: pairs_needed(confidence) });
+        };
+        let averages = walsh_averages(values);
+        let last = averages.len() - 1;
+        Ok(Span { value: middle(&averages), low: averages[depth], high: averages[last - depth] })
+    }
+}
+
+/// The point estimate of values, as an interval has it, however few they are. None: there are none.
+#[must_use]
+pub fn estimate(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| middle(&walsh_averages(values)))
+}
+
+/// The middle of sorted values, or of the two in the middle their mean.
+fn middle(sorted: &[f64]) -> f64 {
+    let last = sorted.len() - 1;
+    (sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0
+}
+
 impl Interval {
     /// The interval of the ratio behind `log_ratios`, which must be finite. `confidence` lies between 0 and
     /// 1.
     pub fn of(log_ratios: &[f64], confidence: f64) -> Result<Interval, TooFewPairs> {
-        let pairs = log_ratios.len();
-        let Some(depth) = depth(pairs, 1.0 - confidence) else {
-            return Err(TooFewPairs { have: pairs, need: pairs_needed(confidence) });
-        };
-        let averages = walsh_averages(log_ratios);
-        let last = averages.len() - 1;
-        let ratio = (averages[last / 2] + averages[last.div_ceil(2)]) / 2.0;
+        let Span { value, low, high } = Span::of(log_ratios, confidence)?;
         Ok(Interval {
-            ratio: exp(ratio),
-            low: exp(averages[depth]),
-            high: exp(averages[last - depth]),
+            ratio: exp(value),
+            low: exp(low),
+            high: exp(high),
             confidence,
-            pairs,
+            pairs: log_ratios.len(),
         })
     }
 
@@ -187,6 +220,14 @@ mod tests {
         }
         assert_eq!(Interval::of(&[-0.5; 6], 1.0 - 0.05 / 3.0), Err(TooFewPairs { have: 6, need: 7 }));
         assert!(Interval::of(&[-0.5; 7], 1.0 - 0.05 / 3.0).is_ok());
+    }
+
+    #[test]
+    fn differences_have_the_same_interval_and_few_have_an_estimate() {
+        let span = Span::of(&[4.0, 5.0, 6.0, 7.0, 8.0, 90.0], 0.95).expect("six pairs are enough");
+        assert_eq!((span.low, span.value, span.high), (4.0, 6.5, 90.0));
+        assert_eq!(estimate(&[1.0, 2.0]), Some(1.5));
+        assert_eq!((estimate(&[]), Span::of(&[1.0; 5], 0.95)), (None, Err(TooFewPairs { have: 5, need: 6 })));
     }
 
     #[test]
