@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 5;
+pub const LAYOUT_VERSION: u32 = 6;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
@@ -270,8 +270,12 @@ pub struct Slot {
     pub ended_ns: AtomicU64,
     /// Number of option diagnostics that the runtime met.
     pub option_errors: AtomicU64,
-    /// Path of the program's file.
+    /// Path of the program's file; of one that is too long its last parts, without a slash before them.
     pub program: Text<32>,
+    /// A number for the whole path, by which programs with long paths are told apart.
+    pub program_number: AtomicU64,
+    /// The name by which it was started, where that is another name of the same file.
+    pub started_as: Text<32>,
     /// Its arguments, separated by zero bytes, cut.
     pub arguments: Text<32>,
     /// The counters, in the order of the table. Only the owning process writes; relaxed.
@@ -305,6 +309,15 @@ impl Slot {
     #[inline(always)]
     pub fn cell(&self, key: Key) -> &AtomicU64 {
         &self.counters[key as usize]
+    }
+
+    /// Do both run the same program, by the same name?
+    #[must_use]
+    pub fn is_of_the_program_of(&self, other: &Slot) -> bool {
+        let number = |slot: &Slot| slot.program_number.load(Ordering::Relaxed);
+        number(self) == number(other)
+            && self.program.same(&other.program)
+            && self.started_as.same(&other.started_as)
     }
 
     /// Adds another slot's figures to this one, each by its fold rule. Called by the folder only.
@@ -350,6 +363,8 @@ impl Slot {
         self.ended_ns.store(0, relaxed);
         self.option_errors.store(0, relaxed);
         self.program.store(b"");
+        self.program_number.store(0, relaxed);
+        self.started_as.store(b"");
         self.arguments.store(b"");
         self.allocator_role.store(0, relaxed);
         self.allocator.store(b"");

@@ -56,7 +56,9 @@ counters! {
     HeapGets = "heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
         "Requests for heap storage that were served: malloc and its relatives, operator new, and a realloc that had to move.";
     HeapFrees = "heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
-        "Elements and cells given back by the program.";
+        "Elements and cells given back by the program: also those that a child by fork has from its parent.";
+    HeapInherited = "heap.inherited", "Elements and cells from the parent process", Count, by Start, live BATCH, killed BATCH, Sum,
+        "What a child by fork or clone had from its parent when it began, got by the parent and not given back yet. Its frees may be of these, so its frees may be more than its gets.";
     HeapUsed = "heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum,
         "Bytes of cells and elements that the program holds now, rounded as the heap rounds them.";
     HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, by Gathered, live BATCH, killed BATCH, Max,
@@ -125,6 +127,8 @@ counters! {
         "Read calls that the library made within the process, to look at its mappings, its arguments and the programs that it starts, and the loader's, for the library's head. The kernel counts them as the program's; they are taken off the read calls of the run.";
     OwnReadBytes = "process.own_read_bytes", "Bytes read by underbar itself", Bytes, by Look, live Exact, killed Exact, Sum,
         "Bytes that these calls read.";
+    ProcessContinued = "process.continued", "Programs that took the place of another", Count, by Start, live Exact, killed Exact, Sum,
+        "1 where the process was another program before this one (exec): then the same process has more than one section.";
     DeepbindOpens = "process.deepbind_opens", "Times dlopen was asked for RTLD_DEEPBIND", Count, by Request, live Exact, killed Exact, Sum,
         "Calls of dlopen with RTLD_DEEPBIND: the library that it opens, and those that it brings, find functions of the C library before those of preloaded libraries. From the first such call on, those that underbar replaces lead to underbar there, too.";
     DeepbindUnbound = "process.deepbind_unbound", "of them left to the C library's heap", Count, by Request, live Exact, killed Exact, Sum,

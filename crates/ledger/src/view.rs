@@ -215,10 +215,16 @@ impl<'a> SlotView<'a> {
         word(self.bytes, offset_of!(Slot, option_errors))
     }
 
-    /// Path of the program's file, cut at 256 bytes.
+    /// Path of the program's file; of one of more than 256 bytes its last parts, which then do not begin with a slash.
     #[must_use]
     pub fn program(&self) -> &'a [u8] {
         text(self.bytes, offset_of!(Slot, program), 256)
+    }
+
+    /// The name by which the program was started, where that is another name of its file; else empty.
+    #[must_use]
+    pub fn started_as(&self) -> &'a [u8] {
+        text(self.bytes, offset_of!(Slot, started_as), 256)
     }
 
     /// Arguments, separated by zero bytes, cut at 256 bytes.

@@ -248,7 +248,7 @@ mod tests {
     use std::string::{String, ToString};
     use std::vec::Vec;
 
-    const ANY: ProgramName<'_> = ProgramName { name: b"", build_id: b"" };
+    const ANY: ProgramName<'_> = ProgramName { name: b"", started_as: b"", build_id: b"" };
 
     fn apply(settings: &mut Settings, text: &str, source: WhereSet) -> Vec<String> {
         let mut found = Vec::new();
@@ -341,7 +341,7 @@ mod tests {
         let text = b"HEAP(1M) [cc1] HEAP(2M) nonsense [ld]HEAP(3M)\n[*] RPTSTG(ON) [ld HEAP(9M)\nHEAP(8M)";
         let mut spans = Vec::new();
         let mut settings = Settings::default();
-        let program = ProgramName { name: b"ld", build_id: b"" };
+        let program = ProgramName { name: b"ld", started_as: b"", build_id: b"" };
         settings.apply(text, &program, WhereSet::UserFile, &mut |diagnostic| spans.push(diagnostic.word()));
         assert_eq!(settings.heap().init, Size::Bytes(3 << 20));
         assert!(settings.report_storage());

@@ -23,7 +23,7 @@
 //! use underbar_options::{Base, Disposition, ProgramName, Settings, Size, WhereSet};
 //!
 //! let text = b"HEAP(64M,16M,,KEEP) MSGFILE(/tmp/%e.%p) [cc1plus] HEAP(256M)";
-//! let program = ProgramName { name: b"cc1plus", build_id: b"" };
+//! let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
 //! let mut settings = Settings::new(Base::Underbar);
 //! settings.apply(text, &program, WhereSet::Environment, &mut |_| ());
 //!

@@ -1,7 +1,7 @@
 //! Which program a section of an option text is for.
 //!
-//! `[*]` is for all programs, `[cc1plus]` for those of that name, `[build-id:4f0c...]` for those whose
-//! build-id begins with these digits. What stands before the first section is for all.
+//! `[*]` is for all programs, `[cc1plus]` for those of that name, `[build-id:4f0c...]` for those whose build-id begins with these
+//! digits. A program that was started by a link has two names: that of its file and that of the link. What stands before the first section is for all.
 
 /// The fewest hexadecimal digits of a build-id that a section may give.
 const LEAST_DIGITS: usize = 8;
@@ -11,6 +11,8 @@ const LEAST_DIGITS: usize = 8;
 pub struct ProgramName<'a> {
     /// The last part of its path, such as `cc1plus`; empty if it is not known.
     pub name: &'a [u8],
+    /// The last part of the path by which it was started, where a link has another name; else empty.
+    pub started_as: &'a [u8],
     /// The bytes of its build-id note; empty if it has none.
     pub build_id: &'a [u8],
 }
@@ -36,7 +38,8 @@ impl ProgramName<'_> {
                 self.has_build_id(digits)
             }
             _ if words.is_empty() => return Section::IsForNobody,
-            _ => words == b"*" || (!self.name.is_empty() && words == self.name),
+            // Neither name matches where it is not known: the words are not empty.
+            _ => words == b"*" || words == self.name || words == self.started_as,
         };
         if matches { Section::Matches } else { Section::IsForOthers }
     }
@@ -54,10 +57,12 @@ mod tests {
 
     #[test]
     fn sections_name_programs() {
-        let program = ProgramName { name: b"cc1plus", build_id: &[0x4f, 0x0c, 0xd1, 0x22, 0x90] };
+        let program =
+            ProgramName { name: b"cc1plus", started_as: b"c++", build_id: &[0x4f, 0x0c, 0xd1, 0x22, 0x90] };
         let check = |words: &str, expect| assert_eq!(program.section(words.as_bytes()), expect, "{words}");
         check("*", Section::Matches);
         check("cc1plus", Section::Matches);
+        check("c++", Section::Matches);
         check("CC1PLUS", Section::IsForOthers);
         check("cc1", Section::IsForOthers);
         check("build-id:4f0cd12290", Section::Matches);

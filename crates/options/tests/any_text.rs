@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use underbar_options::{Base, Kind, OPTIONS, ProgramName, Settings, WhereSet, check, take_off_numbers};
 
-const PROGRAM: ProgramName<'_> = ProgramName { name: b"prog", build_id: &[1, 2, 3, 4, 5] };
+const PROGRAM: ProgramName<'_> = ProgramName { name: b"prog", started_as: b"", build_id: &[1, 2, 3, 4, 5] };
 
 fn apply(base: Base, text: &[u8]) -> Settings {
     let mut settings = Settings::new(base);

@@ -17,11 +17,11 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::locks::{POLICY_COUNT, POLICY_SIMPLE, POLICY_SLEEP};
 use underbar_ledger::samples;
 use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
-use underbar_sys::{file, syscall};
+use underbar_sys::syscall;
 
 use crate::follow::build_id::{LONGEST, build_id};
 use crate::follow::environment::{Environment, LEDGER};
-use crate::ledger::attach;
+use crate::ledger::{attach, program};
 use crate::{follow, heap, ledger, lock, own, sample, stack};
 
 /// Holds the option text.
@@ -32,53 +32,51 @@ pub const BASE: &[u8] = b"UNDERBAR_BASE";
 /// Reads the options, sets the heap up, and finds the ledger.
 pub fn obey() {
     attach::with_environment(|environment| {
-        let text = environment.value(TEXT).unwrap_or_default();
-        let base =
-            if environment.value(BASE) == Some(b"le") { Base::LanguageEnvironment } else { Base::Underbar };
-        let mut path = [0; 256];
-        let mut id = [0; LONGEST];
-        let program = ProgramName {
-            name: program_name(&mut path),
-            // The file is read only where somebody asks for it.
-            build_id: if text.windows(9).any(|word| word.eq_ignore_ascii_case(b"build-id:")) {
-                own_build_id(&mut id)
-            } else {
-                b""
-            },
-        };
-        let mut settings = Settings::new(base);
-        let mut errors = 0;
-        settings.apply(text, &program, WhereSet::Environment, &mut |diagnostic| {
-            errors += u64::from(diagnostic.severity() == Severity::Warning);
-        });
-        set_up_heap(&settings);
-        lock::configure(match settings.locks() {
-            underbar_options::Locks::Off => lock::Mode::Off,
-            underbar_options::Locks::Count => lock::Mode::Count,
-            underbar_options::Locks::Simple => lock::Mode::Simple,
-        });
-        if let Some((place, how)) = settings.one_lock() {
-            lock::configure_one(
-                place,
-                match how {
-                    underbar_options::OneLock::Count => POLICY_COUNT,
-                    underbar_options::OneLock::Simple => POLICY_SIMPLE,
-                    underbar_options::OneLock::Sleep => POLICY_SLEEP,
-                },
-            );
-        }
-        if follow::is_wanted(environment) {
-            find_ledger(environment, &settings, text, program.name);
-            sample::configure(environment.value(samples::VARIABLE.as_bytes()));
-        }
-        ledger::slot().option_errors.store(errors, Ordering::Relaxed);
+        program::find_out(|name, started_as| obey_for(environment, name, started_as));
     });
 }
 
-/// The program's file name, by which sections of the text are chosen.
-fn program_name(path: &mut [u8]) -> &[u8] {
-    let path = file::readlink(c"/proc/self/exe", path).unwrap_or_default();
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
+fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
+    let text = environment.value(TEXT).unwrap_or_default();
+    let base =
+        if environment.value(BASE) == Some(b"le") { Base::LanguageEnvironment } else { Base::Underbar };
+    let mut id = [0; LONGEST];
+    let program = ProgramName {
+        name,
+        started_as,
+        // The file is read only where somebody asks for it.
+        build_id: if text.windows(9).any(|word| word.eq_ignore_ascii_case(b"build-id:")) {
+            own_build_id(&mut id)
+        } else {
+            b""
+        },
+    };
+    let mut settings = Settings::new(base);
+    let mut errors = 0;
+    settings.apply(text, &program, WhereSet::Environment, &mut |diagnostic| {
+        errors += u64::from(diagnostic.severity() == Severity::Warning);
+    });
+    set_up_heap(&settings);
+    lock::configure(match settings.locks() {
+        underbar_options::Locks::Off => lock::Mode::Off,
+        underbar_options::Locks::Count => lock::Mode::Count,
+        underbar_options::Locks::Simple => lock::Mode::Simple,
+    });
+    if let Some((place, how)) = settings.one_lock() {
+        lock::configure_one(
+            place,
+            match how {
+                underbar_options::OneLock::Count => POLICY_COUNT,
+                underbar_options::OneLock::Simple => POLICY_SIMPLE,
+                underbar_options::OneLock::Sleep => POLICY_SLEEP,
+            },
+        );
+    }
+    if follow::is_wanted(environment) {
+        find_ledger(environment, &settings, text, name);
+        sample::configure(environment.value(samples::VARIABLE.as_bytes()));
+    }
+    ledger::slot().option_errors.store(errors, Ordering::Relaxed);
 }
 
 fn own_build_id(room: &mut [u8; LONGEST]) -> &[u8] {

@@ -263,7 +263,7 @@ HUGEPAGES(ON)
         let text = options_file(&report, &advise(&report), false);
         let read = |name: &str| {
             let mut settings = Settings::new(Base::Underbar);
-            let program = ProgramName { name: name.as_bytes(), build_id: &[] };
+            let program = ProgramName { name: name.as_bytes(), started_as: b"", build_id: &[] };
             let mut complaints = 0;
             settings.apply(text.as_bytes(), &program, WhereSet::CommandLine, &mut |_| complaints += 1);
             assert_eq!(complaints, 0, "{text}");

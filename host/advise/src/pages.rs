@@ -13,7 +13,12 @@ const LARGE: u64 = 64 << 20;
 pub fn huge(case: &Case<'_>) -> Option<Finding> {
     let used = case.get(Key::HeapUsedPeak);
     let own = Some(case.program.each(Key::ProcessFaults)).filter(|&faults| faults > 0);
-    let of_the_run = || case.report.steps.as_ref().filter(|_| case.report.tree.processes == 1);
+    let of_the_run = || {
+        case.report
+            .steps
+            .as_ref()
+            .filter(|_| (case.report.tree.processes, case.report.tree.programs) == (1, 1))
+    };
     let (key, faults) = match own {
         Some(faults) => (Key::ProcessFaults.entry().key, faults),
         None => ("steps.minor_faults", of_the_run()?.minor_faults),

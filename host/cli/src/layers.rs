@@ -143,14 +143,26 @@ impl Layers {
 
     /// What is in force for a program.
     pub fn settings(&self, program: &OsStr) -> Settings {
-        // As the library sees it: the file that is executed in the end, whatever links lead to it. Nobody asks where no
+        // As the library sees it: the file that is executed in the end, and the link by which it is started. Nobody asks where no
         // text has a section, as for most runs.
-        let file = Some(program).filter(|_| self.may_have_sections()).and_then(crate::shared::find);
-        let file = file.and_then(|path| fs::canonicalize(path).ok());
-        let path = file.as_deref().unwrap_or(Path::new(program));
-        let name = path.file_name().unwrap_or(program).to_string_lossy();
+        let found = Some(program).filter(|_| self.may_have_sections()).and_then(underbar_launch::find);
+        let Some(found) = found else { return self.settings_of(Path::new(program), OsStr::new("")) };
+        match underbar_launch::foreign::interpreter(&found) {
+            Some(interpreter) => self.settings_of(&interpreter, OsStr::new("")),
+            None => self.settings_of(&found, found.file_name().unwrap_or_default()),
+        }
+    }
+
+    /// What is in force for the program in this file, started by this name where it is not that of the file.
+    pub fn settings_of(&self, path: &Path, started_as: &OsStr) -> Settings {
+        let file =
+            Some(path).filter(|_| self.may_have_sections()).and_then(|path| fs::canonicalize(path).ok());
+        let path = file.as_deref().unwrap_or(path);
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let started_as = started_as.to_string_lossy();
         let build_id = file.as_deref().map(underbar_launch::build_id).unwrap_or_default();
-        let program = ProgramName { name: name.as_bytes(), build_id: &build_id };
+        let program =
+            ProgramName { name: name.as_bytes(), started_as: started_as.as_bytes(), build_id: &build_id };
         let mut settings = Settings::new(self.base);
         for layer in &self.layers {
             settings.apply(layer.text.as_bytes(), &program, layer.source, &mut |_| ());
@@ -252,7 +264,11 @@ impl Layers {
 
     /// All of it as a report has it, for the program that was started.
     pub fn for_report(&self, program: &OsStr) -> Options {
-        let settings = self.settings(program);
+        self.told(&self.settings(program))
+    }
+
+    /// All of it as a report has it, with what is in force.
+    pub fn told(&self, settings: &Settings) -> Options {
         let in_force = (0..OPTIONS.len())
             .filter(|&option| settings.has_value(option))
             .map(|option| {
@@ -333,7 +349,7 @@ mod tests {
         assert_eq!((heap.init, heap.increment), (Size::Bytes(4 << 20), Size::Bytes(2 << 20)));
         // The whole text, read at once by the library, says the same.
         let mut at_once = Settings::new(Base::Underbar);
-        let program = ProgramName { name: b"cc1plus", build_id: b"" };
+        let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
         at_once.apply(layers.text().as_bytes(), &program, WhereSet::Environment, &mut |_| ());
         assert!(at_once.same_values(&layers.settings("cc1plus".as_ref())));
         let report = layers.for_report("ls".as_ref());

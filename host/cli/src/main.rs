@@ -112,7 +112,7 @@ fn usage(error: clap::Error) -> ExitCode {
 /// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else one of the
 /// commands, which are listed unless a near one was named already.
 fn hint(word: &str, is_near_a_command: bool) -> String {
-    if shared::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
+    if underbar_launch::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
         return format!("\nhelp: did you mean `underbar run -- {word}`?\n");
     }
     if is_near_a_command {

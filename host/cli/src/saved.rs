@@ -185,31 +185,39 @@ fn is_printed(start: &[u8]) -> bool {
     start.starts_with(b"underbar: ") || (has(b"Report for Enclave") && has(b"\nunderbar V"))
 }
 
+/// The path, where the ledger had room for it; else the name at its end, as the rest of it leads elsewhere.
+fn whole(program: &str) -> &Path {
+    let path = Path::new(program);
+    if path.is_absolute() { path } else { Path::new(path.file_name().unwrap_or_default()) }
+}
+
 /// The report of a ledger: what the launcher would add is taken from the ledger and its file, as far as it is
 /// there.
 fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>) -> Report {
     let first = view.slots().min_by_key(SlotView::started_ns);
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let program = first.as_ref().map_or(String::new(), |slot| words(slot.program()));
+    let started_as = first.as_ref().map_or(String::new(), |slot| words(slot.started_as()));
     let arguments = first.as_ref().map_or(Vec::new(), |slot| {
         slot.arguments().split(|&byte| byte == 0).filter(|word| !word.is_empty()).skip(1).map(words).collect()
     });
     let mut layers = Layers::new(Base::Underbar);
     layers.add(WhereSet::Environment, "option text of the run".to_owned(), words(view.options().0));
     let made = status.and_then(|status| status.created().or_else(|_| status.modified()).ok());
+    let started_unix_ns = made
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+        .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
     let facts = Facts {
         host: host(),
         run: Run {
             program: program.clone(),
             arguments,
             process: first.as_ref().map_or(0, |slot| slot.process.number),
-            started_unix_ns: made
-                .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
-                .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
+            started_unix_ns,
             end: None,
             later: None,
         },
-        options: layers.for_report(OsStr::new(&program)),
+        options: layers.told(&layers.settings_of(whole(&program), OsStr::new(&started_as))),
         areas,
         ..Facts::default()
     };

@@ -1,6 +1,5 @@
 //! Flags that all commands have, and what they mean in common.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use underbar_launch::find;
 use underbar_options::{Base, Settings, WhereSet};
 use underbar_shown::Shown;
 
@@ -145,15 +145,6 @@ fn message_file(options: &Settings, pid: i32, program: &OsStr) -> Option<PathBuf
 
 fn host_name() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
-}
-
-/// The program's file, as the shell finds it.
-pub fn find(program: &OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    if program.as_encoded_bytes().contains(&b'/') {
-        return Some(path.to_owned());
-    }
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(path)).find(|path| path.is_file())
 }
 
 /// Puts process, program and host into a file name: `%p`, `%e`, `%h`, and `%%` for a percent sign.

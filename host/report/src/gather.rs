@@ -76,7 +76,10 @@ fn assemble(processes: Vec<Process>, unrecorded: u64, facts: Facts) -> Report {
         }
     });
     let tree = Tree {
-        processes: processes.iter().fold(0, |sum, process| sum.saturating_add(process.processes)),
+        processes: processes
+            .iter()
+            .fold(0_u64, |sum, process| sum.saturating_add(process.processes))
+            .saturating_sub(counters.get(Key::ProcessContinued)),
         programs: 0,
         unrecorded,
         counters,
@@ -106,6 +109,7 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
     let ended = (slot.ended_ns() > ENDED_UNTIMED).then(|| slot.ended_ns().saturating_sub(began_ns));
     Process {
         program: words(slot.program()),
+        started_as: Some(words(slot.started_as())).filter(|name| !name.is_empty()),
         arguments: slot
             .arguments()
             .split(|&byte| byte == 0)

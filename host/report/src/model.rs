@@ -157,9 +157,9 @@ pub struct OptionInForce {
 /// All processes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {
-    /// Programs that kept accounts: a process that goes on as another program counts once for each.
+    /// Processes that kept accounts. One that goes on as another program is one process.
     pub processes: u64,
-    /// Different programs among them.
+    /// Different programs that they ran.
     pub programs: u64,
     /// Programs for which the ledger had no room.
     pub unrecorded: u64,
@@ -187,8 +187,12 @@ pub enum State {
 /// One process, or several ended processes of one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Path of the program's file. Bytes that are no UTF-8 are replaced.
+    /// Path of the program's file. Bytes that are no UTF-8 are replaced. Of a path of more than 256 bytes the last parts, without
+    /// a slash before them.
     pub program: String,
+    /// The name by which it was started, where that is another name of the file, as of a link; else null.
+    #[serde(default)]
+    pub started_as: Option<String>,
     /// Its arguments with its own name first, cut to what the ledger has room for.
     #[serde(default)]
     pub arguments: Vec<String>,
@@ -255,7 +259,7 @@ pub struct Owner {
 /// All processes of one program, folded: what suggestions are made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// File name of the program, as sections of options files name it.
+    /// Its name ([`Process::name`]), as sections of options files name it.
     pub name: String,
     /// How many processes ran it.
     pub processes: u64,
@@ -287,10 +291,10 @@ impl Program {
 }
 
 impl Process {
-    /// File name of the program.
+    /// The program's name: the one by which it was started, or that of its file.
     #[must_use]
     pub fn name(&self) -> &str {
-        file_name(&self.program)
+        self.started_as.as_deref().unwrap_or_else(|| file_name(&self.program))
     }
 }
 

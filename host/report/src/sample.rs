@@ -16,6 +16,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
     }
     Process {
         program: program.to_owned(),
+        started_as: None,
         arguments: vec![program.rsplit('/').next().unwrap_or(program).to_owned()],
         process: number,
         parent: 1,

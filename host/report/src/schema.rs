@@ -26,7 +26,10 @@ pub fn schema() -> Value {
     let mut process = object(
         "One process, or several ended processes of one program.",
         json!({
-            "program": text(),
+            "program": {"type": "string", "description":
+                "Path of the program's file; of a path of more than 256 bytes its last parts, without a slash before them."},
+            "started_as": {"type": ["string", "null"], "description":
+                "The name by which it was started, where that is another name of the file, as of a link; else null."},
             "arguments": texts(),
             "process": number("Its number; the last one's where several are folded."),
             "parent": number("Its parent."),
@@ -59,6 +62,7 @@ pub fn schema() -> Value {
             },
         }),
     );
+    not_required(&mut process, "started_as");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
     let mut tree = object(

@@ -119,7 +119,7 @@ fn areas(
             "of",
             format!(
                 "{name}, {}, the most memory of {}",
-                counted(leading.processes, "run", "runs"),
+                counted(leading.processes, "process", "processes"),
                 counted(programs as u64, "program", "programs")
             ),
         ));
@@ -144,20 +144,29 @@ fn areas(
         lines.push(row(area, &set, if is_served { &used } else { "not served" }, (option, verdict), page));
     }
     lines.extend(allocator(leading));
+    let killed = killed(report, leading);
+    let (gets, frees) = (counters.get(Key::HeapGets), counters.get(Key::HeapFrees));
+    let inherited = match counters.get(Key::HeapInherited) {
+        had if had > 0 && frees > gets => format!(" ({} had from a parent)", count(had)),
+        _ => String::new(),
+    };
     lines.push(labelled(
         "heap",
         format!(
-            "{}, {}, {} ({} freed), at most {} in them",
-            counted(counters.get(Key::HeapGets), "get", "gets"),
-            counted(counters.get(Key::HeapFrees), "free", "frees"),
+            "{}{}, {}{inherited}, {} ({} freed), at most {} in {}",
+            if killed.is_some() { "at least " } else { "" },
+            counted(gets, "get", "gets"),
+            counted(frees, "free", "frees"),
             counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
             count(counters.get(Key::HeapSegmentsFreed)),
             bytes(counters.get(Key::HeapSegmentBytesPeak)),
+            // All else in this line is of all processes together.
+            if leading.processes > 1 { "one process" } else { "them" },
         ),
     ));
     lines.extend(memory::lines(leading, page));
     lines.extend(trouble(leading));
-    lines.extend(killed(report, leading));
+    lines.extend(killed);
     lines.extend(lock::lines::lines(report));
     for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
         let head = advice.option.as_deref().unwrap_or(advice.verdict);
@@ -284,12 +293,18 @@ fn tree_lines(report: &Report, page: Page<'_>) -> Vec<Line> {
     let running = report.processes.iter().filter(|process| process.state == State::Running);
     let running = running.fold(0_u64, |sum, process| sum.saturating_add(process.processes));
     let later = report.run.later.as_ref();
-    if tree.processes <= 1 && reasons.is_empty() && tree.unrecorded == 0 && running == 0 && later.is_none() {
+    if tree.processes <= 1
+        && tree.programs <= 1
+        && reasons.is_empty()
+        && tree.unrecorded == 0
+        && running == 0
+        && later.is_none()
+    {
         return Vec::new();
     }
     let text = format!(
         "{}, {}",
-        counted(tree.processes, "program run", "program runs"),
+        counted(tree.processes, "process", "processes"),
         counted(tree.programs, "program", "programs")
     );
     let mut parts = vec![text];
@@ -452,16 +467,16 @@ underbar: ./getfree --seed 7: exit 0
 underbar: g++ -c it's.cc: exit 0
   time      1.45 s elapsed, CPU 1.32 s (user 1.20 s, system 120 ms), peak 905 MiB resident
   kernel    221,344 page faults (none with I/O), 12 waits, 34 preemptions, 56 reads, 7 writes
-  of        cc1plus, 3 runs, the most memory of 3 programs
+  of        cc1plus, 3 processes, the most memory of 3 programs
   area      set                                used at most   suggested
   HEAP      HEAP(AUTO,AUTO)                    210 MiB        no change
   STACK     limit 8 MiB                        90 KiB
-  heap      36,000 gets, 30,000 frees, 12 segments (0 freed), at most 224 MiB in them
+  heap      36,000 gets, 30,000 frees, 12 segments (0 freed), at most 224 MiB in one process
   coverage  74 % of 300 MiB anonymous memory is in this heap
   memory    libgmp.so.10                       40 MiB         13 %
   child     as x3                    heap    3 MiB, 900 gets, 0 segments
   child     g++                      heap    1 MiB, 700 gets, 0 segments
-  tree      7 program runs, 3 programs; not followed: 2 statically linked
+  tree      7 processes, 3 programs; not followed: 2 statically linked
   unseen    2 statically linked: link it dynamically; a heap of Go is out of reach (see GOGC)
 Nothing to change in what was seen; 2 programs kept no accounts. What that means: underbar explain follow.static
 "

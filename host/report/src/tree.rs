@@ -21,20 +21,20 @@ pub struct OfTree {
 pub static TREE: [OfTree; 3] = [
     OfTree {
         key: "tree.processes",
-        label: "program runs",
-        meaning: "Programs that kept accounts: a process that goes on as another program counts once for each.",
+        label: "processes",
+        meaning: "Processes that kept accounts. One that goes on as another program (exec) is one process.",
         get: |tree| tree.processes,
     },
     OfTree {
         key: "tree.programs",
         label: "programs",
-        meaning: "Different programs among them.",
+        meaning: "Different programs that they ran.",
         get: |tree| tree.programs,
     },
     OfTree {
         key: "tree.unrecorded",
         label: "without a place in the ledger",
-        meaning: "Programs for which the ledger had no room, or that may not open it.",
+        meaning: "Processes for which the ledger had no room, or that may not open it.",
         get: |tree| tree.unrecorded,
     },
 ];

@@ -139,16 +139,12 @@ fn places(known: usize, bytes: usize, stack: (usize, usize)) -> impl Iterator<It
 
 /// The addresses that the main thread's stack may grow into, with the room that the kernel leaves below it.
 fn stack_range() -> (usize, usize) {
-    unsafe extern "C" {
-        safe fn getauxval(kind: u64) -> u64;
-    }
-    /// The name of the program: the kernel puts it at the very top of the stack.
-    const AT_EXECFN: u64 = 31;
     /// The kernel leaves 256 pages free below a stack, and moves its top by as much as 16 GiB when the program starts.
     const GUARD: usize = 1 << 20;
     /// A stack without a limit does not have all of the address space either.
     const LARGEST: usize = 1 << 44;
-    let top = getauxval(AT_EXECFN) as usize;
+    // The kernel puts the name of the program at the very top of the stack.
+    let top = crate::ledger::program::path_of_start().addr();
     if top == 0 {
         return (0, 0);
     }

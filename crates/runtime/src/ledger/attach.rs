@@ -20,12 +20,12 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 use underbar_ledger::layout::{
     CONTROL_OFFSET, Directory, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS,
-    SLOTS_OFFSET,
+    SLOTS_OFFSET, not_below_zero,
 };
 use underbar_ledger::{Header, Identity, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
-use super::{arguments, private, use_slot};
+use super::{arguments, private, program, use_slot};
 use crate::follow::environment::Environment;
 use crate::{own, sandbox, serving};
 
@@ -175,7 +175,7 @@ pub(crate) fn is_found_at(path: &CStr) -> bool {
 fn move_in(fd: i32, status: &file::Status) {
     let me = Identity { namespace: namespace(), number: process() };
     if let Some(header) = header(fd, status)
-        && let Some((place, slot)) = claim(fd, header, me)
+        && let Some((place, slot, continued)) = claim(fd, header, me)
     {
         fill_in(slot);
         // What was counted before there was a ledger.
@@ -184,6 +184,7 @@ fn move_in(fd: i32, status: &file::Status) {
         for (cell, earlier) in slot.counters.iter().zip(&before.counters) {
             cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+        slot.cell(Key::ProcessContinued).store(u64::from(continued), Ordering::Relaxed);
         PLACE.store(place, Ordering::Relaxed);
         PROCESS.store(me.number, Ordering::Relaxed);
         NAMESPACE.store(me.namespace, Ordering::Relaxed);
@@ -270,16 +271,17 @@ fn namespace() -> u32 {
     file::stat(c"/proc/self/ns/pid").map_or(0, |status| status.inode as u32)
 }
 
-fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot)> {
+/// A slot for this process, and whether it was another program before.
+fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot, bool)> {
     let directory = &header.directory;
-    let mut free = None;
+    let (mut free, mut continued) = (None, false);
     for place in 0..SLOTS {
         match directory.get(place) {
             // The program that this process was before it became this one.
             Some((SlotState::Live, process))
                 if process == me && me.sees(process) && place != PLACE.load(Ordering::Relaxed) =>
             {
-                let _ = directory.change(place, (SlotState::Live, me), (SlotState::Ended, me));
+                continued |= directory.change(place, (SlotState::Live, me), (SlotState::Ended, me));
             }
             Some(FREE) if free.is_none() && directory.change(place, FREE, (SlotState::Claimed, me)) => {
                 free = Some(place);
@@ -303,7 +305,7 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
         return None;
     };
     slot.wipe();
-    Some((place, slot))
+    Some((place, slot, continued))
 }
 
 /// Adds an ended process to its program's aggregate and claims its slot.
@@ -364,7 +366,7 @@ fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'
         }
         let same = (0..SLOTS).find(|&other| {
             directory.get(other).is_some_and(|(state, _)| state == SlotState::Aggregate)
-                && slot(other).program.same(&slot(place).program)
+                && slot(other).is_of_the_program_of(slot(place))
         });
         match same {
             Some(aggregate) => {
@@ -385,10 +387,8 @@ fn fold_into<'a>(directory: &Directory, me: Identity, slot: impl Fn(usize) -> &'
 fn fill_in(slot: &Slot) {
     slot.parent.store(file::getppid() as u32, Ordering::Relaxed);
     slot.started_ns.store(syscall::clock_nanoseconds(CLOCK_BOOTTIME), Ordering::Relaxed);
+    program::fill_in(slot);
     let mut text = [0_u8; 256];
-    if let Ok(program) = file::readlink(c"/proc/self/exe", &mut text) {
-        slot.program.store(program);
-    }
     slot.arguments.store(arguments::into(&mut text));
     serving::tell(slot);
 }
@@ -437,9 +437,13 @@ pub fn in_child() -> &'static Slot {
 }
 
 /// The storage that a forked child has from the start.
-fn parents_figures() -> [(Key, u64); 6] {
+fn parents_figures() -> [(Key, u64); 7] {
     let slot = super::last_slot();
-    [
+    let figure = |key| slot.cell(key).load(Ordering::Relaxed);
+    // All that it got and has not given back, as far as it has told.
+    let inherited =
+        figure(Key::HeapInherited).wrapping_add(figure(Key::HeapGets)).wrapping_sub(figure(Key::HeapFrees));
+    let figures = [
         (Key::HeapUsed, Key::HeapUsed),
         (Key::HeapUsedPeak, Key::HeapUsed),
         (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
@@ -447,7 +451,9 @@ fn parents_figures() -> [(Key, u64); 6] {
         (Key::HeapInitialSize, Key::HeapInitialSize),
         (Key::HeapIncrementSize, Key::HeapIncrementSize),
     ]
-    .map(|(to, from)| (to, slot.cell(from).load(Ordering::Relaxed)))
+    .map(|(to, from)| (to, figure(from)));
+    let [a, b, c, d, e, f] = figures;
+    [a, b, c, d, e, f, (Key::HeapInherited, not_below_zero(inherited))]
 }
 
 /// Before a fork, in the parent: the ledger is not to go before the child has come to it. True where this was noted: then somebody

@@ -32,7 +32,7 @@ use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::Printing;
 use crate::runner::Runner;
-use crate::shared::find;
+use underbar_launch::find;
 
 /// Name and version of the form that the answer has in JSON.
 const SCHEMA: &str = "underbar.doctor/1";
@@ -390,7 +390,8 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
         (_, Some(reason)) => Check::new("carries", State::No, format!("{}: {LOST}", reason.texts().1)),
         (_, None) => Check::new("carries", State::Ok, "its loader loads the library"),
     });
-    let (file, is_script) = interpreter(path).map_or((path.to_owned(), false), |path| (path, true));
+    let (file, is_script) =
+        underbar_launch::foreign::interpreter(path).map_or((path.to_owned(), false), |path| (path, true));
     if is_script {
         checks.push(Check::new("script", State::Ok, format!("run by {}, which is looked at", file.shown())));
     }
@@ -400,20 +401,6 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
         Err(error) => Check::new("allocator", State::Unknown, error.to_string()),
     });
     checks
-}
-
-/// The interpreter of a script; of one that is a script itself, the last.
-fn interpreter(path: &Path) -> Option<PathBuf> {
-    let mut found = None;
-    // As many as the kernel follows.
-    for _ in 0..5 {
-        let bytes = fs::read(found.as_deref().unwrap_or(path)).ok()?;
-        let Some(line) = bytes.strip_prefix(b"#!") else { return found };
-        let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(&line[..line.len().min(256)]).into_owned();
-        found = Some(PathBuf::from(line.split_whitespace().next()?));
-    }
-    found
 }
 
 /// Does the program's storage come from this heap, as far as its file shows?

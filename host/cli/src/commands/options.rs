@@ -23,7 +23,8 @@ use crate::layers::Layers;
 use crate::printing::Printing;
 use crate::runner::host;
 use crate::say::{Kind, say};
-use crate::shared::{OptsBase, find};
+use crate::shared::OptsBase;
+use underbar_launch::find;
 
 /// Name and version of the form that the answer has in JSON.
 const SCHEMA: &str = "underbar.options/1";

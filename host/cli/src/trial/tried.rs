@@ -264,7 +264,7 @@ mod tests {
 
     fn settings(file: &str, program: &str) -> Settings {
         let mut settings = Settings::default();
-        let whose = ProgramName { name: program.as_bytes(), build_id: &[] };
+        let whose = ProgramName { name: program.as_bytes(), started_as: b"", build_id: &[] };
         settings
             .apply(file.as_bytes(), &whose, WhereSet::OptionsFile, &mut |wrong| panic!("{wrong:?}: {file}"));
         settings
