@@ -34,3 +34,5 @@ pub mod thread;
 pub mod timer;
 #[cfg(feature = "launch")]
 pub mod transfers;
+#[cfg(feature = "launch")]
+pub mod zone;

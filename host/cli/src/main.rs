@@ -7,7 +7,7 @@
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
 //!      ├─ door      all that is printed      say  messages     carried  the library in this file     elf  what a program brings along
-//!      ├─ costs     what pages, calls and hand-overs cost here
+//!      ├─ costs     what pages, calls and hand-overs cost here         groups  limits of control groups
 //!      └─ exit      what the command ends with
 //! ```
 //!
@@ -27,6 +27,7 @@ mod demo;
 mod door;
 mod elf;
 mod exit;
+mod groups;
 mod layers;
 mod listings;
 mod naming;

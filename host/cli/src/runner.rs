@@ -8,7 +8,7 @@
 //! Not here: what is printed.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use underbar_launch::ledger::not_readable;
@@ -20,8 +20,10 @@ use underbar_report::model::{End, Host, Later, Options, Report, Run};
 use underbar_report::steps::Steps;
 use underbar_sys::machine::{Kernel, Resource, limit, memory};
 use underbar_sys::syscall::processors;
+use underbar_sys::zone::utc_offset_seconds;
 
 use crate::allocators;
+use crate::groups::Groups;
 use crate::layers::Layers;
 use crate::naming::Names;
 
@@ -81,7 +83,7 @@ impl Runner<'_> {
             }
         }
         let facts = Facts {
-            host: host(),
+            host: host(started_unix_ns),
             run: Run {
                 program: program.to_string_lossy().into_owned(),
                 arguments: arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect(),
@@ -184,7 +186,7 @@ pub fn lock_areas(files: Vec<Vec<u8>>) -> Vec<Area> {
     files.iter().filter_map(|bytes| Area::read(bytes).ok()).collect()
 }
 
-fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
@@ -210,55 +212,28 @@ pub fn steps(ended: &Ended) -> Steps {
     }
 }
 
-/// The machine, as far as figures depend on it.
-pub fn host() -> Host {
+/// The machine, as far as figures depend on it; its local time is that of the moment.
+pub fn host(moment_unix_ns: u64) -> Host {
     let kernel = Kernel::ask().map(|kernel| format!("{} {}", kernel.system(), kernel.release()));
+    let groups = Groups::own();
     Host {
         kernel: kernel.unwrap_or_default(),
-        cores: cores(),
+        cores: cores(&groups),
         page_bytes: 4096,
-        memory_limit_bytes: memory_limit(),
+        memory_limit_bytes: memory_limit(&groups),
         thread_stack_bytes: limit(Resource::Stack).ok().flatten(),
-        utc_offset_seconds: 0,
+        utc_offset_seconds: utc_offset_seconds(moment_unix_ns / 1_000_000_000),
     }
 }
 
-/// Processors that this process may use: those that it may run on, or as many as the quota of the control group (version 2)
-/// comes to. Not `available_parallelism`, which looks for the group in six files, and this after each run.
-fn cores() -> u64 {
-    let quota = fs::read_to_string("/sys/fs/cgroup/cpu.max").ok().and_then(|text| quota(&text));
+/// Processors that this process may use: those that it may run on, or as many as the quota of a control group comes to. Not
+/// `available_parallelism`, which looks for the group in six files, and this after each run.
+fn cores(groups: &Groups) -> u64 {
     let processors = u64::from(processors());
-    quota.map_or(processors, |quota| quota.min(processors)).max(1)
+    groups.processors().map_or(processors, |quota| quota.min(processors)).max(1)
 }
 
-/// Whole processors of a line such as `150000 100000`: time that may be used, and of how much. None for `max`.
-fn quota(line: &str) -> Option<u64> {
-    let (quota, period) = line.trim().split_once(' ')?;
-    quota.parse::<u64>().ok()?.checked_div(period.parse().ok()?)
-}
-
-/// The least of what limits memory here: the address space limit, the control group, the machine's memory.
-fn memory_limit() -> Option<u64> {
-    let group =
-        fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    [limit(Resource::AddressSpace).ok().flatten(), group, memory()].into_iter().flatten().min()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quota_is_whole_processors() {
-        for (line, processors) in [
-            ("max 100000\n", None),
-            ("250000 100000\n", Some(2)),
-            ("50000 100000\n", Some(0)),
-            ("5 0\n", None),
-            ("", None),
-        ] {
-            assert_eq!(quota(line), processors, "{line}");
-        }
-        assert!(cores() >= 1 && cores() <= u64::from(processors()).max(1));
-    }
+/// The least of what limits memory here: the address space limit, the control groups, the machine's memory.
+fn memory_limit(groups: &Groups) -> Option<u64> {
+    [limit(Resource::AddressSpace).ok().flatten(), groups.memory(), memory()].into_iter().flatten().min()
 }

@@ -208,7 +208,7 @@ fn of_ledger(view: &LedgerView<'_>, status: Option<&Metadata>, areas: Vec<Area>)
         .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
         .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
     let facts = Facts {
-        host: host(),
+        host: host(started_unix_ns),
         run: Run {
             program: program.clone(),
             arguments,

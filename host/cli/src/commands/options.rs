@@ -10,7 +10,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde_json::json;
@@ -152,8 +151,7 @@ fn in_json(layers: &Layers, program: &OsStr) -> String {
 
 /// The date and time now, as headings of reports have it.
 fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let started_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    let started_unix_ns = crate::runner::now();
     let run = Run { started_unix_ns, ..Run::default() };
-    le::date(&Report::without_ledger(Facts { host: host(), run, ..Facts::default() }))
+    le::date(&Report::without_ledger(Facts { host: host(started_unix_ns), run, ..Facts::default() }))
 }

@@ -160,7 +160,7 @@ impl Output {
             title: title.to_owned(),
             seed: asked.seed,
             runs,
-            host: host(),
+            host: host(crate::runner::now()),
             pages: Vec::new(),
             tables: Vec::new(),
             profiles: &[],
