@@ -62,22 +62,22 @@ fn what_is_wrong_with_an_option_text_is_said_once_and_the_program_runs() {
     for (options, expect) in [
         (
             "HEPA(1M)",
-            "column 1: HEPA is no run-time option and was left out; did you mean HEAP?\nHEPA(1M)\n^^^^\n",
+            "column 1: HEPA is no run-time option and was left out; did you mean HEAP?\n  | HEPA(1M)\n  | ^^^^\n",
         ),
         (
             "HEAP(-1)",
             "column 6: -1: only STACK's init may be negative; write n, nK, nM, nG or AUTO; init of HEAP keeps the \
-             value it had\nHEAP(-1)\n     ^^\n",
+             value it had\n  | HEAP(-1)\n  |      ^^\n",
         ),
         (
             "HEAP(1M,,SOMEWHERE)",
             "column 10: SOMEWHERE is none of its keywords; write ANYWHERE or BELOW; ANYWHERE|BELOW of HEAP keeps the \
-             value it had\nHEAP(1M,,SOMEWHERE)\n         ^^^^^^^^^\n",
+             value it had\n  | HEAP(1M,,SOMEWHERE)\n  |          ^^^^^^^^^\n",
         ),
         (
             "HEAP(1M",
             "column 5: this parenthesis is not closed, so that its option was left out; put ) behind its last \
-             sub-option\nHEAP(1M\n    ^\n",
+             sub-option\n  | HEAP(1M\n  |     ^\n",
         ),
     ] {
         let said = same(&["-q", "--opts", options], &[text(&exit3)]);
@@ -265,6 +265,18 @@ fn without_room_for_a_ledger_the_program_runs_all_the_same() {
         let said = said_after(&bare, &with);
         let expect = format!("underbar: warning: no accounts were kept: no place for the ledger: {reason}\n");
         assert_eq!(said, expect, "{options}");
+    }
+}
+
+/// Accounts are part of what is compared: without them, the verdict would be about something that the user does not run.
+#[test]
+fn without_room_for_a_ledger_nothing_is_compared() {
+    let own = aside(underbar());
+    for verb in ["compare --opts plain --opts default", "tune"] {
+        let line = format!("env TMPDIR=/var/tmp {own} {verb} -q --runs 7 -- true");
+        let Some(with) = with_shared_memory("nr_inodes=1", &line) else { return };
+        assert_eq!((code(with.status), with.output.as_str()), (125, ""), "{verb}: {}", with.error);
+        assert!(with.error.contains("no place for the ledger"), "{verb}: {}", with.error);
     }
 }
 

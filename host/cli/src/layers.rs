@@ -188,7 +188,11 @@ impl Layers {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.unread.clone();
         let found = self.findings().into_iter().filter(|finding| finding.severity == Severity::Warning);
-        warnings.extend(found.map(|finding| format!("{}\n{}", finding.text, finding.excerpt)));
+        // Behind a margin: a line of somebody's text is not to look like one of this command.
+        warnings.extend(found.map(|finding| {
+            let excerpt: String = finding.excerpt.lines().map(|line| format!("\n  | {line}")).collect();
+            finding.text + &excerpt
+        }));
         warnings
     }
 
@@ -436,7 +440,17 @@ mod tests {
         let warnings = layers.warnings();
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].starts_with("--opts: column 1: HEPA"), "{}", warnings[0]);
-        assert!(warnings[0].ends_with("HEPA(1M)\n^^^^"), "{}", warnings[0]);
+        assert!(warnings[0].ends_with("\n  | HEPA(1M)\n  | ^^^^"), "{}", warnings[0]);
+    }
+
+    #[test]
+    fn no_line_of_an_option_text_begins_like_a_message() {
+        let mut layers = Layers::new(Base::Underbar);
+        let text = "HEPA(1M)\nunderbar: error: all is lost\nunderbar: warning: HEPA(";
+        layers.add(WhereSet::CommandLine, "--opts".to_owned(), text.to_owned());
+        let lines: Vec<String> =
+            layers.warnings().iter().flat_map(|text| text.lines().skip(1)).map(str::to_owned).collect();
+        assert!(lines.len() > 4 && lines.iter().all(|line| line.starts_with("  | ")), "{lines:?}");
     }
 
     #[test]

@@ -16,16 +16,16 @@ fn an_option_text_is_checked_with_carets() {
     assert_eq!(
         error,
         "underbar: warning: TEXT: column 1: HEPA is no run-time option and was left out; did you mean HEAP?\n\
-         HEPA(1M),HEAP(1OM)\n\
-         ^^^^\n\
+         \x20 | HEPA(1M),HEAP(1OM)\n\
+         \x20 | ^^^^\n\
          underbar: warning: TEXT: column 16: the letter O stands where the digit 0 belongs; init of HEAP keeps the \
          value it had\n\
-         HEPA(1M),HEAP(1OM)\n\
-         \x20              ^\n"
+         \x20 | HEPA(1M),HEAP(1OM)\n\
+         \x20 |                ^\n"
     );
     assert!(output.contains("HEAP(AUTO,AUTO,ANYWHERE,AUTO)\n"), "{output}");
     let (code, _, error) = run(&["options", "HEAP(-1)"]);
-    assert!(code == 1 && error.contains("\n     ^^\n"), "{error}");
+    assert!(code == 1 && error.contains("\n  |      ^^\n"), "{error}");
     let (code, _, error) = run(&["options", &"(".repeat(10_000)]);
     assert!(code == 1 && error.len() < 20_000, "{}", error.len());
 }

@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use underbar_shown::Shown;
+use underbar_shown::{Shown, line};
 
 use clap::Args;
 use serde_json::json;
@@ -184,7 +184,7 @@ impl Compare {
             shared.say(Kind::Warning, warning);
         }
         if is_given && !layers.has_options_of(WhereSet::CommandLine) {
-            return Err(Stop::NoOptions(format!("--opts {text:.60}")));
+            return Err(Stop::NoOptions(format!("--opts {:.60}", line(text))));
         }
         Ok(Some(layers))
     }

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use underbar_shown::Shown;
+use underbar_shown::{Shown, line};
 
 use clap::Args;
 use serde_json::Value;
@@ -268,7 +268,7 @@ impl Tune {
             shared.say(Kind::Warning, warning);
         }
         let has_options = layers.has_options_of(WhereSet::CommandLine);
-        if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {text:.60}"))) }
+        if has_options { Ok(()) } else { Err(Stop::NoOptions(format!("--try {:.60}", line(text)))) }
     }
 
     /// Two runs under the options of all arms but plain; the second one's figures and accounts.

@@ -267,7 +267,8 @@ impl Task<'_> {
             (ended, Some(report), no_accounts)
         } else {
             // Accounts are kept, as they are for the user, but not read: what is read stays in our memory.
-            (runner.run_unread(self.program, self.arguments, by)?.0, None, None)
+            let (ended, no_accounts) = runner.run_unread(self.program, self.arguments, by)?;
+            (ended, None, no_accounts)
         };
         self.go_on()?;
         let print = files::fingerprint(&mut output, &before)?;

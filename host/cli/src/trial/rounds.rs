@@ -82,7 +82,7 @@ impl Task<'_> {
             for arm in order {
                 let Some(&(_, way)) = arms.iter().find(|(known, _)| *known == arm) else { continue };
                 progress.run(arm.name());
-                match self.once(way) {
+                match self.once(way).and_then(|once| once.must_have_had_the_library().map(|()| once)) {
                     Ok(mut once) => {
                         if let Some(fault) = once.fault
                             && !told.contains(&arm)
