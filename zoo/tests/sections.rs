@@ -59,3 +59,19 @@ fn a_program_is_known_by_its_own_name_and_its_build_id() {
         assert_eq!(said.starts_with("HEAP(5242880,"), expected != 0, "{section}: {said}");
     }
 }
+
+/// A slot of the ledger has room for 256 bytes of the path, and so had the library's own look at it.
+#[test]
+fn a_program_with_a_long_path_obeys_the_section_of_its_name() {
+    let folder = scratch("sections-long");
+    let deep =
+        folder.join("a-folder-with-a-long-name".repeat(4)).join("another-folder-with-a-long-name".repeat(5));
+    fs::create_dir_all(&deep).expect("folders");
+    let path = deep.join("loaded-from-afar");
+    fs::copy(program("loaded"), &path).expect("copied");
+    let path = path.to_str().expect("text");
+    assert!(path.len() > 256, "{}", path.len());
+    let (found, said) = increments("HEAP(,1M) [loaded-from-afar] HEAP(5M,5M) [others] HEAP(7M)", &[path]);
+    assert_eq!(found, [("loaded-from-afar".to_owned(), 5 << 20)]);
+    assert!(said.starts_with("HEAP(5242880,5242880"), "{said}");
+}

@@ -185,7 +185,8 @@ impl LedgerFile {
     pub fn areas(&self) -> Vec<Vec<u8>> {
         let paths = beside(&self.path, &[LOCKS, SAMPLES]);
         self.is_alone.set(paths.is_empty());
-        read_areas(paths)
+        // It was made by us, whatever name leads to it.
+        read_areas(paths, geteuid())
     }
 
     /// Where the sample areas of its processes lie, of all that have one now.

@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use underbar_ledger::locks::{AREAS, Area};
@@ -22,24 +23,35 @@ use crate::foreign;
 /// Endings of names.
 pub(super) const LOCKS: &str = "locks";
 pub(super) const SAMPLES: &str = "samples";
+const ROOT: u32 = 0;
+/// Files of others take no place of an area's; but no more than so many are opened.
+const MOST_LOOKED_AT: usize = 16 * AREAS as usize;
 
 /// The bytes of the lock areas beside that ledger, in the order of their names. What cannot be read is left out: a
 /// report without it is better than none.
 #[must_use]
 pub fn areas(ledger: &Path) -> Vec<Vec<u8>> {
-    read_areas(beside(ledger, &[LOCKS]))
+    let Ok(status) = fs::symlink_metadata(ledger) else { return Vec::new() };
+    read_areas(beside(ledger, &[LOCKS]), status.uid())
 }
 
-pub(super) fn read_areas(mut paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
+/// Those of this user's ledger. Where everybody may make files, anybody may put one of that name beside it.
+pub(super) fn read_areas(mut paths: Vec<PathBuf>, owner: u32) -> Vec<Vec<u8>> {
     paths.retain(|path| path.extension().is_some_and(|ending| ending == LOCKS));
-    paths.truncate(AREAS as usize);
-    paths.iter().filter_map(|path| area(path)).collect()
+    // A bound on our work.
+    paths.truncate(MOST_LOOKED_AT);
+    let areas = paths.iter().filter_map(|path| area(path, owner));
+    areas.take(AREAS as usize).collect()
 }
 
-/// One area, if it is a file and no longer than one.
-fn area(path: &Path) -> Option<Vec<u8>> {
+/// One area, if it is a file of the ledger's owner or of root, and no longer than one.
+fn area(path: &Path, owner: u32) -> Option<Vec<u8>> {
+    let file = foreign::open_unlinked(path).ok()?;
+    if ![owner, ROOT].contains(&file.metadata().ok()?.uid()) {
+        return None;
+    }
     let mut bytes = Vec::new();
-    foreign::open_unlinked(path).ok()?.take(size_of::<Area>() as u64).read_to_end(&mut bytes).ok()?;
+    file.take(size_of::<Area>() as u64).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -113,6 +125,28 @@ mod tests {
         assert!(!samples.exists());
         assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
 
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn an_area_of_another_user_is_not_of_the_ledger() {
+        use std::os::unix::fs::chown;
+        const OTHER: u32 = 47_813;
+        if underbar_sys::syscall::geteuid() != ROOT {
+            // Nothing can be given away; the zoo says what is skipped (`other_users`).
+            return;
+        }
+        let folder = folder("ledger-areas-owner");
+        let path = folder.join("1-1.ledger");
+        let ledger = LedgerFile::create_at(&path, b"", false).expect("a ledger");
+        for (name, owner) in [("1-1.ledger.7-a0.locks", ROOT), ("1-1.ledger.8-ff.locks", OTHER)] {
+            fs::write(folder.join(name), b"x").expect("written");
+            chown(folder.join(name), Some(owner), None).expect("given away");
+        }
+        assert_eq!((ledger.areas().len(), areas(&path).len()), (1, 1));
+        chown(&path, Some(OTHER), None).expect("given away");
+        assert_eq!(areas(&path).len(), 2, "root's and the owner's");
+        drop(ledger);
         fs::remove_dir_all(folder).expect("removed");
     }
 }
