@@ -5,6 +5,10 @@ let turn = 0;
 
 const state = (word) => { document.body.dataset.state = word; };
 
+// A name, with what would turn it round written out, as in the answer.
+const shown = (name) => name.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+  (one) => `\\u{${one.charCodeAt(0).toString(16)}}`);
+
 function trouble(words) {
   $("trouble").textContent = words;
   $("trouble").hidden = false;
@@ -32,7 +36,7 @@ async function read(sources) {
         engine.feed(bytes);
         done += bytes.length;
         $("progress").value = whole === 0 ? 1 : done / whole;
-        $("progress-words").textContent = `Reading ${source.name}: ${size(done)} of ${size(whole)}`;
+        $("progress-words").textContent = `Reading ${shown(source.name)}: ${size(done)} of ${size(whole)}`;
       }
       engine.endFile();
     }
@@ -60,7 +64,7 @@ function readFiles(files) {
       try {
         return new Uint8Array(await file.slice(from, to).arrayBuffer());
       } catch {
-        throw new Error(`${file.name} cannot be read: is it a folder, or did it change meanwhile?`);
+        throw new Error(`${shown(file.name)} cannot be read: is it a folder, or did it change meanwhile?`);
       }
     },
   })));

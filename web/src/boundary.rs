@@ -19,6 +19,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use underbar_shown::json_of_page;
+
 use crate::session::Session;
 
 /// The most that is reserved at once, in bytes.
@@ -108,7 +110,7 @@ pub extern "C" fn end_file() {
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 pub extern "C" fn advise() -> *const u8 {
     with(|state| {
-        state.answer = prefixed(&state.session.answer());
+        state.answer = prefixed(&json_of_page(&state.session.answer()));
         state.answer.as_ptr()
     })
 }
@@ -120,7 +122,7 @@ pub extern "C" fn advise() -> *const u8 {
 pub extern "C" fn what_if(length: usize) -> *const u8 {
     with(|State { session, room, answer }| {
         let options = String::from_utf8_lossy(&room[..length.min(room.len())]);
-        *answer = prefixed(&session.what_if(&options));
+        *answer = prefixed(&json_of_page(&session.what_if(&options)));
         answer.as_ptr()
     })
 }
@@ -158,11 +160,14 @@ mod tests {
         // More than there is room for is not followed.
         feed(0);
         end_file();
+        file(write("a\u{202e}b".as_bytes()));
+        end_file();
         assert!(!advise().is_null());
         let answer = with(|state| state.answer.clone());
         let (length, text) = answer.split_at(4);
         assert_eq!(u32::from_le_bytes(length.try_into().expect("four")) as usize, text.len());
         let answer: serde_json::Value = serde_json::from_slice(text).expect("JSON");
+        assert_eq!(answer["files"][1]["name"], "a\\u{202e}b", "it turns nothing round");
         assert_eq!(answer["files"][0]["name"], "job.txt");
         assert_eq!(answer["files"][0]["items"], 1);
 

@@ -135,6 +135,27 @@ pub fn json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// JSON for a page, which puts its strings before a reader as they are: what JSON itself leaves in them is as names are shown.
+#[must_use]
+pub fn json_of_page(json: &str) -> Cow<'_, str> {
+    match passed(json, |character| matches!(character, '\n' | '\t' | '\r')) {
+        Cow::Borrowed(json) => Cow::Borrowed(json),
+        Cow::Owned(_) => {
+            let mut out = String::with_capacity(json.len() + 16);
+            for character in json.chars() {
+                let mut room = [0; 4];
+                let one: &str = character.encode_utf8(&mut room);
+                match passed(one, |character| matches!(character, '\n' | '\t' | '\r')) {
+                    // It is in a string, where a backslash is written twice.
+                    Cow::Owned(shown) => out += &shown.replace('\\', "\\\\"),
+                    Cow::Borrowed(one) => out += one,
+                }
+            }
+            Cow::Owned(out)
+        }
+    }
+}
+
 fn passed(text: &str, keep: impl Fn(char) -> bool + Copy) -> Cow<'_, str> {
     if !text.chars().any(|character| is_hostile(character) && !keep(character)) {
         return Cow::Borrowed(text);
@@ -167,6 +188,12 @@ fn write(text: &str, out: &mut impl fmt::Write, keep: impl Fn(char) -> bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_string_of_a_page_turns_nothing_round() {
+        assert_eq!(json_of_page("{\n\"a\": \"b\u{202e}c\u{85}\"}"), "{\n\"a\": \"b\\\\u{202e}c\\\\u{85}\"}");
+        assert!(matches!(json_of_page("\"\u{e4} \\u202e\""), Cow::Borrowed(_)));
+    }
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
