@@ -66,6 +66,29 @@ pub(super) fn programs_not_followed_are_counted() {
     }
 }
 
+/// A child that frees what its parent got, and a parent that becomes the same program again.
+pub(super) fn what_a_child_has_from_its_parent_is_told() {
+    let inherits = program("inherits");
+    let mut account = account("", &[&inherits, "5000"]);
+    let child = account.said("child");
+    let sections: Vec<Value> = account.report["processes"].as_array().expect("processes").clone();
+    assert_eq!(sections.len(), 3, "{}", account.report);
+    // Two processes, of one program: starting itself by /proc/self/exe gives it no other name.
+    assert_eq!(
+        (&account.report["tree"]["processes"], &account.report["tree"]["programs"]),
+        (&2.into(), &1.into())
+    );
+    for section in sections {
+        let is_child = section["process"] == child;
+        let is_second = section["arguments"][1] == "0";
+        assert!(section["started_as"].is_null(), "{section}");
+        account.section = section;
+        // Its table of the blocks, too, and what the C library got.
+        between(&account, Key::HeapInherited, if is_child { 5000..=5064 } else { 0..=0 });
+        exact(&account, Key::ProcessContinued, u64::from(is_second));
+    }
+}
+
 /// Started by another underbar, by its name, in a child and in its place.
 pub(super) fn programs_of_another_underbar_are_counted() {
     let folder = scratch("another");

@@ -89,6 +89,7 @@ checks! {
     stacks_that_the_program_brings_are_measured_while_they_are_fresh: StackThread StackReused;
     a_recycled_stack_reads_no_higher_than_it_was_used: StackThread StackConcurrent;
     reads_of_underbar_are_those_that_the_program_does_not_make: OwnReads OwnReadBytes;
+    what_a_child_has_from_its_parent_is_told: HeapInherited ProcessContinued;
     opens_beside_the_preload_are_counted: DeepbindOpens DeepbindUnbound NamespacesOpened;
     page_faults_are_those_of_the_program_itself: ProcessFaults;
     memory_past_the_heap_is_seen: CoverageAnonymous CoverageHeap;

@@ -67,8 +67,9 @@ fn name_of_start(own: &[u8]) -> &'static [u8] {
     // SAFETY: a C string that the kernel put above the stack; it stays for as long as the process runs this program.
     let path = unsafe { CStr::from_ptr(path) };
     let name = last_part(path.to_bytes());
-    // A descriptor that was executed has a number for a name.
-    if name == own || name.len() > ROOM || path.to_bytes().starts_with(b"/dev/fd/") {
+    // A descriptor that was executed has a number for a name, and a program that starts itself anew is `exe`.
+    let is_no_name = [&b"/dev/fd/"[..], b"/proc/"].iter().any(|folder| path.to_bytes().starts_with(folder));
+    if name == own || name.len() > ROOM || is_no_name {
         return b"";
     }
     match (file::stat(path), file::stat(c"/proc/self/exe")) {
