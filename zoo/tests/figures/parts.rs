@@ -86,3 +86,17 @@ fn parts_of_memory_add_up_to_what_the_kernel_counts() {
     }
     assert!(compared >= 5, "only {compared} were looked at");
 }
+
+/// Memory had not doubled since the last look, and the block was less than half of what was resident then: the look at 44 MiB
+/// was the one that was shown.
+#[test]
+fn what_goes_soon_is_looked_at_before_it_goes() {
+    let program = compiled("figures/transient", "figures-transient", &[]);
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "--opts", "HEAP(1M,1M,,FREE)", "--"])
+        .arg(&program)
+        .env_remove("UNDERBAR_OPTS");
+    let report: Value = serde_json::from_str(&left(&mut run).error).expect("a report");
+    let anonymous = report["processes"][0]["counters"]["coverage"]["anonymous"].as_u64();
+    assert!(anonymous.is_some_and(|bytes| bytes >= 57 * MIB), "{anonymous:?}");
+}

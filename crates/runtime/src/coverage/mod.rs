@@ -17,7 +17,7 @@
 //!
 //! A look costs a few nanoseconds for each page. It is taken when resident memory has doubled since the last one, before much
 //! is freed, unmapped or dropped that was not there then, and at the end; a process of less than [`WORTH_A_LOOK`] is not looked
-//! at. The ledger keeps the look that saw most. Asking how much is resident is a read that the kernel counts as the
+//! at. What goes is much from an eighth of what was resident at the last look on. The ledger keeps the look that saw most. Asking how much is resident is a read that the kernel counts as the
 //! program's: so it is done after twice as many requests, or large ranges that go, as the last time.
 //!
 //! Invariant: a look is never taken twice at a time, allocates nothing, and leaves errno alone.
@@ -74,12 +74,11 @@ pub fn mapped(start: usize, bytes: usize, caller: usize) {
     }
 }
 
-/// Says that an element of so many bytes is about to be freed, with which the most that is resident may go. What the heap
-/// itself holds was looked at as it grew. Called without locks.
+/// Says that an element of so many bytes is about to be freed, with which the most that is resident may go. Called without locks.
 #[inline]
 pub fn before_free(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
-        before_large(bytes as u64, NEXT_LOOK.load(Ordering::Relaxed));
+        before_large(bytes as u64);
     }
 }
 
@@ -88,15 +87,16 @@ pub fn before_free(bytes: usize) {
 #[inline]
 pub fn before_unmap(bytes: usize) {
     if bytes as u64 >= WORTH_A_LOOK / 4 {
-        before_large(bytes as u64, much_more());
+        before_large(bytes as u64);
     }
 }
 
-/// Looks where `least` is resident, if it is much that goes.
+/// Looks where there is much more than at the last look, if an eighth of that or more goes: what a program takes for a moment only
+/// need not double its memory.
 #[cold]
-fn before_large(bytes: u64, least: u64) {
-    if bytes >= NEXT_LOOK.load(Ordering::Relaxed) / 4 && is_to_be_asked() {
-        look_if(least);
+fn before_large(bytes: u64) {
+    if bytes >= NEXT_LOOK.load(Ordering::Relaxed) / 16 && is_to_be_asked() {
+        look_if(much_more());
     }
 }
 
