@@ -247,3 +247,27 @@ fn torture_with_every_byte_checked() {
         }
     }
 }
+
+/// A key that the program did not make is refused, and it can make as many as without us.
+#[test]
+fn the_program_s_keys_are_its_own() {
+    let program = text(compiled("heap/keys", "heap-keys", &["-pthread"]));
+    let output = check(&[&program]);
+    for line in [
+        "key 0 set without being made: 22",
+        "with one key: 160 rounds, 0 wrong",
+        "1024 keys, one more: 11, 1",
+        "with all keys: 160 rounds, 0 wrong",
+        "with one key again: 160 rounds, 0 wrong",
+    ] {
+        assert!(output.contains(line), "{line} is missing: {output}");
+    }
+    // Stacks, and the command's accounts.
+    let run = Command::new(underbar_zoo::underbar())
+        .args(["run", "-q", "--", &program])
+        .env_remove("LD_PRELOAD")
+        .env_remove("UNDERBAR_OPTS")
+        .output()
+        .expect("runs");
+    assert_eq!(String::from_utf8_lossy(&run.stdout), output, "{run:?}");
+}

@@ -12,6 +12,7 @@ mod exit;
 mod fork;
 mod frames;
 mod info;
+mod key;
 mod malloc;
 mod map;
 mod mutex;

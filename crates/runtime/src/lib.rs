@@ -24,6 +24,8 @@ pub mod fork;
 #[cfg(not(loom))]
 pub mod heap;
 #[cfg(not(loom))]
+pub mod key;
+#[cfg(not(loom))]
 pub mod ledger;
 #[cfg(not(loom))]
 mod loaded;

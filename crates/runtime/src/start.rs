@@ -9,14 +9,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::thread_end::ThreadEnd;
 use crate::{
-    clone, coverage, faults, fork, heap, ledger, lock, options, own, sample, sandbox, serving, stack,
+    clone, coverage, faults, fork, heap, key, ledger, lock, options, own, sample, sandbox, serving, stack,
 };
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
 const DONE: u32 = 2;
 static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
-static HEAP_END: ThreadEnd = ThreadEnd::new(thread_ends);
+pub(crate) static HEAP_END: ThreadEnd = ThreadEnd::new(thread_ends);
 
 unsafe extern "C" {
     fn __errno_location() -> *mut i32;
@@ -52,6 +52,7 @@ pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
     stack::at_start(environment);
     fork::at_start();
     clone::at_start();
+    key::at_start();
     sandbox::at_start();
     // What is arranged first is done last: the program's own come before it.
     // SAFETY: a function of this library, which stays loaded: the preload is never closed.
@@ -80,9 +81,15 @@ pub fn at_thread_end(heap: *mut u8) {
     HEAP_END.register(heap);
 }
 
-unsafe extern "C" fn thread_ends(heap: *mut u8) {
-    // SAFETY: the value was set by this thread in `at_thread_end`.
-    unsafe { heap::thread_ends(heap) }
+/// What is told of is not believed: the program can set a key that it did not make.
+unsafe extern "C" fn thread_ends(_: *mut u8) {
+    heap::thread_ends();
+}
+
+/// Is nobody told any more when threads end? Their heaps would never come back.
+#[inline]
+pub fn are_ends_untold() -> bool {
+    HEAP_END.is_given_up()
 }
 
 /// Sets errno.

@@ -1,24 +1,47 @@
 //! Being told when a thread ends: by the destructor of a thread-specific key.
 //!
+//! ```text
+//! keys  0 ............ 29 30 31 | 32 ................................. 1023
+//!       the program's        ours | the program's; ours, too, where it makes all of them
+//! ```
+//!
 //! The C library runs such destructors however the thread ends: by returning, by `pthread_exit`, by being
 //! cancelled. It does not run them for the thread that ends the process.
+//!
+//! A program may use a key that it forgot to make: a static one is 0. So our keys are the last ones for which the C library has room
+//! in the thread itself, and the program's begin at 0. A program may also make as many keys as the C library has: then it gets ours
+//! ([`ThreadEnd::give_up`]), and nobody is told any more.
+//!
+//! Not so: `__cxa_thread_atexit_impl` takes the loader's lock, in the first request of each thread. A robust mutex in each heap needs
+//! no key, but tells only whoever looks at it later. A frame below the thread's function has ended when destructors of the
+//! program still use the heap.
 //! Invariant: nothing is called that the C library at hand does not have; without keys nobody is told.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::next::weak;
 
+// The first is the C library's other name of `pthread_key_create`, which is ours.
 weak! {
-    address_of_create = "pthread_key_create";
+    address_of_create = "__pthread_key_create";
+    address_of_delete = "pthread_key_delete";
     address_of_set = "pthread_setspecific";
 }
 
 type Destructor = unsafe extern "C" fn(*mut u8);
+type Create = unsafe extern "C" fn(*mut u32, Option<Destructor>) -> i32;
+type Delete = unsafe extern "C" fn(u32) -> i32;
+
+/// For so many keys a thread has room from its start. A value under a later one makes the C library ask for storage.
+const FIRST_LEVEL: usize = 32;
+/// The key was given to the program.
+const GIVEN_UP: u32 = u32::MAX;
 
 /// A destructor that is called with what a thread registered, when it ends.
 pub struct ThreadEnd {
     destructor: Destructor,
-    /// 0 for none, else the key plus 1. Written once, before there are other threads; relaxed.
+    /// 0 for none, else the key plus 1, or [`GIVEN_UP`]. Written before there are other threads, and when it is given up; relaxed, as
+    /// a thread that still reads the key sets a value that the C library refuses or forgets.
     key: AtomicU32,
 }
 
@@ -30,18 +53,9 @@ impl ThreadEnd {
 
     /// Registers the destructor. Does not ask for storage.
     pub fn prepare(&self) {
-        let create = address_of_create();
-        if create == 0 || self.key.load(Ordering::Relaxed) != 0 {
-            return;
-        }
-        let mut key = 0;
-        // SAFETY: the C library's function of that name, whose signature this is; `key` is ours to fill.
-        let failed = unsafe {
-            let create: unsafe extern "C" fn(*mut u32, Option<Destructor>) -> i32 =
-                core::mem::transmute(create);
-            create(&raw mut key, Some(self.destructor))
-        };
-        if failed == 0 {
+        if self.key.load(Ordering::Relaxed) == 0
+            && let Some(key) = last_of_the_first_level(self.destructor)
+        {
             self.key.store(key + 1, Ordering::Relaxed);
         }
     }
@@ -50,12 +64,93 @@ impl ThreadEnd {
     /// program has many keys. A failure only means that nobody is told.
     pub fn register(&self, value: *mut u8) {
         let (key, set) = (self.key.load(Ordering::Relaxed), address_of_set());
-        if key != 0 && set != 0 {
-            // SAFETY: the C library's function of that name; the key exists.
+        if key != 0 && key != GIVEN_UP && set != 0 {
+            // SAFETY: the C library's function of that name; it refuses keys that there are not.
             unsafe {
                 let set: unsafe extern "C" fn(u32, *const u8) -> i32 = core::mem::transmute(set);
                 set(key - 1, value);
             }
         }
+    }
+
+    /// Gives the key back to the C library, for the program. False where there is none, or it was given up before.
+    pub fn give_up(&self) -> bool {
+        let key = self.key.load(Ordering::Relaxed);
+        let delete = address_of_delete();
+        let is_ours = key != 0
+            && key != GIVEN_UP
+            && delete != 0
+            && self.key.compare_exchange(key, GIVEN_UP, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_ours {
+            // SAFETY: the C library's function of that name; the key is ours, and only one thread comes here with it.
+            unsafe { core::mem::transmute::<usize, Delete>(delete)(key - 1) };
+        }
+        is_ours
+    }
+
+    /// Has the program got the key?
+    #[inline]
+    pub fn is_given_up(&self) -> bool {
+        self.key.load(Ordering::Relaxed) == GIVEN_UP
+    }
+}
+
+/// Makes a key with this destructor: the last free one of the first level, or where that is full, the first free one. All keys before
+/// it that were free are so again.
+fn last_of_the_first_level(destructor: Destructor) -> Option<u32> {
+    let (create, delete) = (address_of_create(), address_of_delete());
+    if create == 0 || delete == 0 {
+        return None;
+    }
+    // SAFETY: the C library's functions of those names, whose signatures these are.
+    let (create, delete) = unsafe {
+        (core::mem::transmute::<usize, Create>(create), core::mem::transmute::<usize, Delete>(delete))
+    };
+    let mut chosen: Option<u32> = None;
+    let mut others = [0; FIRST_LEVEL + 1];
+    let mut count = 0;
+    while count < others.len() {
+        let mut key = 0;
+        // SAFETY: `key` is ours to fill.
+        if unsafe { create(&raw mut key, Some(destructor)) } != 0 {
+            break;
+        }
+        // The C library gives the first free one, so numbers rise.
+        let is_beyond = key as usize >= FIRST_LEVEL;
+        let other = if is_beyond && chosen.is_some() { Some(key) } else { chosen.replace(key) };
+        if let Some(other) = other {
+            others[count] = other;
+            count += 1;
+        }
+        if is_beyond {
+            break;
+        }
+    }
+    for &other in &others[..count] {
+        // SAFETY: made above, and used by nobody.
+        unsafe { delete(other) };
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_keys_are_behind_those_that_a_program_makes_first() {
+        unsafe extern "C" fn nothing(_: *mut u8) {}
+        static ONE: ThreadEnd = ThreadEnd::new(nothing);
+        static OTHER: ThreadEnd = ThreadEnd::new(nothing);
+        assert!(!ONE.give_up() && !ONE.is_given_up(), "there is none yet");
+        ONE.prepare();
+        OTHER.prepare();
+        let key = |end: &ThreadEnd| end.key.load(Ordering::Relaxed) - 1;
+        // Those of other tests, of std and of the heap are among them.
+        assert!(key(&ONE) > 16 && key(&OTHER) > 16, "{} and {}", key(&ONE), key(&OTHER));
+        assert_ne!(key(&ONE), key(&OTHER));
+        assert!(ONE.give_up() && ONE.is_given_up());
+        assert!(!ONE.give_up(), "once");
+        assert!(!OTHER.is_given_up() && OTHER.give_up());
     }
 }

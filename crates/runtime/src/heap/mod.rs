@@ -318,7 +318,7 @@ fn own_heap() -> Option<*mut ThreadHeap> {
 #[cold]
 fn new_thread() -> Option<*mut ThreadHeap> {
     start::ensure();
-    if CELL_LIMIT.load(Ordering::Relaxed) == 0 {
+    if CELL_LIMIT.load(Ordering::Relaxed) == 0 || start::are_ends_untold() {
         return None;
     }
     let heap = thread::acquire();
@@ -331,14 +331,14 @@ fn new_thread() -> Option<*mut ThreadHeap> {
     Some(heap)
 }
 
-/// The calling thread ends: its heap goes to whoever comes next.
-///
-/// # Safety
-/// `heap` was given to [`start::at_thread_end`] by this thread.
-pub unsafe fn thread_ends(heap: *mut u8) {
+/// The calling thread ends: its heap, if it has one, goes to whoever comes next.
+pub fn thread_ends() {
+    let heap = slot::get();
     slot::set(&thread::DEPARTED);
-    // SAFETY: the caller's promise: it is the heap of this thread, which no longer uses it.
-    unsafe { thread::abandon(heap.cast()) }
+    if thread::is_real(heap) {
+        // SAFETY: it is the heap of this thread, which no longer uses it.
+        unsafe { thread::abandon(heap) }
+    }
 }
 
 /// Storage for `count * size` bytes, all zero.

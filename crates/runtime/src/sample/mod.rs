@@ -37,7 +37,7 @@ use crate::thread_end::ThreadEnd;
 
 /// CPU time between two samples, nanoseconds; 0: nobody asks for any. Written once, at the start; relaxed.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
-static END: ThreadEnd = ThreadEnd::new(thread_ends);
+pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
 
 /// Obeys what the variable says: digits.
 pub fn configure(period: Option<&[u8]>) {
@@ -71,7 +71,9 @@ pub fn at_start() {
 pub fn thread_begins() {
     let signal = signals::in_use();
     let Some(header) = area::header().filter(|_| signal != 0) else { return };
-    match timers::begin(signal, PERIOD.load(Ordering::Relaxed)) {
+    // Where nobody tells of its end, its timer would stay for ever.
+    let timer = if END.is_given_up() { None } else { timers::begin(signal, PERIOD.load(Ordering::Relaxed)) };
+    match timer {
         Some(place) => END.register(core::ptr::without_provenance_mut(place + 1)),
         None => {
             header.untimed.fetch_add(1, Ordering::Relaxed);

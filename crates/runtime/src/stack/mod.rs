@@ -80,13 +80,16 @@ struct Stacks {
     live: u64,
     started: u64,
     ended: u64,
+    /// Nobody tells of threads' ends any more.
+    are_forgotten: bool,
 }
 
 // SAFETY: records are followed under the lock only.
 unsafe impl Send for Stacks {}
 
-static STACKS: Lock<Stacks> = Lock::new(Stacks { first: null_mut(), live: 1, started: 0, ended: 0 });
-static END: ThreadEnd = ThreadEnd::new(ends);
+static STACKS: Lock<Stacks> =
+    Lock::new(Stacks { first: null_mut(), live: 1, started: 0, ended: 0, are_forgotten: false });
+pub(crate) static END: ThreadEnd = ThreadEnd::new(ends);
 static CREATE: Next = Next::new(c"pthread_create");
 /// Where the first thread's stack began, before `main`.
 static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
@@ -135,7 +138,8 @@ pub unsafe fn create(
     let Some(create) = CREATE.get() else { return EAGAIN };
     // SAFETY: the next library's `pthread_create` has this signature.
     let create = unsafe { core::mem::transmute::<usize, Create>(create) };
-    let record: *mut Record = heap::get_descriptor().cast();
+    // Where nobody tells of its end, the thread would stay in the list for ever.
+    let record: *mut Record = if END.is_given_up() { null_mut() } else { heap::get_descriptor().cast() };
     if record.is_null() {
         // SAFETY: the caller's promise is passed on.
         return unsafe { create(thread, attributes, start, argument) };
@@ -306,12 +310,14 @@ unsafe extern "C" fn begins(record: *mut Record, base: usize) -> *mut Record {
         let mut stacks = STACKS.lock();
         stacks.started += 1;
         (*record).inherits = stacks.started > EXACT_THREADS && !stacks.started.is_multiple_of(ONE_IN);
-        (*record).next = stacks.first;
-        if let Some(next) = (*record).next.as_mut() {
-            next.previous = record;
+        if !stacks.are_forgotten {
+            (*record).next = stacks.first;
+            if let Some(next) = (*record).next.as_mut() {
+                next.previous = record;
+            }
+            stacks.first = record;
+            stacks.live += 1;
         }
-        stacks.first = record;
-        stacks.live += 1;
         ledger::add(Key::ThreadsStarted, 1);
         ledger::raise(Key::ThreadsPeak, stacks.live);
         drop(stacks);
@@ -456,6 +462,9 @@ unsafe extern "C" fn ends(record: *mut u8) {
             note(&*record);
         }
         let mut stacks = STACKS.lock();
+        if stacks.are_forgotten {
+            return;
+        }
         stacks.ended += 1;
         if stacks.ended.is_power_of_two() || stacks.ended.is_multiple_of(SELDOM) {
             look_at_all(&stacks);
@@ -472,6 +481,14 @@ unsafe extern "C" fn ends(record: *mut u8) {
         drop(stacks);
         heap::put_descriptor(record.cast());
     }
+}
+
+/// The program took the key by which ends are told: threads that run are not looked at again, as nobody tells when their stacks are
+/// gone.
+pub(crate) fn forget_all() {
+    let mut stacks = STACKS.lock();
+    stacks.are_forgotten = true;
+    stacks.first = null_mut();
 }
 
 fn note(record: &Record) -> usize {
