@@ -100,3 +100,18 @@ fn what_goes_soon_is_looked_at_before_it_goes() {
     let anonymous = report["processes"][0]["counters"]["coverage"]["anonymous"].as_u64();
     assert!(anonymous.is_some_and(|bytes| bytes >= 57 * MIB), "{anonymous:?}");
 }
+
+/// A program that has its memory before the ledger is found: the sum came into the ledger, and its parts did not.
+#[test]
+fn a_look_before_the_ledger_keeps_its_parts() {
+    let program = compiled("figures/served", "figures-served", &["-fno-builtin"]);
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "--"]).arg(&program).env_remove("UNDERBAR_OPTS").env_remove("LD_PRELOAD");
+    let report: Value = serde_json::from_str(&left(&mut run).error).expect("a report");
+    let section = &report["processes"][0];
+    let whole = figure(section, Key::CoverageAnonymous);
+    let owners = section["owners"].as_array().expect("owners").iter();
+    let parts: u64 = owners.map(|owner| owner["bytes"].as_u64().expect("bytes")).sum();
+    assert!(whole >= 12 * MIB, "{section}");
+    assert_eq!(parts + figure(section, Key::CoverageHeap), whole, "{section}");
+}

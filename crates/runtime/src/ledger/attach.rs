@@ -184,6 +184,12 @@ fn move_in(fd: i32, status: &file::Status) {
         for (cell, earlier) in slot.counters.iter().zip(&before.counters) {
             cell.store(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+        // And who had it, if somebody looked.
+        for (owner, earlier) in slot.owners.iter().zip(&before.owners) {
+            owner.name.copy(&earlier.name);
+            owner.bytes.store(earlier.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+            owner.peak.store(earlier.peak.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         slot.cell(Key::ProcessContinued).store(u64::from(continued), Ordering::Relaxed);
         PLACE.store(place, Ordering::Relaxed);
         PROCESS.store(me.number, Ordering::Relaxed);
