@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 6;
+pub const LAYOUT_VERSION: u32 = 7;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
@@ -254,6 +254,91 @@ impl AllocatorRole {
     }
 }
 
+/// What was wrong with storage that a program gave back. The numbers are those in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum FaultKind {
+    /// Given back twice, or after realloc moved it.
+    DoubleFree = 1,
+    /// The address was one inside a block.
+    InsideBlock = 2,
+    /// No block begins at the address.
+    NoBlock = 3,
+    /// The program wrote past the end of the block.
+    Overflow = 4,
+}
+
+impl FaultKind {
+    /// The kind with that number; 0 and noise read as None.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Option<Self> {
+        match number {
+            1 => Some(Self::DoubleFree),
+            2 => Some(Self::InsideBlock),
+            3 => Some(Self::NoBlock),
+            4 => Some(Self::Overflow),
+            _ => None,
+        }
+    }
+}
+
+/// Why the runtime ended a process: storage that the program gave back wrongly.
+#[repr(C)]
+pub struct Fault {
+    /// [`FaultKind`]; 0: none. Stored last, with Release.
+    pub kind: AtomicU64,
+    /// C name of the function that was called.
+    pub function: Text<2>,
+    /// The address that the program gave.
+    pub address: AtomicU64,
+    /// Where the block begins that it is about.
+    pub block: AtomicU64,
+    /// Bytes that could be used of it; 0: not known.
+    pub bytes: AtomicU64,
+    /// File name of the module that called; empty: not known.
+    pub module: Text<4>,
+    /// Where in that module, as its symbols count.
+    pub offset: AtomicU64,
+}
+
+impl Fault {
+    /// Says what was wrong: address, block and bytes, and who called. Only the slot's owner writes.
+    pub fn store(&self, kind: FaultKind, function: &str, words: [u64; 3], caller: Option<(&[u8], u64)>) {
+        let relaxed = Ordering::Relaxed;
+        self.function.store(function.as_bytes());
+        for (to, word) in [&self.address, &self.block, &self.bytes].into_iter().zip(words) {
+            to.store(word, relaxed);
+        }
+        let (module, offset) = caller.unwrap_or((b"", 0));
+        self.module.store(module);
+        self.offset.store(offset, relaxed);
+        self.kind.store(kind as u64, Ordering::Release);
+    }
+
+    /// Takes over the other fault, if there is none here yet.
+    fn fold(&self, other: &Self) {
+        let relaxed = Ordering::Relaxed;
+        if self.kind.load(relaxed) != 0 {
+            return;
+        }
+        self.function.copy(&other.function);
+        self.module.copy(&other.module);
+        for (to, from) in self.words().into_iter().zip(other.words()) {
+            to.store(from.load(relaxed), relaxed);
+        }
+    }
+
+    fn words(&self) -> [&AtomicU64; 5] {
+        [&self.address, &self.block, &self.bytes, &self.offset, &self.kind]
+    }
+
+    fn wipe(&self) {
+        self.words().into_iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        self.function.store(b"");
+        self.module.store(b"");
+    }
+}
+
 /// The end of a process that may no longer ask what time it is, for it has locked itself in.
 pub const ENDED_UNTIMED: u64 = 1;
 
@@ -286,6 +371,8 @@ pub struct Slot {
     pub allocator_role: AtomicU64,
     /// File name of that allocator's library, or what is known of it. Written with the role.
     pub allocator: Text<4>,
+    /// Why the runtime ended the process, if it did. Only the owning process writes.
+    pub fault: Fault,
 }
 
 /// A figure as the reader takes it. What one thread freed and another has not counted yet takes a sum below zero for a moment,
@@ -341,6 +428,7 @@ impl Slot {
                 mine.peak.store(theirs.peak.load(relaxed), relaxed);
             }
         }
+        self.fault.fold(&other.fault);
         let processes = other.processes.load(relaxed).max(1);
         self.processes.store(self.processes.load(relaxed).saturating_add(processes), relaxed);
         self.option_errors.store(
@@ -376,6 +464,7 @@ impl Slot {
             owner.bytes.store(0, relaxed);
             owner.peak.store(0, relaxed);
         }
+        self.fault.wipe();
     }
 }
 

@@ -38,6 +38,6 @@ pub mod view;
 
 pub use control::Control;
 pub use counter::{Counter, Exactness, Fold, Unit};
-pub use layout::{AllocatorRole, Directory, Header, Identity, Slot, SlotState};
+pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
 pub use table::{COUNTERS, Key, TABLE};
 pub use view::{LedgerError, LedgerView, SlotView};

@@ -93,6 +93,8 @@ counters! {
         "Requests answered with ENOMEM.";
     HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, by Request, live Exact, killed Exact, Sum,
         "Pointers given to free or realloc that this heap did not hand out; they were left alone.";
+    HeapFaults = "heap.faults", "Ended for storage given back wrongly", Count, by Request, live Exact, killed Exact, Sum,
+        "Processes that the heap ended with SIGABRT, as plain malloc does: they gave storage back twice or from its middle, or wrote past its end.";
     HeapMapFallbacks = "heap.map_fallbacks", "Segments not as HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum,
         "Segments that were made larger than HEAP says because the kernel's limit on mappings was near, or smaller because it refused that much.";
     HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum,

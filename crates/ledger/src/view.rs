@@ -7,8 +7,9 @@
 use core::mem::offset_of;
 
 use crate::layout::{
-    AllocatorRole, Directory, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC, OPTIONS_OFFSET, OPTIONS_ROOM,
-    OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState, not_below_zero,
+    AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC,
+    OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
+    not_below_zero,
 };
 use crate::table::{FINGERPRINT, Key};
 
@@ -240,6 +241,22 @@ impl<'a> SlotView<'a> {
         Some((role, text(self.bytes, offset_of!(Slot, allocator), 32)))
     }
 
+    /// Why the runtime ended the process: storage that it gave back wrongly. None where it did not.
+    #[must_use]
+    pub fn fault(&self) -> Option<FaultView<'a>> {
+        let at = offset_of!(Slot, fault);
+        let word_at = |field: usize| word(self.bytes, at + field);
+        Some(FaultView {
+            kind: FaultKind::from_number(word_at(offset_of!(Fault, kind)))?,
+            function: text(self.bytes, at + offset_of!(Fault, function), 16),
+            address: word_at(offset_of!(Fault, address)),
+            block: word_at(offset_of!(Fault, block)),
+            block_bytes: word_at(offset_of!(Fault, bytes)),
+            module: text(self.bytes, at + offset_of!(Fault, module), 32),
+            offset: word_at(offset_of!(Fault, offset)),
+        })
+    }
+
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
     pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
         let bytes = self.bytes;
@@ -251,6 +268,25 @@ impl<'a> SlotView<'a> {
             })
         })
     }
+}
+
+/// [`Fault`] as the host reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultView<'a> {
+    /// What was wrong.
+    pub kind: FaultKind,
+    /// C name of the function that was called.
+    pub function: &'a [u8],
+    /// The address that the program gave.
+    pub address: u64,
+    /// Where the block begins that it is about.
+    pub block: u64,
+    /// Bytes that could be used of it; 0: not known.
+    pub block_bytes: u64,
+    /// File name of the module that called; empty: not known.
+    pub module: &'a [u8],
+    /// Where in that module.
+    pub offset: u64,
 }
 
 #[cfg(test)]

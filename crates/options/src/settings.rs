@@ -285,6 +285,12 @@ impl Settings {
         }
     }
 
+    /// HEAPCHK: whether each free is checked in full.
+    pub fn heap_check(&self) -> bool {
+        const ON: usize = slot_named("HEAPCHK", "OFF|ON");
+        self.is_on(ON)
+    }
+
     /// THREADSTACK.
     pub fn thread_stack(&self) -> ThreadStack {
         const ON: usize = slot_named("THREADSTACK", "OFF|ON");

@@ -114,7 +114,7 @@ fn set_up_heap(settings: &Settings) {
         storage.dsa == Dsa::Clear,
         if let Dsa::Byte(byte) = storage.dsa { Some(byte) } else { None },
     );
-    heap::configure(policy, storage.getheap, storage.freeheap);
+    heap::configure(policy, storage.getheap, storage.freeheap, settings.heap_check());
 }
 
 fn find_ledger(environment: Environment<'_>, settings: &Settings, text: &[u8], program: &[u8]) {

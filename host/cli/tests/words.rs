@@ -34,7 +34,7 @@ fn an_option_text_is_checked_with_carets() {
 fn what_is_in_force_and_where_it_was_set() {
     let folder = Folder::new("options");
     let file = folder.file("opts", "HEAP(1M)\n[cc1plus]\nHEAP(8M)\n");
-    let arguments = ["options", "HEAP(,2M),HEAPCHK(ON)", "--opts-file", &file, "--program", "cc1plus"];
+    let arguments = ["options", "HEAP(,2M),ALL31(ON)", "--opts-file", &file, "--program", "cc1plus"];
     let output = command(&arguments).env("UNDERBAR_OPTS", "RPTSTG(ON)").output().expect("it runs");
     let (code, text, error) = said(&output);
     assert_eq!((code, error.as_str()), (0, ""));
@@ -45,8 +45,8 @@ fn what_is_in_force_and_where_it_was_set() {
         "\ncommand line (--opts)            HEAP(8388608,2097152,ANYWHERE,AUTO)\n",
         "\nUNDERBAR_OPTS                    RPTSTG(ON)\n",
         "\nunderbar default                 RPTOPTS(OFF)\n",
-        "\nSet by TEXT:\n  HEAP ",
-        "\nAccepted, but:\n  TEXT: column 11: HEAPCHK is accepted and has no effect: ",
+        "\nSet by TEXT:\n  ALL31 ",
+        "\nAccepted, but:\n  TEXT: column 11: ALL31 is accepted and has no effect: ",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -4,12 +4,16 @@
 
 use underbar_ledger::layout::ENDED_UNTIMED;
 use underbar_ledger::table::KEYS;
-use underbar_ledger::{AllocatorRole, Key, LedgerView, SlotState, SlotView};
+use underbar_ledger::view::FaultView;
+use underbar_ledger::{self as ledger, AllocatorRole, Key, LedgerView, SlotState, SlotView};
 
 use crate::figures::{Figures, split};
 use crate::lock::gather::{Around, find};
 use crate::lock::{Area, Locks};
-use crate::model::{Allocator, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State, Tree};
+use crate::model::{
+    Allocator, Caller, Fault, FaultKind, Host, Options, Owner, Process, Report, Role, Run, SCHEMA, State,
+    Tree,
+};
 use crate::steps::Steps;
 
 /// What the ledger does not say.
@@ -136,6 +140,24 @@ fn section(slot: &SlotView<'_>, began_ns: u64, alive: &impl Fn(&SlotView<'_>) ->
             },
         }),
         locks: None,
+        fault: slot.fault().map(fault),
+    }
+}
+
+fn fault(fault: FaultView<'_>) -> Fault {
+    Fault {
+        kind: match fault.kind {
+            ledger::FaultKind::DoubleFree => FaultKind::DoubleFree,
+            ledger::FaultKind::InsideBlock => FaultKind::InsideBlock,
+            ledger::FaultKind::NoBlock => FaultKind::NoBlock,
+            ledger::FaultKind::Overflow => FaultKind::Overflow,
+        },
+        function: words(fault.function),
+        address: fault.address,
+        block: fault.block,
+        block_bytes: (fault.block_bytes > 0).then_some(fault.block_bytes),
+        caller: (!fault.module.is_empty())
+            .then(|| Caller { module: words(fault.module), offset: fault.offset }),
     }
 }
 

@@ -115,7 +115,7 @@ pub struct Options {
     /// What was in force in the end, one entry for each option.
     #[serde(default)]
     pub in_force: Vec<OptionInForce>,
-    /// Options accepted that have no effect here, each with the reason: `HEAPCHK(ON): ...`.
+    /// Options accepted that have no effect here, each with the reason: `ALL31(ON): ...`.
     #[serde(default)]
     pub without_effect: Vec<String>,
     /// What was wrong with the option text, in words.
@@ -222,6 +222,72 @@ pub struct Process {
     /// Its locks; null where none was waited for, and where several processes are folded.
     #[serde(default)]
     pub locks: Option<Locks>,
+    /// Why underbar ended it; null where it did not. Of several processes, the first.
+    #[serde(default)]
+    pub fault: Option<Fault>,
+}
+
+/// Storage that a program gave back wrongly: underbar ended it with SIGABRT, as plain malloc does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What was wrong.
+    pub kind: FaultKind,
+    /// C name of the function that was called.
+    pub function: String,
+    /// The address that the program gave.
+    pub address: u64,
+    /// Where the block begins that it is about.
+    pub block: u64,
+    /// Bytes that could be used of the block; null where not known.
+    pub block_bytes: Option<u64>,
+    /// Who called: file name of the module and place in it; null where not known.
+    pub caller: Option<Caller>,
+}
+
+/// Code that called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// File name of the module.
+    pub module: String,
+    /// Place in it, as symbol tables count.
+    pub offset: u64,
+}
+
+/// What was wrong with storage that a program gave back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// Given back twice, or after realloc moved it.
+    DoubleFree,
+    /// The address was one inside a block.
+    InsideBlock,
+    /// No block begins at the address.
+    NoBlock,
+    /// The program wrote past the end of the block.
+    Overflow,
+}
+
+impl Fault {
+    /// The fault in words, as on standard error when the program ended.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { address, block, .. } = self;
+        let bytes = self.block_bytes.map_or(String::new(), |bytes| format!(" ({bytes} bytes)"));
+        let what = match self.kind {
+            FaultKind::DoubleFree => format!("double free of {address:#x}{bytes}"),
+            FaultKind::InsideBlock => {
+                let inside = address.saturating_sub(*block);
+                format!("invalid pointer {address:#x}, {inside} bytes into the block at {block:#x}{bytes}")
+            }
+            FaultKind::NoBlock => format!("invalid pointer {address:#x}: no block begins there"),
+            FaultKind::Overflow => {
+                format!("overflow: the block at {block:#x}{bytes} was written past its end")
+            }
+        };
+        let caller = self.caller.as_ref();
+        let caller = caller.map_or(String::new(), |at| format!(", called by {}+{:#x}", at.module, at.offset));
+        format!("{}(): {what}{caller}", self.function)
+    }
 }
 
 /// An allocator other than this heap.

@@ -29,6 +29,7 @@ fn process(number: u32, program: &str, figures: &[(Key, u64)]) -> Process {
         owners: Vec::new(),
         allocator: None,
         locks: None,
+        fault: None,
     }
 }
 

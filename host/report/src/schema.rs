@@ -60,11 +60,16 @@ pub fn schema() -> Value {
                 "anyOf": [{"$ref": "#/$defs/locks"}, {"type": "null"}],
                 "description": "Its locks; null where none was waited for, and where several processes are folded.",
             },
+            "fault": {
+                "anyOf": [fault(), {"type": "null"}],
+                "description": "Why underbar ended it with SIGABRT; null where it did not. Of several processes, the first.",
+            },
         }),
     );
     not_required(&mut process, "started_as");
     not_required(&mut process, "allocator");
     not_required(&mut process, "locks");
+    not_required(&mut process, "fault");
     let mut tree = object(
         "All processes together.",
         json!({
@@ -143,6 +148,26 @@ pub fn schema() -> Value {
 #[must_use]
 pub fn text() -> String {
     format!("{:#}\n", schema())
+}
+
+/// Storage that was given back wrongly.
+fn fault() -> Value {
+    let text = || json!({"type": "string"});
+    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    object(
+        "Storage that the program gave back wrongly.",
+        json!({
+            "kind": {"enum": ["double_free", "inside_block", "no_block", "overflow"]},
+            "function": text(),
+            "address": number("The address that the program gave."),
+            "block": number("Where the block begins that it is about."),
+            "block_bytes": {"type": ["integer", "null"], "minimum": 0, "description": "Bytes that could be used of the block; null where not known."},
+            "caller": {"anyOf": [object(
+                "Code that called.",
+                json!({"module": text(), "offset": number("Place in the module, as symbol tables count.")}),
+            ), {"type": "null"}], "description": "Who called; null where not known."},
+        }),
+    )
 }
 
 /// An object all of whose keys are always written.

@@ -63,7 +63,8 @@ pub fn render(report: &Report, advice: &[Advice], colour: bool) -> String {
 #[must_use]
 pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     let programs = report.programs();
-    let mut lines = vec![title(report, page)];
+    let mut lines: Vec<Line> = fault(report).into_iter().collect();
+    lines.push(title(report, page));
     if let Some(steps) = &report.steps {
         lines.push(labelled("time", timing::time(steps)));
         lines.push(labelled("kernel", timing::kernel(steps)));
@@ -85,6 +86,15 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
     lines.extend(options);
     lines.push(next::line(report, &programs, advice, page.kept));
     paint(&lines, page, LINES)
+}
+
+/// Why underbar ended a program, before all else.
+fn fault(report: &Report) -> Option<Line> {
+    let (process, fault) =
+        report.processes.iter().find_map(|process| Some((process, process.fault.as_ref()?)))?;
+    let name = clean(process.program.rsplit('/').next().unwrap_or_default());
+    let text = format!("underbar ended {name}: {}", clean(&fault.words()));
+    Some(Line(vec![(Tone::Warning, text)]))
 }
 
 pub(crate) fn title(report: &Report, page: Page<'_>) -> Line {
@@ -389,14 +399,14 @@ underbar: ./getfree --seed 7: exit 0
   heap      50,002 gets, 50,000 frees, 27,949 segments (0 freed), at most 873 MiB in them
   coverage  99 % of 877 MiB anonymous memory is in this heap
   why       HEAP(896M,64M,,KEEP): 27,949 segments, a kernel call each, to hold 781 MiB.
-  options   accepted, no effect here: HEAPCHK(ON): pages are guarded by the kernel
+  options   accepted, no effect here: ALL31(ON): Linux programs have no addressing modes
 1 suggestion. Prove it: underbar tune -- ./getfree --seed 7
 ";
 
     #[test]
     fn getfree_at_a_glance() {
         let mut report = sample::getfree();
-        report.options.without_effect = vec!["HEAPCHK(ON): pages are guarded by the kernel".to_owned()];
+        report.options.without_effect = vec!["ALL31(ON): Linux programs have no addressing modes".to_owned()];
         let advice = [advice(
             "getfree",
             Some("HEAP(896M,64M,,KEEP)"),

@@ -36,7 +36,7 @@ use underbar_sys::syscall;
 use crate::{faults, heap, ledger, own, sandbox};
 
 use mappings::{Kind, List, Mapping, each_mapping};
-pub use owners::stack;
+pub use owners::{Code, code_at, stack};
 use owners::{Who, maker_of};
 pub(crate) use owners::{module_name, module_start};
 use pages::Pages;

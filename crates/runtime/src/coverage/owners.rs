@@ -145,6 +145,26 @@ fn object_of(address: usize) -> Option<Object> {
     (found == 0).then_some(object)
 }
 
+/// Where code is.
+pub struct Code<'a> {
+    /// The module's file name.
+    pub module: &'a [u8],
+    /// Its place in it, as symbol tables count.
+    pub offset: usize,
+}
+
+/// Whose code is at an address; None where that is not known, and where it is this library's own.
+pub fn code_at(address: usize, room: &mut [u8; 32]) -> Option<Code<'_>> {
+    let object = object_of(address)?;
+    let own = object_of(code_at as *const () as usize).is_some_and(|own| own.start == object.start);
+    if object.link.is_null() || (own && !cfg!(test)) {
+        return None;
+    }
+    // SAFETY: the loader keeps the description for as long as the module is loaded.
+    let base = unsafe { (*object.link).base };
+    Some(Code { module: module_name(object.start, room), offset: address - base })
+}
+
 /// Where the module begins in which an address lies.
 pub(crate) fn module_start(address: usize) -> Option<usize> {
     object_of(address).map(|object| object.start)

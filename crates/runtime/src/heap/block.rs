@@ -9,11 +9,16 @@
 //! +---------+---------------------------------------+---------+--
 //! ```
 //! F: this block is free. P: the block before it is free, so the word before this header is that
-//! block's address.
+//! block's address. The upper sixteen bits of a header are a sum over the rest of it and its address: whoever writes past
+//! the end of an element changes the next header, and then the sum is wrong. Of a header that differs from a right one in
+//! sixteen neighbouring bits or fewer it always is; of any other, in all but one case of 65,536, and the size must be a
+//! possible one, too. Where a block ends to be one, its header is wiped: an old one in the middle of a block would look right.
 //!
 //! Invariants: blocks cover a segment from its first header to its end without a gap; no two neighbours
 //! are both free; sizes are multiples of 16, at least [`SMALLEST`].
 //! Not here: finding a free block (`index`), and when to split and join (`space`).
+
+use super::space::SPACE;
 
 /// Bytes before an element.
 pub const HEADER: usize = 8;
@@ -23,6 +28,9 @@ pub const SMALLEST: usize = 32;
 const FREE: usize = 1;
 const AFTER_FREE: usize = 2;
 const FLAGS: usize = 15;
+/// No segment ends behind this, so no size needs more bits; above them is the sum.
+const SUM_SHIFT: u32 = 48;
+const PAYLOAD: usize = (1 << SUM_SHIFT) - 1;
 
 /// A block, by the address of its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +57,43 @@ impl Block {
         unsafe { *self.word(0) }
     }
 
+    /// Says what the block is, with the sum of it.
+    #[inline]
+    unsafe fn set_header(self, size_and_flags: usize) {
+        // SAFETY: the contract above.
+        unsafe { *self.word(0) = size_and_flags | self.sum(size_and_flags) << SUM_SHIFT }
+    }
+
+    /// Sixteen bits folded, so that a change of neighbouring bits shows; and with the address, and the place to which this
+    /// library was loaded, stirred in, so that no text that a program writes is a header.
+    #[inline]
+    fn sum(self, size_and_flags: usize) -> usize {
+        const ODD: usize = 0x9e37_79b9_7f4a_7c15;
+        let folded = size_and_flags ^ size_and_flags >> 16 ^ size_and_flags >> 32;
+        let place = (self.0 ^ (&raw const SPACE).addr()).wrapping_mul(ODD) >> SUM_SHIFT;
+        (folded ^ place) & 0xffff
+    }
+
+    /// Is this a header, as one was written here, of a block that ends at `end` or before? The word can be read; more need not
+    /// be true.
+    #[inline]
+    pub unsafe fn is_sound(self, end: usize) -> bool {
+        // SAFETY: the caller's promise.
+        let header = unsafe { self.header() };
+        let size = header & PAYLOAD & !FLAGS;
+        header >> SUM_SHIFT == self.sum(header & PAYLOAD)
+            && size >= SMALLEST
+            && self.0 < end
+            && size <= end - self.0
+    }
+
+    /// There is no block here any more.
+    #[inline]
+    pub unsafe fn wipe(self) {
+        // SAFETY: the contract above.
+        unsafe { *self.word(0) = 0 }
+    }
+
     /// The block around an element.
     #[inline]
     pub fn of_element(address: usize) -> Self {
@@ -65,7 +110,7 @@ impl Block {
     #[inline]
     pub unsafe fn size(self) -> usize {
         // SAFETY: the contract above.
-        unsafe { self.header() & !FLAGS }
+        unsafe { self.header() & PAYLOAD & !FLAGS }
     }
 
     /// Bytes that the program may use of the element.
@@ -98,7 +143,7 @@ impl Block {
     #[inline]
     pub unsafe fn set_used(self, size: usize, after_free: bool) {
         // SAFETY: the contract above.
-        unsafe { *self.word(0) = size | if after_free { AFTER_FREE } else { 0 } }
+        unsafe { self.set_header(size | if after_free { AFTER_FREE } else { 0 }) }
     }
 
     /// Makes this a free block of `size` bytes that ends before `end`, and tells the next block.
@@ -107,10 +152,11 @@ impl Block {
     pub unsafe fn set_free(self, size: usize, end: usize) {
         // SAFETY: the contract above; the words lie inside the block, or in the next block's header.
         unsafe {
-            *self.word(0) = size | FREE;
+            self.set_header(size | FREE);
             if self.0 + size != end {
                 *self.word(size - 8) = self.0;
-                *self.word(size) |= AFTER_FREE;
+                let next = Block(self.0 + size);
+                next.set_header(next.header() & PAYLOAD | AFTER_FREE);
             }
         }
     }
@@ -119,7 +165,7 @@ impl Block {
     #[inline]
     pub unsafe fn clear_after_free(self) {
         // SAFETY: the contract above.
-        unsafe { *self.word(0) &= !AFTER_FREE }
+        unsafe { self.set_header(self.header() & PAYLOAD & !AFTER_FREE) }
     }
 
     /// Links of a free block: the one after it and the one before it in its list.

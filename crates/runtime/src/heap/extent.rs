@@ -8,14 +8,21 @@
 //! Invariants: carved == out + |list|, where `out` (= countdown + held) counts the cells that were handed
 //! out, be it to the program or to the thread's list, and have not come back. Cells that another thread
 //! freed are out until the owner collects them.
+//!
+//! ```text
+//! scale = 2^64 / cell_bytes, rounded up       (address - start) * scale modulo 2^64, of a cell's address: its number * error
+//! error = scale * cell_bytes - 2^64           of all others: at least scale
+//! ```
+//! So one multiplication and one comparison, with carved * error, tell whether an address is that of a carved cell.
 //! Not here: which extent a thread uses next (`thread`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::Cell;
 use super::map::Descriptor;
 use super::own::DESCRIPTOR;
+use super::size::{CELL_BYTES, CLASSES};
 
 /// In which of its pool's lists an extent is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +47,13 @@ pub struct Extent {
     pub countdown: u32,
     /// Cells out beyond the countdown.
     pub held: u32,
+    /// First page.
+    pub start: usize,
+    /// See the drawing above.
+    scale: usize,
+    /// `carved * error`. The owner alone writes it. Any thread reads it, relaxed, of an extent of which it has a cell: it got
+    /// that cell after the limit had passed it. It never falls while a cell is out.
+    limit: AtomicUsize,
     /// Class of its cells.
     pub class: u8,
     /// In which list it is.
@@ -54,8 +68,6 @@ pub struct Extent {
     pub settled: u32,
     /// Bytes of its pages.
     pub bytes: u32,
-    /// First page.
-    pub start: usize,
     /// The segment around it.
     pub segment: *mut Descriptor,
     /// Neighbours in its pool's list.
@@ -74,6 +86,18 @@ pub const LEAST_STEP: u32 = 4;
 
 const _: () = assert!(size_of::<Extent>() <= DESCRIPTOR);
 
+/// `scale` of each class: the error is to be above zero, so a power of two has one more.
+static SCALES: [usize; CLASSES] = {
+    let mut table = [0; CLASSES];
+    let mut class = 1;
+    while class < CLASSES {
+        let bytes = CELL_BYTES[class] as usize;
+        table[class] = usize::MAX / bytes + 1 + bytes.is_power_of_two() as usize;
+        class += 1;
+    }
+    table
+};
+
 impl Extent {
     /// An extent without cells.
     pub fn new(start: usize, bytes: usize, segment: *mut Descriptor) -> Self {
@@ -82,6 +106,9 @@ impl Extent {
             list: null_mut(),
             countdown: 0,
             held: 0,
+            start,
+            scale: 0,
+            limit: AtomicUsize::new(0),
             class: 0,
             place: Place::Current,
             cell_bytes: 0,
@@ -89,7 +116,6 @@ impl Extent {
             capacity: 0,
             settled: 0,
             bytes: bytes as u32,
-            start,
             segment,
             next: null_mut(),
             previous: null_mut(),
@@ -104,6 +130,26 @@ impl Extent {
         self.cell_bytes = cell_bytes;
         // The last word of the pages is not ours.
         self.capacity = (self.bytes - 8) / cell_bytes;
+        self.scale = SCALES[class];
+    }
+
+    /// Is this the address of a cell that was carved? The address is in a page of this extent.
+    ///
+    /// # Safety
+    /// Descriptors stay readable for ever: this is one.
+    #[inline(always)]
+    pub unsafe fn has_cell(this: *const Self, address: usize) -> bool {
+        // SAFETY: the caller's promise; but for the limit nothing of this changes.
+        unsafe {
+            let limit = (*this).limit.load(Ordering::Relaxed);
+            address.wrapping_sub((*this).start).wrapping_mul((*this).scale) < limit
+        }
+    }
+
+    /// The cell around an address; None where none was carved.
+    pub fn cell_around(&self, address: usize) -> Option<usize> {
+        let number = address.wrapping_sub(self.start).checked_div(self.cell_bytes as usize)?;
+        (number < self.carved as usize).then(|| self.start + number * self.cell_bytes as usize)
     }
 
     /// Cells handed out and not back.
@@ -138,6 +184,41 @@ impl Extent {
             (*(at as *mut Cell)).next.set(rest);
         }
         self.carved += count;
+        let limit = self.carved as usize * self.scale.wrapping_mul(step);
+        self.limit.store(limit, Ordering::Relaxed);
         (first as *mut Cell, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every address of an extent of every class, with some cells carved and with all of them.
+    #[test]
+    fn the_addresses_of_carved_cells_are_told_from_all_others() {
+        for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
+            let bytes = (cell_bytes as usize * 16).next_multiple_of(65_536);
+            // Whole pages of eight-byte words, so that each cell is aligned.
+            let mut pages = std::vec![0_u64; bytes / 8];
+            let start = pages.as_mut_ptr().addr();
+            let mut extent = Extent::new(start, bytes, null_mut());
+            let has_cell = |extent: &Extent, address| {
+                // SAFETY: the extent is live.
+                unsafe { Extent::has_cell(extent, address) }
+            };
+            assert!(!has_cell(&extent, start));
+            extent.set_class(class, cell_bytes);
+            for count in [0, 1, extent.capacity / 2, extent.capacity] {
+                extent.carve(count, null_mut());
+                for offset in 0..bytes {
+                    let carved = extent.carved as usize * cell_bytes as usize;
+                    let expected = offset < carved && offset.is_multiple_of(cell_bytes as usize);
+                    assert_eq!(has_cell(&extent, start + offset), expected, "{offset} of {cell_bytes}");
+                }
+            }
+            assert_eq!(extent.cell_around(start + cell_bytes as usize - 1), Some(start));
+            assert_eq!(extent.cell_around(start + bytes - 1), None);
+        }
     }
 }

@@ -21,6 +21,7 @@
 //! | `block`, `index` | how a segment is divided; which free block fits |
 //! | `own` | storage for the heap's own tables |
 //! | `space` | segments, elements, what HEAP says |
+//! | `check`, `text` | what is given back wrongly, and the line that says so |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
 //! | `foreign` | blocks of another C library's heap |
 //! | `inbox` | cells on their way home from other threads |
@@ -32,7 +33,7 @@
 //! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
 //!
 //! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and
-//! ENOMEM, never an abort.
+//! ENOMEM, never an abort. What is given back twice, from its middle or damaged ends the program, as plain malloc does.
 
 /// The map, the space and the heaps are the process's: tests that use them take turns.
 #[cfg(test)]
@@ -40,6 +41,7 @@ static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod block;
 mod cell;
+mod check;
 mod extent;
 mod foreign;
 mod inbox;
@@ -53,6 +55,7 @@ mod size;
 mod slot;
 mod space;
 mod tally;
+mod text;
 mod thread;
 mod whole;
 
@@ -85,8 +88,10 @@ static CELL_LIMIT: AtomicUsize = AtomicUsize::new(LARGEST_CELL);
 static FILL_GET: AtomicUsize = AtomicUsize::new(0);
 static FILL_FREE: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets what HEAP and STORAGE say. Before the first request.
-pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>) {
+/// Sets what HEAP, STORAGE and HEAPCHK say. Before the first request.
+///
+/// If the heap is `checked` (HEAPCHK), each request is an element: its header tells each wrong free, and each byte behind it.
+pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, checked: bool) {
     let fill = |byte: Option<u8>| byte.map_or(0, |byte| 256 + usize::from(byte));
     FILL_GET.store(fill(getheap), Ordering::Relaxed);
     FILL_FREE.store(fill(freeheap), Ordering::Relaxed);
@@ -99,7 +104,7 @@ pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>) {
     // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A
     // large cell wastes address space, not memory, since its last pages are never touched; but where the size
     // of segments was set, address space is what counts, so that large requests are packed as elements.
-    let (limit, extent) = if policy.disposition == Disposition::Free || smallest < 16 * 1024 {
+    let (limit, extent) = if checked || policy.disposition == Disposition::Free || smallest < 16 * 1024 {
         (0, 4096)
     } else if smallest < 1 << 20 {
         (512, 4096)
@@ -423,31 +428,54 @@ unsafe fn free_elsewhere(address: *mut u8, descriptor: *mut Descriptor) {
             let owner = (*descriptor).owner.load(Ordering::Relaxed);
             let heap = slot::get();
             if owner & thread::TAGS == 0 && thread::is_real(heap) {
-                (*heap).put_remote(owner as *mut ThreadHeap, descriptor.cast(), address.cast());
+                let (extent, cell): (*mut Extent, *mut Cell) = (descriptor.cast(), address.cast());
+                if !Extent::has_cell(extent, address as usize) {
+                    check::doubtful_free(address, extent as usize);
+                    return;
+                }
+                (*heap).put_remote(owner as *mut ThreadHeap, extent, cell);
                 return;
             }
         }
-        free_unusual(address, descriptor);
+        free_unusual(address, descriptor as usize);
     }
 }
 
-/// An element, a cell where storage is filled or by a thread without a heap, null, or a pointer that is not ours.
-#[inline(never)]
-unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
+check::with_caller! {
+    /// An element, a cell where storage is filled or by a thread without a heap, null, or a pointer that is not ours. The second
+    /// argument is the descriptor of its page.
+    ///
+    /// # Safety
+    /// As free of C.
+    free_unusual = free_unusual_by;
+}
+
+unsafe extern "C" fn free_unusual_by(
+    address: *mut u8,
+    descriptor: *mut Descriptor,
+    caller: usize,
+) -> *mut u8 {
+    // SAFETY: as free of C.
+    unsafe { give_back(address, descriptor, caller) }
+    null_mut()
+}
+
+unsafe fn give_back(address: *mut u8, descriptor: *mut Descriptor, caller: usize) {
     // SAFETY: a descriptor found in the map is live, and `address` was handed out by this heap.
     unsafe {
         if descriptor.is_null() {
             if !address.is_null() {
+                if let Some(fault) = space::fault_of_unmapped(address as usize) {
+                    check::end("free", fault, caller);
+                }
                 ledger::add(Key::HeapForeignFrees, 1);
             }
             return;
         }
-        let owner = (*descriptor).owner.load(Ordering::Relaxed);
-        if owner == space::PARKED {
-            // No cell of it is in use: freed twice.
-            ledger::add(Key::HeapForeignFrees, 1);
-            return;
+        if let Some(fault) = check::fault_of(address as usize, descriptor) {
+            check::end("free", fault, caller);
         }
+        let owner = (*descriptor).owner.load(Ordering::Relaxed);
         let fill = FILL_FREE.load(Ordering::Relaxed);
         if fill != 0 {
             address.write_bytes(fill as u8, usable(address, descriptor));
@@ -455,13 +483,25 @@ unsafe fn free_unusual(address: *mut u8, descriptor: *mut Descriptor) {
         if owner == SEGMENT {
             coverage::before_free(usable(address, descriptor));
             let freed = SPACE.lock().free(address as usize);
+            let freed = match freed {
+                Ok(freed) => freed,
+                Err(fault) => check::end("free", fault, caller),
+            };
             ledger::add(Key::HeapFrees, 1);
             use_elements(-(freed as i64));
             coverage::look_if_due();
             return;
         }
-        let target = (owner & !FILLING) as *mut ThreadHeap;
-        let (extent, cell): (*mut Extent, *mut Cell) = (descriptor.cast(), address.cast());
+        give_back_cell(address, descriptor.cast());
+    }
+}
+
+/// Gives back a cell that was checked.
+unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
+    let cell: *mut Cell = address.cast();
+    // SAFETY: the extent is that of the cell, which is nobody's any more.
+    unsafe {
+        let target = ((*extent).owner.load(Ordering::Relaxed) & !FILLING) as *mut ThreadHeap;
         match own_heap() {
             Some(heap) if heap == target => (*heap).put(extent, cell),
             Some(heap) => (*heap).put_remote(target, extent, cell),

@@ -10,15 +10,19 @@ use underbar_ledger::Key;
 
 use super::block::Block;
 use super::map::{self, SEGMENT};
-use super::space::SPACE;
-use super::{fill_from, foreign, free, malloc, out_of_storage, usable, use_elements};
+use super::space::{self, SPACE};
+use super::{check, fill_from, foreign, free, malloc, out_of_storage, usable, use_elements};
 use crate::ledger;
 
-/// Changes the size of what begins at `address`, moving it if it must.
-///
-/// # Safety
-/// As realloc of C (and of glibc: null gets, size 0 frees).
-pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
+check::with_caller! {
+    /// Changes the size of what begins at an address, moving it if it must; the second argument is the size.
+    ///
+    /// # Safety
+    /// As realloc of C (and of glibc: null gets, size 0 frees).
+    realloc = realloc_by;
+}
+
+unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) -> *mut u8 {
     // SAFETY: as malloc and free; the element is the caller's.
     unsafe {
         if address.is_null() {
@@ -30,12 +34,18 @@ pub unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
         }
         let descriptor = map::lookup(address as usize);
         if descriptor.is_null() {
+            if let Some(fault) = space::fault_of_unmapped(address as usize) {
+                check::end("realloc", fault, caller);
+            }
             ledger::add(Key::HeapForeignFrees, 1);
             return copy(address, foreign::usable(address), size);
         }
+        if let Some(fault) = check::fault_of(address as usize, descriptor) {
+            check::end("realloc", fault, caller);
+        }
         let old = usable(address, descriptor);
         if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
-            if let Some(same) = resize(address, size) {
+            if let Some(same) = resize(address, size, caller) {
                 fill_from(same, old);
                 return same;
             }
@@ -73,8 +83,13 @@ unsafe fn copy(address: *mut u8, old: usize, size: usize) -> *mut u8 {
 }
 
 /// Resizes an element where it lies, or moves the pages of one that has a segment to itself.
-unsafe fn resize(address: *mut u8, size: usize) -> Option<*mut u8> {
+unsafe fn resize(address: *mut u8, size: usize, caller: usize) -> Option<*mut u8> {
     let mut space = SPACE.lock();
+    // SAFETY: the element has a descriptor, and we hold the lock.
+    if let Some(fault) = unsafe { space::fault_of(address as usize) } {
+        drop(space);
+        check::end("realloc", fault, caller);
+    }
     // SAFETY: the element is the caller's, who holds on to it for as long as this lasts.
     let (old, new, place) = unsafe {
         let old = Block::of_element(address as usize).size();

@@ -92,7 +92,7 @@ mod tests {
         let (kept, freed): (Vec<_>, Vec<_>) = (0..20).partition(|at| at % 5 == 0);
         for at in freed {
             // SAFETY: in use, and not used again.
-            unsafe { space.free(elements[at]) };
+            unsafe { space.free(elements[at]) }.expect("in use");
         }
         (space, kept.into_iter().map(|at| elements[at]).collect())
     }
@@ -100,7 +100,7 @@ mod tests {
     fn all_back(mut space: Space, kept: Vec<usize>) -> Space {
         for address in kept {
             // SAFETY: in use, and not used again.
-            unsafe { space.free(address) };
+            unsafe { space.free(address) }.expect("in use");
         }
         space
     }

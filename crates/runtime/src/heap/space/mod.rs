@@ -21,6 +21,7 @@
 //! | `live` | what is changed while the program runs |
 //! | `decay` | pages of free blocks that nobody took again for a while |
 //! | `pages` | which pages are resident; much storage made zero |
+//! | `sound` | whether an address is that of an element in use, and nobody wrote past its end |
 //!
 //! Not here: blocks and their index (`block`, `index`), and who asks.
 
@@ -30,6 +31,7 @@ mod live;
 mod pages;
 mod parked;
 mod segment;
+mod sound;
 mod supply;
 
 use core::ptr::null_mut;
@@ -37,6 +39,7 @@ use core::ptr::null_mut;
 use underbar_sys::lock::Lock;
 
 use super::block::{Block, HEADER, SMALLEST, block_bytes};
+use super::check::{self, Fault};
 use super::extent::Extent;
 use super::index::Index;
 use super::map::{self, PAGE};
@@ -49,6 +52,7 @@ use segment::{FREE_HEAD, segment_of};
 pub use pages::{WORTH_A_PURGE, clear_pages};
 pub use parked::{PARKED, heartbeat_if_due};
 pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
+pub use sound::{fault_of, fault_of_unmapped, look_closely, looks_sound};
 
 const MIB: usize = 1 << 20;
 /// With an element of this size that is freed goes a look at what is free for long.
@@ -153,6 +157,9 @@ impl Space {
         unsafe {
             let mut size = block.size();
             let segment = &mut *segment_of(block);
+            if !block.is_sound(segment.end()) {
+                check::end_damaged(segment.fault_at(block.element()));
+            }
             self.index.remove(block, size);
             if segment.idle_since != 0 {
                 self.no_longer_idle(segment);
@@ -185,17 +192,20 @@ impl Space {
         }
     }
 
-    /// Gives an element back. Returns the bytes of its block.
+    /// Gives an element back. Returns the bytes of its block, or why it is none that could be given back.
     ///
     /// # Safety
-    /// The address is that of an element in use.
-    pub unsafe fn free(&mut self, address: usize) -> usize {
+    /// The address is that of an element in use, as far as its header says.
+    pub unsafe fn free(&mut self, address: usize) -> Result<usize, Fault> {
         let block = Block::of_element(address);
         // SAFETY: the element's block is in use and in a live segment.
         unsafe {
+            if let Some(fault) = fault_of(address) {
+                return Err(fault);
+            }
             let freed = block.size();
             self.join(block, freed);
-            freed
+            Ok(freed)
         }
     }
 
@@ -214,12 +224,14 @@ impl Space {
             if after.0 != segment.end() && after.is_free() {
                 let more = after.size();
                 self.index.remove(after, more);
+                after.wipe();
                 (size, more_after) = (size + more, more);
             }
             if block.is_after_free() {
                 let before = block.previous_free();
                 let more = before.size();
                 self.index.remove(before, more);
+                block.wipe();
                 (block, size, more_before) = (before, size + more, more);
             }
             if size == segment.whole() && self.gives_back(segment) {
@@ -272,6 +284,7 @@ impl Space {
             }
             let total = size + after.size();
             self.index.remove(after, total - size);
+            after.wipe();
             self.enter_pages(segment, block.0 + want + FREE_HEAD);
             let rest = total - want;
             let taken = if rest >= SMALLEST { want } else { total };
@@ -334,7 +347,9 @@ impl Space {
         unsafe {
             let (start, bytes, segment) = ((*extent).start, (*extent).bytes as usize, (*extent).segment);
             map::enter(start, bytes, segment);
-            self.free(start);
+            if let Err(fault) = self.free(start) {
+                check::end_damaged(Some(fault));
+            }
             self.own.put_descriptor(extent.cast());
         }
     }

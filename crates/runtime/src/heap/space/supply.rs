@@ -19,6 +19,7 @@ use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
 use super::decay::look_at;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
+use super::sound::now_gone;
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
 use crate::{coverage, ledger, own, sandbox};
 
@@ -52,9 +53,11 @@ impl Space {
             }
             if rest_bytes > 0 {
                 self.index.remove(rest, rest_bytes);
+                rest.wipe();
             }
             if !self.move_pages(segment, size) {
                 if rest_bytes > 0 {
+                    rest.set_free(rest_bytes, segment.end());
                     self.index.insert(rest, rest_bytes);
                 }
                 return None;
@@ -84,10 +87,12 @@ impl Space {
             }
             if rest_bytes > 0 {
                 self.index.remove(rest, rest_bytes);
+                rest.wipe();
             }
             // The kernel shrinks a mapping where it is.
             if !self.move_pages(segment, size) {
                 if rest_bytes > 0 {
+                    rest.set_free(rest_bytes, segment.end());
                     self.index.insert(rest, rest_bytes);
                 }
                 return false;
@@ -122,6 +127,7 @@ impl Space {
                 return false;
             }
             map::enter(old_start, segment.entered - old_start, null_mut());
+            now_gone(old_start, old_size);
             (segment.start, segment.size) = (start as usize, size);
             segment.high = segment.start + size;
             // Should the way back have been taken by another thread's mapping, the element is the program's all
@@ -288,6 +294,7 @@ impl Space {
     /// Gives a segment back to the kernel. Its blocks are in no list.
     pub(super) fn unmap(&mut self, segment: &mut Segment) {
         map::enter(segment.start, segment.entered - segment.start, null_mut());
+        now_gone(segment.start, segment.size);
         self.segments -= 1;
         self.bytes -= segment.size;
         // SAFETY: no element of the segment is in use, and no list knows it.

@@ -104,7 +104,7 @@ impl Model {
                     self.space.free_extent(extent)
                 }
             } else {
-                self.space.free(used.address);
+                self.space.free(used.address).expect("in use");
             }
         }
     }
@@ -254,9 +254,9 @@ fn free_unmaps_within_the_same_call() {
     assert_eq!((space.segments, space.bytes), (2, (256 + 64) * 1024));
     // SAFETY: they are in use.
     unsafe {
-        space.free(a.address);
+        space.free(a.address).expect("in use");
         assert_eq!(space.segments, 2, "half an increment is still in use");
-        space.free(b.address);
+        space.free(b.address).expect("in use");
     }
     assert_eq!((space.segments, space.bytes), (1, 256 * 1024));
     assert!(map::lookup(a.address).is_null() && map::lookup(b.address).is_null(), "no longer ours");
@@ -292,7 +292,7 @@ fn a_kept_increment_serves_again() {
         // SAFETY: they are in use.
         elements.iter().for_each(|element| {
             // SAFETY: as above.
-            unsafe { space.free(*element) };
+            unsafe { space.free(*element) }.expect("in use");
         });
         if peak == 0 {
             peak = space.segments;
@@ -393,6 +393,6 @@ fn what_cannot_be_is_none_and_leaves_nothing() {
         assert!(space.resize(element.address, usize::MAX).is_none());
         assert!(space.remap(element.address, usize::MAX).is_none());
         assert!(space.remap(element.address, 1 << 47).is_none());
-        assert_eq!(space.free(element.address), element.block_bytes, "as it was");
+        assert_eq!(space.free(element.address), Ok(element.block_bytes), "as it was");
     }
 }

@@ -27,6 +27,7 @@ pub use heaps::{abandon, acquire, hold, is_quiet, release, settle_abandoned};
 pub use remote::send;
 
 use super::cell::Cell;
+use super::check;
 use super::extent::{Extent, Place};
 use super::inbox::Inbox;
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
@@ -260,7 +261,10 @@ impl ThreadHeap {
         let mut waiting = i64::from(count - 1) * i64::from(CELL_BYTES[filled]);
         for (class, cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
             let mut cell = *self.bin(class);
-            while !cell.is_null() {
+            let mut left = self.pools[class].handed;
+            // Bounded: a cell that was freed twice makes a circle of the list.
+            while !cell.is_null() && left > 0 {
+                left -= 1;
                 waiting += i64::from(*cell_bytes);
                 // SAFETY: cells in a bin are free, and ours.
                 cell = unsafe { (*cell).next.get() };
@@ -276,6 +280,11 @@ impl ThreadHeap {
         // SAFETY: the extent is ours.
         let extent = unsafe { &mut *extent };
         let (back, waiting) = (extent.list, extent.carved - extent.out());
+        // SAFETY: a cell in the list is free, and begins with a link.
+        if !back.is_null() && unsafe { (*back).next.get() } == back {
+            // SAFETY: the extent is the cell's.
+            unsafe { check::end_twice(back as usize, extent) };
+        }
         extent.list = null_mut();
         let class = extent.class as usize;
         let stride = &mut self.pools[class].stride;
@@ -403,6 +412,9 @@ impl ThreadHeap {
                 let extent = self.pools[class].current;
                 let mut left = 0;
                 while !cell.is_null() {
+                    if left >= self.pools[class].handed {
+                        check::end_twice(cell as usize, extent);
+                    }
                     let next = (*cell).next.get();
                     (*cell).next.set((*extent).list);
                     (*extent).list = cell;

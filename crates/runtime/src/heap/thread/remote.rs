@@ -14,7 +14,7 @@ use underbar_ledger::Key;
 
 use super::heaps::HEAPS;
 use super::{Cell, Extent, ThreadHeap};
-use crate::heap::map;
+use crate::heap::{check, map};
 use crate::ledger;
 
 /// Targets for which a thread collects remote frees at a time.
@@ -51,14 +51,19 @@ impl ThreadHeap {
         }
     }
 
-    /// Takes back cells that other threads freed.
+    /// Takes back cells that other threads freed. A cell that two of them freed can make a circle of the chain: an extent has no
+    /// more cells out than it had, so that it ends.
     pub(super) unsafe fn put_chain(&mut self, mut cell: *mut Cell) {
         let mut cells = 0;
         while !cell.is_null() {
             // SAFETY: cells in the inbox are free and ours; a cell's page belongs to its extent.
             unsafe {
                 let next = (*cell).next.get();
-                self.put(map::lookup(cell as usize).cast(), cell);
+                let extent: *mut Extent = map::lookup(cell as usize).cast();
+                if (*extent).out() == 0 || (*extent).list == cell {
+                    check::end_twice(cell as usize, extent);
+                }
+                self.put(extent, cell);
                 cell = next;
             }
             cells += 1;
@@ -70,8 +75,8 @@ impl ThreadHeap {
     /// in the middle of its lists. After [`Self::settle_all`].
     pub unsafe fn count_inbox(&mut self) {
         let newest = self.inbox.waiting();
-        let mut cell = newest;
-        let mut cells = 0;
+        let (mut cell, mut seen) = (newest, newest);
+        let mut cells: u64 = 0;
         while !cell.is_null() && cell != self.counted {
             // SAFETY: cells in the inbox are free, ours, and stay there until we take them.
             unsafe {
@@ -81,6 +86,13 @@ impl ThreadHeap {
                 cell = (*cell).next.get();
             }
             cells += 1;
+            // What two threads gave back makes a circle, which is noticed when it is put away.
+            if cell == seen {
+                break;
+            }
+            if cells.is_power_of_two() {
+                seen = cell;
+            }
         }
         self.counted = newest;
         self.counted_cells += cells;

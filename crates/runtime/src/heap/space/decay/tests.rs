@@ -39,7 +39,7 @@ fn what_nobody_takes_goes_back_after_the_delay_and_not_before() {
     let (mut space, elements) = touched(4);
     for &element in &elements[..3] {
         // SAFETY: in use, and no longer.
-        unsafe { space.free(element) };
+        unsafe { space.free(element) }.expect("in use");
     }
     let freed_at = space.decay.now;
     assert_ne!(space.decay.due, u64::MAX);
@@ -66,10 +66,10 @@ fn what_comes_and_goes_keeps_its_pages_and_old_neighbours_do_not() {
     for turn in 0..40 {
         if turn == 0 {
             // SAFETY: in use, and no longer.
-            unsafe { space.free(elements[1]) };
+            unsafe { space.free(elements[1]) }.expect("in use");
         }
         // SAFETY: as above.
-        unsafe { space.free(elements[0]) };
+        unsafe { space.free(elements[0]) }.expect("in use");
         now = now.max(space.decay.now);
         now += ticks(2);
         // The test's clock is ahead of the true one.
@@ -98,7 +98,7 @@ fn a_large_block_goes_back_step_by_step() {
     let large = space.get(LARGE, 16).expect("storage").address;
     space.get(1000, 16).expect("storage");
     // SAFETY: in use, and no longer.
-    unsafe { space.free(large) };
+    unsafe { space.free(large) }.expect("in use");
     let mut now = space.decay.now + ticks(u64::from(DELAY) + 2);
     let (mut looks, mut gone) = (0, 0);
     while space.decay.due != u64::MAX {
@@ -127,7 +127,7 @@ fn small_blocks_that_grow_together_go_back() {
     // From both sides: the last one joins two that are too small to be looked at.
     for at in [0, 1, 3, 4, 2, 6, 7, 9, 10, 8, 5, 11] {
         // SAFETY: in use, and no longer.
-        unsafe { space.free(elements[at]) };
+        unsafe { space.free(elements[at]) }.expect("in use");
     }
     let now = space.decay.now + ticks(u64::from(DELAY) + 2);
     space.decay(now);
@@ -147,7 +147,7 @@ fn what_the_kernel_does_not_take_is_not_counted() {
     // SAFETY: pages of ours.
     assert_eq!(unsafe { mlock(start, MIB - PAGE) }, 0);
     // SAFETY: in use, and no longer.
-    unsafe { space.free(elements[0]) };
+    unsafe { space.free(elements[0]) }.expect("in use");
     let now = space.decay.now + ticks(u64::from(DELAY) + 2);
     space.decay(now);
     // SAFETY: as above.
@@ -162,7 +162,7 @@ fn what_was_free_before_auto_was_said_goes_back() {
     let (mut space, elements) = touched(2);
     space.change_disposition(Disposition::Keep);
     // SAFETY: in use, and no longer.
-    unsafe { space.free(elements[0]) };
+    unsafe { space.free(elements[0]) }.expect("in use");
     space.change_disposition(Disposition::Auto);
     let now = space.decay.now + ticks(u64::from(DELAY) + 2);
     space.decay(now);
@@ -176,7 +176,7 @@ fn pages_that_are_missed_soon_stay_longer() {
     let (mut space, elements) = touched(2);
     for _ in 0..4 {
         // SAFETY: in use, and no longer.
-        unsafe { space.free(elements[0]) };
+        unsafe { space.free(elements[0]) }.expect("in use");
         let now = space.decay.now + ticks(100);
         space.decay(now);
         assert_eq!(space.get(MIB, 16).expect("storage").address, elements[0]);
