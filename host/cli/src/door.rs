@@ -239,7 +239,7 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&kept).expect("there"), "kept");
         assert_eq!(fs::read_to_string(&file).expect("there"), "theirs");
-        // Another's pipe, that nobody reads, is not waited for; nor is a file of ours emptied by a second name of it.
+        // Another's pipe, that nobody reads, is not waited for; nor is our own file emptied by a second name of it.
         let (pipe, second) = (folder.join("pipe"), folder.join("second"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
         chown(&pipe, Some(OTHER), None).expect("given away");

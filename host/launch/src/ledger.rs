@@ -185,7 +185,7 @@ impl LedgerFile {
     pub fn areas(&self) -> Vec<Vec<u8>> {
         let paths = beside(&self.path, &[LOCKS, SAMPLES]);
         self.is_alone.set(paths.is_empty());
-        // It was made by us, whatever name leads to it.
+        // We made it, by whatever name it is known now.
         read_areas(paths, geteuid())
     }
 

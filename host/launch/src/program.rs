@@ -67,7 +67,7 @@ pub(crate) fn paths(name: &OsStr) -> Result<Vec<CString>, Failure> {
 }
 
 /// The file that is executed for `name`: the first executable one of that name in the folders of PATH, as `execvp` takes it. A
-/// name with a slash in it is a path, and nobody looks.
+/// name with a slash in it is a path, and is taken as it is.
 #[must_use]
 pub fn find(name: &OsStr) -> Option<PathBuf> {
     find_in(name, env::var_os("PATH"))

@@ -55,7 +55,7 @@ fn area(path: &Path, owner: u32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What lies beside a ledger with one of these endings, in the order of names.
+/// Files beside a ledger with one of these endings, in the order of names.
 pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (Some(name), Ok(entries)) = (ledger.file_name(), fs::read_dir(folder)) else { return Vec::new() };

@@ -44,7 +44,7 @@ pub(super) fn sweep(folder: &Path) {
     }
 }
 
-/// A file that is no ledger of ours is dead if its maker, in its name, is; noise in it decides nothing.
+/// A file that is no ledger is dead if its maker, in its name, is; noise in it decides nothing.
 fn is_dead(path: &Path) -> bool {
     let maker = path
         .file_name()
@@ -103,7 +103,7 @@ pub fn named(name: &str) -> Option<PathBuf> {
         .find(|path| fs::symlink_metadata(path).is_ok_and(|status| status.is_file()))
 }
 
-/// Is this a ledger of ours that was kept, and has everything in it ended?
+/// Is this a ledger that we kept, and has everything in it ended?
 pub(super) fn has_ended_in(path: &Path) -> bool {
     let Ok(file) = foreign::open_unlinked(path) else { return false };
     let Some(bytes) = file.metadata().ok().filter(place::is_ours).and_then(|_| read(&file).ok()) else {
