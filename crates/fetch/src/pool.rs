@@ -103,42 +103,43 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Brings the image back to that state.
+    /// Brings the image back to that state. None where it cannot: the program has taken pages away, or sealed them. Then it is not to begin
+    /// again.
     ///
     /// # Safety
     /// The image has ended, and nobody uses its data.
-    pub unsafe fn restore(&self) -> Restored {
+    #[must_use]
+    pub unsafe fn restore(&self) -> Option<Restored> {
         let mut restored = Restored::default();
         for (start, length, way) in self.ranges.iter().flatten().copied() {
-            // The program may have sealed pages, or made one of them a guard.
+            // The program may have protected pages, or made one of them a guard.
             // SAFETY: the image's own pages, which could be read and written before its constructors ran.
-            let _ = unsafe { syscall::mprotect(start as *mut u8, length, PROT_READ | PROT_WRITE) };
+            unsafe { syscall::mprotect(start as *mut u8, length, PROT_READ | PROT_WRITE) }.ok()?;
             match way {
                 // SAFETY: the copy is as long as the range, and both are of nobody else's use.
                 Way::Copied(room) => unsafe { restored.pages += copy_back(room.as_ptr(), start, length) },
                 Way::Written(room) => {
-                    let done = written::each(start, length, |at, length| {
-                        // SAFETY: the same; runs of pages of the range.
-                        restored.pages += unsafe { copy_back(room.as_ptr().add(at - start), at, length) };
-                    });
+                    // SAFETY: the same; runs of pages of the range.
+                    let again = |at, length| unsafe { copy_back(room.as_ptr().add(at - start), at, length) };
+                    let done = written::each(start, length, |at, length| restored.pages += again(at, length));
                     // SAFETY: private pages above a file that has what they had at first.
-                    restored.dropped += unsafe { drop_unless(done, start, length) };
+                    unsafe { restored.drop_unless(done, start, length, again) };
                 }
                 Way::Zeroed => {
                     // SAFETY: pages of the range, which nobody uses.
-                    let mut zero = |at, length| restored.pages += unsafe { zero_again(at, length) };
+                    let again = |at, length| unsafe { zero_again(at, length) };
                     let done = if length <= FEW_ZEROS {
-                        zero(start, length);
+                        restored.pages += again(start, length);
                         Ok(())
                     } else {
-                        written::each(start, length, zero)
+                        written::each(start, length, |at, length| restored.pages += again(at, length))
                     };
                     // SAFETY: private pages that were zeros at first.
-                    restored.dropped += unsafe { drop_unless(done, start, length) };
+                    unsafe { restored.drop_unless(done, start, length, again) };
                 }
             }
         }
-        restored
+        Some(restored)
     }
 
     /// Gives the copy back. What is below a mapped range goes with the image.
@@ -199,17 +200,28 @@ unsafe fn zero_again(start: usize, length: usize) -> u64 {
     pages
 }
 
-/// Drops a range of which it is not known what was written; how many bytes.
-///
-/// # Safety
-/// Private pages whose first content is what lies below them, and nobody uses them.
-unsafe fn drop_unless(done: Result<(), Errno>, start: usize, length: usize) -> u64 {
-    if done.is_ok() {
-        return 0;
+impl Restored {
+    /// Drops a range of which it is not known what was written. Where the kernel keeps it (pages that the program has locked), all of it is
+    /// brought back by `again`, which tells how many pages differed.
+    ///
+    /// # Safety
+    /// Private pages whose first content is that of the mapping itself, and nobody uses them.
+    unsafe fn drop_unless(
+        &mut self,
+        done: Result<(), Errno>,
+        start: usize,
+        length: usize,
+        again: impl Fn(usize, usize) -> u64,
+    ) {
+        if done.is_ok() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        match unsafe { syscall::madvise(start as *mut u8, length, MADV_DONTNEED) } {
+            Ok(()) => self.dropped += length as u64,
+            Err(_) => self.pages += again(start, length),
+        }
     }
-    // SAFETY: the caller's promise.
-    let _ = unsafe { syscall::madvise(start as *mut u8, length, MADV_DONTNEED) };
-    length as u64
 }
 
 /// Puts pages into a file in memory, and that below them. Gives where it is mapped a second time, to be read.
@@ -248,4 +260,49 @@ pub(crate) fn write_all(fd: i32, bytes: &[u8]) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" {
+        fn mlock(start: *const u8, length: usize) -> i32;
+    }
+
+    fn zeros(pages: usize) -> (Copy, *mut u8) {
+        let start = syscall::map_anonymous(pages * PAGE).expect("memory");
+        let mut copy = Copy { ranges: [None; MOST_RANGES], bytes: 0 };
+        copy.ranges[0] = Some((start as usize, pages * PAGE, Way::Zeroed));
+        (copy, start)
+    }
+
+    #[test]
+    fn locked_pages_that_the_kernel_keeps_are_brought_back() {
+        let (_, start) = zeros(2);
+        let second = start.wrapping_add(PAGE);
+        // SAFETY: this test's own pages.
+        unsafe {
+            second.write(7);
+            assert_eq!(mlock(start, 2 * PAGE), 0, "two pages can be locked");
+            let mut restored = Restored::default();
+            restored.drop_unless(Err(Errno::ENOTTY), start as usize, 2 * PAGE, |at, length| {
+                zero_again(at, length)
+            });
+            assert_eq!((second.read(), restored), (0, Restored { pages: 1, dropped: 0 }));
+        }
+    }
+
+    #[test]
+    fn an_image_without_one_of_its_pages_does_not_begin_again() {
+        let (copy, start) = zeros(3);
+        // SAFETY: this test's own pages.
+        unsafe {
+            start.write(7);
+            assert_eq!(copy.restore(), Some(Restored { pages: 1, dropped: 0 }));
+            assert_eq!(start.read(), 0);
+            syscall::munmap(start.wrapping_add(PAGE), PAGE).expect("a page less");
+            assert_eq!(copy.restore(), None);
+        }
+    }
 }

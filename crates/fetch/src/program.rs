@@ -187,20 +187,20 @@ impl Program {
         })
     }
 
-    /// Ends it and makes it as it was, where that is asked for.
+    /// Ends it and makes it as it was, where that is asked for. None where it cannot be made so.
     ///
     /// # Safety
     /// Nobody uses it.
-    pub unsafe fn rewind(program: NonNull<Program>) -> Restored {
+    pub unsafe fn rewind(program: NonNull<Program>) -> Option<Restored> {
         // SAFETY: the caller's promise; no reference lives across the destructors.
         unsafe {
             let (Kind::Own(image), Form::Fresh) = ((*program.as_ptr()).kind, (*program.as_ptr()).form) else {
-                return Restored::default();
+                return Some(Restored::default());
             };
             Image::end(image);
             match &(*program.as_ptr()).copy {
                 Some(copy) => copy.restore(),
-                None => Restored::default(),
+                None => Some(Restored::default()),
             }
         }
     }

@@ -366,10 +366,12 @@ unsafe fn finish(after: After, program: NonNull<Program>) -> bool {
         // SAFETY: it has no users, and is not staged: this thread alone has it.
         let restored = unsafe { Program::rewind(program) };
         with(|table| {
-            table.statistics.restored_pages += restored.pages;
-            table.statistics.reset_bytes += restored.dropped;
+            if let Some(restored) = restored {
+                table.statistics.restored_pages += restored.pages;
+                table.statistics.reset_bytes += restored.dropped;
+            }
             // SAFETY: the same. Meanwhile the member may have been replaced, or the pool closed.
-            match table.is_worth_keeping(unsafe { program.as_ref() }) {
+            match restored.is_some() && table.is_worth_keeping(unsafe { program.as_ref() }) {
                 true => table.stage(program),
                 false => table.unload(program),
             }
