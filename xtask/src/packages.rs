@@ -50,6 +50,7 @@ const TABLE: &[Package] = &[
     Package { name: "postgresql", shows: "postgresql/*/bin/postgres", needed_by: "zoo: lock_programs" },
     Package { name: "default-jdk-headless", shows: "javac", needed_by: "zoo: lock_programs" },
     Package { name: "golang-go", shows: "go", needed_by: "zoo: lock_programs" },
+    Package { name: "dpkg-dev", shows: "dpkg-source", needed_by: "xtask: glibc-tests" },
     Package { name: "strace", shows: "strace", needed_by: "tests that count system calls" },
     Package { name: "libcap2-bin", shows: "setcap", needed_by: "zoo: file capabilities" },
     Package { name: "libseccomp-dev", shows: "/libseccomp.so", needed_by: "zoo: sandboxes" },

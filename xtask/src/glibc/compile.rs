@@ -128,6 +128,9 @@ pub fn all(
         }
     }
     let _ = std::os::unix::fs::symlink(source.join("support"), headers.join("support"));
+    // Tests of cancellation open and read the makefile of the folder that they run in.
+    let makefile = programs.join("Makefile");
+    fs::write(&makefile, "").map_err(|error| format!("{}: {error}", makefile.display()))?;
     let compiler = Compiler { source, programs, headers: &headers, flags: makefile_flags(source), fresh };
 
     let support = support_files(source)?;
