@@ -193,7 +193,7 @@ fn sleep_for_a_turn(mutex: &Mutex, turn: &Turn) {
 /// otherwise.
 fn call_the_next(mutex: &Mutex, turn: &Turn) {
     turn.given_up_by.store(thread(), Ordering::Relaxed);
-    // Where another mutex has the turn by now, the 2 stays: whoever gives this one up wakes those who sleep.
+    // Where another mutex has the turn meanwhile, the 2 stays: whoever gives this one up wakes those who sleep.
     if turn.is_called(&raw const mutex.word as usize) {
         // Who exchanges it for 2 after this comes behind the one woken here, or is awake and sees the change.
         let _ = mutex.word.compare_exchange(2, 1, Ordering::AcqRel, Ordering::Relaxed);

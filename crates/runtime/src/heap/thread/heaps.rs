@@ -50,7 +50,7 @@ pub fn acquire() -> *mut ThreadHeap {
         unsafe {
             heaps.abandoned = (*heap).next_abandoned;
             heaps.waiting -= 1;
-            // The ledger may be another by now: that of a child.
+            // The ledger may be that of a child: another one.
             (*heap).note(0);
             (*heap).inbox.attend();
         }
