@@ -13,15 +13,16 @@
 //! is entered by a jump, as the compiler makes it of a call that is the last.
 //!
 //! Where a thread frees a cell of its own, nothing is checked: each check there costs more than the hundredth that it may cost.
-//! Instructions of a get and a free, and CPU time against none (lifo and random-order of `bench heap`, and phases):
+//! Instructions of a get and a free, and CPU time against none, medians and least of 7 to 31 rounds on a
+//! busy machine with two processors (lifo, random-order and phases of `bench heap`):
 //!
 //! | check | instructions | lifo | random-order | phases |
 //! |---|---|---|---|---|
-//! | is it the cell that was freed last? | +2 | 1.00 to 1.05 | 1.01 | 1.00 |
-//! | is it where a cell begins? | +5 | 1.05 | 1.06 | 1.00 |
-//! | a word in the freed cell, looked at when it is freed, wiped when it is got | +4 | 1.10 | 1.06 | 1.17 |
-//! | both of the latter when the list goes into the bin, cell by cell | +11 | 1.08 | 1.40 | 1.30 |
-//! | a bit for each cell, outside it | +24 | 1.20 | 1.23 | |
+//! | is it the cell that was freed last? | +2 | 1.00 to 1.05 | 1.01 to 1.02 | 0.98 to 1.14 |
+//! | that, and: is it where a cell begins? | +7 | 0.99 to 1.11 | 0.95 to 1.10 | 1.00 to 1.03 |
+//! | a word in the freed cell, looked at when it is freed, wiped when it is got | +4 | 1.10 to 1.11 | 1.06 | 1.17 to 1.18 |
+//! | is each where a cell begins, and how many are there, when the list goes into the bin? | +11 | 1.07 to 1.08 | 1.18 to 1.40 | 1.26 to 1.31 |
+//! | a bit for each cell, outside it | +24 | 1.20 | 1.23 | not measured |
 //!
 //! So such a cell that is freed twice is noticed when its list goes into the bin, if it was freed last, and when the bin is
 //! settled. HEAPCHK(ON) makes every request an element.
