@@ -13,8 +13,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// What a file brings along.
@@ -86,17 +85,21 @@ impl Elf {
         const DYNAMIC_SYMBOLS: u32 = 11;
         let sections = self.sections()?;
         let mut brought = Brought::default();
+        // .dynsym and .dynamic have one section of texts in common.
+        let mut texts: Option<(u32, Vec<u8>)> = None;
         let first = |kind| sections.iter().find(|section| section.kind == kind);
         for section in [DYNAMIC, DYNAMIC_SYMBOLS, SYMBOLS].into_iter().filter_map(first) {
-            let texts = || self.bytes(sections.get(section.link as usize)?);
+            if texts.as_ref().is_none_or(|(of, _)| *of != section.link) {
+                texts = Some((section.link, self.bytes(sections.get(section.link as usize)?)?));
+            }
+            let (table, texts) = (self.bytes(section)?, &texts.as_ref()?.1);
             match section.kind {
-                DYNAMIC => brought.needed = needed(&self.bytes(section)?, &texts()?),
-                DYNAMIC_SYMBOLS => brought.exported = functions(&self.bytes(section)?, &texts()?),
-                SYMBOLS => {
+                DYNAMIC => brought.needed = needed(&table, texts),
+                DYNAMIC_SYMBOLS => brought.exported = functions(&table, texts),
+                _ => {
                     brought.has_symbols = true;
-                    brought.inside = functions(&self.bytes(section)?, &texts()?);
+                    brought.inside = functions(&table, texts);
                 }
-                _ => {}
             }
         }
         brought.inside.retain(|name| !brought.exported.contains(name));
@@ -148,8 +151,9 @@ impl Elf {
         // Little memory is no reason to end: the exit status is the program's.
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).ok()?;
-        bytes.resize(length, 0);
-        self.file.read_exact_at(&mut bytes, offset).ok()?;
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset)).ok()?;
+        file.take(size).read_to_end(&mut bytes).ok().filter(|&read| read == length)?;
         self.bytes_read.set(self.bytes_read.get() + size);
         Some(bytes)
     }
@@ -167,7 +171,7 @@ fn needed(table: &[u8], texts: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Allocation functions that a symbol table defines.
+/// Allocation functions that a symbol table defines. Names are compared where they are: a large program has a hundred thousand.
 fn functions(table: &[u8], texts: &[u8]) -> Vec<String> {
     const FUNCTION: u8 = 2;
     let mut found: Vec<String> = Vec::new();
@@ -175,14 +179,19 @@ fn functions(table: &[u8], texts: &[u8]) -> Vec<String> {
         let is_defined = short(symbol, 6).is_some_and(|section| section != 0);
         if is_defined
             && symbol[4] & 15 == FUNCTION
-            && let Some(name) = word(symbol, 0).and_then(|place| text(texts, u64::from(place)))
-            && FUNCTIONS.contains(&name)
-            && !found.iter().any(|known| known == name)
+            && let Some(name) = word(symbol, 0).and_then(|place| texts.get(place as usize..))
+            && let Some(function) = FUNCTIONS.iter().find(|function| is(name, function))
+            && !found.iter().any(|known| known == function)
         {
-            found.push(name.to_owned());
+            found.push((*function).to_owned());
         }
     }
     found
+}
+
+/// Is this the text at the start of the bytes, ended by a zero byte?
+fn is(bytes: &[u8], text: &str) -> bool {
+    bytes.strip_prefix(text.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
 fn text(texts: &[u8], place: u64) -> Option<&str> {

@@ -7,8 +7,8 @@
 //!      └─ sections  the last resort
 //! ```
 //!
-//! Invariant: everything that names something is read when the file is first opened, in one go; only code is read later,
-//! from the same open file. So a program that is replaced meanwhile does no harm.
+//! Invariant: everything that names something is read when the file is first opened, in one go; only code and lines are
+//! read later, from the same open file. So a program that is replaced meanwhile does no harm.
 
 use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
@@ -18,13 +18,11 @@ use std::path::{Path, PathBuf};
 
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
-use object::{
-    Architecture, Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SectionKind, SymbolFlags,
-    SymbolKind, elf,
-};
+use object::{Architecture, Object, ObjectSection, ObjectSegment, SectionFlags, SectionKind, elf};
 
 use crate::lines::{Line, Lines, Sections};
-use crate::table::{Entry, Rank, Table};
+use crate::names::{self, Names, Which};
+use crate::table::Table;
 use crate::{Place, spelled, unwind};
 
 /// Whose instructions a file has.
@@ -46,8 +44,7 @@ pub struct Image {
     machine: Machine,
     segments: Vec<Segment>,
     sections: Vec<Section>,
-    functions: Table,
-    variables: Table,
+    names: Names,
     starts: Vec<u64>,
     build_id: Option<Vec<u8>>,
     /// Where the tables of lines lie: in this file or the one that was stripped off it.
@@ -82,8 +79,6 @@ struct Section {
 const MOST_SECTIONS: usize = 1 << 16;
 /// More of them than real programs map.
 const MOST_MAPPED: usize = 1 << 12;
-/// How many times as long as the file its names may be together: linkers let some of them end in one another.
-const MOST_NAMES: u64 = 4;
 /// More bytes than a function has that is looked at.
 const MOST_CODE: u64 = 16 << 20;
 
@@ -127,20 +122,19 @@ impl Image {
             })
             .collect();
         let sections = sections(&file);
-        let length = data.len().ok()?;
-        let build_id = build_id(&file, length);
+        let ranges: Vec<Range<u64>> = sections.iter().map(|section| section.range.clone()).collect();
+        let build_id = build_id(&file, data.len().ok()?);
         let mut line_places = line_places(&file);
-        let mut names = names(&file, length);
+        let mut names = names::read(&file, Which::All, &ranges);
         if names.is_none()
             && has_debug_file
             && let Some(path) = build_id.as_deref().and_then(debug_file)
             && let Ok(debug) = File::open(path)
         {
             let other = debug.try_clone().ok();
-            let length = debug.metadata().map_or(0, |metadata| metadata.len());
             let cache = ReadCache::new(debug);
             let debug = object::File::parse(&cache).ok();
-            names = debug.as_ref().and_then(|debug| self::names(debug, length));
+            names = debug.as_ref().and_then(|debug| names::read(debug, Which::All, &ranges));
             if line_places.is_none() {
                 line_places = debug.as_ref().and_then(self::line_places);
                 if let Some(places) = &mut line_places {
@@ -148,26 +142,13 @@ impl Image {
                 }
             }
         }
-        let (functions, variables) = names.or_else(|| exported(&file, length)).unwrap_or_default();
+        let names = names.or_else(|| names::read(&file, Which::Exported, &ranges)).unwrap_or_default();
         let starts = file
             .section_by_name(".eh_frame_hdr")
             .and_then(|section| Some(unwind::starts(section.data().ok()?, section.address())))
             .unwrap_or_default();
-        let ranges: Vec<Range<u64>> = sections.iter().map(|section| section.range.clone()).collect();
-        let (functions, variables) = (Table::new(functions, &ranges), Table::new(variables, &ranges));
         let lines = OnceCell::new();
-        Some(Image {
-            content,
-            machine,
-            segments,
-            sections,
-            functions,
-            variables,
-            starts,
-            build_id,
-            line_places,
-            lines,
-        })
+        Some(Image { content, machine, segments, sections, names, starts, build_id, line_places, lines })
     }
 
     /// Whose instructions it has.
@@ -185,13 +166,13 @@ impl Image {
     /// Has it a table of symbols, so that a place without a name says something?
     #[must_use]
     pub fn has_symbols(&self) -> bool {
-        !self.functions.is_empty()
+        !self.names.functions.is_empty()
     }
 
     /// The function that the address lies in.
     #[must_use]
     pub fn code(&self, address: u64) -> Option<Place> {
-        place(&self.functions, address)
+        place(&self.names.functions, address)
     }
 
     /// The line of source that the code at the address comes from.
@@ -218,13 +199,13 @@ impl Image {
     /// The address of a function whose name has this in it.
     #[cfg(test)]
     pub(crate) fn code_named(&self, part: &str) -> Option<u64> {
-        self.functions.iter().find(|entry| entry.name.contains(part)).map(|entry| entry.start)
+        self.names.functions.iter().find(|found| found.name.contains(part)).map(|found| found.start)
     }
 
     /// The variable that the address lies in.
     #[must_use]
     pub fn data(&self, address: u64) -> Option<Place> {
-        place(&self.variables, address)
+        place(&self.names.variables, address)
     }
 
     /// The section that the address lies in.
@@ -246,8 +227,8 @@ impl Image {
     /// From where to where the code around the address reaches: a symbol, else what the unwind table says.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<Range<u64>> {
-        if let Some(entry) = self.functions.find(address) {
-            return Some(entry.start..entry.start.saturating_add(entry.size));
+        if let Some(found) = self.names.functions.find(address) {
+            return Some(found.start..found.start.saturating_add(found.size));
         }
         unwind::around(&self.starts, address, self.section_of(address)?.range.clone())
     }
@@ -313,8 +294,8 @@ fn line_places<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<LinePlac
 }
 
 fn place(table: &Table, address: u64) -> Option<Place> {
-    let entry = table.find(address)?;
-    Some(Place { symbol: spelled(&entry.name), displacement: address - entry.start })
+    let found = table.find(address)?;
+    Some(Place { symbol: spelled(found.name), displacement: address - found.start })
 }
 
 /// Sections that are mapped.
@@ -330,64 +311,6 @@ fn sections<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Vec<Section> {
             range: section.address()..section.address().saturating_add(section.size()),
         })
         .collect()
-}
-
-type Names = (Vec<Entry>, Vec<Entry>);
-
-/// Functions and variables of the full table of symbols; None where it is not there.
-fn names<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Names> {
-    sorted(file, length, file.symbols())
-}
-
-/// Those of the table for the dynamic linker.
-fn exported<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Names> {
-    sorted(file, length, file.dynamic_symbols())
-}
-
-/// None also where names lie one in the other, so that they are many times the file, of `length` bytes: nobody linked that.
-fn sorted<'a>(
-    file: &object::File<'a, impl ReadRef<'a>>,
-    length: u64,
-    symbols: impl Iterator<Item = impl ObjectSymbol<'a>>,
-) -> Option<Names> {
-    let (mut functions, mut variables) = (Vec::new(), Vec::new());
-    let mut left = length.saturating_mul(MOST_NAMES);
-    for symbol in symbols.filter(|symbol| symbol.is_definition() || is_label(symbol)) {
-        let is_code = match symbol.kind() {
-            SymbolKind::Text => true,
-            SymbolKind::Data => false,
-            // Labels of assembly: by the section that they are in.
-            SymbolKind::Unknown | SymbolKind::Label => {
-                let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
-                match section.map(|section| section.kind()) {
-                    Some(SectionKind::Text) => true,
-                    Some(SectionKind::Data | SectionKind::ReadOnlyData | SectionKind::UninitializedData) => {
-                        false
-                    }
-                    _ => continue,
-                }
-            }
-            _ => continue,
-        };
-        let Ok(name) = symbol.name() else { continue };
-        left = left.checked_sub(name.len() as u64)?;
-        // `$x` and the like tell code from data on arm64.
-        if name.is_empty() || name.starts_with('$') {
-            continue;
-        }
-        let is_weak = symbol.is_weak();
-        let rank = Rank(if symbol.is_local() { 2 } else { u8::from(is_weak) });
-        let entry = Entry { start: symbol.address(), size: symbol.size(), rank, name: name.to_owned() };
-        if is_code { functions.push(entry) } else { variables.push(entry) }
-    }
-    (!functions.is_empty() || !variables.is_empty()).then_some((functions, variables))
-}
-
-/// A symbol of no kind and no size in a section: a label.
-fn is_label<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
-    matches!(symbol.flags(), SymbolFlags::Elf { .. })
-        && symbol.section_index().is_some()
-        && symbol.kind() == SymbolKind::Unknown
 }
 
 /// The file's build-id. Where its notes are longer together than the file, of `length` bytes, they lie one in the other, and none

@@ -5,6 +5,7 @@
 //!         ── address               offset in the file, as the kernel maps it -> address
 //!         ── function, bytes       where its code begins and ends, and its bytes
 //!   image     one file: its tables in order of addresses, read once
+//!   names     its symbols: functions and variables
 //!   table     addresses that are in order, found by bisection
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
@@ -21,6 +22,7 @@
 
 mod image;
 mod lines;
+mod names;
 mod spelling;
 mod table;
 mod unwind;

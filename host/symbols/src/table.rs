@@ -7,44 +7,99 @@
 //! reach   8    50        50   50           the farthest end of this entry and all before it
 //! ```
 //!
+//! Names stay where the file has them, in one text: of the tens of thousands of names of a large program, few are ever
+//! looked at.
+//!
 //! Invariant: `entries` are in order of their starts, no two with the same; `reach[i]` is the greatest end of the first
-//! `i + 1` of them, so whoever walks back stops where nothing before can contain the address.
+//! `i + 1` of them, so the walk back stops where nothing before can contain the address. Names that share an address are
+//! compared, up to four times the length of all texts; beyond that, the first one counts.
+//! Not here: symbols of files ([`crate::names`]).
 
+use std::cmp::Ordering;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// How much a name is to be preferred among those of one address; less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(pub u8);
 
 /// A name and where it begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Address of its first byte.
     pub start: u64,
     /// Bytes that it has; 0 where it does not say.
     pub size: u64,
+    /// Where in the texts its name begins.
+    pub name: u32,
     /// Among names of the same address, the least counts.
     pub rank: Rank,
-    /// As it stands in the file.
-    pub name: String,
 }
+
+impl Entry {
+    fn order(&self) -> (u64, bool, Rank) {
+        (self.start, self.size == 0, self.rank)
+    }
+}
+
+/// What an address lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Address of its first byte.
+    pub start: u64,
+    /// Bytes that it has.
+    pub size: u64,
+    /// Its name, as the file has it.
+    pub name: &'a str,
+}
+
+/// Names, each ended by a zero byte.
+#[derive(Clone, Debug, Default)]
+pub struct Texts(Rc<[u8]>);
+
+impl Texts {
+    /// The texts of a file's section.
+    pub fn new(bytes: &[u8]) -> Texts {
+        Texts(bytes.into())
+    }
+
+    /// The first byte of a name; None beyond the end.
+    pub fn first(&self, at: u32) -> Option<u8> {
+        self.0.get(at as usize).copied()
+    }
+
+    fn bytes(&self, at: u32) -> &[u8] {
+        let rest = self.0.get(at as usize..).unwrap_or_default();
+        &rest[..rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len())]
+    }
+
+    fn text(&self, at: u32) -> Option<&str> {
+        std::str::from_utf8(self.bytes(at)).ok()
+    }
+}
+
+/// How many times as long as the texts may be what is compared of them: linkers let names end in one another.
+const MOST_COMPARED: usize = 4;
 
 /// Names in order.
 #[derive(Debug, Default)]
 pub struct Table {
     entries: Vec<Entry>,
     reach: Vec<u64>,
+    texts: Texts,
 }
 
 impl Table {
     /// Puts names in order. One without a length reaches to the next, and at most to the end of its section.
-    pub fn new(mut entries: Vec<Entry>, sections: &[Range<u64>]) -> Table {
-        entries.sort_by(|a, b| {
-            let order = |entry: &Entry| {
-                (entry.start, entry.size == 0, entry.rank, underscores(&entry.name), entry.name.len())
-            };
-            order(a).cmp(&order(b)).then_with(|| a.name.cmp(&b.name))
-        });
+    pub fn new(mut entries: Vec<Entry>, texts: Texts, sections: &[Range<u64>]) -> Table {
+        entries.sort_by_key(Entry::order);
+        let mut left = texts.0.len().saturating_mul(MOST_COMPARED);
+        for alike in entries.chunk_by_mut(|a, b| a.order() == b.order()) {
+            if alike.len() > 1 {
+                let best = best(alike, &texts, &mut left);
+                alike.swap(0, best);
+            }
+        }
         entries.dedup_by_key(|entry| entry.start);
         for at in 0..entries.len() {
             if entries[at].size == 0 {
@@ -65,12 +120,12 @@ impl Table {
                 farthest
             })
             .collect();
-        Table { entries, reach }
+        Table { entries, reach, texts }
     }
 
-    /// The innermost entry that the address lies in.
+    /// The innermost entry that the address lies in; None also where its name is no text.
     #[must_use]
-    pub fn find(&self, address: u64) -> Option<&Entry> {
+    pub fn find(&self, address: u64) -> Option<Found<'_>> {
         let after = self.entries.partition_point(|entry| entry.start <= address);
         for at in (0..after).rev() {
             if self.reach[at] <= address {
@@ -78,16 +133,20 @@ impl Table {
             }
             let entry = &self.entries[at];
             if address - entry.start < entry.size {
-                return Some(entry);
+                return self.found(entry);
             }
         }
         None
     }
 
+    fn found(&self, entry: &Entry) -> Option<Found<'_>> {
+        Some(Found { start: entry.start, size: entry.size, name: self.texts.text(entry.name)? })
+    }
+
     /// All of them.
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter()
+    pub fn iter(&self) -> impl Iterator<Item = Found<'_>> {
+        self.entries.iter().filter_map(|entry| self.found(entry))
     }
 
     /// Is there no name?
@@ -97,9 +156,24 @@ impl Table {
     }
 }
 
-/// Names with fewer underscores before them are the public ones.
-fn underscores(name: &str) -> usize {
-    name.len() - name.trim_start_matches('_').len()
+/// The place of the best name among entries that differ in nothing else; `left` bytes may still be compared.
+fn best(alike: &[Entry], texts: &Texts, left: &mut usize) -> usize {
+    let mut best = (0, texts.bytes(alike[0].name));
+    for (place, entry) in alike.iter().enumerate().skip(1) {
+        let name = texts.bytes(entry.name);
+        let Some(rest) = left.checked_sub(name.len() + 1) else { break };
+        *left = rest;
+        if better(name, best.1) == Ordering::Less {
+            best = (place, name);
+        }
+    }
+    best.0
+}
+
+/// Names with fewer underscores before them are the public ones; then the shorter one.
+fn better(a: &[u8], b: &[u8]) -> Ordering {
+    let key = |name: &[u8]| (name.iter().take_while(|&&byte| byte == b'_').count(), name.len());
+    key(a).cmp(&key(b)).then_with(|| a.cmp(b))
 }
 
 #[cfg(test)]
@@ -109,24 +183,33 @@ mod tests {
 
     const SECTION: Range<u64> = 0..100;
 
-    fn entry(start: u64, size: u64, rank: u8, name: &str) -> Entry {
-        Entry { start, size, rank: Rank(rank), name: name.to_owned() }
+    fn table(names: &[(u64, u64, u8, &str)], sections: &[Range<u64>]) -> Table {
+        let mut texts = vec![0];
+        let entries = names
+            .iter()
+            .map(|&(start, size, rank, name)| {
+                let at = texts.len() as u32;
+                texts.extend(name.bytes().chain([0]));
+                Entry { start, size, name: at, rank: Rank(rank) }
+            })
+            .collect();
+        Table::new(entries, Texts::new(&texts), sections)
     }
 
     fn check(table: &Table, address: u64, expect: Option<&str>) {
-        assert_eq!(table.find(address).map(|entry| entry.name.as_str()), expect, "{address}");
+        assert_eq!(table.find(address).map(|found| found.name), expect, "{address}");
     }
 
     #[test]
     fn the_innermost_counts_and_gaps_have_no_name() {
-        let entries = vec![
-            entry(20, 5, 0, "inner"),
-            entry(10, 40, 0, "outer"),
-            entry(0, 8, 0, "main"),
-            entry(60, 0, 0, "open"),
-            entry(70, 0, 0, "last"),
+        let names = [
+            (20, 5, 0, "inner"),
+            (10, 40, 0, "outer"),
+            (0, 8, 0, "main"),
+            (60, 0, 0, "open"),
+            (70, 0, 0, "last"),
         ];
-        let table = Table::new(entries, slice::from_ref(&SECTION));
+        let table = table(&names, slice::from_ref(&SECTION));
         for (address, name) in [
             (0, Some("main")),
             (7, Some("main")),
@@ -147,17 +230,31 @@ mod tests {
 
     #[test]
     fn among_names_of_one_address_the_public_one_counts() {
-        let names =
-            |entries| Table::new(entries, slice::from_ref(&SECTION)).find(0).map(|entry| entry.name.clone());
-        let entries = vec![entry(0, 4, 1, "weak"), entry(0, 4, 0, "__libc_malloc"), entry(0, 4, 0, "malloc")];
-        assert_eq!(names(entries).as_deref(), Some("malloc"));
-        assert_eq!(names(vec![entry(0, 0, 0, "label"), entry(0, 9, 2, "local")]).as_deref(), Some("local"));
+        let name = |names: &[(u64, u64, u8, &str)]| {
+            table(names, slice::from_ref(&SECTION)).find(0).map(|found| found.name.to_owned())
+        };
+        let names = [(0, 4, 1, "weak"), (0, 4, 0, "__libc_malloc"), (0, 4, 0, "malloc")];
+        assert_eq!(name(&names).as_deref(), Some("malloc"));
+        assert_eq!(name(&[(0, 0, 0, "label"), (0, 9, 2, "local")]).as_deref(), Some("local"));
     }
 
     #[test]
-    fn sizes_beyond_all_bounds_do_no_harm() {
-        let table = Table::new(vec![entry(u64::MAX, u64::MAX, 0, "end"), entry(1, u64::MAX, 0, "all")], &[]);
-        check(&table, u64::MAX - 1, Some("all"));
-        check(&table, 0, None);
+    fn many_long_names_of_one_address_are_bounded_work() {
+        // A thousand entries that share one name of 64 KiB: compared one by one they would be 64 MiB.
+        let texts = Texts::new(&[b'x'; 1 << 16]);
+        let entry = |name| Entry { start: 0, size: 1, name, rank: Rank(0) };
+        let mut left = (1 << 16) * MOST_COMPARED;
+        best(&(0..1000).map(entry).collect::<Vec<_>>(), &texts, &mut left);
+        assert!(left < 1 << 16, "it stopped: {left}");
+    }
+
+    #[test]
+    fn sizes_and_names_beyond_all_bounds_do_no_harm() {
+        let far = table(&[(u64::MAX, u64::MAX, 0, "end"), (1, u64::MAX, 0, "all")], &[]);
+        check(&far, u64::MAX - 1, Some("all"));
+        check(&far, 0, None);
+        let entry = Entry { start: 0, size: 9, name: u32::MAX, rank: Rank(0) };
+        check(&Table::new(vec![entry, entry], Texts::new(b"\0x\0"), &[]), 3, Some(""));
+        check(&Table::new(vec![Entry { name: 0, ..entry }], Texts::new(b"\xff\xfe\0"), &[]), 3, None);
     }
 }
