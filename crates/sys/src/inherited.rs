@@ -43,6 +43,7 @@ extern "C" fn note(count: c_int, arguments: *mut *const c_char) {
         // Behind the arguments and their null. Not `environ`, which somebody loaded ahead of the command may have changed.
         ENVIRONMENT.store(arguments.wrapping_add(count as usize + 1), Ordering::Relaxed);
     }
+    crate::withheld::note();
     const FCNTL: usize = 72;
     const F_GETFD: usize = 1;
     let (mut ignored, mut handled) = (SignalSet::NONE, SignalSet::NONE);

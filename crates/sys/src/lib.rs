@@ -27,6 +27,8 @@ pub mod range_lock;
 pub mod shared;
 #[cfg(feature = "launch")]
 pub mod signal;
+#[cfg(feature = "launch")]
+mod strings;
 pub mod sync;
 pub mod syscall;
 #[cfg(feature = "launch")]
@@ -34,5 +36,7 @@ pub mod thread;
 pub mod timer;
 #[cfg(feature = "launch")]
 pub mod transfers;
+#[cfg(feature = "launch")]
+mod withheld;
 #[cfg(feature = "launch")]
 pub mod zone;

@@ -44,6 +44,8 @@ pub const MADV_WIPEONFORK: u32 = 18;
 pub const MADV_POPULATE_WRITE: u32 = 23;
 /// Children do not have these pages after fork.
 pub const MADV_DONTFORK: u32 = 10;
+/// Children get the pages again.
+pub const MADV_DOFORK: u32 = 11;
 
 /// [`mremap`] may choose another address.
 pub const MREMAP_MAYMOVE: u32 = 1;
