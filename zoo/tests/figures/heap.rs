@@ -66,6 +66,19 @@ pub(super) fn what_is_not_ours_is_counted() {
     exact(&account, Key::HeapForeignFrees, 1000);
 }
 
+pub(super) fn processes_that_the_heap_ended_are_those_with_sigabrt() {
+    let misuse = compiled("faults/misuse", "figures-misuse", &["-fno-builtin", "-w", "-pthread"]);
+    for (what, bytes) in
+        [("twice", "40000"), ("past-end", "40000"), ("inside-elsewhere", "64"), ("none", "64")]
+    {
+        let account = account("", &[text(&misuse), what, bytes]);
+        // The end as the kernel tells it.
+        let aborted = u64::from(account.left.status.signal() == Some(SIGABRT));
+        assert_eq!(aborted == 1, what != "none", "{what}: {:?}", account.left);
+        exact(&account, Key::HeapFaults, aborted);
+    }
+}
+
 pub(super) fn a_killed_program_s_figures_keep_their_bound() {
     for (count, size) in [(10, 40), (5_000, 40), (100_000, 16), (100_000, 200), (3_000, 5_000), (100_000, 0)]
     {

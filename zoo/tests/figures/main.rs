@@ -27,6 +27,7 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,6 +50,7 @@ use transfers::*;
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 const KILLED: i32 = -9;
+const SIGABRT: i32 = 6;
 
 // ---- comparing ---------------------------------------------------------------------------------------------------
 
@@ -73,6 +75,7 @@ checks! {
     the_largest_request_is_exact_beyond_a_kibibyte: HeapLargestRequest;
     cells_that_another_thread_gave_back_are_counted: HeapRemoteFrees;
     what_is_not_ours_is_counted: HeapForeignFrees;
+    processes_that_the_heap_ended_are_those_with_sigabrt: HeapFaults;
     a_killed_program_s_figures_keep_their_bound: HeapGets HeapFrees HeapUsed HeapUsedPeak;
     a_killed_program_s_segments_are_exact: HeapSegmentsAllocated HeapSegmentBytes HeapSegmentBytesPeak;
     segments_are_the_kernel_s_calls: HeapSegmentsAllocated HeapSegmentsFreed HeapSegmentBytes HeapSegmentBytesPeak HeapSegmentBytesTotal HeapOversizeSegments HeapOwnBytes;
