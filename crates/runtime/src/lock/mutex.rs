@@ -21,7 +21,7 @@ use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
 use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::record::{self, Wait};
-use super::{Mode, later, left, mode, share, simple, trial};
+use super::{Mode, later, left, mode, recursive, share, simple, trial};
 use crate::next::weak;
 use crate::thread_word::thread_word;
 
@@ -33,7 +33,8 @@ pub(super) const ETIMEDOUT: i32 = 110;
 pub struct Mutex {
     /// See the head of this file. The place of the others in memory is fixed by static initialisers.
     pub(super) word: AtomicU32,
-    count: AtomicU32,
+    /// How often its holder has it, in the recursive kind. Written by the holder.
+    pub(super) count: AtomicU32,
     /// Thread that holds it. Written by the holder; relaxed: others take it as a hint.
     pub(super) owner: AtomicU32,
     /// Holders, and waiters of condition variables. Written by the holder.
@@ -102,7 +103,7 @@ impl Mutex {
     }
 
     /// One that is not ours was met.
-    fn is_met(&self) {
+    pub(super) fn is_met(&self) {
         let kind = self.kind.load(Ordering::Relaxed);
         if !matches!(kind & 0xffff_ffff & !NO_ELISION, NORMAL | ADAPTIVE) {
             left::met(kind);
@@ -124,7 +125,7 @@ impl Mutex {
     }
 
     #[inline(always)]
-    fn take_if_free(&self) -> bool {
+    pub(super) fn take_if_free(&self) -> bool {
         if is_single_threaded() && self.word.load(Ordering::Relaxed) == 0 {
             self.word.store(1, Ordering::Relaxed);
             return true;
@@ -135,7 +136,13 @@ impl Mutex {
     /// By the thread that has just got it.
     #[inline(always)]
     pub(super) fn taken(&self) {
-        self.owner.store(thread(), Ordering::Relaxed);
+        self.taken_by(thread());
+    }
+
+    /// By this thread, which has just got it.
+    #[inline(always)]
+    pub(super) fn taken_by(&self, thread: u32) {
+        self.owner.store(thread, Ordering::Relaxed);
         self.users.store(self.users.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -147,6 +154,12 @@ impl Mutex {
 
     #[inline(always)]
     fn give_up(&self, caller: usize, is_reserved: bool) {
+        self.give_up_and(|word| wake(word, caller, is_reserved));
+    }
+
+    /// Gives it up; somebody may sleep for the word: `wake`, which must not touch the mutex, as its memory may be gone.
+    #[inline(always)]
+    pub(super) fn give_up_and(&self, wake: impl FnOnce(*const AtomicU32)) {
         self.owner.store(0, Ordering::Relaxed);
         self.users.store(self.users.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
         if is_single_threaded() {
@@ -155,7 +168,7 @@ impl Mutex {
             let address = &raw const self.word;
             // Acquire, too: what those did who marked it, see `simple`.
             if self.word.swap(0, Ordering::AcqRel) > 1 {
-                wake(address, caller, is_reserved);
+                wake(address);
             }
         }
     }
@@ -230,6 +243,7 @@ fn ask_thread() -> u32 {
 /// The thread that goes on in a forked child has another number.
 pub(super) fn forget_thread() {
     set_number(0);
+    recursive::forget_thread();
 }
 
 /// Finds what the C library tells.
@@ -253,6 +267,9 @@ pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
     if Mutex::is_normal(kind) && it.take_if_free() {
         it.taken();
         return 0;
+    }
+    if kind == recursive::KIND {
+        return recursive::lock(it);
     }
     if left::is_known(kind) {
         // SAFETY: the caller's promise.
@@ -354,6 +371,9 @@ pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
     if Mutex::is_normal(kind) {
         it.give_up(caller, false);
         return 0;
+    }
+    if kind == recursive::KIND {
+        return recursive::unlock(it);
     }
     if left::is_known(kind) {
         // SAFETY: the caller's promise.

@@ -8,6 +8,8 @@ use std::vec::Vec;
 /// Tests that set the mode, one after the other.
 static MODE_IS_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
+const EAGAIN: i32 = 11;
+
 fn new(kind: u64) -> Mutex {
     // SAFETY: made of integers.
     let mutex: Mutex = unsafe { core::mem::zeroed() };
@@ -78,7 +80,7 @@ fn shared_with_the_c_library(mode: Mode, kind: u64) {
 fn one_holder_at_a_time_whoever_locks() {
     let _alone = MODE_IS_ONE.lock();
     for mode in [Mode::Off, Mode::Count, Mode::Simple] {
-        for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE] {
+        for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE, recursive::KIND] {
             shared_with_the_c_library(mode, kind);
         }
     }
@@ -122,6 +124,37 @@ fn one_that_is_reserved_for_nobody_is_had_and_no_longer_reserved() {
     let mutex = new(NORMAL);
     mutex.reserve(true);
     assert_eq!((take(&mutex, 0), mutex.is_reserved(), release(&mutex, 0)), (0, false, 0));
+    configure(Mode::Off);
+}
+
+const EPERM: i32 = 1;
+
+/// It is taken and given up by both in turn, and each finds what the other left.
+#[test]
+fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
+    let _alone = MODE_IS_ONE.lock();
+    configure(Mode::Count);
+    // The first one teaches the thread's number.
+    let first = new(recursive::KIND);
+    assert_eq!((take(&first, 0), release(&first, 0)), (0, 0));
+    for (takes, gives) in [([0, 2, 0], [0, 1, 0]), ([2, 0, 0], [1, 0, 0]), ([0, 0, 2], [0, 0, 1])] {
+        let mutex = new(recursive::KIND);
+        for (before, which) in takes.into_iter().enumerate() {
+            assert_eq!((mutex.count.load(Ordering::Relaxed), take(&mutex, which)), (before as u32, 0));
+        }
+        let elsewhere = std::thread::scope(|scope| {
+            scope.spawn(|| (take(&mutex, 5), release(&mutex, 0), take(&mutex, 4))).join().expect("no panic")
+        });
+        assert_eq!(elsewhere, (EBUSY, EPERM, ETIMEDOUT));
+        for which in gives {
+            assert_eq!(release(&mutex, which), 0);
+        }
+        assert_eq!(release(&mutex, 0), EPERM, "given up once too often");
+    }
+    let full = new(recursive::KIND);
+    assert_eq!(take(&full, 0), 0);
+    full.count.store(u32::MAX, Ordering::Relaxed);
+    assert_eq!((take(&full, 0), take(&full, 2)), (EAGAIN, EAGAIN));
     configure(Mode::Off);
 }
 
