@@ -43,6 +43,7 @@ Of bench programs:
   --quick               one turn of each; nothing is recorded
   --rounds N            rounds of each program (10)
   --programs A,B        only these
+  --peers               with jemalloc, tcmalloc and mimalloc of Debian preloaded, too
   --with 'WORDS'        words between underbar run and --
   --seed N, --no-record, --require-all as above";
 
@@ -179,6 +180,7 @@ fn parse_programs(flags: &[String]) -> Result<programs::Request, Error> {
             "--rounds" => request.rounds = number(flag, value()?)?,
             "--seed" => request.seed = number(flag, value()?)? as u64,
             "--programs" => request.programs = value()?.split(',').map(str::to_owned).collect(),
+            "--peers" => request.peers = true,
             "--with" => request.options = value()?.split_whitespace().map(str::to_owned).collect(),
             _ => return Err(Error::Usage(format!("unknown flag {flag}\n{USAGE}"))),
         }

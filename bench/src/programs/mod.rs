@@ -1,16 +1,18 @@
-//! `bench programs`: real programs and servers, plain against `underbar run` with its defaults, in one run.
+//! `bench programs`: real programs and servers, plain against `underbar run` with its defaults, in one run; if asked for,
+//! with other allocators preloaded, too.
 //!
 //! ```text
 //! catalog ──> a folder for each program, prepared once, plain
-//! each round, each program: plain and under underbar, in an order drawn anew
+//! each round, each program: plain, under underbar and the peers, in an order drawn anew
 //!    batch   launch ──> [underbar run --] ──> launch ──> program     CPU of all, peak of the program, what it printed
 //!    server  [underbar run --] ──> server <── load from outside      CPU and time of the load, memory of its processes
 //! samples ──> ratios within rounds, with intervals ──> docs/programs-tried.md, csv
 //! ```
 //!
 //! Invariant: a batch program that prints otherwise under underbar, or ends otherwise, is shown as such and has no ratio.
-//! Not here: other allocators (`heap`); what one call costs (`accounts`).
+//! Not here: workloads made for allocators (`heap`); what one call costs (`accounts`).
 
+mod arms;
 mod batch;
 mod catalog;
 mod server;
@@ -24,6 +26,7 @@ use crate::host::Host;
 use crate::measure::beside;
 use crate::random::Random;
 use crate::statistics::{Ratio, median, paired};
+use arms::{Arm, PEERS, PLAIN, UNDER};
 use catalog::{PROGRAMS, Program, Work};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,6 +48,8 @@ pub struct Request {
     pub programs: Vec<String>,
     /// Words between `underbar run` and `--`.
     pub options: Vec<String>,
+    /// Whether other allocators are tried, too.
+    pub peers: bool,
     /// A missing program is an error.
     pub require_all: bool,
 }
@@ -57,6 +62,7 @@ impl Default for Request {
             record: true,
             programs: Vec::new(),
             options: Vec::new(),
+            peers: false,
             require_all: false,
         }
     }
@@ -74,19 +80,19 @@ pub struct Sample {
     pub peak_kib: f64,
     /// A server's memory in KiB a second after the load, with one request more.
     pub final_kib: f64,
+    /// Page faults without reading, of a server's processes while they were loaded.
+    pub faults: f64,
     /// Exit status, and a sum over everything that a batch program printed.
     pub outcome: (i32, u64),
 }
 
-/// One program's samples: plain and under underbar, by rounds.
+/// One program's samples.
 #[derive(Debug)]
 pub struct Tried {
     /// The program.
     pub program: &'static Program,
-    /// Plain.
-    pub plain: Vec<Sample>,
-    /// Under underbar.
-    pub under: Vec<Sample>,
+    /// By arm, and for each by rounds.
+    pub samples: Vec<Vec<Sample>>,
     /// Why there is nothing, where there is nothing.
     pub missing: Option<String>,
 }
@@ -98,16 +104,12 @@ pub struct Run {
     pub host: Host,
     /// What was asked for.
     pub request: Request,
+    /// The arms.
+    pub arms: Vec<Arm>,
     /// Each program, in the order of the catalog.
     pub tried: Vec<Tried>,
     /// Part of all processors' time that others used meanwhile, 0 to 1.
     pub others: f64,
-}
-
-/// The two arms' commands.
-struct Commands {
-    launch: PathBuf,
-    underbar: PathBuf,
 }
 
 /// Runs the rounds, prints the table and writes the page.
@@ -115,12 +117,7 @@ struct Commands {
 /// # Errors
 /// Everything in [`Error`].
 pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Error> {
-    let commands = Commands { launch: beside("underbar-bench-launch")?, underbar: beside("underbar")? };
-    let under: Vec<String> = [commands.underbar.display().to_string(), "run".to_owned()]
-        .into_iter()
-        .chain(request.options.iter().cloned())
-        .chain(["--".to_owned()])
-        .collect();
+    let (launch, underbar) = (beside("underbar-bench-launch")?, beside("underbar")?);
     if let Some(unknown) =
         request.programs.iter().find(|name| PROGRAMS.iter().all(|program| program.name != **name))
     {
@@ -132,23 +129,23 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
             request.programs.is_empty() || request.programs.iter().any(|name| name == program.name)
         })
         .collect();
-    provide(&chosen)?;
+    provide(&chosen, request.peers)?;
+    let arms = arms::all(&underbar, &request.options, request.peers)?;
     let scratch = target.join("programs-tried");
     let (began, before) = (Instant::now(), Busy::now());
     let mut order = Random::new(request.seed ^ 0x7072_6f67_7261_6d73);
     let mut tried = Vec::new();
     for program in chosen {
-        let mut one = Tried { program, plain: Vec::new(), under: Vec::new(), missing: None };
+        let mut one = Tried { program, samples: vec![Vec::new(); arms.len()], missing: None };
         match prepared(program, &scratch) {
             Ok(folder) => {
                 for round in 0..request.rounds {
                     eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
-                    let mut arms = [false, true];
-                    order.shuffle(&mut arms);
-                    for is_under in arms {
-                        let before: &[String] = if is_under { &under } else { &[] };
-                        let sample = sample(program, before, &commands, &folder)?;
-                        if is_under { one.under.push(sample) } else { one.plain.push(sample) }
+                    let mut turns: Vec<usize> = (0..arms.len()).collect();
+                    order.shuffle(&mut turns);
+                    for arm in turns {
+                        let sample = sample(program, &arms[arm].before, &launch, &underbar, &folder)?;
+                        one.samples[arm].push(sample);
                     }
                 }
             }
@@ -160,7 +157,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     }
     let host = Host::here();
     let others = Busy::now().others_since(&before, began.elapsed(), host.processors);
-    let run = Run { host, request, tried, others };
+    let run = Run { host, request, arms, tried, others };
     let page = table::page(&run);
     print!("{page}");
     if run.request.record {
@@ -173,14 +170,18 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
 }
 
 /// One sample of one arm.
-fn sample(program: &Program, before: &[String], commands: &Commands, folder: &Path) -> Result<Sample, Error> {
+fn sample(
+    program: &Program,
+    before: &[String],
+    launch: &Path,
+    underbar: &Path,
+    folder: &Path,
+) -> Result<Sample, Error> {
     match &program.work {
-        Work::Batch { words, turns } => {
-            batch::sample(program.name, words, *turns, before, &commands.launch, folder)
-        }
+        Work::Batch { words, turns } => batch::sample(program.name, words, *turns, before, launch, folder),
         Work::Server { words, ready, load, stop, .. } => {
             let server = server::Server { name: program.name, words, ready, load, stop };
-            server.sample(before, &commands.underbar, folder)
+            server.sample(before, underbar, folder)
         }
     }
 }
@@ -193,8 +194,9 @@ fn is_there(needed: &str) -> Result<bool, Error> {
 }
 
 /// Installs what the programs need, where this is root's and Debian's; otherwise the rows say what is missing.
-fn provide(chosen: &[&Program]) -> Result<(), Error> {
-    let mut packages = Vec::new();
+fn provide(chosen: &[&Program], has_peers: bool) -> Result<(), Error> {
+    let of_peers = PEERS.into_iter().filter(|(_, _, file)| has_peers && !arms::library(file).exists());
+    let mut packages: Vec<&str> = of_peers.map(|(_, package, _)| package).collect();
     for (needed, package) in chosen.iter().flat_map(|program| program.needs) {
         if !packages.contains(package) && !is_there(needed)? {
             packages.push(*package);
@@ -251,22 +253,28 @@ impl Tried {
     /// Whether every run under underbar ended and printed as the plain ones.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        let all = || self.plain.iter().chain(&self.under).map(|sample| sample.outcome);
+        let all = || self.samples[..=UNDER].iter().flatten().map(|sample| sample.outcome);
         all().next().is_some_and(|first| all().all(|outcome| outcome == first))
+    }
+
+    /// The ratio of a figure, of an arm to plain.
+    #[must_use]
+    pub fn ratio_of(&self, arm: usize, figure: impl Fn(&Sample) -> f64) -> Ratio {
+        let of = |arm: usize| self.samples[arm].iter().map(&figure).collect::<Vec<f64>>();
+        paired(&of(arm), &of(PLAIN)).ratio()
     }
 
     /// The ratio of a figure, under underbar to plain.
     #[must_use]
     pub fn ratio(&self, figure: impl Fn(&Sample) -> f64) -> Ratio {
-        let of = |samples: &[Sample]| samples.iter().map(&figure).collect::<Vec<f64>>();
-        paired(&of(&self.under), &of(&self.plain)).ratio()
+        self.ratio_of(UNDER, figure)
     }
 
     /// The middle of a figure's rounds: plain and under underbar.
     #[must_use]
     pub fn medians(&self, figure: impl Fn(&Sample) -> f64) -> (f64, f64) {
-        let of = |samples: &[Sample]| median(&samples.iter().map(&figure).collect::<Vec<f64>>());
-        (of(&self.plain), of(&self.under))
+        let of = |arm: usize| median(&self.samples[arm].iter().map(&figure).collect::<Vec<f64>>());
+        (of(PLAIN), of(UNDER))
     }
 }
 
@@ -280,8 +288,7 @@ mod tests {
         let sample = |outcome| Sample { cpu_us: 2.0, outcome, ..Sample::default() };
         let tried = |under| Tried {
             program: &PROGRAMS[0],
-            plain: vec![sample((0, 7)); 3],
-            under: vec![sample(under); 3],
+            samples: vec![vec![sample((0, 7)); 3], vec![sample(under); 3]],
             missing: None,
         };
         assert!(tried((0, 7)).is_same());

@@ -77,7 +77,7 @@ impl Server<'_> {
         let root = server.id();
         let tree = || Tree::of(root, underbar);
         let is_over = AtomicBool::new(false);
-        let (before, began) = (tree().ticks(), Instant::now());
+        let (before, faults_before, began) = (tree().ticks(), tree().faults(), Instant::now());
         let (done, elapsed, peak) = std::thread::scope(|scope| {
             let looking = scope.spawn(|| {
                 let mut peak = 0;
@@ -94,6 +94,7 @@ impl Server<'_> {
             (done, elapsed, looking.join().unwrap_or(0))
         });
         let ticks = tree().ticks().saturating_sub(before);
+        let faults = tree().faults().saturating_sub(faults_before);
         if let (false, said) = done? {
             return Err(wrong(&format!("the load failed: {said}")));
         }
@@ -106,6 +107,7 @@ impl Server<'_> {
             elapsed_us: elapsed.as_secs_f64() * 1e6,
             peak_kib: peak.max(final_kib) as f64,
             final_kib: final_kib as f64,
+            faults: faults as f64,
             outcome: (0, 0),
         })
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: every program of the catalog that was chosen has its row, losses like gains, and what is missing with its reason.
 
+use super::arms::{Arm, UNDER};
 use super::catalog::Work;
 use super::{Run, Sample, Tried};
 use std::fmt::Write as _;
@@ -29,10 +30,49 @@ pub fn page(run: &Run) -> String {
         let _ = writeln!(text, "{}", row(one));
     }
     text.push_str("\n## Servers\n\n| server | what it is asked | CPU | | requests | peak memory | | afterwards | ends |\n|---|---|--:|---|--:|--:|--:|--:|---|\n");
-    for one in servers {
+    for one in &servers {
         let _ = writeln!(text, "{}", row(one));
     }
+    let faults: Vec<String> = servers.iter().filter_map(|one| faults(one)).collect();
+    if !faults.is_empty() {
+        let _ = writeln!(text, "\nPage faults for each request, plain → underbar: {}.", faults.join(", "));
+    }
+    text.push_str(&peers(run));
     text
+}
+
+/// A server's page faults for each request.
+fn faults(one: &Tried) -> Option<String> {
+    let Work::Server { operations, .. } = one.program.work else { return None };
+    let (plain, under) = one.medians(|sample| sample.faults / operations as f64);
+    one.missing.is_none().then(|| format!("{} {plain:.2} → {under:.2}", one.program.name))
+}
+
+/// Underbar and the other allocators, if they were tried: each divided by plain.
+fn peers(run: &Run) -> String {
+    let arms: Vec<(usize, &Arm)> = run.arms.iter().enumerate().skip(UNDER).collect();
+    if arms.len() < 2 {
+        return String::new();
+    }
+    let mut text = "\n## Next to other allocators\n\n\
+         Each is preloaded from Debian's package. Figures are divided by the plain ones of the same round: CPU of a program,\n\
+         time of a server's requests, and peak memory behind the stroke.\n\n| program |"
+        .to_owned();
+    for (_, arm) in &arms {
+        let _ = write!(text, " {} |", arm.name);
+    }
+    text.push_str("\n|---|");
+    text.push_str(&"--:|".repeat(arms.len()));
+    for one in run.tried.iter().filter(|one| one.missing.is_none()) {
+        let is_server = matches!(one.program.work, Work::Server { .. });
+        let _ = write!(text, "\n| {} |", one.program.name);
+        for (arm, _) in &arms {
+            let cost = one.ratio_of(*arm, |sample| if is_server { sample.elapsed_us } else { sample.cpu_us });
+            let peak = one.ratio_of(*arm, |sample| sample.peak_kib).value;
+            let _ = write!(text, " {cost} / {peak:.2} |");
+        }
+    }
+    text + "\n"
 }
 
 /// One row of one of the two tables.
@@ -96,14 +136,14 @@ pub fn line(one: &Tried) -> String {
 /// Every sample.
 #[must_use]
 pub fn csv(run: &Run) -> String {
-    let mut text = "program,arm,round,cpu_us,elapsed_us,peak_kib,final_kib,status\n".to_owned();
+    let mut text = "program,arm,round,cpu_us,elapsed_us,peak_kib,final_kib,faults,status\n".to_owned();
     for one in &run.tried {
-        for (arm, samples) in [("plain", &one.plain), ("underbar", &one.under)] {
+        for (arm, samples) in run.arms.iter().map(|arm| arm.name).zip(&one.samples) {
             for (round, sample) in samples.iter().enumerate() {
-                let Sample { cpu_us, elapsed_us, peak_kib, final_kib, outcome } = sample;
+                let Sample { cpu_us, elapsed_us, peak_kib, final_kib, faults, outcome } = sample;
                 let _ = writeln!(
                     text,
-                    "{},{arm},{round},{cpu_us:.0},{elapsed_us:.0},{peak_kib:.0},{final_kib:.0},{}",
+                    "{},{arm},{round},{cpu_us:.0},{elapsed_us:.0},{peak_kib:.0},{final_kib:.0},{faults:.0},{}",
                     one.program.name, outcome.0
                 );
             }
@@ -120,6 +160,7 @@ fn mebibytes(kib: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arms::Arm;
     use super::super::catalog::PROGRAMS;
     use super::super::{Request, Run, Sample, Tried};
     use super::{csv, page};
@@ -127,20 +168,26 @@ mod tests {
 
     #[test]
     fn every_row_has_as_many_cells_as_its_head_and_losses_are_named() {
-        let sample =
-            |cpu_us| Sample { cpu_us, elapsed_us: 1.0, peak_kib: 2048.0, final_kib: 9.0, outcome: (0, 0) };
+        let sample = |cpu_us| Sample {
+            cpu_us,
+            elapsed_us: 1.0,
+            peak_kib: 2048.0,
+            final_kib: 9.0,
+            ..Sample::default()
+        };
         let tried = PROGRAMS
             .iter()
             .enumerate()
             .map(|(place, program)| Tried {
                 program,
-                plain: vec![sample(1.0); 6],
-                under: vec![sample(1.5); 6],
+                samples: vec![vec![sample(1.0); 6], vec![sample(1.5); 6], vec![sample(0.5); 6]],
                 missing: (place % 2 == 1).then(|| "absent".to_owned()),
             })
             .collect();
         let request = Request { rounds: 6, record: false, ..Request::default() };
-        let run = Run { host: Host::here(), request, tried, others: 0.1 };
+        let arm = |name| Arm { name, before: Vec::new() };
+        let arms = ["plain", "underbar", "other"].map(arm).to_vec();
+        let run = Run { host: Host::here(), request, arms, tried, others: 0.1 };
         let page = page(&run);
         let mut cells = 0;
         for line in page.lines().filter(|line| line.starts_with('|')) {
@@ -151,6 +198,6 @@ mod tests {
             assert_eq!(count, cells, "{line}");
         }
         assert!(page.contains("loss") && page.contains("not tried: absent"));
-        assert_eq!(csv(&run).lines().count(), 1 + PROGRAMS.len() * 12);
+        assert_eq!(csv(&run).lines().count(), 1 + PROGRAMS.len() * 18);
     }
 }

@@ -1,4 +1,4 @@
-//! A process with all its descendants: CPU time and memory, from /proc.
+//! A process with all its descendants: CPU time, page faults and memory, from /proc.
 //!
 //! Invariant: a process that ends while it is looked at counts as nothing.
 
@@ -41,6 +41,17 @@ impl Tree {
             let fields = fields(*number)?;
             // Fields 14 to 17 of the whole line: user, system, and the same of children that were waited for.
             Some(fields.get(11..15)?.iter().filter_map(|text| text.parse::<u64>().ok()).sum())
+        };
+        self.processes.iter().filter_map(of).sum()
+    }
+
+    /// Page faults for which nothing was read, with those of children that have ended.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        let of = |number: &u32| -> Option<u64> {
+            let fields = fields(*number)?;
+            // Fields 10 and 11 of the whole line.
+            Some(fields.get(7..9)?.iter().filter_map(|text| text.parse::<u64>().ok()).sum())
         };
         self.processes.iter().filter_map(of).sum()
     }
