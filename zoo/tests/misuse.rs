@@ -49,8 +49,10 @@ fn what_is_freed_twice_is_a_double_free() {
         check(what, &ELEMENTS, &EVERY, says);
         check(what, &ALL, &LARGE, says);
     }
-    // A cell goes into the next list that gets are served from, and must not go into it twice.
-    check("twice-and-on", &ALL, &EVERY, "free(): double free of 0x");
+    // A cell is compared with the one that was freed last.
+    for what in ["twice", "twice-and-on", "realloc-freed"] {
+        check(what, &ALL, &EVERY, "double free of 0x");
+    }
 }
 
 #[test]

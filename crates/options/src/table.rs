@@ -157,8 +157,9 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
         meaning: "Check the heap for damage at each free.",
         explanation: "\
 A block that is freed twice, from its middle, or after a write past its end ends the program with SIGABRT, and the
-report says why. Without HEAPCHK this is so for blocks above 32K; of smaller ones only some cases are noticed. With
-ON all blocks have headers and come from one pool for all threads: small requests take several times as long.",
+report says why. Without HEAPCHK this is so for blocks above 32K and for smaller ones that are freed twice in a row; of
+other faults of smaller blocks some are noticed. With ON all blocks have headers and come from one pool for all
+threads: small requests take several times as long.",
         effect: Partly("a block is checked when it is freed or resized, not at other requests, and nothing is traced"),
     },
     Entry {

@@ -12,20 +12,21 @@
 //! known where the C library tells whose code is at an address: the return address is the first word on the stack where this
 //! is entered by a jump, as the compiler makes it of a call that is the last.
 //!
-//! Where a thread frees a cell of its own, nothing is checked: each check there costs more than the hundredth that it may cost.
+//! Where a thread frees a cell of its own, it is compared with the cell that was freed last. Each other check there costs more
+//! than the hundredth that it may cost.
 //! Instructions of a get and a free, and CPU time against none, medians and least of 7 to 31 rounds on a
 //! busy machine with two processors (lifo, random-order and phases of `bench heap`):
 //!
 //! | check | instructions | lifo | random-order | phases |
 //! |---|---|---|---|---|
-//! | is it the cell that was freed last? | +2 | 1.00 to 1.05 | 1.01 to 1.02 | 0.98 to 1.14 |
+//! | is it the cell that was freed last? | +2 | 1.00 | 0.99 to 1.01 | 0.98 to 1.01 |
 //! | that, and: is it where a cell begins? | +7 | 0.99 to 1.11 | 0.95 to 1.10 | 1.00 to 1.03 |
 //! | a word in the freed cell, looked at when it is freed, wiped when it is got | +4 | 1.10 to 1.11 | 1.06 | 1.17 to 1.18 |
 //! | is each where a cell begins, and how many are there, when the list goes into the bin? | +11 | 1.07 to 1.08 | 1.18 to 1.40 | 1.26 to 1.31 |
 //! | a bit for each cell, outside it | +24 | 1.20 | 1.23 | not measured |
 //!
-//! So such a cell that is freed twice is noticed when its list goes into the bin, if it was freed last, and when the bin is
-//! settled. HEAPCHK(ON) makes every request an element.
+//! So such a cell that is freed twice with others between is noticed when the bin is settled, if at all. HEAPCHK(ON) makes every
+//! request an element.
 //!
 //! Invariant: a program that gives back what it got, once, passes, whatever it wrote there.
 //! Not here: how an element is checked (`space::sound`), and when that is done: at every free and realloc (the parent).

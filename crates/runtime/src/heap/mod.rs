@@ -406,7 +406,12 @@ pub unsafe fn free(address: *mut u8) {
             if (*descriptor).owner.load(Ordering::Relaxed) == heap as usize {
                 let extent: *mut Extent = descriptor.cast();
                 let cell: *mut Cell = address.cast();
-                (*cell).next.set((*extent).list);
+                let freed_last = (*extent).list;
+                if freed_last == cell {
+                    check::doubtful_free(address, extent as usize);
+                    return;
+                }
+                (*cell).next.set(freed_last);
                 (*extent).list = cell;
                 (*extent).countdown -= 1;
                 if (*extent).countdown == 0 {
