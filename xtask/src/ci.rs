@@ -5,7 +5,7 @@ use crate::steps::{self, Sum, cargo, on_path, output, root, step, succeeds, targ
 use crate::{budget, fuzz, licences, order, paths, test};
 use std::path::PathBuf;
 
-/// Runs all checks, then every test with nothing skipped, then every fuzz target for a minute; true when green.
+/// Runs all checks, then every test with nothing skipped, then every fuzz target for some seconds; true when green.
 pub fn command() -> bool {
     let mut sum = Sum::default();
     checks(&mut sum);

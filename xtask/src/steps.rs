@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,9 +51,14 @@ impl Sum {
         self.unchecked.push(what.to_owned());
     }
 
-    /// Prints what failed, what was skipped and what could not be checked, then the one closing line; true when the run
-    /// is green.
+    /// Prints the slowest steps, what failed, what was skipped and what could not be checked, then the one closing line; true
+    /// when the run is green.
     pub fn close(&self, require_all: bool) -> bool {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        println!("slowest steps:");
+        for line in slowest(taken) {
+            println!("{line}");
+        }
         for what in &self.unchecked {
             println!("NOT CHECKED: {what}");
         }
@@ -81,8 +87,22 @@ pub fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
     println!("== {name}");
     let start = Instant::now();
     let result = work();
-    println!("== {name}: {}", seconds(start.elapsed()));
+    let took = start.elapsed();
+    println!("== {name}: {}", seconds(took));
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push((took, name.to_owned()));
     result
+}
+
+/// Every step so far, with its duration.
+static TAKEN: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
+/// So many steps are named at the end.
+const NAMED: usize = 10;
+
+/// The slowest steps, the slowest first.
+fn slowest(mut steps: Vec<(Duration, String)>) -> Vec<String> {
+    steps.sort_by_key(|step| std::cmp::Reverse(step.0));
+    steps.truncate(NAMED);
+    steps.into_iter().map(|(took, name)| format!("{:>12}  {name}", seconds(took))).collect()
 }
 
 /// A duration for a reader: `3.4 s` or `2 min 05 s`.
@@ -193,7 +213,7 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sum, command, on_path, seconds, watch, watch_for};
+    use super::{NAMED, Sum, command, on_path, seconds, slowest, watch, watch_for};
     use std::time::Duration;
 
     #[test]
@@ -206,6 +226,14 @@ mod tests {
         sum.check("three", false);
         assert!(!sum.close(false));
         assert_eq!((sum.passed, sum.failed, sum.skipped.len()), (1, 1, 1));
+    }
+
+    #[test]
+    fn the_slowest_steps_come_first_and_are_few() {
+        let steps = (1..=20).map(|second| (Duration::from_secs(second), format!("step {second}"))).collect();
+        let lines = slowest(steps);
+        assert_eq!(lines.len(), NAMED);
+        assert!(lines[0].ends_with("20.0 s  step 20") && lines[9].ends_with("step 11"), "{lines:?}");
     }
 
     #[test]
