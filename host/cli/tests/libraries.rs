@@ -161,9 +161,44 @@ fn programs_come_in_with_their_functions() {
         assert_eq!(member("libp")["aliases"], serde_json::json!(["ALSO", "OTHER"]));
         let error = bad(2, &["lib", "alias", &path, "libp", "X=nothing"]);
         assert_eq!(error, format!("underbar: error: {path}: libp exports no function nothing\n"));
-        let whole = folder.file("whole", std::fs::read("/bin/true").expect("a program"));
-        let (code, ..) = run(&["lib", "add", &path, &whole]);
-        assert!(code == 0 || code == 2, "a program may or may not be a shared object");
+    }
+}
+
+#[test]
+fn programs_that_exec_cannot_run_are_refused() {
+    let folder = Folder::new("refused");
+    let source = folder.file("p.c", "int main(void){return 7;}\n");
+    let made = |tool: &str, words: &[&str]| {
+        std::process::Command::new(tool).args(words).output().is_ok_and(|output| output.status.success())
+    };
+    let names = ["p.so", "pie", "fixed", "static", "object.o", "debug"].map(|name| folder.name(name));
+    let [shared, pie, fixed, alone, object, debug] = names.each_ref().map(String::as_str);
+    if !(made("cc", &["-shared", "-fPIC", "-g", "-o", shared, &source])
+        && made("cc", &["-fPIE", "-pie", "-o", pie, &source])
+        && made("cc", &["-no-pie", "-o", fixed, &source])
+        && made("cc", &["-static-pie", "-fPIE", "-o", alone, &source])
+        && made("cc", &["-c", "-o", object, &source])
+        && made("objcopy", &["--only-keep-debug", shared, debug]))
+    {
+        eprintln!("skipped: cc, objcopy");
+        return;
+    }
+    for flags in BOTH {
+        let path = library(&folder, flags[1], flags, &[]);
+        for (file, says) in [
+            (pie, "an executable, which LOAD and exec cannot run: link it with -shared"),
+            (fixed, "an executable, which LOAD and exec cannot run: link it with -shared"),
+            (alone, "an executable, which LOAD and exec cannot run: link it with -shared"),
+            (object, "an object file that was not linked: link it with -shared"),
+            (debug, "the program"),
+        ] {
+            let error = bad(2, &["lib", "add", &path, shared, file]);
+            assert!(error.contains(file) && error.contains(says), "{error}");
+        }
+        assert_eq!(good(&["lib", "ls", &path]), "", "nothing came in");
+        good(&["lib", "add", &path, shared]);
+        let (code, _, error) = run(&["exec", &format!("{path}(p)")]);
+        assert_eq!((code, error.as_str()), (7, ""), "what comes in runs");
     }
 }
 

@@ -84,6 +84,9 @@ impl Addition {
     /// A program that cannot be loaded; a function that it does not export.
     pub fn new(name: Name, bytes: Vec<u8>, function: Option<&[u8]>, modified: u64) -> Result<Addition> {
         let facts = facts::look(&bytes, name.as_str())?;
+        if facts.is_program() {
+            facts::check(&bytes, name.as_str())?;
+        }
         let (entry_point, symbol) = match function {
             Some(function) => named(&facts, &name, function)?,
             None => [name.as_bytes(), b"main"]

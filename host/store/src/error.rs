@@ -1,5 +1,6 @@
 //! What can go wrong with a library, by who has to do something about it.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use underbar_shown::Shown;
@@ -47,8 +48,8 @@ pub enum Error {
     Program {
         /// The file or member.
         what: String,
-        /// Why not.
-        why: &'static str,
+        /// Why not, and what to do about it.
+        why: Cow<'static, str>,
     },
     /// The function is not exported by the program.
     #[error("{member} exports no function {symbol}")]

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! Invariant: bytes that anybody may have written give data members or an error, never a panic.
-//! Not here: whether our loader can load it; it has that said by its own reading.
+//! Not here: whether a program can be loaded; the loader says that by its own reading ([`check`]).
 
 use object::Endianness;
 use object::elf::{
-    EM_X86_64, ET_DYN, FileHeader64, PF_W, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_TLS, SHN_UNDEF, SHT_DYNSYM,
-    STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_FUNC,
+    EM_X86_64, ET_DYN, ET_EXEC, ET_REL, FileHeader64, PF_W, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_TLS,
+    SHN_UNDEF, SHT_DYNSYM, STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_FUNC,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use underbar_partitioned::attribute::Attributes;
@@ -60,7 +60,25 @@ pub fn look(bytes: &[u8], what: &str) -> Result<Facts> {
     if !bytes.starts_with(b"\x7FELF") {
         return Ok(Facts { loadable: bytes.len() as u64, ..Facts::default() });
     }
-    read(bytes).map_err(|why| Error::Program { what: what.to_owned(), why })
+    read(bytes).map_err(|why| Error::Program { what: what.to_owned(), why: why.into() })
+}
+
+/// What to do with a program that LOAD and exec do not take.
+const LINK_SHARED: &str =
+    "an executable, which LOAD and exec cannot run: link it with -shared, of code compiled with -fPIC";
+
+/// Could this program be loaded, as far as its bytes tell? Those that are kept for it are asked before they are taken in.
+///
+/// # Errors
+/// Nobody could load it.
+pub fn check(bytes: &[u8], what: &str) -> Result<()> {
+    underbar_fetch::image::check(bytes).map_err(|error| Error::Program {
+        what: what.to_owned(),
+        why: match error {
+            underbar_fetch::Error::Executable => LINK_SHARED.into(),
+            other => other.to_string().into(),
+        },
+    })
 }
 
 type Read<T> = std::result::Result<T, &'static str>;
@@ -72,8 +90,11 @@ fn read(bytes: &[u8]) -> Read<Facts> {
     if header.endian().ok() != Some(ORDER) || header.e_machine(ORDER) != EM_X86_64 {
         return Err("a program of another machine");
     }
-    if header.e_type(ORDER) != ET_DYN {
-        return Err("no shared object: only those can be loaded");
+    match header.e_type(ORDER) {
+        ET_DYN => {}
+        ET_EXEC => return Err(LINK_SHARED),
+        ET_REL => return Err("an object file that was not linked: link it with -shared"),
+        _ => return Err("no shared object: only those can be loaded"),
     }
     let mut facts = Facts { attributes: Attributes::PROGRAM.with(Attributes::REENTRANT), ..Facts::default() };
     let (mut low, mut high, mut has_dynamic) = (u64::MAX, 0, false);

@@ -20,7 +20,8 @@ use super::process::prepare;
 use super::relocate::{self, Descriptors};
 use super::{Image, Needed, debugger, frames, lasting, needed};
 use crate::arena;
-use crate::elf::{Dynamic, Header, Layout, LoadedBytes, PAGE, Tables};
+use crate::content::MemoryContent;
+use crate::elf::{Damage, Dynamic, FileBytes, Header, Layout, LoadedBytes, PAGE, Tables};
 use crate::error::{Error, Failure, Reason};
 use crate::system::{Handle, ProgramHeader};
 use crate::threads;
@@ -67,6 +68,27 @@ pub fn load(content: &dyn Content, name: &CStr, origin: &[u8]) -> Result<NonNull
     let headers = bytes.headers(&header);
     // SAFETY: mapped just now, seen by nobody else.
     unsafe { building.finish(headers, name, origin) }
+}
+
+/// Says what is wrong with a program that neither [`load`] nor the system's loader takes, as far as its file tells: for those who
+/// keep programs for later.
+///
+/// # Errors
+/// It is damaged, or an executable.
+pub fn check(bytes: &[u8]) -> Result<(), Error> {
+    let (header, layout, _) = read_layout(&MemoryContent(bytes))?;
+    if header.is_fixed {
+        return Err(Error::Executable);
+    }
+    let memory = FileBytes { bytes, layout: &layout };
+    let dynamic = Dynamic::read(&layout, &memory)?;
+    if dynamic.is_program {
+        return Err(Error::Executable);
+    }
+    let tables = Tables::read(&dynamic, &memory)?;
+    let no_end = |_| Damage::Name(0);
+    dynamic.needed().iter().try_for_each(|at| needed::text(&tables, *at).map(drop).map_err(no_end))?;
+    Ok(())
 }
 
 /// The machine's reason for a mapping that failed.

@@ -22,7 +22,7 @@ pub mod needed;
 mod process;
 mod relocate;
 
-pub use build::{First, load, read_layout};
+pub use build::{First, check, load, read_layout};
 pub use lasting::Lasts;
 pub use life::{leave_for_exit, leave_for_thread};
 pub use map::{Content, Mapping};

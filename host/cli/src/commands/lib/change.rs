@@ -104,7 +104,8 @@ Examples:
   underbar lib add --fetchopt PACK,PRIME programs.pdse big.so
 
 Of a folder, all shared objects (*.so, *.so.*) are taken, links left out. A member has the name of its file without .so;
-what is no shared object becomes a member of data. All files come in together, or none.
+what is no ELF file becomes a member of data. What LOAD and exec cannot run is refused: executables (link them with
+-shared), object files, programs of other machines, damaged ones. All files come in together, or none.
 
 Exit status: 0 added, 2 wrong usage, a file that cannot be a member, or a library that cannot be changed.")]
 pub struct Add {
@@ -195,7 +196,7 @@ impl Add {
         match self.files.first() {
             Some(folder) if files.is_empty() => Err(Error::Program {
                 what: folder.shown().to_string(),
-                why: "there is no shared object in it; other files are to be named",
+                why: "there is no shared object in it; other files are to be named".into(),
             }),
             _ => Ok(files),
         }
@@ -237,7 +238,7 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     File::open(file).map_err(system)?.take(STREAM_MOST + 1).read_to_end(&mut bytes).map_err(system)?;
     if bytes.len() as u64 > STREAM_MOST {
         let why = "it has more than 1 GiB, and no end that is known; only a plain file may be larger";
-        return Err(Error::Program { what: file.shown().to_string(), why });
+        return Err(Error::Program { what: file.shown().to_string(), why: why.into() });
     }
     Ok(bytes)
 }
