@@ -7,7 +7,7 @@
 //! Unwinders, profilers and sanitizers find programs by `dl_iterate_phdr`. A program that we loaded is bound to
 //! [`iterate`] itself. For the rest of the process the symbol has to be exported by the program that carries this
 //! library: the C library's is then not seen by anybody else (`underbar_c` does it; Rust programs by a macro of the crate
-//! `underbar`). The unwinder of libgcc needs neither: it is told of each program directly (`image::frames`).
+//! `underbar`). The unwinder of libgcc needs neither: it asks by `_dl_find_object`, or is told (`image::frames`).
 //!
 //! Invariant: a program is told of from before its constructors run until after its destructors did.
 //! Not here: the list itself changes under the lock of `image`.

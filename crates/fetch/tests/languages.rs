@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Barrier;
 
 use common::{Opened, alone, ask, delete, folder, member, member_as, resident, since, skip};
-use underbar_fetch::table::{self, Options};
+use underbar_fetch::table::{self, Loaded, Options};
 use underbar_fetch::{Form, visible};
 
 #[test]
@@ -41,6 +41,101 @@ fn exceptions_pass_from_program_to_program() {
     table::purge();
     // With them gone, others can still throw.
     assert!(std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(1))).is_err());
+}
+
+/// Unwinds through so many frames of this program.
+#[inline(never)]
+fn throw_from(depth: usize) -> usize {
+    if depth == 0 {
+        std::panic::resume_unwind(Box::new(0));
+    }
+    std::hint::black_box(throw_from(depth - 1)) + 1
+}
+
+/// The least time of some hundred throws, each caught, over some rounds: by this program through frames of its own, and by the
+/// one that was loaded.
+fn throws(catcher: Loaded) -> [std::time::Duration; 2] {
+    let least = |throw: &dyn Fn()| {
+        let round = || {
+            let start = std::time::Instant::now();
+            (0..200).for_each(|_| throw());
+            start.elapsed()
+        };
+        (0..40).map(|_| round()).min().expect("rounds")
+    };
+    [
+        least(&|| assert!(std::panic::catch_unwind(|| throw_from(20)).is_err())),
+        least(&|| assert_eq!(ask(catcher, c"itself", 41), 42)),
+    ]
+}
+
+/// What is registered with the unwinder it looks through at each frame of everybody's; so nothing is, where it asks.
+#[test]
+fn exceptions_cost_the_same_however_many_programs_are_loaded() {
+    let _alone = alone();
+    let place = folder("crowd");
+    let one = member(&place, "catcher.cc", &[]);
+    const MANY: usize = 200;
+    for number in 0..MANY {
+        std::fs::copy(&one, place.join(format!("c{number}.so"))).expect("a copy");
+    }
+    let library = Opened::folder(&place, true);
+    let catcher = library.load("catcher", Form::Fresh).expect("loaded");
+    assert_eq!(table::is_of_system(catcher), Ok(false));
+    let before = throws(catcher);
+    let crowd: Vec<_> =
+        (0..MANY).map(|number| library.load(&format!("c{number}"), Form::Fresh).expect("loaded")).collect();
+    let after = throws(catcher);
+    for (number, loaded) in crowd.iter().enumerate() {
+        assert_eq!(ask(*loaded, c"itself", number), number + 1, "each is found");
+    }
+    let ratios = [0, 1].map(|at| after[at].as_secs_f64() / before[at].as_secs_f64());
+    println!(
+        "with {MANY} programs loaded a throw costs {ratios:.2?} times one with one ({before:?}, {after:?})"
+    );
+    // Registered they cost the first of these over 3 times as much.
+    assert!(ratios.iter().all(|ratio| *ratio < 1.7), "{ratios:?}");
+    crowd.into_iter().for_each(|loaded| assert!(!delete(loaded)));
+    delete(catcher);
+}
+
+/// Frames are found by those who throw while other programs come and go.
+#[test]
+fn threads_throw_while_others_load_and_delete() {
+    let _alone = alone();
+    table::set_options(Options { pool_bytes: 0, ..Options::DEFAULT });
+    let place = folder("busy");
+    let one = member(&place, "catcher.cc", &[]);
+    for number in 0..3 {
+        std::fs::copy(&one, place.join(format!("c{number}.so"))).expect("a copy");
+    }
+    let library = Opened::folder(&place, true);
+    let catcher = library.load("catcher", Form::Fresh).expect("loaded");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let go_on = &|| !is_over.load(std::sync::atomic::Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let threads = [0, 1].map(|thread| {
+            scope.spawn(move || {
+                let mut thrown = 0;
+                while go_on() {
+                    assert_eq!(ask(catcher, c"itself", thread), thread + 1);
+                    assert!(
+                        std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(thread))).is_err()
+                    );
+                    thrown += 1;
+                }
+                thrown
+            })
+        });
+        for turn in 0..400 {
+            let names = ["c0", "c1", "c2"].map(|name| library.load(name, Form::Fresh).expect("loaded"));
+            names.iter().for_each(|loaded| assert_eq!(ask(*loaded, c"itself", turn), turn + 1));
+            names.into_iter().for_each(|loaded| assert!(!delete(loaded)));
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        threads.into_iter().for_each(|thread| assert!(thread.join().expect("no thread dies") > 0));
+    });
+    delete(catcher);
 }
 
 #[test]

@@ -226,10 +226,13 @@ impl Building {
         let (Some(headers), Some(name)) = (self.headers, self.name) else {
             return Err(Error::NoStorage(Errno::ENOMEM).into());
         };
-        self.known = debugger::tell(bias, &layout, &tables, frames).map_err(Error::NoStorage)?;
+        self.known = debugger::tell(bias, &layout, &tables, frames.map(|all| (all.start, all.size)))
+            .map_err(Error::NoStorage)?;
+        let lasts = lasting::lasts(&dynamic, &tables, needed.list())?;
+        let range = (bias.wrapping_add(layout.low as usize), bias.wrapping_add(layout.high as usize));
         let registered = match frames {
             // SAFETY: found in this program, which is given back after `deregister`.
-            Some((start, _)) => unsafe { frames::register(bias.wrapping_add(start as usize))? },
+            Some(frames) => unsafe { frames::register(bias, range, frames)? },
             None => None,
         };
         let entry = Entry::new(
@@ -237,7 +240,7 @@ impl Building {
             name.0.as_ptr().cast(),
             headers.0.as_ptr().cast(),
             (headers.1 / size_of::<ProgramHeader>()) as u16,
-            (bias.wrapping_add(layout.low as usize), bias.wrapping_add(layout.high as usize)),
+            range,
         );
         let image = Image {
             entry,
@@ -253,7 +256,7 @@ impl Building {
             known: self.known,
             finals: [0; 4],
             pending: AtomicU32::new(0),
-            lasts: lasting::lasts(&dynamic, &tables, needed.list())?,
+            lasts,
             is_leaving: false,
             hold: None,
             begun: 0,

@@ -1,11 +1,17 @@
 //! The unwinder told of a program's frames, so that C++ and Rust can throw through it.
 //!
 //! ```text
-//! PT_GNU_EH_FRAME ──> start of .eh_frame ──> [length, ...][length, ...][0]    registered with libgcc as a whole
+//! PT_GNU_EH_FRAME ──> start of .eh_frame ──> [length, ...][length, ...][0]
+//!        '─ sorted table of functions
+//!
+//! objects::add ──> does libgcc find a function of the program? ── yes ──> nothing more to do
+//!                                                               '─ no ──> registered with libgcc as a whole
 //! ```
 //!
-//! libgcc looks in its register first, and asks the system's loader only after that. Its own room for an entry is given to
-//! it, so nothing comes from the program's heap.
+//! libgcc looks in its register first, whatever it throws through: under a lock, and the longer the more programs are in it. So it
+//! is asked whether it finds the program by `_dl_find_object` ([`objects`]), and told only where it does not: an older
+//! one, or a program that does not export our function. Its own room for an entry is given to it, so nothing comes from the
+//! program's heap.
 //!
 //! Invariant: what is registered ends with a zero entry within its segment: libgcc walks until it finds one.
 //! Not here: unwinders that are built into a program (`-static-libgcc`), which cannot be reached.
@@ -14,8 +20,9 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::objects::{self, Object};
 use crate::arena;
-use crate::elf::{Damage, Layout, Memory};
+use crate::elf::{Damage, Layout, Memory, Table};
 use crate::error::{Error, Failure, Reason};
 use crate::system::Handle;
 
@@ -25,20 +32,31 @@ type Entry = [usize; 12];
 /// The unwinder's functions. Found once, the same whoever finds them; 1 in the first: there is no unwinder.
 static REGISTER: AtomicUsize = AtomicUsize::new(0);
 static DEREGISTER: AtomicUsize = AtomicUsize::new(0);
+static FIND: AtomicUsize = AtomicUsize::new(0);
 
-/// A registered program.
-#[derive(Clone, Copy, Debug)]
-pub struct Registered {
-    frames: *const c_void,
-    entry: NonNull<Entry>,
+/// The frames of a program, by addresses of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frames {
+    /// Where they begin.
+    pub start: u64,
+    /// Bytes, with the zero entry at the end.
+    pub size: u64,
+    /// Where the header with its sorted table is, and the first function of that; nothing where it has another form.
+    sorted: Option<(u64, u64)>,
 }
 
-/// Where the frames of a program begin, and how many bytes they have with the zero entry at the end; nothing where it has
-/// none.
+/// A program that unwinders find.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    object: Option<Object>,
+    entry: Option<(*const c_void, NonNull<Entry>)>,
+}
+
+/// Where the frames of a program are; nothing where it has none.
 ///
 /// # Errors
 /// They lead outside of their segment, or have no end.
-pub fn find(layout: &Layout, memory: &impl Memory) -> Result<Option<(u64, u64)>, Failure> {
+pub fn find(layout: &Layout, memory: &impl Memory) -> Result<Option<Frames>, Failure> {
     /// Relative to where it stands, four bytes with a sign.
     const RELATIVE_4: u8 = 0x1b;
     let Some((address, size)) = layout.frames else { return Ok(None) };
@@ -55,7 +73,12 @@ pub fn find(layout: &Layout, memory: &impl Memory) -> Result<Option<(u64, u64)>,
         let Some(length) = frames.read::<u32>(at) else { return Err(Reason::OpenFrames.into()) };
         match length {
             0 if at == 0 => return Ok(None),
-            0 => return Ok(Some((start, at as u64 + 4))),
+            0 => {
+                let all = frames.part(0, at + 4).ok_or(Damage::Frames)?;
+                let sorted = Sorted { header: (address, &header), frames: (start, &all), known: [None; 4] };
+                let sorted = sorted.first().map(|first| (address, first));
+                return Ok(Some(Frames { start, size: at as u64 + 4, sorted }));
+            }
             // Lengths of 64 bits: nobody has four GiB of frames.
             u32::MAX => return Err(Reason::OpenFrames.into()),
             length => at = at.checked_add(4 + length as usize).ok_or(Damage::Frames)?,
@@ -63,14 +86,122 @@ pub fn find(layout: &Layout, memory: &impl Memory) -> Result<Option<(u64, u64)>,
     }
 }
 
-/// Registers the frames at an address; nothing where the machine has no unwinder.
+/// What the unwinder reads without looking twice: the sorted table of the header, and what each of its rows leads to. It ends the
+/// process where that is not as it should be.
+struct Sorted<'a> {
+    /// Address, and bytes.
+    header: (u64, &'a Table<'a>),
+    /// The same, with the zero entry at the end.
+    frames: (u64, &'a Table<'a>),
+    /// The heads of entries that were looked at last: most programs have two.
+    known: [Option<usize>; 4],
+}
+
+impl Sorted<'_> {
+    /// The first function of the table, where all is of the usual form, and whole.
+    fn first(mut self) -> Option<u64> {
+        /// A count of four bytes; four bytes with a sign, relative to the header.
+        const FORM: [u8; 2] = [0x03, 0x3b];
+        const ROWS: usize = 12;
+        let (address, header) = self.header;
+        let count = header.read::<u32>(ROWS - 4)? as usize;
+        let is_usual = header.read::<[u8; 2]>(2)? == FORM && address.is_multiple_of(4) && count > 0;
+        if !is_usual || header.len() < count.checked_mul(8)?.checked_add(ROWS)? {
+            return None;
+        }
+        let mut before = i32::MIN;
+        for row in 0..count {
+            let [function, entry] = header.read::<[u32; 2]>(ROWS + row * 8)?.map(u32::cast_signed);
+            if function < before {
+                return None;
+            }
+            before = function;
+            let entry = address.wrapping_add_signed(entry.into()).wrapping_sub(self.frames.0);
+            self.entry(usize::try_from(entry).ok()?)?;
+        }
+        Some(address.wrapping_add_signed(header.read::<u32>(ROWS)?.cast_signed().into()))
+    }
+
+    /// An entry of a function: its length, the way back to its head, where the function begins, and how long it is.
+    fn entry(&mut self, at: usize) -> Option<()> {
+        let (_, frames) = self.frames;
+        let [length, back] = frames.read::<[u32; 2]>(at)?.map(|word| word as usize);
+        frames.part(at, length.checked_add(4)?)?;
+        let head = at.checked_add(4)?.checked_sub(back)?;
+        if length < 12 || back == 0 {
+            return None;
+        }
+        if self.known.contains(&Some(head)) {
+            return Some(());
+        }
+        self.head(head)?;
+        self.known.rotate_right(1);
+        self.known[0] = Some(head);
+        Some(())
+    }
+
+    /// A head: functions have addresses of four bytes, relative to where they stand.
+    fn head(&self, at: usize) -> Option<()> {
+        const RELATIVE_4: u8 = 0x1b;
+        const RELATIVE_4_BEHIND: u8 = 0x9b;
+        let (_, frames) = self.frames;
+        let [length, id] = frames.read::<[u32; 2]>(at)?;
+        let head = frames.part(at.checked_add(8)?, (length as usize).checked_sub(4)?)?;
+        let version = head.read::<u8>(0)?;
+        let words = head.text_length(1)?;
+        if length == u32::MAX || id != 0 || !matches!(version, 1 | 3) || head.read::<u8>(1)? != b'z' {
+            return None;
+        }
+        let mut next = words + 2;
+        // How code and data are counted, the return address, and how long is what follows.
+        for _ in 0..4 {
+            while head.read::<u8>(next)? & 0x80 != 0 {
+                next += 1;
+            }
+            next += 1;
+        }
+        for word in 2..=words {
+            match head.read::<u8>(word)? {
+                b'R' => return (head.read::<u8>(next)? == RELATIVE_4).then_some(()),
+                b'P' if matches!(head.read::<u8>(next)?, RELATIVE_4 | RELATIVE_4_BEHIND) => next += 5,
+                b'L' => next += 1,
+                b'S' | b'B' => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Lets unwinders find a program with these frames, of which so much is added to its addresses. `range` is where it is.
 ///
 /// # Safety
-/// [`find`] found them there, in a loaded program, which is not given back before [`deregister`].
-pub unsafe fn register(frames: usize) -> Result<Option<Registered>, Error> {
-    let Some(function) = unwinder() else { return Ok(None) };
-    let entry = arena::keep::<Entry>([0; 12]).map_err(Error::NoStorage)?;
-    let frames = frames as *const c_void;
+/// [`find`] found them in this program, which is loaded there, and is not given back before [`deregister`].
+///
+/// # Errors
+/// No storage.
+pub unsafe fn register(
+    bias: usize,
+    (low, high): (usize, usize),
+    frames: Frames,
+) -> Result<Option<Registered>, Error> {
+    let at = |address: u64| bias.wrapping_add(address as usize);
+    let mut registered = Registered { object: None, entry: None };
+    if let Some((header, _)) = frames.sorted {
+        let object = Object { low, high, frames: at(header) };
+        objects::add(object).map_err(Error::NoStorage)?;
+        registered.object = Some(object);
+    }
+    let Some(function) = unwinder() else { return Ok(Some(registered)) };
+    // SAFETY: code of the program.
+    if frames.sorted.is_some_and(|(_, first)| unsafe { is_found(at(first)) }) {
+        return Ok(Some(registered));
+    }
+    let entry = arena::keep::<Entry>([0; 12]).map_err(|errno| {
+        registered.object.into_iter().for_each(objects::remove);
+        Error::NoStorage(errno)
+    })?;
+    let frames = at(frames.start) as *const c_void;
     // SAFETY: libgcc's function of this name; the entry is as large as any version's and stays until deregistered.
     unsafe {
         core::mem::transmute::<usize, unsafe extern "C" fn(*const c_void, *mut c_void)>(function)(
@@ -78,21 +209,38 @@ pub unsafe fn register(frames: usize) -> Result<Option<Registered>, Error> {
             entry.as_ptr().cast(),
         );
     }
-    Ok(Some(Registered { frames, entry }))
+    registered.entry = Some((frames, entry));
+    Ok(Some(registered))
 }
 
-/// Takes a program out of the register.
+/// Does the unwinder find the function at this address?
+///
+/// # Safety
+/// An address of a loaded program.
+unsafe fn is_found(address: usize) -> bool {
+    type Find = unsafe extern "C" fn(*const c_void, *mut [usize; 3]) -> *const c_void;
+    let mut bases = [0; 3];
+    match FIND.load(Ordering::Relaxed) {
+        0 => false,
+        // SAFETY: libgcc's `_Unwind_Find_FDE`, which writes three words.
+        find => unsafe {
+            !core::mem::transmute::<usize, Find>(find)(address as *const c_void, &raw mut bases).is_null()
+        },
+    }
+}
+
+/// Unwinders do not find a program any more.
 ///
 /// # Safety
 /// It was registered, and no frame of it is on a stack.
 pub unsafe fn deregister(registered: Registered) {
+    registered.object.into_iter().for_each(objects::remove);
+    let Some((frames, entry)) = registered.entry else { return };
     let function = DEREGISTER.load(Ordering::Relaxed);
     // SAFETY: libgcc's function of this name, found with the other; what it gets is what was registered.
     unsafe {
-        core::mem::transmute::<usize, unsafe extern "C" fn(*const c_void) -> *mut c_void>(function)(
-            registered.frames,
-        );
-        arena::take(registered.entry);
+        core::mem::transmute::<usize, unsafe extern "C" fn(*const c_void) -> *mut c_void>(function)(frames);
+        arena::take(entry);
     }
 }
 
@@ -109,13 +257,15 @@ fn unwinder() -> Option<usize> {
     let functions = handle.and_then(|handle| unsafe {
         let register = handle.symbol(c"__register_frame_info".as_ptr(), core::ptr::null())?;
         let deregister = handle.symbol(c"__deregister_frame_info".as_ptr(), core::ptr::null())?;
-        Some((register, deregister))
+        let find = handle.symbol(c"_Unwind_Find_FDE".as_ptr(), core::ptr::null()).unwrap_or(0);
+        Some((register, deregister, find))
     });
-    let Some((register, deregister)) = functions else {
+    let Some((register, deregister, find)) = functions else {
         REGISTER.store(1, Ordering::Relaxed);
         return None;
     };
     DEREGISTER.store(deregister, Ordering::Relaxed);
+    FIND.store(find, Ordering::Relaxed);
     REGISTER.store(register, Ordering::Release);
     Some(register)
 }

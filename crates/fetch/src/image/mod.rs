@@ -19,6 +19,7 @@ mod lasting;
 mod life;
 mod map;
 pub mod needed;
+mod objects;
 mod process;
 mod relocate;
 

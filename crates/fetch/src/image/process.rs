@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::life::LIFE;
-use super::{Image, debugger};
+use super::{Image, debugger, objects};
 use crate::arena;
 use crate::system;
 use crate::threads;
@@ -47,6 +47,7 @@ pub(super) fn arguments() -> (c_int, *const *const c_char) {
 /// Once: the end of the process and fork.
 pub(super) fn prepare() {
     if PREPARED.swap(1, Ordering::Relaxed) == 0 {
+        objects::prepare();
         // SAFETY: functions of ours, which stay as long as the process, or as the library that carries us.
         unsafe {
             system::__cxa_atexit(at_exit, core::ptr::null_mut(), core::ptr::null_mut());
@@ -80,6 +81,7 @@ unsafe extern "C" fn before_fork() {
     LIFE.hold();
     visible::hold();
     debugger::hold();
+    objects::hold();
     threads::hold();
     arena::hold();
 }
@@ -89,6 +91,7 @@ unsafe extern "C" fn after_fork() {
     unsafe {
         arena::release();
         threads::release();
+        objects::release();
         debugger::release();
         visible::release();
         LIFE.release();
