@@ -26,7 +26,7 @@ const TABLE: &[Package] = &[
     Package { name: "g++", shows: "g++", needed_by: "zoo: g++; bench: snmalloc, tcmalloc-google" },
     Package { name: "make", shows: "make", needed_by: "bench: jemalloc" },
     Package { name: "sqlite3", shows: "sqlite3", needed_by: "zoo: sqlite3" },
-    Package { name: "ruby", shows: "ruby", needed_by: "zoo: figures" },
+    Package { name: "ruby", shows: "ruby", needed_by: "zoo: ruby, figures" },
     Package { name: "nodejs", shows: "node", needed_by: "zoo: node" },
     Package { name: "git", shows: "git", needed_by: "zoo: git; ci: paths" },
     Package { name: "xz-utils", shows: "xz", needed_by: "zoo: tar and xz" },
@@ -42,12 +42,22 @@ const TABLE: &[Package] = &[
         shows: "./*/dist-packages/numpy/__init__.py",
         needed_by: "zoo: python3_deepbind",
     },
+    Package { name: "nginx", shows: "nginx", needed_by: "zoo: nginx, figures" },
+    Package { name: "ffmpeg", shows: "ffmpeg", needed_by: "zoo: ffmpeg" },
     Package { name: "pbzip2", shows: "pbzip2", needed_by: "zoo: lock_programs" },
     Package { name: "memcached", shows: "memcached", needed_by: "zoo: lock_programs" },
-    Package { name: "mariadb-server-core", shows: "mariadb-install-db", needed_by: "zoo: lock_programs" },
-    Package { name: "mariadb-client-core", shows: "mariadb", needed_by: "zoo: lock_programs" },
-    Package { name: "sysbench", shows: "sysbench", needed_by: "zoo: lock_programs" },
-    Package { name: "postgresql", shows: "postgresql/*/bin/postgres", needed_by: "zoo: lock_programs" },
+    Package {
+        name: "mariadb-server-core",
+        shows: "mariadb-install-db",
+        needed_by: "zoo: mariadb, lock_programs",
+    },
+    Package { name: "mariadb-client-core", shows: "mariadb", needed_by: "zoo: mariadb, lock_programs" },
+    Package { name: "sysbench", shows: "sysbench", needed_by: "zoo: mariadb, lock_programs" },
+    Package {
+        name: "postgresql",
+        shows: "postgresql/*/bin/postgres",
+        needed_by: "zoo: postgres, lock_programs",
+    },
     Package { name: "default-jdk-headless", shows: "javac", needed_by: "zoo: lock_programs" },
     Package { name: "golang-go", shows: "go", needed_by: "zoo: lock_programs" },
     Package { name: "dpkg-dev", shows: "dpkg-source", needed_by: "xtask: glibc-tests" },
@@ -59,7 +69,7 @@ const TABLE: &[Package] = &[
     Package { name: "python3-venv", shows: "./*/ensurepip/__init__.py", needed_by: "library: xmi-reader" },
     Package { name: "libmagic1", shows: "/libmagic.so.1", needed_by: "library: xmi-reader" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
-    Package { name: "chromium", shows: "chromium", needed_by: "zoo: page" },
+    Package { name: "chromium", shows: "chromium", needed_by: "zoo: chromium, page" },
     Package {
         name: "libtcmalloc-minimal4",
         shows: "/libtcmalloc_minimal.so.4",
@@ -107,7 +117,8 @@ impl Package {
                 .join(format!("{}-linux-gnu", std::env::consts::ARCH))
                 .join(library)
                 .exists(),
-            None => on_path(self.shows).is_some(),
+            // Servers lie where an ordinary user's path does not lead.
+            None => on_path(self.shows).is_some() || Path::new("/usr/sbin").join(self.shows).is_file(),
         }
     }
 }

@@ -10,11 +10,13 @@
 //! stores the same. Not here: which programs; they are the table in `tests/real_programs.rs`.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::fs::chown;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A program to be left unharmed.
+#[derive(Default)]
 pub struct Program {
     /// Programs that must be on the path, or any one of several joined by `|`.
     pub needs: &'static [&'static str],
@@ -27,6 +29,8 @@ pub struct Program {
     pub outputs: &'static [&'static str],
     /// Something that the last step's standard output must hold: proof that the program did its work.
     pub proof: &'static str,
+    /// It refuses to be run by the superuser: nobody runs it then.
+    pub refuses_superuser: bool,
 }
 
 /// What a file holds at the start.
@@ -37,6 +41,8 @@ pub enum Content {
     Made(fn() -> String),
 }
 
+/// Who runs what the superuser must not run: nobody.
+const NOBODY: u32 = 65_534;
 /// How long one step may take before it counts as hanging. Never reached by a program that works.
 const LIMIT_SECONDS: &str = "300";
 
@@ -69,8 +75,8 @@ pub fn same_under_underbar(name: &str, program: &Program) {
             return;
         }
     }
-    let underbar = crate::underbar().to_str().expect("the path of the command is UTF-8");
-    let scratch = Scratch::new(name);
+    let scratch = Scratch::new(name, program);
+    let underbar = scratch.underbar.to_str().expect("the path of the command is UTF-8");
     let plain = scratch.run(program, &[], "plain");
     let under = scratch.run(program, &[underbar, "run", "-q", "--"], "under");
     for (((status, step), plain), under) in program.steps.iter().zip(&plain).zip(&under) {
@@ -96,19 +102,33 @@ fn on_path(program: &str) -> bool {
 }
 
 /// A folder for one test, removed when the test held.
-struct Scratch(PathBuf);
+struct Scratch {
+    folder: PathBuf,
+    /// The command: a copy of it where others run it, since the place where tests are built may be closed to them.
+    underbar: PathBuf,
+    /// Who runs the steps, where it is not who runs the tests.
+    user: Option<u32>,
+}
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, program: &Program) -> Self {
         let folder = std::env::temp_dir().join(format!("underbar-zoo-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a scratch folder");
-        Self(folder)
+        let user = (program.refuses_superuser && crate::is_superuser()).then_some(NOBODY);
+        let mut underbar = crate::underbar().to_path_buf();
+        if user.is_some() {
+            underbar = folder.join("underbar");
+            fs::copy(crate::underbar(), &underbar).expect("a copy of the command");
+            chown(&folder, user, user).expect("given away");
+        }
+        Self { folder, underbar, user }
     }
 
     /// Writes the inputs, runs all steps with `before` in front of each, and puts the folder aside as `aside`.
     fn run(&self, program: &Program, before: &[&str], aside: &str) -> Vec<Output> {
-        let work = self.0.join("work");
+        let work = self.folder.join("work");
         fs::create_dir(&work).expect("a working folder");
+        chown(&work, self.user, self.user).expect("given away");
         for (name, content) in program.files {
             let text = match content {
                 Content::Text(text) => (*text).to_owned(),
@@ -119,13 +139,27 @@ impl Scratch {
                 .expect("a folder for an input");
             fs::write(path, text).expect("an input");
         }
-        let outputs = program.steps.iter().map(|(_, step)| one(&work, before, step)).collect();
-        fs::rename(&work, self.0.join(aside)).expect("putting the working folder aside");
+        let outputs = program.steps.iter().map(|(_, step)| self.one(&work, before, step)).collect();
+        fs::rename(&work, self.folder.join(aside)).expect("putting the working folder aside");
         outputs
     }
 
+    /// Runs one step in `work`, with a limit that also ends what the step started.
+    fn one(&self, work: &Path, before: &[&str], step: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.args(["--signal=KILL", LIMIT_SECONDS]).args(before).args(step);
+        command.current_dir(work).envs(VARIABLES).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+        if let Some(user) = self.user {
+            command.uid(user).gid(user).env("HOME", &self.folder);
+        }
+        crate::as_user(&mut command)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|error| panic!("`{}` did not start: {error}", step.join(" ")))
+    }
+
     fn read(&self, aside: &str, file: &str) -> Vec<u8> {
-        let path = self.0.join(aside).join(file);
+        let path = self.folder.join(aside).join(file);
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 }
@@ -133,23 +167,12 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("left for you to look at: {}", self.0.display());
+            eprintln!("left for you to look at: {}", self.folder.display());
         } else {
             // What cannot be removed is only left behind in the folder for temporary files.
-            let _ = fs::remove_dir_all(&self.0);
+            let _ = fs::remove_dir_all(&self.folder);
         }
     }
-}
-
-/// Runs one step in `folder`, with a limit that also ends what the step started.
-fn one(folder: &Path, before: &[&str], step: &[&str]) -> Output {
-    let mut command = Command::new("timeout");
-    command.args(["--signal=KILL", LIMIT_SECONDS]).args(before).args(step);
-    command.current_dir(folder).envs(VARIABLES).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
-    crate::as_user(&mut command)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap_or_else(|error| panic!("`{}` did not start: {error}", step.join(" ")))
 }
 
 /// Compares bytes; the message shows the first difference, not megabytes.

@@ -11,7 +11,7 @@ load() {
 start() {
     mariadbd --no-defaults --user="$user" --datadir="$PWD/data" --socket="$PWD/socket" --pid-file="$PWD/pid" \
         --skip-networking --skip-name-resolve --log-error="$PWD/errors.log" --log-bin=binary --sync-binlog=0 \
-        --innodb-log-file-size=8M --innodb-buffer-pool-size=16M --innodb-flush-log-at-trx-commit=2 &
+        --innodb-log-file-size=8M --innodb-buffer-pool-size=16M --innodb-flush-log-at-trx-commit=2 2> warnings &
     server=$!
     tries=0
     until ask --execute='select 1' > /dev/null 2>&1; do
