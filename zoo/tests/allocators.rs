@@ -2,12 +2,13 @@
 #![forbid(unsafe_code)]
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use underbar_zoo::heap::text;
-use underbar_zoo::{compiled, fault, folder, left, program, run, skip};
+use underbar_zoo::{compiled, fault, folder, left, program, run, scratch, skip};
 
 const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
 
@@ -68,6 +69,28 @@ fn an_allocator_that_the_program_is_linked_with_is_replaced() {
     assert!(process["counters"]["heap"]["gets"].as_u64() > Some(9_000));
     let expected = "faults-jemalloc brings libjemalloc.so.2 along; its malloc is served by underbar";
     assert!(words.contains(expected), "{words}");
+}
+
+/// The server of Debian's package is the same program as its tool that checks files; it looks at the name that it is called by.
+#[test]
+fn redis_is_told_that_its_jemalloc_is_replaced() {
+    let folders = ["/usr/bin", "/usr/local/bin"];
+    let mut paths = ["redis-server", "redis-check-rdb"]
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| Path::new(folder).join(name)));
+    let Some(path) = paths.find(|path| path.exists()) else {
+        return skip("redis and its allocator: redis-server is not installed");
+    };
+    let folder = scratch("allocators-redis");
+    let server = folder.join("redis-server");
+    symlink(path, &server).expect("a link");
+    let (report, words) = reports(&[server.to_str().expect("a path of text"), "--version"], None);
+    let process = last(&report);
+    assert!(process["counters"]["heap"]["gets"].as_u64() > Some(1_000), "{process}");
+    assert_eq!(process["allocator"], json!({"name": "libjemalloc.so.2", "role": "replaced"}), "{process}");
+    let expected = "redis-server brings libjemalloc.so.2 along; its malloc is served by underbar";
+    assert!(words.contains(expected), "{words}");
+    fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

@@ -17,3 +17,10 @@ extern "C" fn _exit(status: c_int) -> ! {
 extern "C" fn _Exit(status: c_int) -> ! {
     start::leave(status)
 }
+
+/// daemon of BSD.
+#[cfg_attr(feature = "artifact", unsafe(no_mangle))]
+unsafe extern "C" fn daemon(keeps_folder: c_int, keeps_streams: c_int) -> c_int {
+    // SAFETY: the caller's contract is that of C.
+    unsafe { start::daemon(keeps_folder, keeps_streams) }
+}

@@ -7,6 +7,7 @@
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::next::Next;
 use crate::thread_end::ThreadEnd;
 use crate::{
     clone, coverage, faults, fork, heap, key, ledger, lock, options, own, sample, sandbox, serving, stack,
@@ -16,6 +17,7 @@ const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
 const DONE: u32 = 2;
 static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
+static DAEMON: Next = Next::new(c"daemon");
 pub(crate) static HEAP_END: ThreadEnd = ThreadEnd::new(thread_ends);
 
 unsafe extern "C" {
@@ -109,4 +111,27 @@ pub fn errno() -> i32 {
 pub fn leave(status: i32) -> ! {
     destructor();
     underbar_sys::syscall::exit_group(status)
+}
+
+/// `daemon` of the C library, which ends the parent past its own `_exit`: what the parent did is settled before, and it ends in good
+/// order unless the call comes back to it. The child that goes on has accounts of its own.
+///
+/// # Safety
+/// As C's.
+pub unsafe fn daemon(keeps_folder: i32, keeps_streams: i32) -> i32 {
+    const ENOSYS: i32 = 38;
+    type Daemon = unsafe extern "C" fn(i32, i32) -> i32;
+    let Some(address) = DAEMON.get() else {
+        set_errno(ENOSYS);
+        return -1;
+    };
+    heap::settle();
+    lock::settle();
+    coverage::look();
+    stack::look();
+    ledger::attach::set_replaced(true);
+    // SAFETY: the next library's function of this name has this signature; the caller's promise is passed on.
+    let result = unsafe { core::mem::transmute::<usize, Daemon>(address)(keeps_folder, keeps_streams) };
+    ledger::attach::set_replaced(false);
+    result
 }

@@ -16,6 +16,7 @@
 use super::environment::Environment;
 use super::target::Target;
 use super::{Runner, with_environment};
+use crate::ledger;
 use crate::next::Next;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -83,7 +84,7 @@ pub unsafe fn execve(path: *const c_char, arguments: Strings, environment: Strin
     type Function = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
     // SAFETY: the caller's promise is passed on; the next `execve` has this signature.
     unsafe {
-        with_environment(Runner::Myself, Target::At(AT_FDCWD, string(path)), environment, |changed| {
+        with_environment(Runner::Myself, Target::At(AT_FDCWD, string(path)), environment, |changed, _| {
             match EXECVE.get() {
                 Some(next) => core::mem::transmute::<usize, Function>(next)(path, arguments, changed),
                 None => fail(execve_now(path, arguments, changed)),
@@ -100,7 +101,7 @@ pub unsafe fn execve(path: *const c_char, arguments: Strings, environment: Strin
 pub unsafe fn underbar_execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     // SAFETY: the caller's promise is passed on.
     unsafe {
-        with_environment(Runner::Myself, Target::At(AT_FDCWD, string(path)), environment, |changed| {
+        with_environment(Runner::Myself, Target::At(AT_FDCWD, string(path)), environment, |changed, _| {
             fail(execve_now(path, arguments, changed))
         })
     }
@@ -123,12 +124,15 @@ pub unsafe fn execvpe(file: *const c_char, arguments: Strings, environment: Stri
     type Function = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
     // SAFETY: the caller's promise is passed on; the next `execvpe` has this signature.
     unsafe {
-        with_environment(Runner::Myself, Target::Search(string(file), folders()), environment, |changed| {
-            match EXECVPE.get() {
+        with_environment(
+            Runner::Myself,
+            Target::Search(string(file), folders()),
+            environment,
+            |changed, _| match EXECVPE.get() {
                 Some(next) => core::mem::transmute::<usize, Function>(next)(file, arguments, changed),
                 None => fail(Errno::ENOSYS),
-            }
-        })
+            },
+        )
     }
 }
 
@@ -149,7 +153,7 @@ pub unsafe fn fexecve(fd: c_int, arguments: Strings, environment: Strings) -> c_
     type Function = unsafe extern "C" fn(c_int, Strings, Strings) -> c_int;
     // SAFETY: the caller's promise is passed on; the next `fexecve` has this signature.
     unsafe {
-        with_environment(Runner::Myself, Target::Open(fd), environment, |changed| match FEXECVE.get() {
+        with_environment(Runner::Myself, Target::Open(fd), environment, |changed, _| match FEXECVE.get() {
             Some(next) => core::mem::transmute::<usize, Function>(next)(fd, arguments, changed),
             None => fail(execveat_now(fd, c"".as_ptr(), arguments, changed, AT_EMPTY_PATH as i32)),
         })
@@ -173,7 +177,7 @@ pub unsafe fn execveat(
         let file = string(path);
         let empty = file.is_empty() && flags & AT_EMPTY_PATH as c_int != 0;
         let target = if empty { Target::Open(directory) } else { Target::At(directory, file) };
-        with_environment(Runner::Myself, target, environment, |changed| match EXECVEAT.get() {
+        with_environment(Runner::Myself, target, environment, |changed, _| match EXECVEAT.get() {
             Some(next) => {
                 core::mem::transmute::<usize, Function>(next)(directory, path, arguments, changed, flags)
             }
@@ -241,13 +245,20 @@ unsafe fn spawn(
         Strings,
         Strings,
     ) -> c_int;
-    // SAFETY: the caller's promise is passed on; both functions have this signature.
+    let mut unasked = 0;
+    let pid = if pid.is_null() { &raw mut unasked } else { pid };
+    // SAFETY: the caller's promise is passed on; both functions have this signature. Where they succeed they have written the
+    // child's number.
     unsafe {
-        with_environment(Runner::Child, target, environment, |changed| match next.get() {
-            Some(next) => core::mem::transmute::<usize, Function>(next)(
-                pid, path, actions, attributes, arguments, changed,
-            ),
-            None => Errno::ENOSYS.number(),
+        with_environment(Runner::Child, target, environment, |changed, is_followed| {
+            let Some(next) = next.get() else { return Errno::ENOSYS.number() };
+            let next = core::mem::transmute::<usize, Function>(next);
+            let result = next(pid, path, actions, attributes, arguments, changed);
+            if result == 0 && is_followed {
+                // This process may end before the child tells of itself.
+                let _ = ledger::attach::expect(Some(pid.read()));
+            }
+            result
         })
     }
 }

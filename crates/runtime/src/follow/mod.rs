@@ -122,7 +122,7 @@ enum Runner {
     Child,
 }
 
-/// Calls `then` with the environment that the new program is to get.
+/// Calls `then` with the environment that the new program is to get, and whether it is followed.
 ///
 /// # Safety
 /// `environment` is null or a C environment, unchanged during the call.
@@ -130,7 +130,7 @@ unsafe fn with_environment<R>(
     runner: Runner,
     target: Target<'_>,
     environment: *const *const c_char,
-    then: impl FnOnce(*const *const c_char) -> R,
+    then: impl FnOnce(*const *const c_char, bool) -> R,
 ) -> R {
     // SAFETY: the caller's promise.
     let environment = unsafe { Environment::new(environment) };
@@ -150,7 +150,16 @@ unsafe fn with_environment<R>(
         judge(myself, target, environment)
     };
     match judged {
-        Ok(()) => then(environment.as_given()),
+        Ok(()) => {
+            let is_by_vfork = runner == Runner::Myself && !is_filtered && !is_replaced;
+            let expected = if is_by_vfork { ledger::attach::expect(None) } else { None };
+            let result = then(environment.as_given(), true);
+            // It did not become another program.
+            if let Some(expected) = expected {
+                expected.withdraw();
+            }
+            result
+        }
         Err(reason) => {
             count_not_followed(reason);
             // A child by the kernel's own call has accounts from this count on.
@@ -163,9 +172,9 @@ unsafe fn with_environment<R>(
             let failed = if matches!(reason, Reason::EnvironmentCleared | Reason::OtherRun) {
                 // There is nothing for the loader to complain about, and the rest may be the user's own; or another
                 // command has seen to it.
-                then(environment.as_given())
+                then(environment.as_given(), false)
             } else {
-                environment.without_us(then)
+                environment.without_us(|changed| then(changed, false))
             };
             if is_replaced {
                 ledger::attach::set_replaced(false);

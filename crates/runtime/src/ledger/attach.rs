@@ -6,6 +6,8 @@
 //!                                   -> none to fold: stay private, count "unrecorded"
 //! fork           -> the same again, for the child
 //! exec           -> the same again, and the slot of the program before is marked as ended
+//! posix_spawn    -> the parent claims a slot for the child, which takes it over, or frees it where it has another
+//! vfork, exec    -> the child claims one before it becomes another program
 //! ```
 //!
 //! Invariants: the slot's space in the file is allocated before it is mapped, so a full file system means no
@@ -292,6 +294,13 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
             Some(FREE) if free.is_none() && directory.change(place, FREE, (SlotState::Claimed, me)) => {
                 free = Some(place);
             }
+            // Taken for this process by whoever started it ([`expect`]).
+            Some((SlotState::Claimed, process)) if process == me && me.sees(process) => match free {
+                None => free = Some(place),
+                Some(_) => {
+                    let _ = directory.change(place, (SlotState::Claimed, me), FREE);
+                }
+            },
             _ => {}
         }
     }
@@ -312,6 +321,61 @@ fn claim(fd: i32, header: &Header, me: Identity) -> Option<(usize, &'static Slot
     };
     slot.wipe();
     Some((place, slot, continued))
+}
+
+/// A place that is taken for a program on its way: from its exec to its first look at the ledger nobody else would know that it is
+/// there, and whoever started it may end meanwhile.
+pub(crate) struct Expected {
+    place: usize,
+    process: Identity,
+}
+
+/// Takes a place for the child of that number, or for this very process, which sees its parent's accounts (a child by vfork). None
+/// where it has one already, or where that cannot be said.
+pub(crate) fn expect(child: Option<i32>) -> Option<Expected> {
+    if sandbox::is_closed() {
+        return None;
+    }
+    let directory = &mapped_header()?.directory;
+    let (number, namespace) = match child {
+        Some(child) => (child as u32, file::stat(c"/proc/self/ns/pid_for_children").ok()?.inode as u32),
+        None => (process(), namespace()),
+    };
+    // Seen from another namespace its number is another one: then we do not know it.
+    if number == 0 || namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
+        return None;
+    }
+    let process = Identity { namespace, number };
+    let is_there = |except| {
+        (0..SLOTS).any(|place| {
+            place != except
+                && directory.get(place).is_some_and(|(state, other)| {
+                    other == process && !matches!(state, SlotState::Free | SlotState::Aggregate)
+                })
+        })
+    };
+    if is_there(SLOTS) {
+        return None;
+    }
+    let place = (0..SLOTS).find(|&place| {
+        directory.get(place) == Some(FREE) && directory.change(place, FREE, (SlotState::Claimed, process))
+    })?;
+    let expected = Expected { place, process };
+    if is_there(place) {
+        // It came meanwhile, and went past this place.
+        expected.withdraw();
+        return None;
+    }
+    Some(expected)
+}
+
+impl Expected {
+    /// It does not come.
+    pub(crate) fn withdraw(&self) {
+        if let Some(header) = mapped_header() {
+            let _ = header.directory.change(self.place, (SlotState::Claimed, self.process), FREE);
+        }
+    }
 }
 
 /// Adds an ended process to its program's aggregate and claims its slot.
