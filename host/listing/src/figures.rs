@@ -25,8 +25,8 @@ const WIDTH: usize = 58;
 pub(crate) enum Mark {
     /// A label, its line, and where it begins in it.
     Label(Field, u64, usize),
-    /// A number or what stands for one, and where it ends in its line.
-    Value { word: Word, evidence: Evidence, end: usize },
+    /// A number or what stands for one, and where it begins and ends in its line.
+    Value { word: Word, evidence: Evidence, begin: usize, end: usize },
     /// A word that is neither, and its line.
     Other(u64),
 }
@@ -36,6 +36,10 @@ pub(crate) enum Mark {
 pub(crate) struct Widths {
     /// The one width; the inner None once they differ.
     one: Option<Option<usize>>,
+    /// Where each value begins, from the start of its label.
+    begins: Vec<(Kind, Field, usize)>,
+    /// Where values begin that have lost their first digits, and the first line of such a one.
+    lost: Vec<(usize, u64)>,
 }
 
 impl Widths {
@@ -45,6 +49,26 @@ impl Widths {
             Some(Some(known)) if known == width => Some(Some(width)),
             _ => Some(None),
         };
+    }
+
+    /// Marks values that begin where another one shows that digits before it are gone: whatever took them from one line may
+    /// have taken them from others. True if there is such a place.
+    pub(crate) fn doubt_lost(&self, report: &mut StorageReport) -> bool {
+        for (column, line) in &self.lost {
+            let is_cut = |kind: Kind, field: Field| self.begins.contains(&(kind, field, *column));
+            let mut any = false;
+            for section in &mut report.sections {
+                let kind = section.kind;
+                for (_, figure) in section.figures.iter_mut().filter(|(field, _)| is_cut(kind, *field)) {
+                    (figure.likely, any) = (true, true);
+                }
+            }
+            if any {
+                let words = "a value that begins with 0 has lost digits: others that begin in the same column may have, too";
+                doubt(report, Doubtful::CutAtTheLeft, *line, words.to_owned());
+            }
+        }
+        !self.lost.is_empty()
     }
 
     /// Whether all values end in one column that lies before the one of every known layout.
@@ -128,7 +152,11 @@ pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, m
     for one in split(text).filter(|one| !is_rule(one)) {
         let end = offset + (one.as_ptr() as usize - text.as_ptr() as usize) + one.len();
         // The input ends within this line: the number may go on.
-        let kind = if !line.whole && end == last_end { Word::Other } else { word(one) };
+        let kind = match word(one) {
+            _ if !line.whole && end == last_end => Word::Other,
+            Word::Number(_) if has_lost(one) => Word::Mark,
+            kind => kind,
+        };
         let control = !beside && end == 1 && matches!(one, b"0" | b"1" | b"-" | b"+");
         // Behind a number: its unit, and the number of a line of 80 columns.
         let behind = beside && matches!(marks[from..], [Mark::Value { .. }]);
@@ -137,7 +165,10 @@ pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, m
             _ if behind && (is_number || one.eq_ignore_ascii_case(b"bytes")) => {}
             _ if control || (!beside && matches!(one, b"-" | b"|" | b"#" | b"####")) => {}
             Word::Other => marks.push(Mark::Other(line.number)),
-            word => marks.push(Mark::Value { word, evidence: evidence(line.number, line.text), end }),
+            word => {
+                let (evidence, begin) = (evidence(line.number, line.text), end - one.len());
+                marks.push(Mark::Value { word, evidence, begin, end });
+            }
         }
     }
 }
@@ -147,8 +178,13 @@ pub(crate) fn one_number(line: Line<'_>, from: usize, marks: &mut Vec<Mark>) {
     if marks.len() > from + 1 {
         marks.truncate(from);
         let evidence = evidence(line.number, line.text);
-        marks.push(Mark::Value { word: Word::Mark, evidence, end: line.text.len() });
+        marks.push(Mark::Value { word: Word::Mark, evidence, begin: 0, end: line.text.len() });
     }
+}
+
+/// Whether digits before these are gone: no number of a report begins with a 0 that others follow.
+fn has_lost(word: &[u8]) -> bool {
+    matches!(word, [b'0', b'0'..=b'9' | b',', ..])
 }
 
 /// Each label with the one number on its own line.
@@ -173,8 +209,9 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
         }
         seen.push(*field);
         match beside[..] {
-            [Mark::Value { word: Word::Number(value), evidence, end, .. }] => {
+            [Mark::Value { word: Word::Number(value), evidence, begin, end }] => {
                 widths.add(end - start);
+                widths.begins.push((section.kind, *field, begin - start));
                 ends.push(end - start);
                 let figure = Figure { value: *value, evidence: evidence.clone(), likely: false };
                 section.figures.push((*field, figure));
@@ -190,7 +227,14 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
             }
             _ => {
                 let text = match beside[..] {
-                    [Mark::Value { evidence, .. }] => evidence.text.as_str(),
+                    [Mark::Value { evidence, begin, .. }] => {
+                        let column = begin.saturating_sub(*start);
+                        let is_new = widths.lost.iter().all(|(known, _)| *known != column);
+                        if is_new && has_lost(last_word(&evidence.text).as_bytes()) {
+                            widths.lost.push((column, *line));
+                        }
+                        evidence.text.as_str()
+                    }
                     _ => "",
                 };
                 doubt(report, Doubtful::NotANumber, *line, format!("{}: {}", field.label(), what(text)));
@@ -200,12 +244,17 @@ fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Sectio
     short(report, section, &ends);
 }
 
+fn last_word(text: &str) -> &str {
+    text.rsplit([' ', ':']).next().unwrap_or_default()
+}
+
 /// What the last word of a line is that stands where a number should.
 fn what(text: &str) -> &'static str {
-    let word = text.rsplit([' ', ':']).next().unwrap_or_default();
+    let word = last_word(text);
     let is_digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     match word.strip_prefix('-') {
         Some(rest) if is_digits(rest) => "it is negative, which cannot be",
+        None if has_lost(word.as_bytes()) => "it begins with 0, so that digits before it are missing",
         None if is_digits(word) => "it is larger than any size or count can be",
         _ => "what stands there is no number",
     }

@@ -38,6 +38,8 @@ pub enum Doubtful {
     CutLine,
     /// Lines end where values would: their last digits may be missing.
     CutAtTheRight,
+    /// Values of one column of which one has lost its first digits: others may have, too.
+    CutAtTheLeft,
     /// A mark stands where a number should: OCR damage, a letter among digits.
     NotANumber,
     /// A label without its value.

@@ -408,8 +408,9 @@ impl Storage {
         }
         refuted::by_threads(report);
         pools::complete(report);
-        let missing = report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
-        if missing && open.widths.are_short() {
+        let lost = open.widths.doubt_lost(report);
+        let missing = lost || report.doubts.iter().any(|doubt| doubt.kind == Doubtful::NoValue);
+        if missing && !lost && open.widths.are_short() {
             let line = report.lines.0;
             let words =
                 "all values end in one column, and some are missing: lines were cut at the right, so that \

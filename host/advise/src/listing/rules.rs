@@ -8,6 +8,7 @@ pub(super) mod fill;
 mod heap;
 mod keep;
 mod link;
+mod lost;
 mod pools;
 mod region;
 mod sound;
@@ -74,7 +75,9 @@ pub static LE_RULES: [LeRule; 8] = [
                   (nine in ten), or the region is less than twice the initial size or leaves less than an increment beside \
                   the peak, only the increment is raised, to half of what is left at most. ANYHEAP \
                   grows with the stacks of threads, whose first segments lie in it (BELOWHEAP where they are BELOW).",
-        stop: "The initial size holds all, or 8 segments or fewer hold more than 16M: no change.",
+        stop: "The initial size holds all, or 8 segments or fewer hold more than 16M: no change. Nothing goes down where more \
+               segments were allocated than the use takes, and nothing is set by a size that is neither whole K nor a round \
+               number: digits may be missing.",
         risk: "A peak of the runs seen need not be the largest. The initial size is taken at once, by each enclave: under \
                CICS and IMS by as many as run at one time.",
         apply: heap::apply,
@@ -102,7 +105,9 @@ pub static LE_RULES: [LeRule; 8] = [
         formula: "Initial size: the largest use of any thread and an eighth of it, rounded up. THREADSTACK only where it is \
                   known to be ON. First segments of all threads but the first come out of ANYHEAP (BELOWHEAP if BELOW), \
                   which needs threads times the difference more. STACK64 and THREADSTACK64 are left alone: their increments ask nothing of the system.",
-        stop: "The initial size holds what any thread used: no change.",
+        stop: "The initial size holds what any thread used: no change. Nothing goes down where more segments were allocated \
+               than there were threads, and nothing is set by a size that is neither whole K nor a round number: digits may be \
+               missing.",
         risk: "The next run may call deeper, which costs an increment.",
         apply: stack::apply,
     },

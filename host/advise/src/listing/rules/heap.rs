@@ -13,7 +13,7 @@ use underbar_listing::{Field, Figure, Kind as Part};
 use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, history::History};
 use super::stack::{moved, switch_unknown};
-use super::{Found, LeCase, contradiction, found, now, rule, setting};
+use super::{Found, LeCase, contradiction, found, lost, now, rule, setting};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -125,6 +125,13 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
         (lower.kind, lower.option) = (Kind::NoAdvice, None);
         lower.effect.clear();
     }
+    if let (Some(set), Some(why)) =
+        (advice.as_mut().filter(|set| set.option.is_some()), lost::size(case, part))
+    {
+        set.reason += &format!(" But {why}: it stays.");
+        (set.kind, set.option) = (Kind::NoAdvice, None);
+        set.effect.clear();
+    }
     if let (Some(advice), Some(moved)) = (&mut advice, moved(case, part)) {
         advice.reason += &moved.words;
     }
@@ -140,6 +147,11 @@ impl Heap<'_> {
     fn unused(self) -> Option<Found> {
         let is_large = self.initial >= WORTH && self.unit < M;
         is_large.then(|| {
+            if let Some(why) = lost::use_of(self.case, self.part, Field::Total) {
+                let reason =
+                    format!("nothing was used of an initial size of {}; but {why}: it stays.", self.initial);
+                return self.say(Kind::NoAdvice, reason);
+            }
             let (part, initial, unit) = (self.part, self.initial, self.unit);
             let (increment, next) = (self.increment, self.lower_increment(unit));
             let mut lower =
@@ -159,6 +171,12 @@ impl Heap<'_> {
         {
             let reason = format!("the initial size holds what is used, and is not far too large: {used}.");
             return self.say(Kind::NoChange, reason);
+        }
+        if let Some(why) = lost::use_of(self.case, part, Field::Total) {
+            return self.say(
+                Kind::NoAdvice,
+                format!("{used}, of an initial size of {initial}; but {why}: it stays."),
+            );
         }
         let (increment, next) = (self.increment, self.lower_increment(enough));
         let mut lower = self.say(Kind::Lower, format!("{used}, of an initial size of {initial}."));

@@ -11,7 +11,7 @@ use underbar_listing::{Field, Kind as Part};
 
 use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, place};
-use super::{Found, LeCase, contradiction, found, heap, now, rule, setting};
+use super::{Found, LeCase, contradiction, found, heap, lost, now, rule, setting};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -153,6 +153,9 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
             none.evidence.push(line);
             return Some(none);
         }
+        if let Some(why) = lost::use_of(case, part, Field::AnyThread).or_else(|| lost::size(case, part)) {
+            return Some(found(Kind::NoAdvice, set, evidence, format!("{words}; but {why}: it stays.")));
+        }
         let mut lower = found(Kind::Lower, set, evidence, format!("{words}."));
         lower.option = setting(part, Some(enough), None);
         let each = match part {
@@ -164,6 +167,9 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         };
         lower.effect = format!("{} less {each}", written(initial - enough));
         return Some(lower);
+    }
+    if let Some(why) = lost::size(case, part) {
+        return Some(found(Kind::NoAdvice, set, evidence, format!("{words}; but {why}: it stays.")));
     }
     let mut raise = found(Kind::Raise, set, evidence, format!("{words}."));
     let threads = threads(case, part);

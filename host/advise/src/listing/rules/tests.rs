@@ -1,5 +1,6 @@
 //! Each rule on listings made for it: what it sets, and when it says that nothing is to be set.
 
+mod columns;
 mod heaps;
 mod pools;
 mod reports;

@@ -1,0 +1,82 @@
+//! Whether digits may be lost on the left of what a value would be set by: then it stays.
+//!
+//! ```text
+//! initial 524288   used (1)204184   segments 3     one segment would hold what is used: the rest of the section says more
+//! initial (4)194304                                neither whole K nor a round number: nobody asks for such a size
+//! ```
+//!
+//! Invariant: a value goes down only where the section has nothing that speaks for a larger use or another size.
+//! Not here: figures that cannot be at all (`underbar_listing`'s `refuted`).
+
+use underbar_listing::{Field, Kind as Part, StorageReport};
+
+use super::LeCase;
+
+const K: u64 = 1 << 10;
+/// Larger sizes are whole pages, as people write them.
+const LARGE: u64 = 64 * K;
+
+/// Why nothing is set by a size that is not as people write them: a part of it may be lost.
+pub(super) fn size(case: &LeCase<'_>, part: Part) -> Option<String> {
+    [Field::Initial, Field::Increment].into_iter().find_map(|field| {
+        let (_, size) = case.last(part, field).filter(|(_, figure)| !is_usual(figure.value))?;
+        let words = "neither whole K nor a round number, and may have lost its first digits";
+        Some(format!("{} is {}, {words}", field.label(), size.value))
+    })
+}
+
+fn is_usual(size: u64) -> bool {
+    let unit = if size >= LARGE { 4 * K } else { K };
+    // Under CICS 16 bytes of a page are left out, and the stack of the library begins with 32.
+    [unit, 500].into_iter().any(|unit| size.is_multiple_of(unit))
+        || (size + 16).is_multiple_of(4 * K)
+        || size == 32
+}
+
+/// Why an initial size stays though little of it is used; `used`: the field that tells how much is.
+pub(super) fn use_of(case: &LeCase<'_>, part: Part, used: Field) -> Option<String> {
+    case.sound().find_map(|run| of_run(&run.report, part, used))
+}
+
+fn of_run(report: &StorageReport, part: Part, used: Field) -> Option<String> {
+    let section = report.section(part)?;
+    let figure = |field: Field| section.get(field).map(|figure| figure.value);
+    let (used, initial) = (figure(used)?, figure(Field::Initial)?);
+    if used > initial {
+        return None;
+    }
+    if let (0, Some(gets @ 1..)) = (used, figure(Field::Gets)) {
+        return Some(format!("{gets} requests got something"));
+    }
+    let most = match part {
+        // There first segments are not counted.
+        Part::User64 | Part::ThreadHeap => 0,
+        _ => first_segments(report, figure(Field::AllThreads), used),
+    };
+    let segments = figure(Field::Allocated).filter(|segments| *segments > most)?;
+    let plural = if segments == 1 { " was" } else { "s were" };
+    Some(format!("{segments} segment{plural} allocated, more than that takes: digits may be missing"))
+}
+
+/// As many segments as are first ones: one of a heap, and one for each thread that has a stack.
+fn first_segments(report: &StorageReport, all: Option<u64>, any: u64) -> u64 {
+    let Some(all) = all else { return 1 };
+    let threads =
+        report.threads.as_ref().filter(|threads| !threads.likely).map_or(1, |threads| threads.value);
+    threads.max(all.div_ceil(any.max(1))).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_usual;
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        for size in [0, 32, 4080, 4096, 8192, 100_000, 132 << 10, 50_500, 104_857_600, 131_072, 262_128] {
+            assert!(is_usual(size), "{size}");
+        }
+        for size in [768, 304, 24_288, 194_304, 777_216, 4_857_600 + 96, 7_108_864] {
+            assert!(!is_usual(size), "{size}");
+        }
+    }
+}
