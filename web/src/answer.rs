@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Advice, Area, Beside, Form, advise_listing, areas, lint, settings, simulate};
+use underbar_advise::listing::{
+    Advice, Area, Beside, Form, Steps, advise_listing, areas, lint, settings, simulate,
+};
 use underbar_advise::{Setting, explain};
 
 use crate::session::{FileRead, Session, Understood};
@@ -109,13 +111,14 @@ pub(crate) fn text(session: &Session) -> String {
     for advice in &all {
         by_program.entry(&advice.program).or_default().push(advice);
     }
+    let steps = Steps::of(collected);
     let programs = names.into_iter().map(|name| {
         let program = collected.programs.iter().find(|program| program.name == name);
         let advice = by_program.remove(name).unwrap_or_default();
         let own: Vec<Advice> = advice.iter().copied().cloned().collect();
         let (set, areas) = (settings(&own, name), areas(collected, &own, name));
         let runs = program.map_or(0, |program| program.runs.len());
-        OfProgram { name, runs, areas, advice, texts: texts(&set, runs > 0) }
+        OfProgram { name, runs, areas, advice, texts: texts((&steps, &all, name), &set, runs > 0) }
     });
     let lint = lint(collected);
     let spoke = all.iter().map(|advice| advice.rule).chain(lint.iter().map(|lint| lint.rule));
@@ -135,17 +138,22 @@ pub(crate) fn text(session: &Session) -> String {
 }
 
 /// The forms that differ, in the order of the table.
-fn texts(settings: &[Setting], has_report: bool) -> Vec<Text> {
+fn texts(
+    (steps, advice, name): (&Steps<'_>, &[Advice], &str),
+    settings: &[Setting],
+    has_report: bool,
+) -> Vec<Text> {
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
     // What is no option of Language Environment has no carrier of its options either, and is the same in all.
     let has_carrier = !settings.iter().any(underbar_advise::listing::natural::is_parameter);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
-        let Some(keep) = make.text(settings) else { continue };
+        let text = |settings: &[Setting]| steps.text(advice, name, settings, *make);
+        let Some(keep) = text(settings) else { continue };
         let title = if has_carrier || !texts.is_empty() { title } else { "parameters" };
         if texts.iter().all(|text| text.keep != keep) {
-            let once = has_report.then(|| make.text(&more)).flatten();
+            let once = has_report.then(|| text(&more)).flatten();
             texts.push(Text { form, title, keep, once });
         }
     }

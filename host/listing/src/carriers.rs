@@ -15,7 +15,7 @@ use underbar_options::{Problem, Severity, check};
 
 use crate::gathered::{Follows, Open, Piece};
 use crate::lines::Line;
-use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionText, Unread};
+use crate::model::{Carrier, Doubt, Doubtful, Evidence, Item, OptionText, Side, StepParm, Unread};
 use crate::options::option_at;
 use crate::statement::in_stream;
 use crate::texts::{Shell, columns, in_source, is_bare, is_misspelt, macro_line, shell_value, variable};
@@ -240,8 +240,15 @@ impl Carriers {
     }
 }
 
-/// Options in PARM of a step, before or behind the slash: whichever are options, or were meant as such.
-pub(crate) fn parm(first: Evidence, pieces: Vec<Piece>, whole: bool, out: &mut dyn FnMut(Item)) {
+/// Options in PARM of a step, before or behind the slash: whichever are options, or were meant as such; then the program's
+/// own arguments.
+pub(crate) fn parm(
+    program: Option<String>,
+    first: Evidence,
+    pieces: Vec<Piece>,
+    whole: bool,
+    out: &mut dyn FnMut(Item),
+) {
     let value: Vec<u8> = pieces.iter().flat_map(|piece| piece.text.iter().copied()).collect();
     let value = &value[..];
     // Arguments, too, may have slashes: options end at the first one, or, of COBOL under CBLOPTS(ON), begin at the last.
@@ -270,6 +277,12 @@ pub(crate) fn parm(first: Evidence, pieces: Vec<Piece>, whole: bool, out: &mut d
     if options.iter().any(|(clean, _)| *clean) {
         options.retain(|(clean, _)| *clean);
     }
+    let (arguments, side) = match options[..] {
+        [(_, one)] => arguments(value, Some(one)),
+        _ => arguments(value, None),
+    };
+    let arguments = String::from_utf8_lossy(arguments).into_owned();
+    let own = StepParm { program, arguments, side, evidence: first.clone() };
     if let [(_, one)] = options[..] {
         let from = one.as_ptr() as usize - value.as_ptr() as usize;
         let mut open = Open::of(Carrier::Parm, first);
@@ -284,5 +297,23 @@ pub(crate) fn parm(first: Evidence, pieces: Vec<Piece>, whole: bool, out: &mut d
             start += length;
         }
         open.hand_over(whole, out);
+    }
+    if whole {
+        out(Item::Parm(own));
+    }
+}
+
+/// What of PARM is the program's own, and on which side of the slash the options are, be there any or not.
+fn arguments<'t>(value: &'t [u8], options: Option<&[u8]>) -> (&'t [u8], Side) {
+    let slash = |byte: &u8| *byte == b'/';
+    let (Some(first), Some(last)) = (value.iter().position(slash), value.iter().rposition(slash)) else {
+        return (if options.is_some() { b"" } else { value }, Side::Unknown);
+    };
+    match options {
+        Some(one) if one.as_ptr() == value.as_ptr() => (&value[first + 1..], Side::First),
+        Some(_) => (&value[..last], Side::Last),
+        None if first == 0 => (&value[1..], Side::First),
+        None if first + 1 == value.len() => (&value[..first], Side::Last),
+        None => (value, Side::Unknown),
     }
 }

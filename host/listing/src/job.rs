@@ -246,7 +246,7 @@ impl Job {
         let symbol = find(statement, b"parm=").map(|at| at + 5);
         let all: Vec<usize> = values(statement, b"parm").map(|(at, _)| at).collect();
         for at in symbol.filter(|at| !all.contains(at)).into_iter().chain(all.iter().copied()) {
-            self.parm = Parm::begin(line, statement, at, out);
+            self.parm = Parm::begin(line, statement, at, self.program.clone(), out);
         }
     }
 }
@@ -387,6 +387,29 @@ mod tests {
     fn comments_of_a_job_log_ask_for_no_region() {
         assert_eq!(regions("XX*  REGION=4M WAS TOO SMALL\n"), [""; 0]);
         assert_eq!(regions("        7 XX*  PGM=PAY NEEDS REGION=4M\n"), [""; 0]);
+    }
+
+    #[test]
+    fn the_programs_own_arguments_have_a_side_of_the_slash() {
+        use crate::model::Side;
+        let of = |parm: &str| {
+            let items = crate::read(format!("//GO EXEC PGM=PAY,{parm}\n").as_bytes());
+            items.into_iter().find_map(|item| match item {
+                Item::Parm(parm) => Some((parm.program.unwrap_or_default(), parm.arguments, parm.side)),
+                _ => None,
+            })
+        };
+        let check = |parm: &str, arguments: &str, side| {
+            assert_eq!(of(parm), Some(("PAY".to_owned(), arguments.to_owned(), side)), "{parm}");
+        };
+        check("PARM='HEAP(32K,32K)/A/B'", "A/B", Side::First);
+        check("PARM='A/B/HEAP(32K,32K)'", "A/B", Side::Last);
+        check("PARM='/HEAP(32K,32K)'", "", Side::Last);
+        check("PARM='/ONE'", "ONE", Side::First);
+        check("PARM='ONE/'", "ONE", Side::Last);
+        check("PARM='A/B'", "A/B", Side::Unknown);
+        check("PARM=DAILY,REGION=0M", "DAILY", Side::Unknown);
+        assert_eq!(of("PARM=&P"), None);
     }
 
     #[test]

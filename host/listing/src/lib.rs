@@ -52,7 +52,7 @@ pub mod ztpf;
 pub use lists::LISTS;
 pub use model::{
     Carrier, Doubt, Doubtful, Evidence, Figure, IN, Item, OptionRow, OptionText, OptionsReport, Pool, Region,
-    Section, StepTiming, StorageReport, Unread, has_time,
+    Section, Side, StepParm, StepTiming, StorageReport, Unread, has_time,
 };
 pub use reader::{Reader, read};
 pub use sections::{Field, Kind};

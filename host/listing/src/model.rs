@@ -274,6 +274,30 @@ pub struct OptionText {
     pub doubts: Vec<Doubt>,
 }
 
+/// PARM of a step: what its program gets besides options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepParm {
+    /// The program of the step, if its statement was seen.
+    pub program: Option<String>,
+    /// The program's own arguments, without the slash.
+    pub arguments: String,
+    /// On which side of the slash options stand.
+    pub side: Side,
+    /// Where it stands.
+    pub evidence: Evidence,
+}
+
+/// Where options stand in PARM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Side {
+    /// `options/arguments`
+    First,
+    /// `arguments/options`: COBOL under CBLOPTS(ON).
+    Last,
+    /// Nothing in it shows that.
+    Unknown,
+}
+
 /// The timings of one job step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepTiming {
@@ -332,6 +356,8 @@ pub enum Item {
     Step(StepTiming),
     /// What shows the region.
     Region(Region),
+    /// PARM of a step; behind the option text that stands in it.
+    Parm(StepParm),
     /// Something of z/TPF.
     Ztpf(crate::ztpf::model::Found),
     /// Something of Natural or Adabas.

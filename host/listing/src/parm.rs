@@ -14,7 +14,7 @@
 use crate::carriers;
 use crate::gathered::Piece;
 use crate::lines::Line;
-use crate::model::{Evidence, Item, Unread};
+use crate::model::{Evidence, Item, Side, StepParm, Unread};
 use crate::options::option_at;
 use crate::words::evidence;
 
@@ -29,6 +29,8 @@ const BETWEEN: usize = 4;
 
 /// A value that is not closed yet.
 pub(crate) struct Parm {
+    /// The program of the step.
+    program: Option<String>,
     first: Evidence,
     pieces: Vec<Piece>,
     bytes: usize,
@@ -56,13 +58,24 @@ impl Parm {
         line: Line<'_>,
         statement: &[u8],
         at: usize,
+        program: Option<String>,
         out: &mut dyn FnMut(Item),
     ) -> Option<Self> {
+        let first = evidence(line.number, line.text);
         if !matches!(statement.get(at), Some(b'\'' | b'(')) {
+            let rest = statement.get(at..).unwrap_or_default();
+            let end = rest.iter().position(|byte| matches!(byte, b',' | b' '));
+            // A symbol's value is not in sight.
+            if let (Some(word @ [b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', ..]), true) =
+                (rest.get(..end.unwrap_or(rest.len())), line.whole)
+            {
+                let arguments = String::from_utf8_lossy(word).into_owned();
+                out(Item::Parm(StepParm { program, arguments, side: Side::Unknown, evidence: first }));
+            }
             return None;
         }
-        let first = evidence(line.number, line.text);
-        let mut parm = Self { first, pieces: Vec::new(), bytes: 0, quoted: false, depth: 0, between: 0 };
+        let mut parm =
+            Self { program, first, pieces: Vec::new(), bytes: 0, quoted: false, depth: 0, between: 0 };
         let ends = parm.take(line, statement, at);
         parm.after(ends, line, out)
     }
@@ -101,7 +114,7 @@ impl Parm {
     fn after(self, ends: Ends, line: Line<'_>, out: &mut dyn FnMut(Item)) -> Option<Self> {
         match ends {
             Ends::GoesOn if line.whole => return Some(self),
-            Ends::Closed => carriers::parm(self.first, self.pieces, line.whole, out),
+            Ends::Closed => carriers::parm(self.program, self.first, self.pieces, line.whole, out),
             Ends::Beyond => {
                 self.not_read("PARM goes beyond column 71, where job control ends: not read", out)
             }

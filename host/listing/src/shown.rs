@@ -75,6 +75,14 @@ pub fn shown(item: &Item) -> String {
             let cpu = step.cpu.map_or(String::new(), time);
             writeln!(text, "step {}, line {line}: CPU {cpu}{elapsed}{excp}", step.names.join(" "))
         }
+        Item::Parm(parm) => {
+            let program = parm.program.as_deref().unwrap_or("(no program)");
+            writeln!(
+                text,
+                "PARM of {program}, line {}: {:?}, options {:?}",
+                parm.evidence.line, parm.arguments, parm.side
+            )
+        }
         Item::Region(region) => {
             let of = region.program.as_deref().unwrap_or("(no program)");
             let value = |name: &str, value: Option<u64>| match value {

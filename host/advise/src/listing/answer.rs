@@ -13,6 +13,7 @@ use underbar_listing::{OptionRow, StepTiming};
 
 use super::areas::areas_by;
 use super::simulate::Tried;
+use super::steps::Steps;
 use super::{Advice, Area, Collected, Form, Lint, settings_by_program};
 
 /// What stands beside the advice.
@@ -96,10 +97,25 @@ impl<'a> Beside<'a> {
 /// The option text of each program and session that has something to set in this form.
 #[must_use]
 pub fn options(collected: &Collected, advice: &[Advice], form: Form) -> Vec<OfProgram> {
-    let settings = settings_by_program(advice);
+    let (settings, steps) = (settings_by_program(advice), Steps::of(collected));
     let of = |program: String| {
-        let options = form.text(settings.get(program.as_str())?)?;
+        let own = settings.get(program.as_str()).map_or(&[][..], Vec::as_slice);
+        let options = steps.text(advice, &program, own, form)?;
         Some(OfProgram { program, options })
+    };
+    collected.names().into_iter().filter_map(of).collect()
+}
+
+/// Programs that have something to set and no text of their own in a step's form, each with the program of its step.
+#[must_use]
+pub fn linked(collected: &Collected, advice: &[Advice], form: Form) -> Vec<(String, String)> {
+    if !matches!(form, Form::Parm | Form::Ceeopts | Form::CeeRunopts) {
+        return Vec::new();
+    }
+    let (settings, steps) = (settings_by_program(advice), Steps::of(collected));
+    let of = |name: String| {
+        let main = settings.get(name.as_str()).and_then(|_| steps.main_of(&name))?;
+        Some((name, main.to_owned()))
     };
     collected.names().into_iter().filter_map(of).collect()
 }

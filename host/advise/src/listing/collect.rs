@@ -5,14 +5,15 @@
 //! heading is a program of its own: nobody knows whose it is.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use underbar_listing::natural::Natural;
 use underbar_listing::ztpf::model::Found;
 use underbar_listing::{
-    Doubt, Doubtful, Evidence, Item, Region, StepTiming, StorageReport, Unread, has_time,
+    Carrier, Doubt, Doubtful, Evidence, Item, OptionRow, Region, StepParm, StepTiming, StorageReport, Unread,
+    has_time,
 };
 
 use super::in_sight::{InSight, Placed};
@@ -57,6 +58,10 @@ pub struct Collected {
     pub regions: Vec<(usize, Region)>,
     /// Statements of steps that ask for no region, by program and file.
     without_region: BTreeMap<(String, usize), Evidence>,
+    /// PARM of steps: the file, PARM, and its options.
+    pub(super) parms: Vec<(usize, StepParm, Vec<OptionRow>)>,
+    /// The options of the PARM that was read last.
+    in_parm: Vec<OptionRow>,
     /// Step timings.
     pub steps: Vec<(usize, StepTiming)>,
     /// What was found of z/TPF: the file and the finding.
@@ -104,8 +109,16 @@ impl Collected {
             }
             return;
         }
+        if let Item::Parm(parm) = item {
+            let rows = std::mem::take(&mut self.in_parm);
+            if self.parms.len() < MOST_OTHER {
+                self.parms.push((file, parm, rows));
+            }
+            return;
+        }
         self.items += 1;
         match item {
+            Item::Parm(_) => {}
             Item::Storage(report) => self.storage(file, report),
             Item::Options(report) => {
                 self.ask(file, &report);
@@ -119,6 +132,9 @@ impl Collected {
             Item::Text(text) => {
                 for doubt in text.doubts {
                     self.flaw(file, doubt.line, doubt.words);
+                }
+                if text.carrier == Carrier::Parm {
+                    self.in_parm.clone_from(&text.rows);
                 }
                 for row in text.rows {
                     self.option(Placed { file, enclave: None, carrier: Some(text.carrier), row });
@@ -361,6 +377,14 @@ impl Collected {
         let with = regions.find(|(of, region)| *of == file && region.program.as_deref() == Some(program));
         let without = || self.without_region.get(&(program.to_owned(), file));
         with.map(|(_, region)| &region.evidence).or_else(without)
+    }
+
+    /// The programs of the steps that a file shows.
+    pub(super) fn programs_of_steps(&self, file: usize) -> BTreeSet<&str> {
+        let with = self.regions.iter().filter(|(of, _)| *of == file);
+        let with = with.filter_map(|(_, region)| region.program.as_deref());
+        let without = self.without_region.keys().filter(|(_, of)| *of == file);
+        with.chain(without.map(|(program, _)| program.as_str())).collect()
     }
 
     /// The region of a program, where it is plain: of the step that runs it, or of all steps if they agree. Where its step is

@@ -2,6 +2,7 @@
 //!
 //! Invariant: no line of a data set or a source reaches beyond column 71, and every text is read back as the same options.
 
+use underbar_listing::Side;
 use underbar_options::{Effect, OPTIONS};
 
 use crate::suggestion::Setting;
@@ -55,16 +56,31 @@ impl Form {
             Self::Underbar => format!("{text}\n"),
             Self::Ceeopts | Self::Natparm => lines(&folded(&text, COLUMNS), ""),
             Self::CeeRunopts => format!("export _CEE_RUNOPTS=\"{}\"\n", words.join(" ")),
-            Self::Parm if text.len() + 1 > PARM_ROOM => {
-                let options = lines(&folded(&text, COLUMNS), "");
-                format!(
-                    "* longer than the {PARM_ROOM} characters that PARM holds; use //CEEOPTS DD *\n{options}"
-                )
-            }
-            Self::Parm => format!("PARM='{text}/'\n* COBOL with CBLOPTS(ON): PARM='/{text}'\n"),
+            Self::Parm => Self::parm(&text, "", Side::Unknown),
             Self::Ceeuopt => source(settings),
             Self::Values => settings.iter().flat_map(values).collect(),
         })
+    }
+}
+
+impl Form {
+    /// PARM with these options and the program's own arguments, if there is room for both.
+    pub(super) fn parm(options: &str, arguments: &str, side: Side) -> String {
+        if options.len() + 1 + arguments.len() > PARM_ROOM {
+            let options = lines(&folded(options, COLUMNS), "");
+            return format!(
+                "* longer than the {PARM_ROOM} characters that PARM holds; use //CEEOPTS DD *\n{options}"
+            );
+        }
+        let quoted = |text: &str| text.replace('\'', "''");
+        let (options, arguments) = (quoted(options), quoted(arguments));
+        let (first, last) =
+            (format!("PARM='{options}/{arguments}'\n"), format!("PARM='{arguments}/{options}'\n"));
+        match side {
+            Side::First => first,
+            Side::Last => last,
+            Side::Unknown => format!("{first}* COBOL with CBLOPTS(ON): {last}"),
+        }
     }
 }
 

@@ -29,9 +29,10 @@ mod place;
 mod rules;
 pub mod simulate;
 mod sizes;
+mod steps;
 pub mod ztpf;
 
-pub use answer::{Beside, OfProgram, has_values, json, not_in_form, options};
+pub use answer::{Beside, OfProgram, has_values, json, linked, not_in_form, options};
 pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{
@@ -42,10 +43,11 @@ pub use in_sight::{InSight, Placed};
 pub use libraries::LIBRARY_RULES;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use natural::NATURAL_RULES;
-pub use no_report::no_storage_report;
+pub use no_report::{no_storage_report, other_reports, run_again};
 pub use page::page;
 pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
+pub use steps::Steps;
 pub use ztpf::TPF_RULES;
 
 use std::collections::HashMap;

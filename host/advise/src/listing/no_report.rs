@@ -1,4 +1,4 @@
-//! Words for listings without a storage report: ask for one, or say where the one that was asked for went.
+//! Words for storage reports that are not in the listings: ask for one, or say where the one that was asked for went.
 //!
 //! ```text
 //! options report:  MSGFILE(MSGS,...)   RPTSTG(ON)   ->   look in ddname MSGS (SYSOUT unless MSGFILE names another)
@@ -90,10 +90,51 @@ pub fn no_storage_report(collected: &Collected) -> String {
     if collected.asked.is_empty() {
         return "No storage report was found: run the program once with RPTSTG(ON).\n".to_owned();
     }
-    let mut text =
-        "No storage report was found, although RPTSTG(ON) is in force. Its output went elsewhere:\n"
-            .to_owned();
-    for asked in collected.asked.iter().take(NAMED) {
+    let all: Vec<&Asked> = collected.asked.iter().collect();
+    let head = "No storage report was found, although RPTSTG(ON) is in force. Its output went elsewhere:\n";
+    format!("{head}{}", places(collected, &all))
+}
+
+/// Where storage reports went that were asked for, and that are not among those that were found; empty if there are none.
+#[must_use]
+pub fn other_reports(collected: &Collected) -> String {
+    let is_missing = |asked: &&Asked| match &asked.enclave {
+        Some(name) => collected.program(name).is_none(),
+        None => {
+            let mut runs = collected.programs.iter().flat_map(|program| &program.runs);
+            !runs.any(|run| run.file == asked.file)
+        }
+    };
+    let missing: Vec<&Asked> = collected.asked.iter().filter(is_missing).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => {
+            let head = "RPTSTG(ON) is in force for others, too, whose storage reports are not here:\n";
+            format!("{head}{}", places(collected, &missing))
+        }
+    }
+}
+
+/// How to get the next storage report, for comparison: RPTSTG(ON) is to be added only where it is not in force.
+#[must_use]
+pub fn run_again(collected: &Collected) -> String {
+    let known = collected.asked.iter().find(|asked| match &asked.enclave {
+        Some(name) => collected.program(name).is_some(),
+        None => true,
+    });
+    let how = match known {
+        Some(asked) => {
+            format!("(RPTSTG(ON) is in force, {}:{})", collected.name_of(asked.file), asked.line)
+        }
+        None => "with RPTSTG(ON) added to these options".to_owned(),
+    };
+    format!("Then run it once more {how}, not in production, since RPTSTG itself slows the run, and compare")
+}
+
+/// Each options report, and where its storage report is.
+fn places(collected: &Collected, all: &[&Asked]) -> String {
+    let mut text = String::new();
+    for asked in all.iter().take(NAMED) {
         let whose = asked.enclave.as_ref().map_or(String::new(), |name| format!(" for {name}"));
         // Writing to a string cannot fail.
         let _ = writeln!(
@@ -104,8 +145,8 @@ pub fn no_storage_report(collected: &Collected) -> String {
             asked.place(collected)
         );
     }
-    if collected.asked.len() > NAMED {
-        let _ = writeln!(text, "  and {} more options reports", collected.asked.len() - NAMED);
+    if all.len() > NAMED {
+        let _ = writeln!(text, "  and {} more options reports", all.len() - NAMED);
     }
     text
 }
@@ -114,11 +155,15 @@ pub fn no_storage_report(collected: &Collected) -> String {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> String {
+    fn collected(text: &str) -> Collected {
         let mut collected = Collected::default();
         collected.file("job");
         underbar_listing::read(text.as_bytes()).into_iter().for_each(|item| collected.take(item));
-        no_storage_report(&collected)
+        collected
+    }
+
+    fn words(text: &str) -> String {
+        no_storage_report(&collected(text))
     }
 
     fn report(enclave: &str, rows: &[&str]) -> String {
@@ -165,6 +210,21 @@ mod tests {
         );
         let cics = format!("//CICS EXEC PGM=DFHSIP,REGION=0M\n{dump}");
         assert!(words(&cics).contains("the queue CESE, since this is CICS (job:1)"), "{}", words(&cics));
+    }
+
+    #[test]
+    fn beside_the_report_of_another_program_it_is_said_too() {
+        let storage = "Storage Report for Enclave PAY 11/20/26\n\n    HEAP statistics:\n      Initial size: 4096\nEnd of Storage Report\n";
+        let tax = report("TAX", &["MSGFILE(TWO,FBA,121,0,NOENQ)", "RPTSTG(ON)"]);
+        let both = collected(&format!("{tax}{storage}"));
+        let text = other_reports(&both);
+        assert!(text.contains("RPTSTG(ON) for TAX (job:5): look in ddname TWO (MSGFILE, job:4)"), "{text}");
+        assert!(run_again(&both).contains("with RPTSTG(ON) added"), "{}", run_again(&both));
+        let own = collected(&format!("{}{storage}", report("PAY", &["RPTSTG(ON)"])));
+        assert_eq!(other_reports(&own), "");
+        assert!(run_again(&own).contains("once more (RPTSTG(ON) is in force, job:4)"), "{}", run_again(&own));
+        let dump = "DD:CEEOPTS                     OVR    RPTSTG(ON)\n";
+        assert_eq!(other_reports(&collected(&format!("{storage}{dump}"))), "", "it may be its own");
     }
 
     #[test]

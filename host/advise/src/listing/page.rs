@@ -13,7 +13,8 @@ use std::fmt::Write as _;
 
 use super::collect::Collected;
 use super::simulate::Tried;
-use super::{Advice, Form, Lint, areas, natural, settings, ztpf};
+use super::steps::Steps;
+use super::{Advice, Form, Lint, areas, natural, run_again, settings, ztpf};
 use crate::suggestion::Kind;
 
 const STYLE: &str = include_str!("page/page.css");
@@ -27,7 +28,7 @@ pub fn page(
     what_if: &[Tried],
     form: Form,
 ) -> String {
-    let mut text = String::new();
+    let (mut text, steps) = (String::new(), Steps::of(collected));
     // Writing to a string cannot fail.
     let _ = write!(
         text,
@@ -46,10 +47,10 @@ pub fn page(
         files.join(", ")
     );
     for name in collected.names() {
-        program(&mut text, collected, advice, form, &name);
+        program(&mut text, collected, (advice, &steps), form, &name);
     }
     for name in ztpf::names(advice) {
-        program(&mut text, collected, advice, form, name);
+        program(&mut text, collected, (advice, &steps), form, name);
     }
     let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
     list(&mut text, "What if", what_if.iter().map(|one| quoted(one.to_string())));
@@ -68,13 +69,20 @@ pub fn page(
         text.push(' ');
     }
     if advice.iter().any(|advice| advice.option.is_some() && !parameters(&advice)) {
-        text += "Then run it once more with RPTSTG(ON), not in production, and compare: one run each, no interval. Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack. ";
+        text += &escaped(&run_again(collected));
+        text += ": one run each, no interval. Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack. ";
     }
     text += "<code>underbar explain RULE</code> says more of each rule.</p>\n</footer>\n</body>\n</html>\n";
     text
 }
 
-fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Form, name: &str) {
+fn program(
+    text: &mut String,
+    collected: &Collected,
+    (advice, steps): (&[Advice], &Steps<'_>),
+    form: Form,
+    name: &str,
+) {
     let of: Vec<&Advice> = advice.iter().filter(|advice| advice.program == name).collect();
     let areas = areas(collected, advice, name);
     if of.is_empty() && areas.is_empty() {
@@ -82,8 +90,10 @@ fn program(text: &mut String, collected: &Collected, advice: &[Advice], form: Fo
     }
     let _ = writeln!(text, "<section>\n<h2>{}</h2>", escaped(name));
     let settings = settings(advice, name);
-    if let Some(options) = form.text(&settings) {
+    if let Some(options) = steps.text(advice, name, &settings, form) {
         let _ = writeln!(text, "<h3>To set</h3>\n<pre>{}</pre>", escaped(options.trim_end()));
+    } else if steps.is_linked(name) {
+        text.push_str("<p>It runs in another program's step, whose options are its own, too.</p>\n");
     } else if !settings.is_empty() {
         text.push_str("<p>Nothing of what is to be set has the form that was asked for.</p>\n");
     }

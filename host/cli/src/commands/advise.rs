@@ -14,8 +14,8 @@ use clap::{Args, ValueEnum};
 use underbar_advise::lines::Withheld;
 use underbar_advise::listing::simulate::Tried;
 use underbar_advise::listing::{
-    Collected, Form, advise_listing, has_values, json, lint, natural, no_storage_report, not_in_form,
-    options, page, simulate, ztpf,
+    Collected, Form, advise_listing, has_values, json, linked, lint, natural, no_storage_report, not_in_form,
+    options, other_reports, page, run_again, simulate, ztpf,
 };
 use underbar_advise::{Suggestion, advise, lines};
 use underbar_options::WhereSet;
@@ -226,6 +226,10 @@ impl Advise {
         for one in &options {
             let _ = write!(text, "For {}:\n{}", one.program, one.options);
         }
+        for (name, main) in linked(collected, &all, form) {
+            let _ =
+                writeln!(text, "For {name}: it runs in the step of {main}, whose options are its own, too.");
+        }
         let without = not_in_form(collected, &all, form);
         for name in &without {
             let _ = writeln!(
@@ -250,10 +254,13 @@ impl Advise {
             (true, true) if !other => text += &no_storage_report(collected),
             (true, _) => text.push_str("Nothing to set.\n"),
             (false, true) => {}
-            (false, false) => text.push_str(
-                "Then run it once more with RPTSTG(ON) added to these options, not in production, since RPTSTG itself slows \
-                 the run, and compare: `underbar diff OLD NEW`, one run each, no interval.\n",
-            ),
+            (false, false) => {
+                let again = run_again(collected);
+                let _ = writeln!(text, "{again}: `underbar diff OLD NEW`, one run each, no interval.");
+            }
+        }
+        if !collected.programs.is_empty() {
+            text += &other_reports(collected);
         }
         if all.iter().any(|advice| advice.option.as_ref().is_some_and(natural::is_parameter)) {
             text.push_str(natural::NEXT);
