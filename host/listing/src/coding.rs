@@ -2,6 +2,8 @@
 //!
 //! Invariant: only the first 4K decide, so that memory does not grow; what they do not show is taken for lines of ASCII.
 
+use crate::html::is_html;
+
 /// Lengths of records of listings, with and without control character.
 const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
 
@@ -16,11 +18,13 @@ pub(crate) struct Form {
     pub end: u8,
     /// Records of this length, without line ends.
     pub record: Option<usize>,
+    /// A page of HTML.
+    pub html: bool,
 }
 
 impl Form {
     /// Lines of ASCII.
-    pub(crate) const PLAIN: Form = Form { ebcdic: false, wide: None, end: b'\n', record: None };
+    pub(crate) const PLAIN: Form = Form { ebcdic: false, wide: None, end: b'\n', record: None, html: false };
 
     /// Whether this byte ends a line.
     pub(crate) fn is_end(self, byte: u8) -> bool {
@@ -34,6 +38,9 @@ pub(crate) fn form(head: &[u8]) -> Form {
         [0xff, 0xfe, ..] => return Form { wide: Some(true), ..Form::PLAIN },
         [0xfe, 0xff, ..] => return Form { wide: Some(false), ..Form::PLAIN },
         _ => {}
+    }
+    if let Some(low_first) = wide(head) {
+        return Form { wide: Some(low_first), ..Form::PLAIN };
     }
     let count = |of: fn(&u8) -> bool| head.iter().filter(|byte| of(byte)).count();
     let blanks = count(|byte| *byte == 0x40);
@@ -67,7 +74,29 @@ pub(crate) fn form(head: &[u8]) -> Form {
         })
         .flatten();
     let end = if !ebcdic && !has_ends && head.contains(&b'\r') { b'\r' } else { b'\n' };
-    Form { ebcdic, wide: None, end, record: record.filter(|_| end == b'\n') }
+    if !ebcdic && is_html(head) {
+        return Form { html: true, ..Form::PLAIN };
+    }
+    Form { ebcdic, wide: None, end, record: record.filter(|_| end == b'\n'), html: false }
+}
+
+/// Two bytes for each character, without the mark that says so: nearly every other byte is 0. Whether the low one comes first.
+fn wide(head: &[u8]) -> Option<bool> {
+    let pairs = head.chunks_exact(2);
+    let (all, mut high_first, mut low_first) = (pairs.len(), 0, 0);
+    for pair in pairs {
+        match pair {
+            [0, other] if *other != 0 => high_first += 1,
+            [other, 0] if *other != 0 => low_first += 1,
+            _ => {}
+        }
+    }
+    let most = |some: usize, other: usize| all >= 8 && some * 10 >= all * 8 && other * 20 <= all;
+    match (most(low_first, high_first), most(high_first, low_first)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
 }
 
 /// The character of code page 1047 or 037, as far as listings have it.

@@ -135,6 +135,11 @@ const STARTS: &[&[u8]] = &[
     b"roll server ziip",
     b"ziip-related",
     b"enclave ziip",
+    // What is named, with what to do.
+    b"speicherbericht",
+    b"anfangsgr",
+    b"laufzeitoptionen",
+    b"content-transfer-encoding",
     // Lists of data sets.
     b"recfm",
     b"nonvsam",

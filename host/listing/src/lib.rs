@@ -22,10 +22,12 @@
 
 mod carriers;
 mod coding;
+mod commas;
 mod descriptors;
 mod figures;
 mod gathered;
 mod headings;
+mod html;
 mod interest;
 mod job;
 mod lines;
@@ -36,9 +38,11 @@ pub mod natural;
 mod number;
 mod options;
 mod order;
+mod packed;
 mod parm;
 mod place;
 mod pools;
+mod quotes;
 mod reader;
 mod refuted;
 pub mod sections;

@@ -9,6 +9,7 @@
 
 use crate::coding::{Form, ascii, form};
 use crate::descriptors::{Descriptors, Part};
+use crate::html::Html;
 
 /// The longest line that is looked at, in bytes.
 pub(crate) const LONGEST: usize = 32 << 10;
@@ -36,6 +37,7 @@ pub(crate) struct Lines {
     half: Option<u8>,
     /// The lengths of records, where they stand before them.
     records: Option<Descriptors>,
+    html: Html,
 }
 
 /// One line.
@@ -52,7 +54,8 @@ pub(crate) struct Line<'a> {
 impl Lines {
     pub(crate) fn new() -> Self {
         let (head, kept) = (Vec::new(), Vec::new());
-        Self { head, form: None, kept, dropping: false, number: 0, half: None, records: None }
+        let html = Html::default();
+        Self { head, form: None, kept, dropping: false, number: 0, half: None, records: None, html }
     }
 
     /// Takes more bytes, and hands over the lines that they complete.
@@ -82,6 +85,8 @@ impl Lines {
             let kept = std::mem::take(&mut self.kept);
             self.hand_over(&kept, false, to);
         }
+        let rest = self.html.finish();
+        self.keep(&rest);
         if !self.kept.is_empty() {
             let kept = std::mem::take(&mut self.kept);
             let whole = self.form.is_some_and(|form| form.record == Some(kept.len()));
@@ -93,7 +98,8 @@ impl Lines {
     fn look(&mut self, all: bool, to: &mut dyn Taker) {
         let head = std::mem::take(&mut self.head);
         let start = &head[..head.len().min(FIRST_LOOK)];
-        self.records = Descriptors::of(start, all);
+        let is_wide = form(start).wide.is_some();
+        self.records = Descriptors::of(start, all).filter(|_| !is_wide);
         if let Some(mut records) = self.records {
             let mut data = Vec::new();
             records.feed(start, &mut |part| {
@@ -129,6 +135,10 @@ impl Lines {
             Some(low_first) => {
                 let narrow = self.narrow(bytes, low_first);
                 self.cut_bytes(&narrow, form, to);
+            }
+            None if form.html => {
+                let text = self.html.text(bytes);
+                self.cut_bytes(&text, form, to);
             }
             None => self.cut_bytes(bytes, form, to),
         }

@@ -4,6 +4,7 @@
 //! as nothing is open, whole stretches without such a word are passed over.
 
 use crate::carriers::Carriers;
+use crate::commas;
 use crate::interest;
 use crate::job::Job;
 use crate::lines::{Line, Lines, Taker};
@@ -11,12 +12,15 @@ use crate::lists::Lists;
 use crate::model::{Evidence, Item, Unread};
 use crate::natural;
 use crate::options::Options;
+use crate::packed::{Out, Packed};
+use crate::quotes::Quotes;
 use crate::storage::Storage;
-use crate::words::{unquoted, without_number};
+use crate::words::{evidence, has, unquoted, without_number};
 use crate::ztpf::Ztpf;
 
 /// Reads a listing piece by piece.
 pub struct Reader {
+    packed: Packed,
     lines: Lines,
     state: State,
 }
@@ -30,6 +34,9 @@ struct State {
     ztpf: Ztpf,
     natural: natural::Reader,
     lists: Lists,
+    quotes: Quotes,
+    /// A report with labels of another language was named.
+    foreign: bool,
 }
 
 impl Default for Reader {
@@ -42,18 +49,19 @@ impl Reader {
     /// A reader that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self { lines: Lines::new(), state: State::default() }
+        Self { packed: Packed::default(), lines: Lines::new(), state: State::default() }
     }
 
     /// Takes more bytes; items that are complete go to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut dyn FnMut(Item)) {
-        let Self { lines, state } = self;
-        lines.feed(bytes, &mut Looking { state, out });
+        let Self { packed, lines, state } = self;
+        packed.feed(bytes, &mut |part| hand_over(part, lines, state, out));
     }
 
     /// The input ends: what is left goes to `out`. Says how many lines there were.
     pub fn finish(mut self, out: &mut dyn FnMut(Item)) -> u64 {
-        let Self { lines, state } = &mut self;
+        let Self { packed, lines, state } = &mut self;
+        packed.finish(&mut |part| hand_over(part, lines, state, out));
         lines.finish(&mut Looking { state, out });
         state.storage.finish(out);
         state.options.finish(out);
@@ -62,6 +70,17 @@ impl Reader {
         state.ztpf.finish(out);
         state.natural.finish(out);
         lines.count()
+    }
+}
+
+/// Bytes as they were before they were packed, or why there are none.
+fn hand_over(part: Out<'_>, lines: &mut Lines, state: &mut State, out: &mut dyn FnMut(Item)) {
+    match part {
+        Out::Bytes(bytes) => lines.feed(bytes, &mut Looking { state, out }),
+        Out::Why(why) => {
+            let evidence = Evidence { line: lines.count() + 1, text: "not read".to_owned() };
+            out(Item::Unread(Unread { evidence, why: why.to_owned() }));
+        }
     }
 }
 
@@ -112,7 +131,13 @@ impl State {
         if !self.is_open() && !interest::is_of_interest(line.text) {
             return;
         }
-        let line = Line { text: without_number(unquoted(line.text)), ..line };
+        let text = without_number(unquoted(self.quotes.without(line.text)));
+        let plain = commas::plain(text);
+        let line = Line { text: plain.as_deref().unwrap_or(text), ..line };
+        if let Some(why) = not_read(line.text).filter(|_| !self.foreign) {
+            self.foreign = true;
+            out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why: why.to_owned() }));
+        }
         // Beside the others: it takes no line away from them. Operands of CEEXOPT, which are written NAME=value too, are not
         // Natural's.
         if !self.carriers.is_macro(line.text) {
@@ -129,6 +154,75 @@ impl State {
             self.carriers.interrupted(true, out);
         } else if !self.carriers.line(line, out) {
             self.job.line(line, out);
+        }
+    }
+}
+
+/// Why a listing is not read whose lines say that they hold it in another form, and what to do.
+fn not_read(text: &[u8]) -> Option<&'static str> {
+    let is_german = ["speicherbericht", "anfangsgr", "laufzeitoptionen"].iter().any(|word| has(text, word));
+    if is_german {
+        return Some("a report with German labels: print it in English, with NATLANG(ENU)");
+    }
+    has(text, "content-transfer-encoding: base64")
+        .then_some("a mail with its listing in base64: save what is attached as a file of its own")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+    use crate::{Field, Item, Kind};
+
+    const LINES: [(&str, &str); 8] = [
+        ("STACK statistics:", ""),
+        ("Initial size:", "131072"),
+        ("Increment size:", "131072"),
+        ("Maximum used by all concurrent threads:", "19344"),
+        ("Largest used by any thread:", "12992"),
+        ("Number of segments allocated:", "2"),
+        ("Number of segments freed:", "0"),
+        ("End of Storage Report", ""),
+    ];
+
+    fn initial(bytes: &[u8]) -> Option<u64> {
+        read(bytes).into_iter().find_map(|item| match item {
+            Item::Storage(report) => Some(report.section(Kind::Stack)?.get(Field::Initial)?.value),
+            _ => None,
+        })
+    }
+
+    fn all(line: impl Fn(&str, &str) -> String) -> String {
+        let heading = line("Storage Report for Enclave PAY 11/20/26", "");
+        heading + &LINES.iter().map(|(label, value)| line(label, value)).collect::<String>()
+    }
+
+    #[test]
+    fn tables_and_pages_and_quoted_mail_are_listings() {
+        let plain = all(|label, value| format!("  {label:<50}{value}\n"));
+        for text in [
+            all(|label, value| format!("\"{label}\",\"{value}\"\n")),
+            all(|label, value| format!("{label};{value};;\r\n")),
+            all(|label, value| format!("&nbsp;&nbsp;{label}&nbsp;{value}<br>")),
+            format!("<html><body><pre>\n{plain}</pre></body></html>"),
+            plain.lines().map(|line| format!("> {line}\n")).collect(),
+            plain.clone(),
+        ] {
+            assert_eq!(initial(text.as_bytes()), Some(131_072), "{text}");
+        }
+        let wide = |low_first: bool| -> Vec<u8> {
+            plain.bytes().flat_map(|byte| if low_first { [byte, 0] } else { [0, byte] }).collect()
+        };
+        assert_eq!((initial(&wide(true)), initial(&wide(false))), (Some(131_072), Some(131_072)));
+    }
+
+    #[test]
+    fn other_forms_are_named_once_with_what_to_do() {
+        let german = "Speicherbericht fuer Enklave PAY\n Anfangsgroesse: 4096\n Anfangsgroesse: 4096\n";
+        let mail = "Content-Transfer-Encoding: base64\n\nU3RvcmFnZSBSZXBvcnQ=\n";
+        for (text, words) in [(german, "NATLANG(ENU)"), (mail, "save what is attached")] {
+            let items = read(text.as_bytes());
+            let [Item::Unread(one)] = &items[..] else { panic!("{items:?}") };
+            assert!(one.why.contains(words), "{one:?}");
         }
     }
 }

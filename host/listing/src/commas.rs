@@ -1,0 +1,119 @@
+//! Lines of a table of values that commas or semicolons separate, as a spreadsheet writes them, in the form of a listing.
+//!
+//! ```text
+//! "Initial size:","131072"         ->  Initial size: 131072
+//! Initial size;131072;;            ->  Initial size: 131072
+//! "STACK statistics:",             ->  STACK statistics:
+//! 32,1210,3.04%                    ->  32 1210 3.04%          a row of numbers whose last is a share
+//! ```
+//!
+//! Invariant: only what is one of these is changed. A number with commas between its groups is one number.
+//! Not here: which labels there are (`sections`).
+
+use crate::number::{Word, word};
+use crate::sections::LABELS;
+
+/// No line of such a table has more fields of interest.
+const FIELDS: usize = 16;
+const THREADS: &str = "Largest number of threads concurrently active";
+
+/// The line as a listing has it; None where it is none of these.
+pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
+    let by = *text.iter().find(|byte| matches!(byte, b',' | b';'))?;
+    let first = text.trim_ascii_start().first()?;
+    if !(first.is_ascii_alphanumeric() || *first == b'"') {
+        return None;
+    }
+    let mut fields = fields(text, by)?;
+    let all = fields.len();
+    while fields.last().is_some_and(|field| field.is_empty()) {
+        fields.pop();
+    }
+    let is_label = |name: &[u8]| {
+        let is = |label: &str| name.eq_ignore_ascii_case(label.as_bytes());
+        is(THREADS) || LABELS.iter().any(|(label, _)| is(label))
+    };
+    match &fields[..] {
+        [title] if all > 1 => {
+            let name = title.strip_suffix(b":").unwrap_or(title);
+            let ends = name.len().checked_sub(10).map(|at| &name[at..]);
+            ends.is_some_and(|end| end.eq_ignore_ascii_case(b"statistics")).then(|| [name, b":"].concat())
+        }
+        [label, value] if matches!(word(value), Word::Number(_)) => {
+            let name = label.strip_suffix(b":").unwrap_or(label).trim_ascii();
+            is_label(name).then(|| [name, b": ", value].concat())
+        }
+        [numbers @ .., last] if numbers.len() >= 2 && last.ends_with(b"%") => {
+            let is_number = |field: &&[u8]| matches!(word(field), Word::Number(_));
+            numbers.iter().all(is_number).then(|| fields.join(&b' '))
+        }
+        _ => None,
+    }
+}
+
+/// The fields of a line, without the quotes around them; None where quotes are not closed, or there are too many.
+fn fields(text: &[u8], by: u8) -> Option<Vec<&[u8]>> {
+    let mut fields = Vec::new();
+    let mut rest = text;
+    loop {
+        let field = rest.trim_ascii_start();
+        let end = match field.strip_prefix(b"\"") {
+            Some(inner) => {
+                let close = inner.iter().position(|byte| *byte == b'"')?;
+                fields.push(inner[..close].trim_ascii());
+                rest = inner[close + 1..].trim_ascii_start();
+                if !(rest.is_empty() || rest[0] == by) {
+                    return None;
+                }
+                0
+            }
+            None => {
+                let end = rest.iter().position(|byte| *byte == by).unwrap_or(rest.len());
+                fields.push(rest[..end].trim_ascii());
+                end
+            }
+        };
+        if fields.len() > FIELDS {
+            return None;
+        }
+        match rest.get(end..)? {
+            [] => return Some(fields),
+            [_, more @ ..] => rest = more,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn rows_of_a_table_are_lines_of_a_listing() {
+        let check = |text: &str, expect: Option<&str>| {
+            let got = plain(text.as_bytes()).map(|line| String::from_utf8_lossy(&line).into_owned());
+            assert_eq!(got.as_deref(), expect, "{text}");
+        };
+        check("\"Initial size:\",\"131072\"", Some("Initial size: 131072"));
+        check("Initial size;131072;;", Some("Initial size: 131072"));
+        check("Initial size:,\"1,187,336\"", Some("Initial size: 1,187,336"));
+        check("\"STACK statistics:\",", Some("STACK statistics:"));
+        check("STACK statistics,,", Some("STACK statistics:"));
+        check("32,1210,3.04%", Some("32 1210 3.04%"));
+        check("64;\"30,417\";76.38%", Some("64 30,417 76.38%"));
+        for other in [
+            "",
+            ",",
+            "Initial size: 131072",
+            "Total heap storage used (sugg. initial size):      1,187,336",
+            "Initial size,1,187,336",
+            "HEAP(32768,32768,ANYWHERE,KEEP,8192,4096)",
+            "\"Initial size,131072",
+            "\"Initial size\"x,131072",
+            "//GO EXEC PGM=PAY,REGION=64M",
+            "a sentence, and its statistics",
+        ] {
+            check(other, None);
+        }
+        check(&"\",".repeat(40), None);
+    }
+}
