@@ -41,11 +41,13 @@ pub struct Source {
     pub directory_blocks: u32,
     /// Directory blocks there are: a copy has as many.
     pub directory_allocated: u32,
+    /// Members, without aliases. Those that share their blocks have one shape.
+    pub members: u32,
     /// Aliases.
     pub aliases: u32,
     /// Pages that hold nothing, of how many (PDSE).
     pub free_pages: Option<(u32, u32)>,
-    /// Its members.
+    /// What its members are on their tracks.
     pub shapes: Vec<Shape>,
     /// Whether it is known from a list only: its label is known, its members are not.
     pub listed: bool,
@@ -66,6 +68,7 @@ impl Source {
             compressed: None,
             directory_blocks: label.directory_blocks,
             directory_allocated: label.directory_allocated.unwrap_or(label.directory_blocks),
+            members: label.members,
             aliases: label.aliases,
             free_pages: label.free_pages.zip(label.pages),
             shapes: library.shapes()?,
@@ -215,7 +218,7 @@ pub fn measure(source: &Source) -> Surveyed {
     let mut surveyed = Surveyed {
         name: source.name.clone(),
         organisation: source.organisation,
-        members: is_known.then_some(source.shapes.len() as u32),
+        members: is_known.then_some(source.members),
         aliases: is_known.then_some(source.aliases),
         bytes: is_known
             .then(|| source.shapes.iter().map(|shape| shape.data + shape.texts.iter().sum::<u64>()).sum()),
@@ -413,6 +416,7 @@ mod tests {
             compressed: None,
             directory_blocks: (members / 7) as u32 + 1,
             directory_allocated: (members / 7) as u32 + 1,
+            members: members as u32,
             aliases: 0,
             free_pages: None,
             shapes: (0..members).map(|member| shape(member * 3_001 % 200_000 + 8)).collect(),

@@ -79,6 +79,7 @@ impl Listed {
             compressed: None,
             directory_blocks: 0,
             directory_allocated: 0,
+            members: 0,
             aliases: 0,
             free_pages: None,
             shapes: Vec::new(),

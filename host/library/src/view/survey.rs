@@ -8,7 +8,6 @@ use super::items;
 use crate::mainframe::library::{Library, Member, Organisation};
 use crate::mainframe::place::{Placer, TRACK_LENGTH};
 use crate::mainframe::source::ReadError;
-use std::collections::HashSet;
 use underbar_partitioned::attribute::{Classes, FetchOptions};
 use underbar_partitioned::binder::FULL_CONTROL;
 use underbar_store::library::Shape;
@@ -34,12 +33,8 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
             Organisation::Pdse => object(member.bytes),
         });
     }
-    let aliases: HashSet<&str> = library
-        .members
-        .iter()
-        .filter(|member| member.alias_of.is_some())
-        .map(|member| member.name.as_str())
-        .collect();
+    let counts = library.counts();
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Ok(Source {
         name,
         organisation: library.label.organisation.into(),
@@ -48,7 +43,8 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
         compressed: (library.label.organisation == Organisation::Pds).then(|| compressed(library)),
         directory_blocks: library.directory_blocks,
         directory_allocated: library.directory_blocks,
-        aliases: aliases.len() as u32,
+        members: number(counts.primaries),
+        aliases: number(counts.aliases),
         free_pages: None,
         shapes,
         listed: false,

@@ -182,6 +182,33 @@ fn aliases_without_a_member_are_taken_for_it() {
 }
 
 #[test]
+fn every_view_agrees_on_what_is_an_alias() {
+    // An alias, of a name that comes twice, and a second name for the place of GAMMA that is marked as a member.
+    let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
+    let mut library = only(&carrier).clone();
+    let at = |name: &str| library.members.iter().position(|member| member.name == name).expect("there");
+    let (beta, gamma, first, second) = (at("BETA"), at("GAMMA"), at("AA"), at("ALPHA1"));
+    let (range, blocks, bytes) =
+        (library.members[gamma].range.clone(), library.members[gamma].blocks, library.members[gamma].bytes);
+    let member = &mut library.members[beta];
+    (member.range, member.blocks, member.bytes) = (range, blocks, bytes);
+    library.members[second].name = library.members[first].name.clone();
+
+    let listed = items::list(&library);
+    let aliases = listed.iter().filter(|item| item.alias_of.is_some()).count();
+    let expected = (listed.len() - aliases, aliases);
+    let (counts, label) = (library.counts(), items::label(&library, 0));
+    let surveyed = measure(&survey::source(&library, "L".into()).expect("readable"));
+    let taken = members(&library, &[]).expect("no more than there is");
+    assert_eq!((expected, taken.len()), ((12, 2), 12));
+    assert_eq!((counts.primaries, counts.aliases), expected);
+    assert_eq!((label.members as usize, label.aliases as usize), expected);
+    assert_eq!(listed.iter().map(|item| item.aliases.len()).sum::<usize>(), expected.1);
+    let known = |number: Option<u32>| number.expect("not of a list") as usize;
+    assert_eq!((known(surveyed.members), known(surveyed.aliases)), expected);
+}
+
+#[test]
 fn names_of_any_kind_are_taken_and_members_within_members_are_refused() {
     for bad in ["A/B", "..", "."] {
         let mut sample = texts(&[]);
