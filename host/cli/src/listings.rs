@@ -100,7 +100,11 @@ struct Named {
 
 fn look(piece: &[u8], all: bool) -> Look {
     let start = piece.trim_ascii_start();
-    if start.is_empty() || start.starts_with(&MAGIC.to_le_bytes()) {
+    if start.is_empty() {
+        // A file of blanks is an empty one. Blanks that go on may come before a listing.
+        return if all { Look::Saved } else { Look::Text };
+    }
+    if start.starts_with(&MAGIC.to_le_bytes()) {
         return Look::Saved;
     }
     if start[0] != b'{' {
@@ -167,6 +171,7 @@ mod tests {
         check(b"{\n  \"schema\" : \"underbar.report/1\",\n  \"ho", Look::Saved);
         check(b"{\"schema\":\"underbar.report/1\",\"host\":}", Look::Saved);
         check(b"", Look::Saved);
+        assert_eq!(look(b" \n \n", false), Look::Text);
         check(b"{", Look::Json);
         check(b"{\"schema\":\"another/1\"}", Look::Json);
         check(b"{\"msg\":\"started\"}\nStorage Report for Enclave main\n", Look::Text);

@@ -35,7 +35,7 @@ use crate::naming::Names;
 use crate::runner::{host, lock_areas};
 
 /// No report is longer: one with all slots in use has 4 MiB.
-const MOST_BYTES: u64 = 256 << 20;
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Why a file gives no report.
 #[derive(Debug)]
