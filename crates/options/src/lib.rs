@@ -96,6 +96,7 @@ pub use diagnostic::{Diagnostic, Problem, Severity};
 pub use entry::{Effect, Entry, SLOTS, SubOption, find_option};
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
+pub use nearest::nearest;
 pub use program::ProgramName;
 pub use read::Flaw;
 pub use records::take_off_numbers;

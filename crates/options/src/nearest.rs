@@ -8,7 +8,7 @@
 pub(crate) const LONGEST: usize = 24;
 
 /// The name nearest to `word`, if it is near enough to be worth suggesting.
-pub(crate) fn nearest<'n>(word: &[u8], names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+pub fn nearest<'n>(word: &[u8], names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     if word.is_empty() || word.len() > LONGEST {
         return None;
     }

@@ -5,7 +5,7 @@
 //!      ├─ table     the one table of commands and flags
 //!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
-//!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again
+//!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again       fold  wide lines
 //!      ├─ door      all that is printed      say  messages     carried  the library in this file     elf  what a program brings along
 //!      ├─ costs     what pages, calls and hand-overs cost here         groups  limits of control groups
 //!      └─ exit      what the command ends with
@@ -27,6 +27,7 @@ mod demo;
 mod door;
 mod elf;
 mod exit;
+mod fold;
 mod groups;
 mod layers;
 mod listings;
@@ -110,8 +111,8 @@ fn usage(error: clap::Error) -> ExitCode {
     usage_status()
 }
 
-/// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else one of the
-/// commands, which are listed unless a near one was named already.
+/// What somebody may have meant by a word that is no command: a program, if there is one of that name, or else the nearest
+/// of the commands, which are listed if none is near. `clap` names some of them by itself, but not where letters changed places.
 fn hint(word: &str, is_near_a_command: bool) -> String {
     if underbar_launch::find(std::ffi::OsStr::new(word)).is_some_and(|path| path.exists()) {
         return format!("\nhelp: did you mean `underbar run -- {word}`?\n");
@@ -125,7 +126,10 @@ fn hint(word: &str, is_near_a_command: bool) -> String {
         .filter(|command| !command.is_hide_set())
         .map(clap::Command::get_name)
         .collect();
-    format!("\nhelp: no program has this name, either. Commands: {}\n", names.join(", "))
+    match underbar_options::nearest(word.as_bytes(), names.iter().copied()) {
+        Some(near) => format!("\nhelp: did you mean `underbar {near}`?\n"),
+        None => format!("\nhelp: no program has this name, either. Commands: {}\n", names.join(", ")),
+    }
 }
 
 /// The error with words of the command line in it as names are shown: a line feed in one begins no line.

@@ -10,6 +10,7 @@ use underbar_shown::Shown;
 
 use crate::door::{self, Form};
 use crate::exit::ExitCode;
+use crate::fold::folded;
 use crate::say::{Color, Kind, say};
 
 /// Wrong usage, or what could not be read or written: the code of grep and diff.
@@ -31,6 +32,12 @@ impl Printing {
     /// Writes an answer where it was asked for, and says with which exit status to end.
     pub fn print(&self, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
         self.print_as(Form::of(self.json), text, output, code)
+    }
+
+    /// Writes an answer in words: on a terminal, no line is wider than it is.
+    pub fn print_words(&self, text: &str, output: Option<&Path>, code: u8) -> ExitCode {
+        let columns = if output.is_none() && !self.json { door::output_columns() } else { None };
+        self.print(&folded(text, columns), output, code)
     }
 
     /// The same in a form of its own.

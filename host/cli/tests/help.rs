@@ -104,7 +104,14 @@ fn completions_are_scripts_that_bash_reads() {
 #[test]
 fn a_word_that_is_no_command_brings_the_commands() {
     let near = bad(125, &["reprt-it"]);
-    assert!(near.contains("'report'") || near.contains("Commands: run, "), "{near}");
+    assert!(near.contains("'report'"), "{near}");
+    // Letters that changed places, which clap does not see.
+    for (word, command) in [("rnu", "run"), ("tnue", "tune"), ("daemo", "demo"), ("HELP-me", "")] {
+        let error = bad(125, &[word]);
+        let meant = format!("\nhelp: did you mean `underbar {command}`?\n");
+        let is_named = error.ends_with(&meant) || error.contains(&format!("'{command}'"));
+        assert_eq!(is_named, !command.is_empty(), "{word}: {error}");
+    }
     let far = bad(125, &["statistics"]);
     assert!(!far.contains("run -- statistics"), "there is no such program: {far}");
     assert!(far.contains("Commands: run, ") && far.contains(", explain, "), "{far}");

@@ -190,7 +190,8 @@ fn the_doctor_looks_at_a_program_without_running_it() {
     executable(&foreign);
     let (code, text, _) = run(&["doctor", "--", &foreign]);
     assert_eq!((code, state(&text, "carries")), (1, "no"), "{text}");
-    assert!(text.contains("made for another processor: it runs as if plain"), "{text}");
+    let verdict = format!("{foreign} will not be served: made for another processor: it runs as if plain");
+    assert!(text.starts_with(&verdict), "{text}");
 
     assert_eq!(
         bad(2, &["doctor", "--", "/no/such/program"]),
@@ -205,4 +206,50 @@ fn the_doctor_says_where_an_address_space_is_limited() {
     let (code, text, _) = said(&output);
     assert_eq!(code, 0);
     assert_eq!(state(&text, "address space"), "limited", "{text}");
+}
+
+/// What a command prints on a terminal of so many columns; None where no `script` is there to make one.
+fn on_terminal(columns: u16, arguments: &[&str]) -> Option<String> {
+    let line =
+        format!("stty cols {columns}; exec {} {}", env!("CARGO_BIN_EXE_underbar"), arguments.join(" "));
+    let mut script = std::process::Command::new("script");
+    script
+        .args(["-q", "-e", "-c", &line, "/dev/null"])
+        .env("NO_COLOR", "1")
+        .stdin(std::process::Stdio::null());
+    match script.output() {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")),
+        Err(error) => {
+            eprintln!("skipped: script: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn answers_are_as_wide_as_the_terminal() {
+    let folder = Folder::new("wide");
+    let listing =
+        folder.file("listing.txt", include_str!("../../listing/tests/listings/additional-heap.txt"));
+    let lines: [&[&str]; 7] = [
+        &["explain", "HEAP", "heap.gets", "heap-size", "stack"],
+        &["explain"],
+        &["doctor"],
+        &["doctor", "--", "sh"],
+        &["advise", &listing],
+        &["run", "--", "sort", "/dev/null"],
+        &["report", "--report", "all"],
+    ];
+    for arguments in lines {
+        let mut widest = Vec::new();
+        for columns in [70_u16, 132] {
+            let Some(text) = on_terminal(columns, arguments) else { return };
+            assert!(text.lines().count() > 3, "{arguments:?}: {text}");
+            // A command to copy is never broken, nor is a path.
+            let is_copied = |line: &&str| line.contains("underbar report") || line.contains('/');
+            let widths = text.lines().filter(|line| !is_copied(line)).map(|line| line.chars().count());
+            widest.push(widths.max().expect("lines"));
+        }
+        assert!(widest[0] <= 70 && widest[0] < widest[1] && widest[1] <= 132, "{arguments:?}: {widest:?}");
+    }
 }

@@ -160,7 +160,11 @@ impl Advise {
         {
             failed = Some(self.printing.fail(message));
         }
-        let printed = self.printing.print(&text, None, 0);
+        // A page, and options in a form that was asked for, go somewhere else as they are.
+        let printed = match (self.html, self.form) {
+            (false, None) => self.printing.print_words(&text, None, 0),
+            _ => self.printing.print(&text, None, 0),
+        };
         failed.unwrap_or(printed)
     }
 

@@ -40,6 +40,9 @@ const SCHEMA: &str = "underbar.doctor/1";
 /// The program would run as if plain, or no accounts would be kept.
 const NOT_SERVED: u8 = 1;
 
+/// The check of whether the program can carry the library.
+const CARRIES: &str = "carries";
+
 /// The flags of `doctor`.
 #[derive(Args)]
 #[command(after_help = "\
@@ -124,7 +127,7 @@ impl Doctor {
         } else {
             in_words(&verdict, &checks, &costs)
         };
-        self.printing.print(&text, self.output.as_deref(), code)
+        self.printing.print_words(&text, self.output.as_deref(), code)
     }
 }
 
@@ -139,9 +142,9 @@ fn verdict(program: Option<String>, checks: &[Check]) -> String {
     let subject = program.unwrap_or_else(|| "programs".to_owned());
     let first = |state: State| checks.iter().find(|check| check.state == state);
     let words = match (first(State::No), first(State::Limited)) {
-        (Some(check), _) => {
-            format!("will run as if plain, or without accounts: {}: {}", check.name, check.found)
-        }
+        // What keeps the program itself from carrying the library needs no name.
+        (Some(Check { name: CARRIES, found, .. }), _) => format!("will not be served: {found}"),
+        (Some(check), _) => format!("will not be served: {}: {}", check.name, check.found),
         (None, Some(check)) => format!("will be served, with limits: {}: {}", check.name, check.found),
         (None, None) => "will be served".to_owned(),
     };
@@ -386,9 +389,9 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
         streams: [None; 3],
     };
     checks.push(match (library, launch.not_carried()) {
-        (None, _) => Check::new("carries", State::No, format!("no library to carry: {LOST}")),
-        (_, Some(reason)) => Check::new("carries", State::No, format!("{}: {LOST}", reason.texts().1)),
-        (_, None) => Check::new("carries", State::Ok, "its loader loads the library"),
+        (None, _) => Check::new(CARRIES, State::No, format!("no library to carry: {LOST}")),
+        (_, Some(reason)) => Check::new(CARRIES, State::No, format!("{}: {LOST}", reason.texts().1)),
+        (_, None) => Check::new(CARRIES, State::Ok, "its loader loads the library"),
     });
     let (file, is_script) =
         underbar_launch::foreign::interpreter(path).map_or((path.to_owned(), false), |path| (path, true));

@@ -49,7 +49,7 @@ impl Explain {
     pub fn run(self) -> ExitCode {
         let printing = crate::printing::Printing { json: false, color: self.color };
         if self.names.is_empty() {
-            return printing.print(&topics(), self.output.as_deref(), 0);
+            return printing.print_words(&topics(), self.output.as_deref(), 0);
         }
         let (mut text, mut code) = (String::new(), 0);
         for name in &self.names {
@@ -66,7 +66,7 @@ impl Explain {
                 }
             }
         }
-        printing.print(&text, self.output.as_deref(), code)
+        printing.print_words(&text, self.output.as_deref(), code)
     }
 }
 
@@ -126,56 +126,46 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 fn topics() -> String {
     let acts = |entry: &&Entry| !matches!(entry.effect, Effect::AcceptedNoEffect(_));
     let mut text = String::from("Options that act on Linux: underbar explain HEAP\n");
-    // Writing to a string cannot fail.
-    for entry in OPTIONS.iter().filter(acts) {
-        let _ = writeln!(text, "  {:<16} {}", entry.name, entry.meaning);
-    }
+    list(&mut text, OPTIONS.iter().filter(acts).map(|entry| (entry.name, entry.meaning)));
     text.push_str("\nRules, by which suggestions are made: underbar explain heap-size\n");
-    for rule in &RULES {
-        let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
-    }
+    list(&mut text, RULES.iter().map(|rule| (rule.id, rule.title)));
     figures(&mut text);
     text.push_str("\nOptions that are accepted, without effect on Linux: underbar explain LIBSTACK\n");
-    for entry in OPTIONS.iter().filter(|entry| !acts(entry)) {
-        let _ = writeln!(text, "  {:<16} {}", entry.name, entry.meaning);
-    }
+    list(&mut text, OPTIONS.iter().filter(|entry| !acts(entry)).map(|entry| (entry.name, entry.meaning)));
     text.push_str("\nRules for listings of Language Environment: underbar explain le-heap-size\n");
-    for rule in &LE_RULES {
-        let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
-    }
+    list(&mut text, LE_RULES.iter().map(|rule| (rule.id, rule.title)));
     text.push_str("\nRules for listings of z/TPF: underbar explain tpf-avl-size\n");
-    for rule in &TPF_RULES {
-        let _ = writeln!(text, "  {:<16} {}", rule.id, rule.title);
-    }
+    list(&mut text, TPF_RULES.iter().map(|rule| (rule.id, rule.title)));
     text.push_str(
         "\nRules for listings of Natural, and for load libraries: underbar explain natural-thread-size\n",
     );
     let natural = NATURAL_RULES.iter().map(|rule| (rule.id, rule.title));
-    for (id, title) in natural.chain(LIBRARY_RULES.iter().map(|rule| (rule.id, rule.title))) {
-        let _ = writeln!(text, "  {id:<20} {title}");
-    }
+    list(&mut text, natural.chain(LIBRARY_RULES.iter().map(|rule| (rule.id, rule.title))));
     text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
-    for check in &LE_LINTS {
-        let _ = writeln!(text, "  {:<16} {}", check.id, check.title);
-    }
+    list(&mut text, LE_LINTS.iter().map(|check| (check.id, check.title)));
     text.push_str("\nFigures of the storage report without a counterpart here, null: underbar explain libstack.largest\n");
-    for absent in &ABSENT {
-        let _ = writeln!(text, "  {:<34} {}", absent.key, absent.label.text());
-    }
+    list(&mut text, ABSENT.iter().map(|absent| (absent.key, absent.label.text())));
     text
+}
+
+/// Names with their meanings, in two columns.
+fn list<'a>(text: &mut String, names: impl Iterator<Item = (&'a str, &'a str)> + Clone) {
+    let width = names.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, meaning) in names {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {name:<width$}  {meaning}");
+    }
 }
 
 fn figures(text: &mut String) {
     text.push_str("\nFigures of a report: underbar explain heap.used_peak\n");
-    for (key, label) in STEPS
+    let keys = STEPS
         .iter()
         .map(|step| (step.key, step.label))
         .chain(TREE.iter().map(|of| (of.key, of.label)))
         .chain(TABLE.iter().map(|entry| (entry.key, entry.label)))
-        .chain(COLUMNS.iter().map(|column| (column.key, column.label)))
-    {
-        let _ = writeln!(text, "  {key:<34} {label}");
-    }
+        .chain(COLUMNS.iter().map(|column| (column.key, column.label)));
+    list(text, keys);
 }
 
 #[cfg(test)]
@@ -187,10 +177,17 @@ mod tests {
         let topics = topics();
         let (first, rest) =
             topics.split_once("Options that are accepted, without effect").expect("both kinds");
+        let has_line = |part: &str, name: &str, meaning: &str| {
+            part.lines().any(|line| {
+                line.strip_prefix("  ")
+                    .and_then(|line| line.strip_prefix(name))
+                    .is_some_and(|rest| rest.starts_with("  ") && rest.trim_start() == meaning)
+            })
+        };
         for entry in OPTIONS {
-            let line = format!("\n  {:<16} {}\n", entry.name, entry.meaning);
             let is_idle = matches!(entry.effect, Effect::AcceptedNoEffect(_));
-            assert_eq!((first.contains(&line), rest.contains(&line)), (!is_idle, is_idle), "{}", entry.name);
+            let found = [first, rest].map(|part| has_line(part, entry.name, entry.meaning));
+            assert_eq!(found, [!is_idle, is_idle], "{}", entry.name);
         }
         assert!(first.contains("heap.used_peak") && rest.contains("le-heap-size"), "{topics}");
     }

@@ -1,0 +1,101 @@
+//! Answers in words on a terminal: lines that are too wide go on below themselves.
+//!
+//! ```text
+//! ok       samples        `underbar profile` works, in user mode;
+//!                         kernel.perf_event_paranoid is 2
+//! ```
+//!
+//! Invariant: only blanks become line feeds and blanks. A word that is wider than the terminal stays whole.
+//! Not here: the report, which has tables of its own (`underbar_report::page`), and what is read by programs: where no
+//! terminal is, each line stays one.
+
+use std::borrow::Cow;
+
+/// No terminal is taken for narrower or wider than this.
+const NARROWEST: usize = 60;
+const WIDEST: usize = 160;
+
+/// The text with no line wider than a terminal of so many columns; None: as it is.
+pub fn folded(text: &str, columns: Option<u16>) -> Cow<'_, str> {
+    let Some(columns) = columns else { return Cow::Borrowed(text) };
+    let columns = usize::from(columns).clamp(NARROWEST, WIDEST);
+    if text.lines().all(|line| line.chars().count() <= columns) {
+        return Cow::Borrowed(text);
+    }
+    let mut all = String::new();
+    for line in text.split_inclusive('\n') {
+        fold(&mut all, line, columns);
+    }
+    Cow::Owned(all)
+}
+
+fn fold(all: &mut String, line: &str, columns: usize) {
+    if line.trim_end_matches('\n').chars().count() <= columns {
+        all.push_str(line);
+        return;
+    }
+    let margin = margin(line, columns);
+    let (front, rest) = line.split_at(line.char_indices().nth(margin).map_or(line.len(), |(at, _)| at));
+    all.push_str(front);
+    let mut column = margin;
+    for (number, word) in rest.trim_end_matches('\n').split(' ').enumerate() {
+        let length = word.chars().count();
+        if number > 0 && column + 1 + length > columns {
+            all.push('\n');
+            all.extend(std::iter::repeat_n(' ', margin));
+            column = margin;
+        } else if number > 0 {
+            all.push(' ');
+            column += 1;
+        }
+        all.push_str(word);
+        column += length;
+    }
+    if line.ends_with('\n') {
+        all.push('\n');
+    }
+}
+
+/// Where the last column of a line begins: behind two blanks or more, in its first half.
+fn margin(line: &str, columns: usize) -> usize {
+    let (mut margin, mut blanks) = (0, 0);
+    for (at, character) in line.chars().enumerate().take(columns / 2) {
+        if character == ' ' {
+            blanks += 1;
+            continue;
+        }
+        if blanks >= 2 {
+            margin = at;
+        }
+        blanks = 0;
+    }
+    margin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_on_below_their_last_column() {
+        let line = "ok       samples        `underbar profile` works, in user mode; kernel.perf_event_paranoid is 2\n";
+        let text = format!("short\n{line}");
+        assert_eq!(
+            folded(&text, Some(60)),
+            "short\nok       samples        `underbar profile` works, in user\n\
+             \x20                       mode; kernel.perf_event_paranoid is\n\
+             \x20                       2\n"
+        );
+        assert_eq!(folded(&text, None), text);
+        assert_eq!(folded(&text, Some(200)), text);
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let long = format!("{} {}\n  label  {}", "w".repeat(200), "word ".repeat(90), "a bc ".repeat(70));
+        for columns in [1, 60, 61, 80, 159, 160, 999] {
+            let folded = folded(&long, Some(columns));
+            assert_eq!(words(&folded), words(&long));
+            let width = usize::from(columns).clamp(60, 160);
+            let wide = folded.lines().filter(|line| line.trim_end().chars().count() > width);
+            assert!(wide.eq(["w".repeat(200)]), "{columns}: {folded}");
+        }
+    }
+}
