@@ -5,7 +5,8 @@
 //!                         kernel.perf_event_paranoid is 2
 //! ```
 //!
-//! Invariant: only blanks become line feeds and blanks. A word that is wider than the terminal stays whole.
+//! Invariant: only blanks become line feeds and blanks. A word that is wider than the terminal stays whole. Colours have no
+//! width.
 //! Not here: the report, which has tables of its own (`underbar_report::page`), and what is read by programs: where no
 //! terminal is, each line stays one.
 
@@ -19,7 +20,7 @@ const WIDEST: usize = 160;
 pub fn folded(text: &str, columns: Option<u16>) -> Cow<'_, str> {
     let Some(columns) = columns else { return Cow::Borrowed(text) };
     let columns = usize::from(columns).clamp(NARROWEST, WIDEST);
-    if text.lines().all(|line| line.chars().count() <= columns) {
+    if text.lines().all(|line| width(line) <= columns) {
         return Cow::Borrowed(text);
     }
     let mut all = String::new();
@@ -30,16 +31,16 @@ pub fn folded(text: &str, columns: Option<u16>) -> Cow<'_, str> {
 }
 
 fn fold(all: &mut String, line: &str, columns: usize) {
-    if line.trim_end_matches('\n').chars().count() <= columns {
+    if width(line.trim_end_matches('\n')) <= columns {
         all.push_str(line);
         return;
     }
     let margin = margin(line, columns);
-    let (front, rest) = line.split_at(line.char_indices().nth(margin).map_or(line.len(), |(at, _)| at));
+    let (front, rest) = line.split_at(seen(line).nth(margin).map_or(line.len(), |(at, _)| at));
     all.push_str(front);
     let mut column = margin;
     for (number, word) in rest.trim_end_matches('\n').split(' ').enumerate() {
-        let length = word.chars().count();
+        let length = width(word);
         if number > 0 && column + 1 + length > columns {
             all.push('\n');
             all.extend(std::iter::repeat_n(' ', margin));
@@ -59,7 +60,7 @@ fn fold(all: &mut String, line: &str, columns: usize) {
 /// Where the last column of a line begins: behind two blanks or more, in its first half.
 fn margin(line: &str, columns: usize) -> usize {
     let (mut margin, mut blanks) = (0, 0);
-    for (at, character) in line.chars().enumerate().take(columns / 2) {
+    for (at, (_, character)) in seen(line).enumerate().take(columns / 2) {
         if character == ' ' {
             blanks += 1;
             continue;
@@ -70,6 +71,20 @@ fn margin(line: &str, columns: usize) -> usize {
         blanks = 0;
     }
     margin
+}
+
+fn width(text: &str) -> usize {
+    seen(text).count()
+}
+
+/// The characters that take a column, and their places: all but those of colours, from an escape to its `m`.
+fn seen(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut is_colour = false;
+    text.char_indices().filter(move |(_, character)| {
+        let is_seen = !is_colour && *character != '\x1b';
+        is_colour = !is_seen && *character != 'm';
+        is_seen
+    })
 }
 
 #[cfg(test)]
@@ -88,6 +103,10 @@ mod tests {
         );
         assert_eq!(folded(&text, None), text);
         assert_eq!(folded(&text, Some(200)), text);
+        let coloured = format!("  \x1b[1mrun\x1b[0m  {}", "word ".repeat(11));
+        assert_eq!(folded(&coloured, Some(62)), coloured, "62 columns and a blank");
+        let folded_twice = folded(&coloured, Some(60)).into_owned();
+        assert!(folded_twice.ends_with("word\n       word "), "{folded_twice:?}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let long = format!("{} {}\n  label  {}", "w".repeat(200), "word ".repeat(90), "a bc ".repeat(70));
         for columns in [1, 60, 61, 80, 159, 160, 999] {

@@ -93,6 +93,7 @@ fn usage(error: clap::Error) -> ExitCode {
     let error = with_names_shown(error);
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let (form, text) = rendered(&error, Color::Auto.is_on_output());
+        let text = fold::folded(&text, door::output_columns());
         if let Err(error) = door::to_output(form, &text) {
             say(Color::Auto, Kind::Error, format_args!("standard output: {error}"));
             return usage_status();
@@ -107,7 +108,7 @@ fn usage(error: clap::Error) -> ExitCode {
         text += &hint(program, is_near_a_command);
     }
     // That nobody reads it changes nothing.
-    let _ = door::to_error(form, &text);
+    let _ = door::to_error(form, &fold::folded(&text, door::error_columns()));
     usage_status()
 }
 

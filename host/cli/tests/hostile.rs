@@ -79,6 +79,22 @@ const LINES: &[&[&str]] = &[
     &["profile", "--folded", "absent/@", "--", "%"],
     &["profile", "--", "true", "@"],
     &["tune", "--time", "@", "--", "true"],
+    &["tune", "--time", "1s", "--", "%"],
+    &["tune", "--time", "1s", "--", "%", "@"],
+    &["tune", "--json", "--time", "1s", "--", "%"],
+    &["tune", "--time", "1s", "--try", "@", "--", "%"],
+    &["tune", "--time", "1s", "--setup", "@", "--", "%"],
+    &["tune", "--time", "1s", "--check", "@", "--", "%"],
+    &["tune", "--time", "1s", "-o", "absent/@", "--", "%"],
+    &["compare", "--runs", "2", "--opts", "HEAP(1M)", "--", "%"],
+    &["compare", "--runs", "2", "--opts", "HEAP(1M),@", "--", "%"],
+    &["tune", "--opts", "@", "--time", "1s", "--", "%"],
+    &["advise", "--as", "underbar", "-o", "absent/@", "report-of-hostile"],
+    &["advise", "report-of-hostile"],
+    &["report", "--report", "all", "report-of-hostile"],
+    &["report", "--report", "all", "--color", "always", "report-of-hostile"],
+    &["run", "--report", "all", "--", "%", "@"],
+    &["run", "-o", "-", "--", "%"],
     &["tune", "--", "@"],
     &["compare", "--opts", "@", "--", "@"],
     &["exec", "@", "PROG"],
@@ -148,7 +164,7 @@ fn command(folder: &Path) -> Command {
 }
 
 /// What is wrong with these bytes, that were printed.
-fn fault(bytes: &[u8], may_be_coloured: bool, is_option_text: bool) -> Option<String> {
+fn fault(bytes: &[u8], may_be_coloured: bool) -> Option<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Some("no UTF-8".to_owned()) };
     let mut text = text.to_owned();
     if may_be_coloured {
@@ -160,8 +176,8 @@ fn fault(bytes: &[u8], may_be_coloured: bool, is_option_text: bool) -> Option<St
     if let Some(character) = text.chars().find(|&character| hostile(character)) {
         return Some(format!("{character:?}"));
     }
-    // An option text has lines of its own, which are shown as they are.
-    text.lines().find(|line| line.starts_with("FORGED") && !is_option_text).map(str::to_owned)
+    // An option text has lines of its own, which are shown behind a margin.
+    text.lines().find(|line| line.starts_with("FORGED")).map(str::to_owned)
 }
 
 #[test]
@@ -177,9 +193,8 @@ fn no_name_steers_a_terminal() {
             });
             let output = command(&folder).args(words).output().expect("underbar");
             let is_coloured = line.contains(&"--color");
-            let is_option_text = line.contains(&"--opts") || line.contains(&"--opts-file");
             for (stream, bytes) in [("output", &output.stdout), ("error", &output.stderr)] {
-                if let Some(fault) = fault(bytes, is_coloured, is_option_text) {
+                if let Some(fault) = fault(bytes, is_coloured) {
                     faults.push(format!("{line:?} {number} {stream}: {fault}\n{}", bytes.escape_ascii()));
                 }
             }

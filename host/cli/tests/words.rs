@@ -231,7 +231,9 @@ fn answers_are_as_wide_as_the_terminal() {
     let folder = Folder::new("wide");
     let listing =
         folder.file("listing.txt", include_str!("../../listing/tests/listings/additional-heap.txt"));
-    let lines: [&[&str]; 7] = [
+    let lines: [&[&str]; 9] = [
+        &["--help"],
+        &["run", "--help"],
         &["explain", "HEAP", "heap.gets", "heap-size", "stack"],
         &["explain"],
         &["doctor"],
