@@ -28,7 +28,6 @@ use crate::steps::STEPS;
 use crate::summary;
 use crate::tree::TREE;
 use crate::units;
-use crate::units::counted;
 
 /// Columns of a key, as wide as the longest.
 const KEY: usize = 26;
@@ -43,8 +42,7 @@ pub fn render(report: &Report, page: Page<'_>) -> String {
     options(&mut lines, report);
     let programs = report.programs();
     for program in &programs {
-        let processes = counted(program.processes, "process", "processes");
-        lines.push(heading(&format!("{}, {processes}", clean(&program.name))));
+        lines.push(heading(&format!("{}, {}", clean(&program.name), summary::runs(program))));
         owners(&mut lines, program, page);
         counters(&mut lines, &program.counters, |_| true);
     }
@@ -194,5 +192,16 @@ mod tests {
         ]
         .map(|part| text.find(part).unwrap_or_else(|| panic!("{part}{text}")));
         assert!(places.is_sorted(), "{text}");
+    }
+
+    #[test]
+    fn what_one_process_may_have_run_twice_is_no_number_of_processes() {
+        let mut report = sample::tree();
+        let compiler = report.processes.iter_mut().find(|process| process.processes == 3).expect("folded");
+        compiler.counters.set(Key::ProcessContinued, 2);
+        let text = view(&report);
+        assert!(text.contains("\ncc1plus, 3 runs\n") && text.contains("\nas, 3 processes\n"), "{text}");
+        let text = summary::render(&report, &[], false);
+        assert!(text.contains("  of        cc1plus, 3 runs, the most memory of 3 programs\n"), "{text}");
     }
 }

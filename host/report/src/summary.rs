@@ -129,7 +129,7 @@ fn areas(
             "of",
             format!(
                 "{name}, {}, the most memory of {}",
-                counted(leading.processes, "process", "processes"),
+                runs(leading),
                 counted(programs as u64, "program", "programs")
             ),
         ));
@@ -286,6 +286,15 @@ fn child(program: &Program) -> Line {
             counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
         ),
     )
+}
+
+/// How many processes ran a program; how often it ran, where a process may have come back to it: `env` goes on as the program
+/// that it names, and a shell that is started so is in a process that was a shell before.
+pub(crate) fn runs(program: &Program) -> String {
+    if program.processes > 1 && program.counters.get(Key::ProcessContinued) > 0 {
+        return counted(program.processes, "run", "runs");
+    }
+    counted(program.processes, "process", "processes")
 }
 
 /// How many programs there were, and which of them keep no accounts, each with its reason: on as many lines as that takes.
