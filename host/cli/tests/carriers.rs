@@ -32,6 +32,9 @@ fn a_library_that_was_sent_is_read_as_it_was() {
     let (ours, file) = sent(&folder, "a", "MY.LOAD", &[("BIG", 20_000), ("SMALL", 100)]);
     good(&["lib", "alias", &ours, "BIG", "ALSO"]);
     assert!(bad(2, &["lib", "export", "-o", &file, &ours]).contains("is there already"));
+    // `-` is standard output elsewhere, and no file is made under that name.
+    assert!(bad(2, &["lib", "export", "-o", "-", &ours]).contains("a transmission goes to a file"));
+    assert!(!std::path::Path::new("-").exists());
     good(&["lib", "export", "--force", "-o", &file, "--name", "MY.LOAD", &ours]);
     assert_eq!(good(&["lib", "ls", &file]), "ALSO\nBIG\nSMALL\n");
     let list = good(&["lib", "ls", "-l", &file]);

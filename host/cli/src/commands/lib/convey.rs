@@ -21,6 +21,7 @@ use super::now;
 use super::output::{self, Way};
 use super::progress::Progress;
 use super::text::{about, time};
+use crate::door;
 use crate::exit::ExitCode;
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say as say_message};
@@ -241,6 +242,12 @@ impl Export {
     }
 
     fn export(&self) -> std::result::Result<Exported, Refused> {
+        // As `-` it would be taken for standard output, where the answer goes.
+        if door::is_output(&self.output) {
+            return Err("a transmission goes to a file: -o FILE (./- for one of that name)"
+                .to_owned()
+                .into());
+        }
         let library = self.choice.open(&self.library)?;
         library.warn(self.printing.color);
         let held = match &library {
