@@ -251,3 +251,80 @@ fn where_samples_are_forbidden_nothing_is_run_and_the_reason_is_said() {
     }
     panic!("{}", left.error);
 }
+
+/// A library with `hot` as its member HOT, of which only `main` is exported.
+fn library(name: &str, organisation: &str) -> String {
+    let folder = scratch(name);
+    let script = folder.join("exports");
+    fs::write(&script, "{ global: main; local: *; };\n").expect("written");
+    let script = format!("-Wl,--version-script={}", script.display());
+    let member = compiled("hot", &format!("{name}.so"), &["-pthread", "-shared", "-fPIC", &script]);
+    let library = folder.join("library");
+    let _ = fs::remove_file(&library);
+    for words in [
+        &["create", text(&library), "--organisation", organisation][..],
+        &["add", "--name", "HOT", text(&library), text(&member)],
+    ] {
+        let left = left(Command::new(underbar()).arg("lib").args(words));
+        assert_eq!(code(left.status), 0, "{}", left.error);
+    }
+    format!("{}(HOT)", text(&library))
+}
+
+/// Members have no file of their own: those of a PDSE are mapped out of the library, those of a PDS are read into memory.
+#[test]
+fn functions_of_members_of_libraries_have_their_names() {
+    for organisation in ["pds", "pdse"] {
+        let member = library(&format!("profile-{organisation}"), organisation);
+        for sampler in ["perf", "timer"] {
+            if sampler == "perf" && !is_sampled("names of members, by perf") {
+                continue;
+            }
+            // Of a forked child, too.
+            for what in ["lock", "tree"] {
+                let program = underbar();
+                let words = ["exec", &member, what, "120000000"];
+                let mut command = Command::new(program);
+                command.args(["profile", "--json", "--sampler", sampler, "--"]).arg(program).args(words);
+                let left = left(&mut command);
+                assert_eq!(code(left.status), 5, "{}", left.error);
+                let profile: Value = serde_json::from_str(&left.error).expect("JSON");
+                let is_it = |row: &Value| {
+                    row["function"] == "locked" && row["program"].as_str().is_some_and(|name| name == member)
+                };
+                assert!(number(&profile["samples"]) > 20, "{profile}");
+                let part = part(&profile, is_it);
+                assert!(part > 0.8, "{organisation}, {sampler}, {what}: {part}\n{profile}");
+            }
+        }
+    }
+}
+
+/// perf itself reads such names for memory that is no file's: for members of a PDS.
+#[test]
+fn perf_names_functions_of_members_that_were_read() {
+    if !is_sampled("names of members in perf") {
+        return;
+    }
+    let member = library("perf-library", "pds");
+    let file = scratch("perf-names").join("perf.data");
+    let program = underbar();
+    let record = ["record", "-q", "-e", "cpu-clock:u", "-F", "997", "-o", text(&file), "--"];
+    let mut command = Command::new("perf");
+    command.args(record).arg(program).args(["exec", &member, "lock", "120000000"]);
+    let started = command.env("UNDERBAR_PERF_MAP", "/tmp").output();
+    let Ok(output) = started.as_ref().map_err(|_| ()).and_then(|output| output.status.code().ok_or(()))
+    else {
+        return skip("names of members in perf: perf does not work here");
+    };
+    if output != 5 {
+        return skip("names of members in perf: perf does not work here");
+    }
+    let script =
+        Command::new("perf").args(["script", "-F", "pid,ip,sym", "-i", text(&file)]).output().expect("perf");
+    let lines = String::from_utf8_lossy(&script.stdout).into_owned();
+    let named = lines.lines().filter(|line| line.contains("locked [") && line.contains("(HOT)]")).count();
+    let process = lines.split_whitespace().next().expect("a process").to_owned();
+    let _ = fs::remove_file(format!("/tmp/perf-{process}.map"));
+    assert!(named * 10 > lines.lines().filter(|line| !line.is_empty()).count() * 8, "{lines}");
+}

@@ -87,6 +87,7 @@ unsafe extern "C" {
         parent: unsafe extern "C" fn(),
         child: unsafe extern "C" fn(),
     ) -> c_int;
+    pub(crate) fn secure_getenv(name: *const c_char) -> *const c_char;
     pub(crate) fn fflush(stream: *mut c_void) -> c_int;
     pub(crate) fn exit(status: c_int) -> !;
     pub(crate) fn _exit(status: c_int) -> !;

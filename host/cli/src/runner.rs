@@ -161,6 +161,10 @@ impl Runner<'_> {
         if let Some(base) = self.layers.base() {
             variables.push(("UNDERBAR_BASE".into(), base.into()));
         }
+        // They are the library's.
+        if self.library.is_none() {
+            variables.clear();
+        }
         Launch {
             program: program.to_owned(),
             arguments: arguments.to_vec(),

@@ -8,17 +8,22 @@
 //! Invariant: what was chosen, and why, stands in the profile's notes.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
+use underbar_fetch::image::perf_map::VARIABLE;
 use underbar_launch::{Ended, Failure, Launch, LedgerFile, Library, LibraryError, Reason};
 use underbar_ledger::table::KEYS;
 use underbar_ledger::{LedgerView, samples};
 use underbar_profile::missing::notes;
 use underbar_profile::sampler::Refused;
 use underbar_profile::timer::period_ns;
-use underbar_profile::{By, Sampler, Tally, Timers};
+use underbar_profile::{By, Maps, Sampler, Tally, Timers};
 
 use crate::carried;
 
@@ -77,11 +82,63 @@ impl std::fmt::Display for Neither {
 }
 
 /// Samples of one run.
-pub enum Sampling {
+pub struct Sampling {
+    taken: Taken,
+    names: Names,
+}
+
+enum Taken {
     /// By the kernel.
     Kernel(Sampler),
     /// By timers.
     Timers(ByTimers),
+}
+
+/// Where processes leave the names of code that lies in no program file: members of libraries are such.
+enum Names {
+    /// The user's own folder.
+    Asked(PathBuf),
+    /// Ours, for this run.
+    Made(PathBuf),
+    /// There is no place for one, so such code has no names.
+    Nowhere,
+}
+
+impl Names {
+    fn new() -> Names {
+        let variable = OsStr::from_bytes(VARIABLE.to_bytes());
+        if let Some(folder) = env::var_os(variable) {
+            return Names::Asked(folder.into());
+        }
+        // Ours alone, or another name: who made a folder before us may read and write it.
+        let name = |number: u32| format!("underbar-profile-{}-{number}", std::process::id());
+        let folders = (0..100).map(|number| env::temp_dir().join(name(number)));
+        let made =
+            folders.into_iter().find(|folder| fs::DirBuilder::new().mode(0o700).create(folder).is_ok());
+        made.map_or(Names::Nowhere, Names::Made)
+    }
+
+    fn variable(&self) -> Option<(OsString, OsString)> {
+        match self {
+            Names::Made(folder) => Some((OsStr::from_bytes(VARIABLE.to_bytes()).into(), folder.into())),
+            Names::Asked(_) | Names::Nowhere => None,
+        }
+    }
+
+    fn read(&self) -> Maps {
+        match self {
+            Names::Made(folder) | Names::Asked(folder) => Maps::read(folder),
+            Names::Nowhere => Maps::default(),
+        }
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        if let Names::Made(folder) = self {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
 }
 
 /// What timers need.
@@ -97,6 +154,8 @@ pub struct ByTimers {
 pub struct Sampled {
     /// The samples.
     pub tally: Tally,
+    /// Names of code that lies in no program file.
+    pub maps: Maps,
     /// Who took them.
     pub by: By,
     /// See [`underbar_profile::Facts`].
@@ -112,7 +171,7 @@ impl Sampling {
         let refused = match choice {
             Choice::Timer => None,
             Choice::Auto | Choice::Perf => match Sampler::begin(rate) {
-                Ok(sampler) => return Ok(Sampling::Kernel(sampler)),
+                Ok(sampler) => return Ok(Sampling::of(Taken::Kernel(sampler))),
                 Err(refused) if choice == Choice::Perf => return Err(Neither::Kernel(refused)),
                 Err(refused) => Some(refused),
             },
@@ -120,10 +179,14 @@ impl Sampling {
         match ready(program) {
             Ok((library, ledger)) => {
                 let timers = Timers::new();
-                Ok(Sampling::Timers(ByTimers { timers, library, ledger, rate, refused }))
+                Ok(Sampling::of(Taken::Timers(ByTimers { timers, library, ledger, rate, refused })))
             }
             Err(why) => Err(Neither::Timer(refused, why)),
         }
+    }
+
+    fn of(taken: Taken) -> Sampling {
+        Sampling { taken, names: Names::new() }
     }
 
     /// Runs the program to its end, and looks at its samples meanwhile.
@@ -131,13 +194,14 @@ impl Sampling {
     /// # Errors
     /// Where it could not be started.
     pub fn run(&mut self, program: &OsString, arguments: &[OsString]) -> Result<Ended, Failure> {
-        match self {
-            Sampling::Kernel(sampler) => {
-                launch(program, arguments, None, Vec::new()).run_watched(&mut || sampler.look())
+        let mut variables: Vec<(OsString, OsString)> = self.names.variable().into_iter().collect();
+        match &mut self.taken {
+            Taken::Kernel(sampler) => {
+                launch(program, arguments, None, variables).run_watched(&mut || sampler.look())
             }
-            Sampling::Timers(ByTimers { timers, library, ledger, rate, .. }) => {
+            Taken::Timers(ByTimers { timers, library, ledger, rate, .. }) => {
                 let period = (samples::VARIABLE.into(), period_ns(*rate).to_string().into());
-                let mut variables = vec![ledger.variable(), period];
+                variables.extend([ledger.variable(), period]);
                 // Nobody reads what locks would be accounted; but what the user has set stays.
                 if env::var_os("UNDERBAR_OPTS").is_none() {
                     variables.push(("UNDERBAR_OPTS".into(), "LOCK(OFF)".into()));
@@ -150,14 +214,15 @@ impl Sampling {
 
     /// The program has ended.
     pub fn end(self) -> Sampled {
-        match self {
-            Sampling::Kernel(sampler) => Sampled { tally: sampler.end(), by: By::Perf, notes: Vec::new() },
-            Sampling::Timers(by) => {
+        let maps = self.names.read();
+        match self.taken {
+            Taken::Kernel(sampler) => Sampled { tally: sampler.end(), maps, by: By::Perf, notes: Vec::new() },
+            Taken::Timers(by) => {
                 // First the ledger: who comes later is in neither.
                 let (carried, unfollowed) = programs(&by.ledger.read().unwrap_or_default());
                 let (tally, missing) = by.timers.end(by.ledger.sample_areas(), carried);
                 let notes = notes(by.rate, by.refused.as_ref(), &missing, &unfollowed);
-                Sampled { tally, by: By::Timer, notes }
+                Sampled { tally, maps, by: By::Timer, notes }
             }
         }
     }

@@ -56,7 +56,7 @@ pub struct Launch<'a> {
     pub arguments: Vec<OsString>,
     /// The library to be loaded into it; None runs it plain.
     pub library: Option<&'a Library>,
-    /// Variables for the library (`UNDERBAR_...`); set only where it is loaded.
+    /// Variables (`UNDERBAR_...`); where there is to be a library, set only if it is loaded.
     pub variables: Vec<(OsString, OsString)>,
     /// Are the programs that it starts followed, too?
     pub follow: bool,

@@ -257,7 +257,8 @@ impl Prepared {
             arguments.push(c_string(argument.as_bytes())?);
         }
         let library = launch.library.filter(|_| not_carried.is_none());
-        let mut variables = library.map(|_| launch.variables.clone()).unwrap_or_default();
+        let are_set = launch.library.is_none() || library.is_some();
+        let mut variables = if are_set { launch.variables.clone() } else { Vec::new() };
         if library.is_some() && !launch.follow {
             let name = String::from_utf8_lossy(NO_FOLLOW).into_owned();
             variables.push((name.into(), process::id().to_string().into()));

@@ -18,6 +18,7 @@ use std::rc::Rc;
 use underbar_symbols::{Image, Place, Symbols};
 
 use crate::decode::{self, LONGEST, Step};
+use crate::maps::Maps;
 use crate::model::{Facts, Profile, Row, SCHEMA, percent, true_rate};
 use crate::tally::{Source, Tally};
 
@@ -31,7 +32,7 @@ const NEAR: u64 = 512;
 
 /// The profile of what was counted.
 #[must_use]
-pub fn profile(tally: &Tally, symbols: &Symbols, facts: Facts) -> Profile {
+pub fn profile(tally: &Tally, symbols: &Symbols, maps: &Maps, facts: Facts) -> Profile {
     let mut by_source: HashMap<Option<&Source>, Vec<(u64, u64)>> = HashMap::new();
     for (source, offset, count) in tally.places() {
         by_source.entry(source).or_default().push((offset, count));
@@ -40,7 +41,10 @@ pub fn profile(tally: &Tally, symbols: &Symbols, facts: Facts) -> Profile {
     for (source, places) in by_source {
         match source.and_then(|source| Some((source, image(symbols, source)?))) {
             Some((source, image)) => rows.extend(of_file(source, &image, &places, facts.raw)),
-            None => rows.extend(places.iter().map(|(offset, count)| without_file(source, *offset, *count))),
+            None => rows.extend(places.iter().map(|(offset, count)| {
+                let row = without_file(source, *offset, *count);
+                named(row, maps, source.and_then(|source| source.process))
+            })),
         }
     }
     for row in &mut rows {
@@ -87,6 +91,17 @@ fn without_file(source: Option<&Source>, offset: u64, count: u64) -> Row {
         count,
         charged: 0,
         percent: 0.0,
+    }
+}
+
+/// The same with the names that the process has left of its code, if any.
+fn named(row: Row, maps: &Maps, process: Option<u32>) -> Row {
+    let Some(named) = process.and_then(|process| maps.find(process, row.address)) else { return row };
+    Row {
+        program: named.program.map_or(row.program, str::to_owned),
+        function: Some(underbar_symbols::spelled(named.function)),
+        displacement: named.displacement,
+        ..row
     }
 }
 
@@ -216,7 +231,7 @@ mod tests {
         for address in [0x1010, 0x3010, 0x5010, 0x9010, 0x9010] {
             tally.add(Record::Sample { address, process: 1, thread: 1 });
         }
-        let profile = profile(&tally, &Symbols::new(), Facts::default());
+        let profile = profile(&tally, &Symbols::new(), &Maps::default(), Facts::default());
         let mut shown: Vec<_> = profile
             .instructions
             .iter()

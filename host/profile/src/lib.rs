@@ -6,6 +6,7 @@
 //! order    records of all rings in the order of their times
 //! space    what is mapped where in each process: address -> module and offset in its file
 //! tally    how often each module and offset was sampled
+//! maps     names of code that lies in no program file, as its process has written them
 //! charge   offset -> function, displacement, instruction; and which instruction is to blame   decode
 //! model    the profile ── text | JSON (schema) | folded
 //! ```
@@ -23,6 +24,7 @@
 pub mod charge;
 pub mod decode;
 pub mod folded;
+pub mod maps;
 pub mod missing;
 pub mod model;
 pub mod order;
@@ -35,6 +37,7 @@ pub mod text;
 pub mod timer;
 
 pub use charge::profile;
+pub use maps::Maps;
 pub use model::{By, Facts, Profile};
 pub use sampler::{DEFAULT_RATE, MOST_RATE, Refused, Sampler};
 pub use tally::Tally;

@@ -3,7 +3,9 @@
 //! Invariant: the counts together are `samples`. What is kept grows with the places that were met, not with time.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use crate::record::Record;
 use crate::space::{Module, Spaces};
@@ -15,6 +17,8 @@ pub struct Source {
     pub path: PathBuf,
     /// Its build-id as it was mapped; empty where the kernel does not say.
     pub build_id: Vec<u8>,
+    /// Whose code it is, where no program file says what lies where: then offsets are addresses in that process.
+    pub process: Option<u32>,
 }
 
 /// Counts of places.
@@ -26,6 +30,7 @@ pub struct Tally {
     counts: HashMap<(Option<Module>, u64), u64>,
     processes: HashSet<u32>,
     threads: HashSet<u32>,
+    no_programs: HashMap<PathBuf, bool>,
     /// All samples.
     pub samples: u64,
     /// Records that found no room in a ring.
@@ -50,13 +55,14 @@ impl Tally {
             }
             Record::Mapped { process, start, length, offset, name, build_id } => {
                 // What is no file has no offsets of its own: those of the kernel's library begin at 0, those of code
-                // made at run time are addresses.
-                let offset = match name.as_encoded_bytes() {
-                    [b'[', ..] => 0,
-                    [b'/', b'/', ..] => start,
-                    _ => offset,
+                // made at run time are addresses. Offsets in a library of programs lead to none of them.
+                let (offset, owner) = match name.as_encoded_bytes() {
+                    [b'[', ..] => (0, None),
+                    [b'/', b'/', ..] => (start, Some(process)),
+                    _ if self.is_no_program(Path::new(&name)) => (start, Some(process)),
+                    _ => (offset, None),
                 };
-                let module = self.module(Source { path: name.into(), build_id });
+                let module = self.module(Source { path: name.into(), build_id, process: owner });
                 self.spaces.map(process, start, length, module, offset);
             }
             Record::Executed { process } => self.spaces.clear(process),
@@ -70,6 +76,21 @@ impl Tally {
     #[must_use]
     pub fn is_mapped(&self, process: u32, address: u64) -> bool {
         self.spaces.find(process, address).is_some()
+    }
+
+    /// Is it a file that is there, but no program file? Each is looked at once.
+    fn is_no_program(&mut self, path: &Path) -> bool {
+        if let Some(known) = self.no_programs.get(path) {
+            return *known;
+        }
+        let mut first = [0; 4];
+        // A device may have no end, and a pipe no beginning.
+        let is_file = std::fs::metadata(path).is_ok_and(|data| data.is_file());
+        let is_none = is_file
+            && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+            && first != *b"\x7fELF";
+        self.no_programs.insert(path.to_owned(), is_none);
+        is_none
     }
 
     fn module(&mut self, source: Source) -> Module {

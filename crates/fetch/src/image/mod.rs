@@ -20,6 +20,7 @@ mod life;
 mod map;
 pub mod needed;
 mod objects;
+pub mod perf_map;
 mod process;
 mod relocate;
 

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::life::LIFE;
-use super::{Image, debugger, objects};
+use super::{Image, debugger, objects, perf_map};
 use crate::arena;
 use crate::system;
 use crate::threads;
@@ -103,4 +103,5 @@ unsafe extern "C" fn after_fork_in_child() {
     // SAFETY: as in the parent.
     unsafe { after_fork() };
     crate::table::forget_unfinished();
+    perf_map::forked();
 }

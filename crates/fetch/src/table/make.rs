@@ -128,7 +128,10 @@ fn attempt(
         None => {
             let path = source.path();
             let title = other.join(&[path.to_bytes(), b"(", name, b")"]).ok_or(Error::BadName)?;
-            image::load(content, title, folder(path))?
+            let image = image::load(content, title, folder(path))?;
+            // SAFETY: made just now, and nobody gives it back.
+            image::perf_map::tell(unsafe { image.as_ref() }, content, title);
+            image
         }
     };
     Ok(Kind::Own(image))

@@ -125,7 +125,7 @@ impl Profile {
             user_ns: steps.user_ns,
             system_ns: steps.system_ns,
         };
-        let profile = profile(&sampled.tally, &Symbols::new(), facts);
+        let profile = profile(&sampled.tally, &Symbols::new(), &sampled.maps, facts);
         let shown = if self.json { profile.to_json() } else { text::render(&profile, self.top) };
         if self.output.is_some() || !self.quiet {
             let place = self.output.as_ref().map(|name| expand(name, ended.pid, &self.program[0]));

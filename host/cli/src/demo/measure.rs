@@ -22,7 +22,7 @@ use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
 use underbar_options::{Base, WhereSet};
 use underbar_profile::sampler::Refused;
-use underbar_profile::{By, DEFAULT_RATE, Facts, Profile, Sampler, profile};
+use underbar_profile::{By, DEFAULT_RATE, Facts, Maps, Profile, Sampler, profile};
 use underbar_report::figures::Figures;
 use underbar_report::model::Report;
 use underbar_report::steps::Steps;
@@ -226,7 +226,7 @@ impl Machine {
             system_ns: steps.system_ns,
         };
         died_otherwise(&arm.name, &ended)?;
-        Ok(Ok(profile(&sampler.end(), &Symbols::new(), facts)))
+        Ok(Ok(profile(&sampler.end(), &Symbols::new(), &Maps::default(), facts)))
     }
 
     fn launch(
