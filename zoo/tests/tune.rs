@@ -117,6 +117,23 @@ fn default_that_wins_by_itself_is_said_with_the_command_that_has_it() {
 }
 
 #[test]
+fn default_that_wins_is_said_beside_a_set_that_another_measure_decides_about() {
+    let folder = scratch("tune-beside");
+    let holding = program("holding");
+    let line = ["tune", "--runs", "8", "--primary", "faults", "--", text(&holding), "4000", "20"];
+    let result = underbar_in(&folder, &line);
+    assert_eq!(code(result.status), 0, "{result:?}");
+    for part in [
+        "\ntried      less memory: HEAP(256K,256K,,FREE)\n",
+        "\nwritten    nothing: no set was kept\ndefault    alone is better than plain: faults 0.",
+    ] {
+        assert!(result.output.contains(part), "{part}: {}", result.output);
+    }
+    let end = format!("\nuse it     underbar run -- {} 4000 20\n", text(&holding));
+    assert!(result.output.ends_with(&end), "{}", result.output);
+}
+
+#[test]
 fn less_memory_is_tried_where_memory_decides_and_no_set_given_gives_back() {
     let folder = scratch("tune-memory");
     let storage = storage();

@@ -29,7 +29,7 @@ use underbar_options::WhereSet;
 use underbar_report::Report;
 use underbar_report::units::{self, counted};
 use underbar_verdict::compare::Outcome::Better;
-use underbar_verdict::compare::Question;
+use underbar_verdict::compare::{Comparison, Question};
 use underbar_verdict::confirm::{Confirmation, ConfirmedVerdict};
 use underbar_verdict::plan::{Arm, DEFAULT_ROUNDS, MAXIMUM_ROUNDS, Plan};
 use underbar_verdict::render::CompareVerdict;
@@ -451,17 +451,17 @@ impl Tune {
             }
         } else {
             text += &format!("{:<11}nothing: no set was kept\n", "written");
-            // All sets had the same default and plain beside them.
-            let asked: Measure = self.flags.primary.into();
+            // All sets had the same default and plain beside them, whatever decided about the set: what was asked for decides
+            // about default.
+            let question = Question::about(self.flags.primary.into());
             let mut beside = outcome
                 .tried
                 .iter()
-                .filter(|(set, _)| set.primary == asked)
-                .map(|(_, verdict)| &verdict.default_plain);
+                .map(|(_, verdict)| Comparison::of(&verdict.runs, Arm::DEFAULT, Arm::PLAIN, &question));
             if let Some(first) = beside.next()
                 && beside.all(|other| other.outcome == Better)
             {
-                text += &self.default_alone(first).unwrap_or_default();
+                text += &self.default_alone(&first).unwrap_or_default();
             }
         }
         self.say(&text);
