@@ -22,7 +22,7 @@ struct Package {
 /// Every package that a test or a check needs beyond git, a C compiler and Rust.
 const TABLE: &[Package] = &[
     Package { name: "python3", shows: "python3", needed_by: "zoo: python3" },
-    Package { name: "perl", shows: "perl", needed_by: "zoo: perl" },
+    Package { name: "perl", shows: "perl", needed_by: "zoo: perl, figures" },
     Package { name: "g++", shows: "g++", needed_by: "zoo: g++; bench: snmalloc, tcmalloc-google" },
     Package { name: "make", shows: "make", needed_by: "bench: jemalloc" },
     Package { name: "sqlite3", shows: "sqlite3", needed_by: "zoo: sqlite3" },

@@ -22,6 +22,7 @@ mod parts;
 mod segments;
 mod stacks;
 mod transfers;
+mod used;
 
 use std::cell::{Cell, RefCell};
 use std::fs;

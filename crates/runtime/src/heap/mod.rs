@@ -259,7 +259,7 @@ fn get_element(size: usize, align: usize) -> Got {
     }
     let Some(element) = SPACE.lock().get(size, align) else { return out_of_storage() };
     ledger::add(Key::HeapGets, 1);
-    ledger::use_bytes(element.block_bytes as i64);
+    use_elements(element.block_bytes as i64);
     ledger::raise(Key::HeapLargestRequest, size as u64);
     coverage::look_if_due();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
@@ -519,11 +519,25 @@ unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
 /// used at the same time: without it the most that was in use would come out too low.
 fn use_elements(change: i64) {
     let heap = slot::get();
-    if change < 0 && thread::is_real(heap) {
+    let is_real = thread::is_real(heap);
+    if is_real {
         // SAFETY: the slot's heap is this thread's, who is not inside it.
-        unsafe { (*heap).publish_growth() };
+        unsafe {
+            if change < 0 {
+                (*heap).publish_growth();
+            } else {
+                (*heap).look_if_grown(change);
+            }
+        }
     }
-    ledger::use_bytes(change);
+    let used = ledger::change_use(change);
+    if is_real {
+        // SAFETY: as above.
+        unsafe { (*heap).elements_used(used) };
+    }
+    if change > 0 {
+        ledger::raise_use(if is_real { used.min(tally::believed()) } else { used });
+    }
 }
 
 /// Bytes that may be used of what begins at `address`.

@@ -497,6 +497,7 @@ pub fn in_child() -> &'static Slot {
         for (key, figure) in figures {
             own.cell(key).store(figure, Ordering::Relaxed);
         }
+        super::known_by(own);
         // The thread that goes on is the child's first.
         own.cell(Key::ThreadsStarted).store(1, Ordering::Relaxed);
         own.cell(Key::ThreadsPeak).store(1, Ordering::Relaxed);

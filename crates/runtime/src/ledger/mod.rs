@@ -19,7 +19,7 @@ pub(crate) mod beside;
 pub mod control;
 pub mod program;
 
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use underbar_ledger::{Key, Slot};
 
@@ -75,20 +75,50 @@ fn raise_in(slot: &Slot, key: Key, value: u64) {
     }
 }
 
-/// Adds to, or takes from, the bytes in use, and raises their peak. Returns how many that makes.
+/// Adds to, or takes from, the bytes in use. Returns how many that makes.
 #[inline]
-pub fn use_bytes(change: i64) -> i64 {
+pub fn change_use(change: i64) -> i64 {
     if cfg!(feature = "no-accounts") {
         0
     } else {
-        let slot = slot();
-        let used =
-            slot.cell(Key::HeapUsed).fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
-        // Cells freed by one thread and counted by another may take the sum below zero for a moment.
-        if change > 0 && (used as i64) > 0 {
-            raise_in(slot, Key::HeapUsedPeak, used);
-        }
-        used as i64
+        let used = slot().cell(Key::HeapUsed).fetch_add(change as u64, Ordering::Relaxed);
+        used.wrapping_add(change as u64) as i64
+    }
+}
+
+/// The bytes in use, as far as they were told. Cells freed by one thread and counted by another may take the sum below zero for
+/// a moment.
+pub fn used() -> i64 {
+    slot().cell(Key::HeapUsed).load(Ordering::Relaxed) as i64
+}
+
+/// Raises the most bytes that were in use at one time.
+#[inline]
+pub fn raise_use(used: i64) {
+    if used > 0 {
+        raise(Key::HeapUsedPeak, used as u64);
+    }
+}
+
+/// The most bytes that a thread has found in use when it counted them exactly.
+static KNOWN_USE: AtomicU64 = AtomicU64::new(0);
+
+/// The most bytes that are known to have been in use at one time. Between two looks the peak may be somewhat more.
+#[inline]
+pub fn known_use() -> i64 {
+    KNOWN_USE.load(Ordering::Relaxed) as i64
+}
+
+/// This slot's peak is what is known from now on.
+fn known_by(slot: &Slot) {
+    KNOWN_USE.store(slot.cell(Key::HeapUsedPeak).load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// So many bytes are in use, counted exactly.
+pub fn know_use(used: i64) {
+    if used > 0 {
+        KNOWN_USE.fetch_max(used as u64, Ordering::Relaxed);
+        raise_use(used);
     }
 }
 
@@ -107,6 +137,7 @@ pub fn coarse_nanoseconds() -> u64 {
 }
 
 fn use_slot(slot: &'static Slot, guard: *mut AtomicPtr<Slot>) {
+    known_by(slot);
     let slot = core::ptr::from_ref(slot).cast_mut();
     LAST.store(slot, Ordering::Relaxed);
     // SAFETY: the caller gives a guard that stays mapped.

@@ -13,7 +13,7 @@
 //! accounts included, happens when a bin is empty or a countdown ends; that is the heartbeat at which
 //! remote cells are collected and figures settled.
 //!
-//! Invariant: `handed` cells went into a bin when it was last filled; those no longer in it were got.
+//! Invariant: `handed` cells were in a bin when it was last filled or looked at; those no longer in it were got.
 //! Not here: cells of other threads (`remote`), whose a heap is (`heaps`); what lies behind a thread's heap (`space`), and
 //! who calls (`crate::heap`).
 
@@ -66,9 +66,9 @@ struct Pool {
     current: *mut Extent,
     partial: *mut Extent,
     full: *mut Extent,
-    /// Cells put into the bin when it was last filled.
+    /// Cells in the bin when it was last filled or looked at.
     handed: u32,
-    /// Most cells to carve at the next fill; doubles, so that a small program is not charged for a page of
+    /// Most cells to carve at the next fill; grows, so that a small program is not charged for a page of
     /// every size that it asks for once.
     stride: u32,
 }
@@ -178,21 +178,22 @@ impl ThreadHeap {
     /// A cell, when the bin of its class may be empty. Null where there is no memory.
     pub unsafe fn get(&mut self, class: usize) -> *mut Cell {
         let cell = *self.bin(class);
-        // SAFETY: the contract above.
-        let cell = if cell.is_null() { unsafe { self.fill_bin(class) } } else { cell };
-        if !cell.is_null() {
-            // SAFETY: cells in a bin are free, and begin with a link.
-            *self.bin(class) = unsafe { (*cell).next.get() };
+        if cell.is_null() {
+            // SAFETY: the contract above.
+            return unsafe { self.fill_bin(class) };
         }
+        // SAFETY: cells in a bin are free, and begin with a link.
+        *self.bin(class) = unsafe { (*cell).next.get() };
         cell
     }
 
-    /// Puts cells into an empty bin; returns the first.
+    /// Gets a cell, and puts more into an empty bin. Null where there is no memory.
     #[cold]
     #[inline(never)]
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
         let handed = core::mem::take(&mut self.pools[class].handed);
-        if self.tally.got(handed) {
+        // With the one that is got now: a large cell may be alone in its list.
+        if self.tally.got(handed + 1, CELL_BYTES[class]) {
             self.tally.publish();
         }
         // SAFETY: extents in our pools are live and ours.
@@ -203,6 +204,7 @@ impl ThreadHeap {
                 if extent.is_null() {
                     extent = self.next_extent(class);
                     if extent.is_null() {
+                        self.tally.not_got(CELL_BYTES[class]);
                         return null_mut();
                     }
                     (*extent).place = Place::Current;
@@ -211,12 +213,12 @@ impl ThreadHeap {
                 let (cells, count) = self.take_cells(extent);
                 if count > 0 {
                     let out_before = (*extent).out();
-                    self.pools[class].handed = count;
+                    self.pools[class].handed = count - 1;
                     (*extent).countdown += count;
+                    *self.bin(class) = (*cells).next.get();
                     if self.tally.handed(count, &mut *extent, out_before) {
-                        self.grown(class, count);
+                        self.grown();
                     }
-                    *self.bin(class) = cells;
                     return cells;
                 }
                 self.now_full(class, extent);
@@ -224,22 +226,33 @@ impl ThreadHeap {
         }
     }
 
-    /// More is out than ever, a list of cells for the bin of this class included.
+    /// More is in use than ever.
     #[cold]
     #[inline(never)]
-    unsafe fn grown(&mut self, class: usize, count: u32) {
-        if self.tally.wants_look() {
+    unsafe fn grown(&mut self) {
+        if self.tally.wants_look(0) {
             // SAFETY: the contract above.
-            unsafe { self.look(class, count) };
-        }
-        if self.tally.is_grown() {
+            unsafe { self.look(0) };
+        } else if self.tally.is_grown() {
             self.tally.publish_bytes();
         }
     }
 
-    /// Counts what came back to the extents of a class.
-    unsafe fn settle_extents(&mut self, class: usize) {
+    /// So many bytes of an element are about to be used: counts exactly what cells are in use with it, if that is worth it.
+    pub unsafe fn look_if_grown(&mut self, more: i64) {
+        if self.tally.wants_look(more) {
+            // SAFETY: the contract above.
+            unsafe {
+                self.collect();
+                self.look(more);
+            }
+        }
+    }
+
+    /// Counts what came back to the extents of a class; returns how many there are.
+    unsafe fn settle_extents(&mut self, class: usize) -> u32 {
         let pool = self.pools[class];
+        let mut count = 1;
         // SAFETY: extents in our pools are live and ours.
         unsafe {
             if !pool.current.is_null() {
@@ -250,29 +263,32 @@ impl ThreadHeap {
                 while !at.is_null() {
                     self.tally.settle(&mut *at);
                     at = (*at).next;
+                    count += 1;
                 }
             }
         }
+        count
     }
 
-    /// Counts the cells that wait in bins, and those that came back. A list for the bin of this class was just handed
-    /// out: all but one of its cells wait.
-    unsafe fn look(&mut self, filled: usize, count: u32) {
-        let mut waiting = i64::from(count - 1) * i64::from(CELL_BYTES[filled]);
-        for (class, cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
+    /// Counts the cells that were got from bins so far, and those that came back.
+    unsafe fn look(&mut self, more: i64) {
+        let (before, mut extents) = (self.tally.counted(), 0);
+        for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
+            let handed = self.pools[class].handed;
             let mut cell = *self.bin(class);
-            let mut left = self.pools[class].handed;
+            let mut waiting = 0;
             // Bounded: a cell that was freed twice makes a circle of the list.
-            while !cell.is_null() && left > 0 {
-                left -= 1;
-                waiting += i64::from(*cell_bytes);
+            while !cell.is_null() && waiting < handed {
+                waiting += 1;
                 // SAFETY: cells in a bin are free, and ours.
                 cell = unsafe { (*cell).next.get() };
             }
+            self.pools[class].handed = waiting;
+            self.tally.got(handed - waiting, cell_bytes);
             // SAFETY: the contract above.
-            unsafe { self.settle_extents(class) };
+            extents += unsafe { self.settle_extents(class) };
         }
-        self.tally.look(waiting);
+        self.tally.looked(before, extents, more);
     }
 
     /// All cells that came back to an extent, or else new ones.
@@ -294,7 +310,8 @@ impl ThreadHeap {
             return (back, waiting);
         }
         // Few have come back: with new ones on top, a program that gets and frees in turns comes here less and less.
-        *stride = stride.saturating_mul(2);
+        // By quarters, as what waits is not seen: it is to be a small part of what a program has that asks for little.
+        *stride = stride.saturating_add(*stride / 4);
         let (first, carved) = extent.carve(wanted - waiting, back);
         if carved == 0 { (back, waiting) } else { (first, carved + waiting) }
     }
@@ -398,6 +415,11 @@ impl ThreadHeap {
         }
     }
 
+    /// The ledger was told of an element, and says now that so many bytes are in use.
+    pub fn elements_used(&mut self, used: i64) {
+        self.tally.elements_used(used);
+    }
+
     /// Publishes what went out beyond what came back, if anything did.
     pub fn publish_growth(&mut self) {
         self.tally.publish_growth();
@@ -405,7 +427,7 @@ impl ThreadHeap {
 
     /// Puts ready cells back into their extents and settles every figure, so that the accounts are exact.
     pub unsafe fn settle_all(&mut self) {
-        for class in 1..CLASSES {
+        for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
             // SAFETY: the bin's cells all come from the current extent.
             unsafe {
                 let mut cell = core::mem::replace(self.bin(class), null_mut());
@@ -425,14 +447,18 @@ impl ThreadHeap {
                     (*extent).held = (*extent).out() - left;
                     (*extent).count_on();
                     (*extent).settled -= left;
-                    self.tally.unhanded(left, &*extent);
                 }
                 let pool = &mut self.pools[class];
-                self.tally.got(core::mem::take(&mut pool.handed) - left);
-                self.settle_extents(class);
+                self.tally.got(core::mem::take(&mut pool.handed) - left, cell_bytes);
             }
         }
-        self.tally.publish();
+        // What was got unnoticed may have been in use at one time with all the rest; what came back is counted after it.
+        self.tally.note_most();
+        for class in 1..CLASSES {
+            // SAFETY: the contract above.
+            unsafe { self.settle_extents(class) };
+        }
+        self.tally.publish_settled();
     }
 
     /// Gives back current extents that nobody needs, their figures counted.
