@@ -1,8 +1,9 @@
 //! Starts a program in a child process, waits for it, and says what it used.
 //!
 //! ```text
-//! command ── fork ──> child: die with the parent, as given at exec (signals, mask, closed descriptors),
-//!    │                       try each path ── execve ──> the program
+//! command ── fork ──> child: die with the parent, wait, as given at exec (signals, mask, closed descriptors),
+//!    │                       │       try each path ── execve ──> the program
+//!    ├── its account opened ─┘
 //!    │<── shared page: reason and path, only where no path could be executed
 //!    └── change: stopped, continued, ended (with what it used)
 //! ```
@@ -29,7 +30,7 @@ use crate::syscall::{
 use crate::transfers::{Account, Transfers};
 use crate::withheld::Withheld;
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 pub use crate::strings::Strings;
 
@@ -89,8 +90,12 @@ pub fn start(start: &Start<'_>) -> Result<Child> {
         Ok(0) => become_program(start, parent, another, &complaint),
         Ok(pid) => {
             let pid = pid as i32;
-            // Soon, since a program that takes other rights hides its account.
-            Ok(Child { pid, complaint, account: Account::open(pid) })
+            // Before it is a program: one that has ended, or that takes other rights, hides its account from all but the superuser.
+            let account = Account::open(pid);
+            let goes = &complaint.words()[GOES];
+            goes.store(1, Ordering::Relaxed);
+            wake(goes);
+            Ok(Child { pid, complaint, account })
         }
         Err(reason) => Err(reason),
     }
@@ -105,6 +110,11 @@ fn become_program(start: &Start<'_>, parent: i32, another: Option<Execve>, compl
     if getppid() != parent {
         exit_group(CANNOT_EXECUTE);
     }
+    // The parent goes on to this at once, or dies, and this process with it.
+    let goes = &complaint.words()[GOES];
+    while goes.load(Ordering::Relaxed) == 0 {
+        wait(goes);
+    }
     let refused = replace_by(start, another);
     // If executing went well, we do not get here.
     let [reason, path, ..] = complaint.words();
@@ -112,6 +122,23 @@ fn become_program(start: &Start<'_>, parent: i32, another: Option<Execve>, compl
     path.store(refused.path as u64, Ordering::Relaxed);
     reason.store(u64::from(refused.reason.0), Ordering::Relaxed);
     exit_group(CANNOT_EXECUTE)
+}
+
+/// Which word of the page between the two becomes 1 when the child may go on. It orders nothing else; relaxed.
+const GOES: usize = 2;
+
+/// Sleeps until somebody calls [`wake`], unless the word is not 0 any more. May come back early.
+fn wait(word: &AtomicU64) {
+    const WAIT: usize = 0;
+    // SAFETY: four bytes of a mapped word, those that the store of 1 changes; the kernel only reads them.
+    let _ = unsafe { syscall6(number::FUTEX, word.as_ptr() as usize, WAIT, 0, 0, 0, 0) };
+}
+
+/// Wakes the process that sleeps in [`wait`].
+fn wake(word: &AtomicU64) {
+    const WAKE: usize = 1;
+    // SAFETY: the kernel takes the address as a name only.
+    let _ = unsafe { syscall3(number::FUTEX, word.as_ptr() as usize, WAKE, 1) };
 }
 
 /// The child's exit code where nothing could be executed; the complaint is what counts.

@@ -60,9 +60,12 @@ static void *shallow_beside(void *unused) {
     return unused;
 }
 
+static int is_locked;
+
 static pthread_t start_with(void *(*function)(void *), pthread_attr_t *attributes) {
     pthread_t thread;
-    if (pthread_create(&thread, attributes, function, NULL)) _exit(8);
+    /* An ordinary user may lock less than a stack. */
+    if (pthread_create(&thread, attributes, function, NULL)) _exit(is_locked ? 4 : 8);
     return thread;
 }
 
@@ -101,6 +104,7 @@ int main(int count, char **words) {
     long depth = 0, before = environment - lowest();
     if (!strncmp(words[1], "locked", 6)) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) return 4;
+        is_locked = 1;
         words[1] = strcmp(words[1], "locked") ? "main" : "thread";
     }
     if (!strcmp(words[1], "main")) {

@@ -1,6 +1,34 @@
 //! Reads and writes, against what the program counts and what `strace` sees; page faults, against what the kernel tells the program.
 
+use std::os::unix::process::CommandExt as _;
+
 use super::*;
+
+/// The account of a process that has ended is the superuser's alone: the command has it open before the program begins.
+#[test]
+fn an_ordinary_user_is_told_the_reads_of_the_shortest_program() {
+    if fs::read("/proc/self/io").is_err() {
+        return skip("reads and writes: the kernel keeps no account of them");
+    }
+    const NOBODY: u32 = 65_534;
+    // Not in the target folder: the way there may be closed to others.
+    let folder = std::env::temp_dir().join(format!("underbar-reads-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let command = folder.join("underbar");
+    fs::copy(underbar(), &command).expect("copied");
+    for round in 0..60 {
+        let mut run = Command::new(&command);
+        run.args(["run", "--json", "--", "/bin/true"]).env_remove("LD_PRELOAD").env_remove("UNDERBAR_OPTS");
+        if underbar_zoo::is_superuser() {
+            run.uid(NOBODY).gid(NOBODY).current_dir("/").env("HOME", "/").env_remove("XDG_RUNTIME_DIR");
+        }
+        let left = left(&mut run);
+        let report: Value =
+            serde_json::from_str(&left.error).unwrap_or_else(|error| panic!("{error}: {left:?}"));
+        assert!(report["steps"]["read_calls"].is_u64(), "round {round}: {}", report["steps"]);
+    }
+    fs::remove_dir_all(folder).expect("removed");
+}
 
 #[test]
 fn reads_and_writes_are_those_that_the_program_counts() {
