@@ -158,6 +158,12 @@ pub struct StorageReport {
     /// Cells of each pool that the statistics name, and the line, until the report ends.
     #[serde(skip)]
     pub(crate) named_pools: Vec<(u64, u64)>,
+    /// Rows whose cells per extent are not those of HEAP's initial size, until the report ends.
+    #[serde(skip)]
+    pub(crate) other_pools: Vec<Pool>,
+    /// The heap sizes of which the pools are, where they agree on another one than HEAP's initial size.
+    #[serde(skip)]
+    pub(crate) pools_of: Option<(u64, u64)>,
     /// The first line about pools that cannot be used.
     #[serde(skip)]
     pub(crate) doubtful_pool: Option<Box<Doubt>>,

@@ -13,6 +13,7 @@
 use crate::headings::is_none_of_ours;
 use crate::model::{Doubt, Doubtful, Figure, Pool, StorageReport};
 use crate::number::{Word, word};
+use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, split};
 
 const LARGE: &[u8] = b"requests greater than the largest cell size";
@@ -36,6 +37,12 @@ impl StorageReport {
     pub fn doubtful_pool(&self) -> Option<&Doubt> {
         self.doubtful_pool.as_deref()
     }
+
+    /// The least and the largest heap size of which the pools are, where they agree on another one than HEAP's initial size.
+    #[must_use]
+    pub fn pools_of(&self) -> Option<(u64, u64)> {
+        self.pools_of
+    }
 }
 
 /// Says that a line about pools cannot be used, and so none of them.
@@ -49,8 +56,49 @@ fn not_read(report: &mut StorageReport, kind: Doubtful, line: u64, words: String
     }
 }
 
+/// The heap sizes of which all these pools can be. None where there is no such size, or only one pool tells it.
+fn sizes(pools: &[Pool]) -> Option<(u64, u64)> {
+    let (mut least, mut most, mut telling) = (0, u64::MAX, 0);
+    for pool in pools {
+        let percent = pool.percent.filter(|percent| *percent > 0)?;
+        let of = |cells: u64| cells.saturating_mul(pool.element).saturating_mul(100).div_ceil(percent);
+        most = most.min(of(pool.cells_per_extent + 1) - 1);
+        if pool.cells_per_extent > LEAST_CELLS {
+            least = least.max(of(pool.cells_per_extent));
+            telling += 1;
+        }
+    }
+    (telling >= 2 && least <= most).then_some((least, most))
+}
+
+/// Rows that are not of HEAP's initial size: kept where all of them are of one other size.
+fn other_size(report: &mut StorageReport) {
+    let others = std::mem::take(&mut report.other_pools);
+    let Some(first) = others.first() else { return };
+    let initial = report.section(Kind::Heap).and_then(|heap| heap.get(Field::Initial));
+    match (sizes(&others), initial) {
+        (Some(of), Some(initial)) if report.pools.is_empty() && report.doubtful_pool.is_none() => {
+            let words = format!(
+                "HEAP: the initial size is {}, and all pools have the cells per extent of {} to {}: one of them is of another \
+                 run, or damaged",
+                initial.value, of.0, of.1
+            );
+            let doubt = Doubt { kind: Doubtful::Contradiction, line: first.evidence.line, words };
+            report.doubts.push(doubt);
+            (report.pools_of, report.pools) = (Some(of), others);
+        }
+        _ => {
+            for pool in others {
+                let line = pool.evidence.line;
+                not_read(report, Doubtful::LayoutNotKnown, line, NOT_CONFIRMED.to_owned());
+            }
+        }
+    }
+}
+
 /// At the end of a report: pools that the statistics name, and the summary does not.
 pub(crate) fn complete(report: &mut StorageReport) {
+    other_size(report);
     if report.pools.is_empty() {
         return;
     }
@@ -121,13 +169,15 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         not_read(report, Doubtful::NotANumber, number, DAMAGED.to_owned());
         return true;
     }
-    let row = numbers::<7>(&words.join(&b' ')).filter(|row| fits(row, heap));
+    let row = numbers::<7>(&words.join(&b' ')).filter(fits);
     match row {
         Some([cell, element, percent, cells_per_extent, extents, used_peak, in_use])
-            if report.pools.len() < MOST =>
+            if heap.is_some() && report.pools.len() + report.other_pools.len() < MOST =>
         {
             let evidence = evidence(number, text);
-            report.pools.push(Pool {
+            let is_of_heap = expected(heap, percent, element) == Some(cells_per_extent);
+            let pools = if is_of_heap { &mut report.pools } else { &mut report.other_pools };
+            pools.push(Pool {
                 cell,
                 element,
                 percent: Some(percent),
@@ -152,16 +202,19 @@ fn without_log(words: Vec<&[u8]>) -> Vec<&[u8]> {
     if is_row { row.to_vec() } else { words }
 }
 
-/// Whether a row is what it seems.
-fn fits(row: &[u64; 7], heap: Option<u64>) -> bool {
+/// The cells per extent of a heap of this size.
+fn expected(heap: Option<u64>, percent: u64, element: u64) -> Option<u64> {
+    heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS))
+}
+
+/// Whether a row is what it seems, whatever the heap's size.
+fn fits(row: &[u64; 7]) -> bool {
     let [cell, element, percent, cells, extents, peak, in_use] = *row;
-    let expected =
-        heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS));
     cell.checked_add(8) == Some(element)
         && cell <= 65536
         && cell.is_multiple_of(8)
         && (1..=90).contains(&percent)
-        && expected == Some(cells)
+        && (LEAST_CELLS..1 << 32).contains(&cells)
         && in_use <= peak
         && peak <= extents.saturating_mul(cells)
 }

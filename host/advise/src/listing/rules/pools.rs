@@ -60,6 +60,9 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
         let reason = "No pool needed more than 2 extents.".to_owned();
         return (!pools.is_empty()).then(|| found(Kind::NoChange, now(run), lines, reason));
     }
+    if let (Some(of), None) = (run.report.pools_of(), raised) {
+        return Some(by_themselves(case, run, of, &many));
+    }
     // Percentages are of the initial size that will be in force.
     let before = initial.value;
     let initial = raised.unwrap_or(initial.value).max(1);
@@ -100,6 +103,33 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
     raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
     raise.effect = format!("one extent for each pool, of an initial heap size of {}.", written(initial));
     Some(raise)
+}
+
+/// Percentages where HEAP's initial size and the cells of an extent disagree: the cells that were used, of those that an
+/// extent has, tell them without any size of the heap.
+fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Found {
+    let mut words = vec![Some(switch(case))];
+    for pool in &run.report.pools {
+        let now = pool.percent.unwrap_or(1);
+        let needed = now.saturating_mul(pool.used_peak).div_ceil(pool.cells_per_extent.max(1)).clamp(1, 90);
+        let percent = if pool.extents > EXTENTS { needed } else { now };
+        words.extend([Some(pool.cell.to_string()), Some(percent.to_string())]);
+    }
+    close(&mut words, run.report.pools.len());
+    let heap = run.report.section(Part::Heap).and_then(|heap| heap.get(Field::Initial));
+    let mut evidence: Vec<Line> = heap.map(|heap| case.line(run.file, &heap.evidence)).into_iter().collect();
+    evidence.extend(many.iter().map(|pool| case.line(run.file, &pool.evidence)));
+    let reason = format!(
+        "{} needed more than 2 extents. HEAP's initial size and the cells of an extent disagree, which are those of {} to {} \
+         bytes; what was used of an extent's cells tells the percentages without it.",
+        if many.len() == 1 { "1 pool".to_owned() } else { format!("{} pools", many.len()) },
+        of.0,
+        of.1
+    );
+    let mut raise = found(Kind::Raise, now(run), evidence, reason);
+    raise.option = Some(Setting { option: "HEAPPOOLS", sub_options: words });
+    raise.effect = "one extent for each pool, whatever the heap's initial size is.".to_owned();
+    raise
 }
 
 /// The initial size that HEAP is advised, if it can be set where the pools are.
