@@ -213,3 +213,40 @@ fn what_begins_like_json_may_be_a_listing() {
     let cut = bad(2, &["advise", &folder.file("cut", "{\"schema\": \"underbar.report/1\", ")]);
     assert!(cut.contains("the report is cut short"), "{cut}");
 }
+
+#[test]
+fn every_option_of_a_dump_is_shown_with_what_may_override_it() {
+    let folder = Folder::new("listing-options");
+    let dump = "PARMLIB(CEEPRM00)              OVR    HEAP(0000065536,0000032768,ANYWHERE,KEEP,0000008192,0000004096)\n\
+                IBM-supplied default           NONOVR ABPERC(NONE)\n\
+                PARMLIB(CEEPRM00)              OVR    RPTSTG(ON)\n";
+    let text = good(&["advise", &folder.file("dump", dump)]);
+    for shown in [
+        "HEAP(65536,32768,ANYWHERE,KEEP,8192,4096) from PARMLIB(CEEPRM00), OVR,",
+        "ABPERC(NONE) from IBM-supplied default, NONOVR,",
+        "RPTSTG(ON) from PARMLIB(CEEPRM00), OVR,",
+        "CEEOPTS, CEEUOPT,",
+        "NONOVR in a lower place beats every place above it.",
+        "look in ddname SYSOUT",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+}
+
+#[test]
+fn an_enclave_in_the_step_of_another_program_has_no_parm() {
+    let folder = Folder::new("listing-step");
+    let tax = report(128, 32768).replace("PAY1", "TAX");
+    let job = format!("//GO EXEC PGM=PAY1,PARM='DAILY/HEAP(32K,32K)'\n{tax}{}", report(128, 32768));
+    let text = good(&["advise", "--as", "parm", &folder.file("job", job)]);
+    assert!(text.contains("\nPARM='DAILY/HEAP(4608K,1152K)'\n"), "{text}");
+    assert!(text.contains("For TAX: it runs in the step of PAY1"), "{text}");
+    assert!(!text.contains("For TAX:\n"), "{text}");
+}
+
+#[test]
+fn what_is_packed_otherwise_is_named_with_what_to_do() {
+    let folder = Folder::new("listing-packed");
+    let text = good(&["advise", &folder.file("report", b"BZh91AY&SY packed")]);
+    assert!(text.contains("bunzip2"), "{text}");
+}

@@ -156,16 +156,17 @@ impl Options {
     }
 }
 
-/// Values of a dump: sizes above the bar stand there as numbers of megabytes, filled up with zeros to 16 digits.
+/// Values of a dump without the zeros that fill them up; sizes above the bar stand there as numbers of megabytes, of 16 digits.
 fn in_units(name: &str, values: &str) -> String {
-    if !name.ends_with("64") || name == "HEAPPOOLS64" {
-        return values.to_owned();
-    }
-    let is_size = |value: &str| value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_digit());
+    // A byte is two digits, which are its own.
+    const FILLED: usize = 4;
+    let is_above = name.ends_with("64") && name != "HEAPPOOLS64";
+    let is_number = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
     let written = |value: &str| match value.trim_start_matches('0') {
-        _ if !is_size(value) => value.to_owned(),
+        _ if value.len() < FILLED || !is_number(value) => value.to_owned(),
         "" => "0".to_owned(),
-        size => format!("{size}M"),
+        size if is_above && value.len() == 16 => format!("{size}M"),
+        size => size.to_owned(),
     };
     sub_options(values).into_iter().map(written).collect::<Vec<_>>().join(",")
 }
@@ -226,4 +227,24 @@ pub(crate) fn row(text: &[u8]) -> Option<(String, bool, String)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_units;
+
+    #[test]
+    fn zeros_that_fill_values_of_a_dump_are_taken_off() {
+        let check =
+            |name: &str, values: &str, expect: &str| assert_eq!(in_units(name, values), expect, "{name}");
+        check(
+            "HEAP",
+            "0000065536,0000032768,ANYWHERE,KEEP,0000008192,0000004096",
+            "65536,32768,ANYWHERE,KEEP,8192,4096",
+        );
+        check("STORAGE", "NONE,NONE,00,0000000000", "NONE,NONE,00,0");
+        check("MSGFILE", "SYSOUT,FBA,00121,00000,NOENQ", "SYSOUT,FBA,121,0,NOENQ");
+        check("HEAP64", "0000000000000512,0000000000000001,KEEP,0000032768", "512M,1M,KEEP,32768");
+        check("HEAPPOOLS64", "OFF,0000000008,0000004000", "OFF,8,4000");
+    }
 }

@@ -97,8 +97,9 @@ impl InSight {
         true
     }
 
-    /// Options about storage: what options reports show, then what texts set that no report shows, each with the highest
-    /// place first and with what outranks it as its source. Nobody but a report says that a text is in force.
+    /// What options reports show, options about storage first and then every other; then what texts set of storage that no
+    /// report shows, each with the highest place first and with what outranks it as its source. Nobody but a report says that
+    /// a text is in force.
     #[must_use]
     pub fn in_force(&self) -> Vec<Placed> {
         let ours = |placed: &&Placed| {
@@ -106,6 +107,7 @@ impl InSight {
             name.contains("HEAP") || name.contains("STACK") || matches!(name, "ALL31" | "STORAGE")
         };
         let mut found: Vec<Placed> = self.in_reports().filter(ours).cloned().collect();
+        found.extend(self.in_reports().filter(|placed| !ours(placed)).cloned());
         let reported: HashSet<&str> =
             self.in_reports().filter(ours).map(|placed| placed.row.name.as_str()).collect();
         let texts = self.in_texts().filter(ours).filter_map(|placed| Some((placed, placed.carrier?)));

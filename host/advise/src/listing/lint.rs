@@ -123,7 +123,7 @@ pub static LE_LINTS: [LeLint; 9] = [
         id: "le-opt-region",
         title: "Initial sizes that the region cannot hold",
         source: "An initial heap of 256M where about 125M was free ended in abend 0C4 (zowe/zowe-common-c#505)",
-        condition: "An initial size of HEAP or ANYHEAP, in a text or an options report, is as large as the region or larger; where there \
+        condition: "An initial size of HEAP or ANYHEAP, or the 31-bit one of HEAP64, LIBHEAP64 or IOHEAP64, in a text or an options report, is as large as the region or larger; where there \
                     are several regions, as the largest.",
         formula: "Lower the size or raise REGION.",
         apply: beyond,
@@ -370,12 +370,17 @@ fn beyond(collected: &Collected) -> Vec<Lint> {
     };
     let texts = collected.options.rows().iter();
     texts
-        .filter(|placed| matches!(placed.row.name.as_str(), "HEAP" | "ANYHEAP"))
         .filter_map(|placed| {
-            let bytes = size(placed.row.sub_options().first()?).filter(|bytes| *bytes >= limit)?;
+            // What 64-bit programs take below the bar is limited by the region, too.
+            let (at, part) = match placed.row.name.as_str() {
+                "HEAP" | "ANYHEAP" => (0, ""),
+                "HEAP64" | "LIBHEAP64" | "IOHEAP64" => (3, " of its 31-bit part"),
+                _ => return None,
+            };
+            let bytes = size(placed.row.sub_options().get(at)?).filter(|bytes| *bytes >= limit)?;
             let shown = evidence(collected, region_file, &region.evidence);
             let words = format!(
-                "An initial size of {} does not fit: the region leaves {}.",
+                "An initial size{part} of {} does not fit: the region leaves {}.",
                 written(bytes),
                 written(limit)
             );

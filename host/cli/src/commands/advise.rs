@@ -69,8 +69,12 @@ pub struct Advise {
     printing: Printing,
 }
 
-/// So many options in force, and so many steps, are listed in words.
-const IN_FORCE: usize = 40;
+/// So many options in force, and so many steps, are listed in words. An options report has about 60.
+const IN_FORCE: usize = 80;
+/// Which of several places wins, to read the list of options in force by.
+const PRECEDENCE: &str = "  The first of these that sets an option wins: storage tuning exit, CEEBXITA, the invocation (PARM, _CEE_RUNOPTS), \
+CEEOPTS, CEEUOPT,\n  the region's options (CEEROPT), the system's (CEEPRMxx, SETCEE), IBM's. NONOVR in a lower place beats every place \
+above it.\n";
 
 /// The form of an option text.
 #[derive(Clone, Copy, ValueEnum)]
@@ -307,7 +311,11 @@ impl Advise {
             let row = &shown.row;
             let file = collected.name_of(shown.file);
             let no = if row.negative { "NO" } else { "" };
-            let over = if row.overridable == Some(false) { ", NONOVR" } else { "" };
+            let over = match row.overridable {
+                Some(false) => ", NONOVR",
+                Some(true) => ", OVR",
+                None => "",
+            };
             let _ = writeln!(
                 text,
                 "  {no}{}({}) from {}{over}, {file}:{}",
@@ -316,6 +324,9 @@ impl Advise {
         }
         if in_force.len() > IN_FORCE {
             text.push_str("  and more; --json has all\n");
+        }
+        if !in_force.is_empty() {
+            text.push_str(PRECEDENCE);
         }
         if !collected.unread.is_empty() {
             text.push_str("Not certain, or not read:\n");

@@ -223,3 +223,15 @@ fn sizes_above_the_bar_are_in_m() {
         format!("Options Report for Enclave main 11/20/26\n\nLAST WHERE SET                 OPTION\n{row}");
     check(&report, &[("le-opt-text", "OK of HEAP64: a letter stands where a digit belongs")]);
 }
+
+#[test]
+fn the_31_bit_part_of_64_bit_heaps_is_in_the_region() {
+    let text = |size: &str| {
+        format!("//GO EXEC PGM=PAY,REGION=64M\n//CEEOPTS DD *\nHEAP64(1M,1M,KEEP,{size},1M,KEEP)\n/*\n")
+    };
+    check(
+        &text("64M"),
+        &[("le-opt-region", "of its 31-bit part of 64M does not fit: the region leaves 64M")],
+    );
+    check(&text("8M"), &[]);
+}

@@ -56,12 +56,24 @@ pub(super) fn switch_unknown(case: &LeCase<'_>) -> Option<Line> {
 fn unknown(case: &LeCase<'_>, part: Part) -> Option<Found> {
     let (file, figure) = case.largest(part, Field::AnyThread).filter(|(_, figure)| figure.value > 0)?;
     let (_, initial) = case.last(part, Field::Initial)?;
+    let own = if part == Part::ThreadStack { Part::Stack } else { Part::XplinkStack };
+    let enough = |used: u64| rounded(used.saturating_add(used / 8), 4 * K);
+    let mut evidence = vec![case.line(file, &figure.evidence)];
+    let on = match setting(part, Some(enough(figure.value)), None) {
+        Some(on) => format!("Under ON {on} holds what a thread used."),
+        None => String::new(),
+    };
+    let off = case.largest(own, Field::AnyThread).and_then(|(file, first)| {
+        let set = setting(own, Some(enough(first.value.max(figure.value))), None)?;
+        evidence.push(case.line(file, &first.evidence));
+        Some(format!(" Under OFF threads take STACK's sizes, and {set} holds what the first thread and the others used."))
+    });
     let reason = format!(
         "{}: threads used it, but nothing here tells whether THREADSTACK is ON or OFF, on which its sizes and those of \
-         STACK depend: run it with RPTOPTS(ON) too.",
-        part.title()
+         STACK depend. {on}{} Which it is, RPTOPTS(ON) tells.",
+        part.title(),
+        off.unwrap_or_default()
     );
-    let evidence = vec![case.line(file, &figure.evidence)];
     Some(found(Kind::NoAdvice, now(part, initial.value, None), evidence, reason))
 }
 

@@ -196,10 +196,37 @@ fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Sa
                 Some(format!("31-bit {}, 64-bit {}", size(low), size(high)))
             };
             let not_read = || "not read".to_owned();
+            // Of two rows of one column, what the first is of the second.
+            let shares = |part: SystemRow, whole: SystemRow| {
+                let row = |row: SystemRow| heap.rows.iter().find(|(known, _, _)| *known == row);
+                let (Some((_, low, high)), Some((_, low_whole, high_whole))) = (row(part), row(whole)) else {
+                    return String::new();
+                };
+                let share = |width: &str, part: &Option<Figure>, whole: &Option<Figure>| {
+                    let (part, whole) = (part.as_ref()?, whole.as_ref().filter(|whole| whole.value > 0)?);
+                    let sure = if part.likely || whole.likely { "?" } else { "" };
+                    let of_10_000 = u128::from(part.value) * 10_000 / u128::from(whole.value);
+                    Some(format!("{width} {}.{:02} %{sure}", of_10_000 / 100, of_10_000 % 100))
+                };
+                let both = [share("31-bit", low, low_whole), share("64-bit", high, high_whole)];
+                both.into_iter().flatten().collect::<Vec<_>>().join(", ")
+            };
+            let named = |words: &str, shares: String| match shares.as_str() {
+                "" => String::new(),
+                shares => format!(" {words}: {shares}."),
+            };
             let now = format!("system heap in use: {}", of(SystemRow::InUse).unwrap_or_else(not_read));
             let most = of(SystemRow::MostInUse).unwrap_or_else(not_read);
-            let reason =
-                format!("Most in use: {most}. No source holds a rule for the system heap: nothing is set.");
+            let reason = format!(
+                "Most in use: {most}, the least that its size has to hold.{}{}{} No source holds a rule for the system heap: \
+                 nothing is set.",
+                named("Of its size", shares(SystemRow::MostInUse, SystemRow::Size)),
+                named("In use now of the most", shares(SystemRow::InUse, SystemRow::MostInUse)),
+                named(
+                    "In use of what is preallocated",
+                    shares(SystemRow::PreallocatedInUse, SystemRow::PreallocatedSize)
+                ),
+            );
             (&heap.title, now, reason)
         }
         _ => return None,

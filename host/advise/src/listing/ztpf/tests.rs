@@ -304,6 +304,15 @@ fn what_has_no_rule_is_shown_and_sets_nothing() {
                 HEAP STORAGE IN USE (KB)  620  20480\nMAX STORAGE IN USE  (KB)  6900  40960\n";
     let said = check("tpf-read-only", heap, Some((Kind::NoAdvice, ""))).expect("said");
     assert_eq!(said.now, "system heap in use: 31-bit 620 KB, 64-bit 20,480 KB");
+    assert!(
+        said.reason.contains("In use now of the most: 31-bit 8.98 %, 64-bit 50.00 %."),
+        "{}",
+        said.reason
+    );
+    let whole = format!("{heap}SIZE OF HEAP  (KB)  13800  81920\n");
+    let said = check("tpf-read-only", &whole, Some((Kind::NoAdvice, ""))).expect("said");
+    let words = "the least that its size has to hold. Of its size: 31-bit 50.00 %, 64-bit 50.00 %.";
+    assert!(said.reason.contains(words), "{}", said.reason);
 }
 
 #[test]

@@ -76,7 +76,12 @@ fn stacks_above_the_bar_are_left_alone() {
 fn thread_stacks_wait_until_it_is_known_whether_they_are_on() {
     let text = stacks(11, &[("STACK", 131_072, 200_000, 2, 0), ("THREADSTACK", 4096, 40_000, 100, 90)]);
     let all = check(&text, Some("STACK(224K)"));
-    assert!(all.iter().any(|advice| advice.reason.contains("ON or OFF")), "{all:#?}");
+    let both = all.iter().find(|advice| advice.reason.contains("ON or OFF"));
+    let both = both.filter(|advice| advice.evidence.len() == 2).expect("both answers, each with its line");
+    assert!(
+        both.reason.contains("Under ON THREADSTACK(ON,") && both.reason.contains("Under OFF "),
+        "{both:#?}"
+    );
     let raise = all.iter().find(|advice| advice.kind == Kind::Raise).expect("STACK");
     assert!(!raise.risk.contains("are 2464K") && raise.risk.contains("cannot be seen"), "{raise:#?}");
     check(
