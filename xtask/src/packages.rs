@@ -40,7 +40,7 @@ const TABLE: &[Package] = &[
     Package {
         name: "python3-numpy",
         shows: "./*/dist-packages/numpy/__init__.py",
-        needed_by: "zoo: python3_deepbind",
+        needed_by: "zoo: python3_deepbind, figures",
     },
     Package { name: "nginx", shows: "nginx", needed_by: "zoo: nginx, figures" },
     Package { name: "ffmpeg", shows: "ffmpeg", needed_by: "zoo: ffmpeg" },
@@ -69,7 +69,7 @@ const TABLE: &[Package] = &[
     Package { name: "python3-venv", shows: "./*/ensurepip/__init__.py", needed_by: "library: xmi-reader" },
     Package { name: "libmagic1", shows: "/libmagic.so.1", needed_by: "library: xmi-reader" },
     Package { name: "valgrind", shows: "valgrind", needed_by: "tests that count instructions" },
-    Package { name: "chromium", shows: "chromium", needed_by: "zoo: chromium, page" },
+    Package { name: "chromium", shows: "chromium", needed_by: "zoo: chromium, figures, page" },
     Package {
         name: "libtcmalloc-minimal4",
         shows: "/libtcmalloc_minimal.so.4",

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Programs and their arguments.
-const PROGRAMS: [(&str, &[&str]); 12] = [
+const PROGRAMS: [(&str, &[&str]); 14] = [
     ("python3", &["-c", "x = [str(i) * 10 for i in range(300000)]"]),
     // Shared memory is written to, and is no part of anonymous memory.
     (
@@ -36,6 +36,26 @@ const PROGRAMS: [(&str, &[&str]); 12] = [
     ("git", &["log", "--stat", "-n", "40"]),
     ("gcc", &["-O2", "-c", "-o", "/dev/null", "programs/figures/counted.c"]),
     ("sh", &["-c", "exec xz -6 -c programs/figures/counted.c > /dev/null"]),
+    (
+        "/usr/bin/python3",
+        &[
+            "-c",
+            "import numpy as n, multiprocessing.shared_memory as s; m = s.SharedMemory(create=True, size=64 << 20); \
+             a = n.ndarray(8 << 20, buffer=m.buf); a[:] = 1; b = n.arange(3 << 20) * 2.0; del a; m.close(); m.unlink()",
+        ],
+    ),
+    // It has a heap of its own, in terabytes of address space.
+    (
+        "chromium",
+        &[
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--dump-dom",
+            "data:text/html,<p>memory</p>",
+        ],
+    ),
 ];
 
 /// These end as large as they were.
@@ -56,6 +76,7 @@ fn parts_of_memory_add_up_to_what_the_kernel_counts() {
         let mut run = Command::new(underbar());
         run.args(["run", "--json", "-o"]).arg(&report).arg("--").arg(name).args(arguments);
         run.env("LD_PRELOAD", &library).env("PARTS", folder.join("of")).env_remove("UNDERBAR_OPTS");
+        run.env("XDG_CONFIG_HOME", &folder).env("XDG_CACHE_HOME", &folder);
         let left = left(run.current_dir(env!("CARGO_MANIFEST_DIR")));
         let text = fs::read(&report).unwrap_or_else(|error| panic!("{name}: {error}: {left:?}"));
         let report: Value = serde_json::from_slice(&text).expect("a report");
@@ -85,6 +106,23 @@ fn parts_of_memory_add_up_to_what_the_kernel_counts() {
         fs::remove_dir_all(folder).expect("removed");
     }
     assert!(compared >= 5, "only {compared} were looked at");
+}
+
+/// A look came to no end where terabytes were reserved: more pages than are asked about.
+#[test]
+fn memory_in_a_large_reserve_is_seen() {
+    let program = compiled("figures/reserves", "figures-reserves", &[]);
+    for mode in ["locked", "open"] {
+        let mut run = Command::new(underbar());
+        run.args(["run", "--json", "--"]).arg(&program).arg(mode).env_remove("UNDERBAR_OPTS");
+        let report: Value = serde_json::from_str(&left(&mut run).error).expect("a report");
+        let section = &report["processes"][0];
+        let whole = section["counters"]["coverage"]["anonymous"].as_u64();
+        assert!(whole.is_some_and(|bytes| (24 * MIB..26 * MIB).contains(&bytes)), "{mode}: {section}");
+        let owners = section["owners"].as_array().expect("owners").iter();
+        let parts: u64 = owners.map(|owner| owner["bytes"].as_u64().expect("bytes")).sum();
+        assert_eq!(Some(parts + figure(section, Key::CoverageHeap)), whole, "{mode}: {section}");
+    }
 }
 
 /// Memory had not doubled since the last look, and the block was less than half of what was resident then: the look at 44 MiB

@@ -27,6 +27,8 @@ pub(super) struct Mapping {
 pub(super) enum Kind {
     /// Anonymous memory, whatever may be done with it now.
     Anonymous,
+    /// The same where it is long and nothing may be done with it: address space for later, as a rule, and no memory.
+    Reserved,
     /// The segment that `brk` grows.
     Brk,
     /// The first thread's stack.
@@ -50,6 +52,8 @@ pub(super) enum List {
 
 /// Bytes of a line of the short list, at the least: as in `00400000-00401000 r--p 00000000 00:00 0`.
 const LEAST_LINE: usize = 39;
+/// So many bytes without rights are a reserve.
+const LONG_RESERVE: usize = 64 << 20;
 /// Digits of an address in the kernel's list, at the least.
 const LEAST_DIGITS: usize = 8;
 
@@ -139,6 +143,7 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
         _ if name.starts_with(b"[stack") => Kind::Stack,
         // The kernel's own pages; vsyscall lies where no process has anything.
         _ if name.starts_with(b"[v") => return None,
+        _ if &rights[..3] == b"---" && end.saturating_sub(start) >= LONG_RESERVE => Kind::Reserved,
         _ => Kind::Anonymous,
     };
     Some(Mapping { start, end, kind })
@@ -174,6 +179,8 @@ mod tests {
         let low = |kind| Some((0x40_0000, 0x40_1000, kind));
         check("7f00a000-7f00b000 rw-p 00000000 00:00 0 ", Some((0x7f00_a000, 0x7f00_b000, Kind::Anonymous)));
         check("00400000-00401000 ---p 00000000 00:00 0", low(Kind::Anonymous));
+        let reserve = Some((0x7f_0000_0000, 0x7f_0400_0000, Kind::Reserved));
+        check("7f00000000-7f04000000 ---p 00000000 00:00 0", reserve);
         check("00400000-00401000 rw-p 00000000 00:00 0     [heap]", low(Kind::Brk));
         check("00400000-00401000 rw-p 00000000 00:00 0     [stack]", low(Kind::Stack));
         check("00400000-00401000 rw-p 00000000 00:00 0     [anon:arena]", low(Kind::Anonymous));

@@ -13,7 +13,8 @@
 //! Nothing is a remainder: pages of a shared mapping are resident for whoever shares it, pages of a file for whoever reads it, and
 //! neither is in this process's anonymous memory. A page of zeros that was only read is resident for mincore, and takes no memory:
 //! where there are many, the sums disagree, and the kernel is asked what of each mapping is anonymous, which takes it ten times
-//! as long.
+//! as long. A program that reserves terabytes has nothing in most of them: what may not be touched is not asked about, and in what
+//! is longer than [`LONG`] no page is, where the kernel has said how many there are.
 //!
 //! A look costs a few nanoseconds for each page. It is taken when resident memory has doubled since the last one, before much
 //! is freed, unmapped or dropped that was not there then, and at the end; a process of less than [`WORTH_A_LOOK`] is not looked
@@ -43,6 +44,9 @@ use pages::Pages;
 
 /// Below this much resident memory a process is not looked at.
 pub const WORTH_A_LOOK: u64 = 4 << 20;
+
+/// In a longer range no page is asked about, where the sum is known.
+const LONG: usize = 1 << 30;
 
 const MIB: u64 = 1 << 20;
 const PAGE: usize = 4096;
@@ -229,11 +233,9 @@ pub fn look() {
     {
         return;
     }
-    let found = look_by(List::Short).and_then(|found| {
-        // What the kernel counts is behind by some pages of each processor.
-        let is_all = found.sum().abs_diff(total) <= (total / 50).max(MIB / 2);
-        if is_all { Some(found) } else { look_by(List::Long) }
-    });
+    // What the kernel counts is behind by some pages of each processor.
+    let is_all = |found: &Found| found.sum().abs_diff(total) <= (total / 50).max(MIB / 2);
+    let found = look_by(List::Short).filter(is_all).or_else(|| look_by(List::Long));
     if let Some(found) = found {
         keep(slot, &found);
     }
@@ -260,7 +262,7 @@ fn look_by(list: List) -> Option<Found> {
     let is_read = each_mapping(list, &mut |mapping, anonymous| {
         let mut part = Found::nothing();
         if anonymous != Some(0) {
-            judge(mapping, anonymous.is_some(), &mut pages, &mut part);
+            judge(mapping, anonymous, &mut pages, &mut part);
             found.take(&part, anonymous);
         }
     });
@@ -269,18 +271,19 @@ fn look_by(list: List) -> Option<Found> {
 
 /// Counts the resident pages of a mapping. The kernel joins neighbouring mappings, whoever made them, so that ours and others' may
 /// lie in one.
-fn judge(mapping: &Mapping, is_known_to_be_anonymous: bool, pages: &mut Pages, found: &mut Found) {
+fn judge(mapping: &Mapping, anonymous: Option<u64>, pages: &mut Pages, found: &mut Found) {
     /// Longer ones are data that nobody relocates.
     const CONSTANTS: usize = 64 << 20;
     let (start, end) = (mapping.start, mapping.end);
     let special = match mapping.kind {
-        Kind::Anonymous => None,
+        Kind::Reserved if anonymous.is_none() => return,
+        Kind::Anonymous | Kind::Reserved => None,
         Kind::Brk => Some(Who::Named(c"brk")),
         Kind::Stack => Some(Who::Named(c"stack")),
         Kind::FileCode | Kind::FileReadable | Kind::FileWritable => {
             let may_be = match mapping.kind {
-                Kind::FileCode => is_known_to_be_anonymous,
-                Kind::FileReadable => is_known_to_be_anonymous || end - start <= CONSTANTS,
+                Kind::FileCode => anonymous.is_some(),
+                Kind::FileReadable => anonymous.is_some() || end - start <= CONSTANTS,
                 _ => true,
             };
             if may_be {
@@ -290,6 +293,7 @@ fn judge(mapping: &Mapping, is_known_to_be_anonymous: bool, pages: &mut Pages, f
         }
     };
     let mut at = start;
+    let mut long = None;
     while at < end {
         if let Some(until) = heap::segment_end(at) {
             let until = until.clamp(at + PAGE, end.max(at + PAGE));
@@ -299,8 +303,15 @@ fn judge(mapping: &Mapping, is_known_to_be_anonymous: bool, pages: &mut Pages, f
         }
         let (until, who) = special.map_or_else(|| maker_of(at, end), |who| (end, who));
         let until = heap::next_ours(at, until).max(at + PAGE);
-        found.add(who, pages.others(at, until));
+        if anonymous.is_some() && until - at > LONG {
+            long = Some(who);
+        } else {
+            found.add(who, pages.others(at, until));
+        }
         at = until;
+    }
+    if let (Some(who), Some(anonymous)) = (long, anonymous) {
+        found.add(who, anonymous.saturating_sub(found.sum()));
     }
 }
 
@@ -345,7 +356,7 @@ mod tests {
         mapped(start, 9 * PAGE + 3136, 1);
         let mut found = Found::nothing();
         let whole = Mapping { start, end: start + 10 * PAGE, kind: Kind::Anonymous };
-        judge(&whole, false, &mut Pages::open(), &mut found);
+        judge(&whole, None, &mut Pages::open(), &mut found);
         assert_eq!((found.others, found.heap), (PAGE as u64, 0));
     }
 

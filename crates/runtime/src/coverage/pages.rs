@@ -96,6 +96,9 @@ fn resident_in(start: usize, end: usize, pages_left: &mut usize) -> u64 {
     let mut states = [0_u8; AT_ONCE];
     let mut bytes = 0;
     let mut at = start;
+    if (end - start).div_ceil(PAGE) >= *pages_left {
+        *pages_left = 0;
+    }
     while at < end {
         let pages = (end - at).div_ceil(PAGE).min(states.len());
         let states = &mut states[..pages];
