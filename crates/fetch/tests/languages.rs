@@ -5,12 +5,17 @@
 mod common;
 
 use std::ffi::c_void;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Barrier;
 
 use common::{Opened, alone, ask, delete, folder, member, member_as, resident, since, skip};
 use underbar_fetch::table::{self, Loaded, Options};
 use underbar_fetch::{Form, visible};
+use underbar_partitioned::name::Name;
+use underbar_store::change::{Addition, Edit, apply};
+use underbar_store::library::Organisation;
+use underbar_store::make::{Wanted, create};
 
 #[test]
 fn exceptions_pass_from_program_to_program() {
@@ -407,12 +412,27 @@ fn a_debugger_shows_the_frames_of_a_program() {
     let place = folder("debugged");
     member(&place, "tiny.c", &[]);
     member(&place, "trap.c", &["-O2", "-fomit-frame-pointer"]);
+    debugged_from(&place);
+    for organisation in [Organisation::Pds, Organisation::Pdse] {
+        let path = place.join(organisation.text());
+        create(&path, &Wanted { organisation, ..Wanted::usual(0) }).expect("made");
+        let edits = ["tiny", "trap"].map(|name| {
+            let bytes = std::fs::read(place.join(format!("{name}.so"))).expect("a member");
+            let addition = Addition::new(Name::new(name.as_bytes()).expect("a name"), bytes, None, 0);
+            Ok(Edit::Add(Box::new(addition.expect("a program"))))
+        });
+        apply(&path, edits, 2, 0, true).expect("filled");
+        debugged_from(&path);
+    }
+}
+
+fn debugged_from(place: &Path) {
     let gdb = Command::new("gdb")
         .args(["-nx", "-batch", "-ex", "set debuginfod enabled off", "-ex", "run", "-ex", "backtrace 12"])
         .args(["-ex", "continue", "--args"])
         .arg(std::env::current_exe().expect("this program"))
         .args(["--exact", "debugged", "--test-threads", "1"])
-        .env(TRAP, &place)
+        .env(TRAP, place)
         .output();
     let Ok(output) = gdb else { return skip("frames in a debugger: needs gdb") };
     let text = String::from_utf8_lossy(&output.stdout);

@@ -100,6 +100,30 @@ fn members_of_both_organisations_are_loaded() {
     }
 }
 
+/// Two parts of a process open one library, and use its programs in both forms: each form has one image, whoever asks.
+#[test]
+fn two_handles_and_two_forms_load_each_program_once_for_each_form() {
+    let _alone = alone();
+    let place = members("handles");
+    for (organisation, block_size) in [(Organisation::Pds, 6144), (Organisation::Pdse, 32760)] {
+        let path = library(&place, organisation, block_size);
+        for is_frozen in [true, false] {
+            table::purge();
+            let handles = [Opened::folder(&path, is_frozen), Opened::folder(&path, is_frozen)];
+            let before = table::statistics();
+            for turn in 0..90 {
+                for form in [Form::Shared, Form::Fresh] {
+                    let loaded = handles[turn % 2].load("TINY", form).expect("loaded");
+                    let expected = if form == Form::Shared { 41 + turn } else { 41 };
+                    assert_eq!(ask(loaded, c"next", 0), expected, "{organisation:?} {form:?}");
+                    delete(loaded);
+                }
+            }
+            assert_eq!((since(&before, |all| all.loads), since(&before, |all| all.hits_in_pool)), (2, 178));
+        }
+    }
+}
+
 /// A program that begins once is found by its bytes, under whichever name: each name keeps its own entry point.
 #[test]
 fn an_alias_of_a_program_that_stays_has_its_own_entry() {
