@@ -101,6 +101,18 @@ fn a_pdse_reads_what_is_needed_and_knows_no_block_size() {
     let kept = said(&json, 0, "PDSE, LLA and VLF", "loads");
     assert_eq!(said(&json, 0, "PDSE, LLA and VLF", "hits_in_pool"), kept, "each was in the pool");
     assert_eq!(said(&json, 0, "PDSE", "hits_in_pool"), 0);
+    for size in ["4 KB", "64 KB", "256 KB", "4 MB"] {
+        let ours = format!("{size}, LLA and VLF");
+        assert_eq!(
+            said(&json, 4, &ours, "hits_in_pool"),
+            said(&json, 4, &ours, "loads"),
+            "each was in the pool"
+        );
+        let each = |row: &str| said(&json, 4, row, "cpu_ns") as f64 / said(&json, 4, row, "loads") as f64;
+        let (ours, system) = (each(&ours), each(&format!("{size}, dlopen, dlclose")));
+        // Dropped pages cost as much as dlopen's.
+        assert!(ours < 0.6 * system, "{size}: {ours} ns, dlopen {system} ns");
+    }
     for size in ["6,144", "23,440", "32,760"] {
         assert_eq!(each(&json, 2, &format!("424 bytes, {size}"), "blocks"), 1);
         // 264 KB, and what makes a program of them.

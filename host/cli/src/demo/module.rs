@@ -5,11 +5,13 @@
 //!            names and symbol (2), hash, relocations   }
 //!            text: 8 bytes of code, then an array      }
 //! next 16    dynamic section (16 bytes an entry)       \ segment 2, read and write, a page further in memory
-//!            rows: a pointer and 56 bytes each         /
+//!            rows: a pointer and 56 bytes each         |
+//! next page  data that the constructor writes          /
 //!            section headers: for tools, and for who looks for functions by sections
 //! ```
 //!
-//! Invariant: the same arguments give the same bytes; nothing runs at LOAD, and nothing is needed but the loader.
+//! Invariant: the same arguments give the same bytes; nothing runs at LOAD but where data are to be written, and nothing is needed
+//! but the loader.
 //! Not here: libraries (`workshop`).
 
 /// What a program is to be.
@@ -21,10 +23,14 @@ pub struct Module {
     pub text: usize,
     /// Rows of data with a pointer each, which has to be relocated.
     pub relocations: usize,
+    /// Bytes of data, whole pages, each of which its constructor writes.
+    pub written: usize,
 }
 
 /// `lea eax, [rdi + 1]; ret`, and four times `nop`.
 const CODE: [u8; 8] = [0x8d, 0x47, 0x01, 0xc3, 0x90, 0x90, 0x90, 0x90];
+/// The constructor's, with room for what `written` puts into it.
+const WRITING: usize = 32;
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const SYMBOL: usize = 24;
@@ -46,13 +52,17 @@ impl Module {
         // One bucket, two chains.
         let relocations = (hash + 5 * 4).next_multiple_of(8);
         let code = (relocations + self.relocations * RELOCATION).next_multiple_of(16);
-        let end_of_text = code + self.text.max(CODE.len());
+        let constructor = code + CODE.len();
+        let writing = if self.written > 0 { WRITING } else { 0 };
+        let end_of_text = code + self.text.max(CODE.len() + writing);
         let dynamic = end_of_text.next_multiple_of(16);
         // In memory a page further on, so that no page is of two segments.
         let data_at = |offset: usize| (offset + PAGE) as u64;
-        let entries = self.dynamic(symbols, strings, names.len(), hash, relocations);
+        let entries = self.dynamic(symbols, strings, names.len(), hash, relocations, constructor);
         let rows = (dynamic + entries.len()).next_multiple_of(16);
-        let end_of_data = rows + self.relocations * ROW;
+        let end_of_rows = rows + self.relocations * ROW;
+        let written = if self.written > 0 { end_of_rows.next_multiple_of(PAGE) } else { end_of_rows };
+        let end_of_data = written + self.written;
         let section_names = end_of_data;
         let sections = (section_names + SECTIONS.len()).next_multiple_of(8);
 
@@ -80,7 +90,11 @@ impl Module {
             file.giants(&[data_at(rows + row * ROW), 8, code as u64]);
         }
         file.pad_to(code);
-        file.bytes(&CODE).array(end_of_text);
+        file.bytes(&CODE);
+        if self.written > 0 {
+            file.bytes(&writing_code(data_at(written) - constructor as u64, self.written / PAGE));
+        }
+        file.array(end_of_text);
         file.pad_to(dynamic);
         file.bytes(&entries).pad_to(end_of_data);
         file.bytes(SECTIONS).pad_to(sections + SECTION);
@@ -104,6 +118,7 @@ impl Module {
         names: usize,
         hash: usize,
         relocations: usize,
+        constructor: usize,
     ) -> Vec<u8> {
         let mut section = Bytes(Vec::new());
         let mut entry = |tag: u64, value: usize| {
@@ -121,9 +136,28 @@ impl Module {
             // So many of them are relative ones.
             entry(0x6fff_fff9, self.relocations);
         }
+        if self.written > 0 {
+            entry(12, constructor);
+        }
         entry(0, 0);
         section.0
     }
+}
+
+/// Adds 1 to the first byte of each page, of which the first is so far from here.
+fn writing_code(distance: u64, pages: usize) -> [u8; WRITING] {
+    const LEA: usize = 7;
+    let mut code = [0x90; WRITING];
+    let mut put = |at: usize, bytes: &[u8]| code[at..at + bytes.len()].copy_from_slice(bytes);
+    // lea rax, [rip + distance]
+    put(0, &[0x48, 0x8d, 0x05]);
+    put(3, &(distance as u32 - LEA as u32).to_le_bytes());
+    // mov ecx, pages
+    put(LEA, &[0xb9]);
+    put(8, &(pages as u32).to_le_bytes());
+    // inc byte ptr [rax]; add rax, 4096; dec ecx; jnz to the first of these; ret
+    put(12, &[0xfe, 0x00, 0x48, 0x05, 0x00, 0x10, 0x00, 0x00, 0xff, 0xc9, 0x75, 0xf4, 0xc3]);
+    code
 }
 
 /// A file while it is written, front to back, little-endian.
@@ -179,8 +213,17 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("underbar-module-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let path = |path: &std::path::Path| CString::new(path.as_os_str().as_bytes()).expect("a path");
-        for (text, relocations) in [(8, 0), (424, 0), (5_000, 0), (264 << 10, 0), (8, 1), (100, 10_000)] {
-            let module = Module { function: "PROGRAM", text, relocations };
+        for (text, relocations, written) in [
+            (8, 0, 0),
+            (424, 0, 0),
+            (5_000, 0, 0),
+            (264 << 10, 0, 0),
+            (8, 1, 0),
+            (100, 10_000, 0),
+            (8, 0, 4 << 10),
+            (100, 10, 256 << 10),
+        ] {
+            let module = Module { function: "PROGRAM", text, relocations, written };
             let file = folder.join("PROGRAM.so");
             std::fs::write(&file, module.bytes()).expect("written");
             let library = underbar_fetch::table::open(&path(&folder), true).expect("a library");
@@ -203,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_smallest_one_is_one_block_of_the_smallest_size_compared() {
-        let tiny = Module { function: "IEFBR14", text: 8, relocations: 0 };
+        let tiny = Module { function: "IEFBR14", text: 8, relocations: 0, written: 0 };
         assert!(tiny.bytes().len() < 6_144, "{}", tiny.bytes().len());
         assert_eq!(tiny.bytes(), tiny.bytes());
     }

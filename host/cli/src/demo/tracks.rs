@@ -43,7 +43,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
         let text = (scale + sizes.below(scale)) as usize;
         program(
             &format!("M{number:05}"),
-            &Module { function: "PROGRAM", text, relocations: 0 },
+            &Module { function: "PROGRAM", text, relocations: 0, written: 0 },
             FetchOptions::Default,
         )
     });

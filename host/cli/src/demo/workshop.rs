@@ -112,7 +112,7 @@ mod tests {
     fn libraries_are_made_and_go_with_the_folder() {
         let workshop = Workshop::new("test").expect("a folder");
         let folder = workshop.folder().to_path_buf();
-        let module = Module { function: "ONE", text: 8, relocations: 0 };
+        let module = Module { function: "ONE", text: 8, relocations: 0, written: 0 };
         for organisation in [Organisation::Pds, Organisation::Pdse] {
             let members = [program("ONE", &module, FetchOptions::Default), nothing("TWO")];
             let path = workshop.library(organisation.text(), organisation, 6_144, members, 2).expect("made");
