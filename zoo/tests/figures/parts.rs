@@ -139,6 +139,17 @@ fn what_goes_soon_is_looked_at_before_it_goes() {
     assert!(anonymous.is_some_and(|bytes| bytes >= 57 * MIB), "{anonymous:?}");
 }
 
+/// Ranges that were never written to went before, so that nobody asked about the third: 5 MiB of 67 were seen of a script.
+#[test]
+fn what_goes_after_empty_ranges_is_looked_at() {
+    let program = compiled("figures/aligned", "figures-aligned", &[]);
+    let mut run = Command::new(underbar());
+    run.args(["run", "--json", "--"]).arg(&program).env_remove("UNDERBAR_OPTS");
+    let report: Value = serde_json::from_str(&left(&mut run).error).expect("a report");
+    let anonymous = figure(&report["processes"][0], Key::CoverageAnonymous);
+    assert!(anonymous >= 48 * MIB, "{anonymous}");
+}
+
 /// A program that has its memory before the ledger is found: the sum came into the ledger, and its parts did not.
 #[test]
 fn a_look_before_the_ledger_keeps_its_parts() {

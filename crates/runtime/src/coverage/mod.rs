@@ -18,8 +18,9 @@
 //!
 //! A look costs a few nanoseconds for each page. It is taken when resident memory has doubled since the last one, before much
 //! is freed, unmapped or dropped that was not there then, and at the end; a process of less than [`WORTH_A_LOOK`] is not looked
-//! at. What goes is much from an eighth of what was resident at the last look on. The ledger keeps the look that saw most. Asking how much is resident is a read that the kernel counts as the
-//! program's: so it is done after twice as many requests, or large ranges that go, as the last time.
+//! at. What goes is much from an eighth of what was resident at the last look on. The ledger keeps the look that saw most.
+//! Asking how much is resident is a read that the kernel counts as the program's: so it is done after twice as many requests as
+//! the last time; for the first 16 large ranges that go after a look, and then after twice as many.
 //!
 //! Invariant: a look is never taken twice at a time, allocates nothing, and leaves errno alone.
 //! Not here: judging (`advise`).
@@ -104,9 +105,12 @@ fn before_large(bytes: u64) {
     }
 }
 
-/// Something went: is that worth the question how much is resident? After twice as many as the last time.
+/// Something went: is that worth the question how much is resident? Of the first ones, each: who aligns memory unmaps ranges that
+/// nobody wrote to, and the next one may be all that there was. Then after twice as many as the last time.
 fn is_to_be_asked() -> bool {
-    WENT.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two()
+    const FIRST: u32 = 16;
+    let went = WENT.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    went <= FIRST || went.is_power_of_two()
 }
 
 /// Resident memory that is an eighth more than at the last look: when memory is about to go, there may be no better moment.
