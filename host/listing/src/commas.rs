@@ -11,7 +11,7 @@
 //! Not here: which labels there are (`sections`).
 
 use crate::number::{Word, word};
-use crate::sections::LABELS;
+use crate::sections::{LABELS, SECTIONS};
 
 /// No line of such a table has more fields of interest.
 const FIELDS: usize = 16;
@@ -19,7 +19,9 @@ const THREADS: &str = "Largest number of threads concurrently active";
 
 /// The line as a listing has it; None where it is none of these.
 pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
-    let by = *text.iter().find(|byte| matches!(byte, b',' | b';'))?;
+    let Some(by) = text.iter().copied().find(|byte| matches!(byte, b',' | b';')) else {
+        return title(text.trim_ascii()).map(|title| [title, b":"].concat());
+    };
     let first = text.trim_ascii_start().first()?;
     if !(first.is_ascii_alphanumeric() || *first == b'"') {
         return None;
@@ -34,11 +36,7 @@ pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
         is(THREADS) || LABELS.iter().any(|(label, _)| is(label))
     };
     match &fields[..] {
-        [title] if all > 1 => {
-            let name = title.strip_suffix(b":").unwrap_or(title);
-            let ends = name.len().checked_sub(10).map(|at| &name[at..]);
-            ends.is_some_and(|end| end.eq_ignore_ascii_case(b"statistics")).then(|| [name, b":"].concat())
-        }
+        [one] if all > 1 => title(one.strip_suffix(b":").unwrap_or(one)).map(|title| [title, b":"].concat()),
         [label, value] if matches!(word(value), Word::Number(_)) => {
             let name = label.strip_suffix(b":").unwrap_or(label).trim_ascii();
             is_label(name).then(|| [name, b": ", value].concat())
@@ -49,6 +47,14 @@ pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
         }
         _ => None,
     }
+}
+
+/// The heading of a section, which a table has without its colon.
+fn title(text: &[u8]) -> Option<&[u8]> {
+    const WORD: &[u8] = b" statistics";
+    let (name, word) = text.split_at_checked(text.len().checked_sub(WORD.len())?)?;
+    let is_known = || SECTIONS.iter().any(|row| name.eq_ignore_ascii_case(row.title.as_bytes()));
+    (word.eq_ignore_ascii_case(WORD) && is_known()).then_some(text)
 }
 
 /// The fields of a line, without the quotes around them; None where quotes are not closed, or there are too many.
@@ -98,6 +104,7 @@ mod tests {
         check("Initial size:,\"1,187,336\"", Some("Initial size: 1,187,336"));
         check("\"STACK statistics:\",", Some("STACK statistics:"));
         check("STACK statistics,,", Some("STACK statistics:"));
+        check("STACK statistics", Some("STACK statistics:"));
         check("32,1210,3.04%", Some("32 1210 3.04%"));
         check("64;\"30,417\";76.38%", Some("64 30,417 76.38%"));
         for other in [
@@ -111,6 +118,9 @@ mod tests {
             "\"Initial size\"x,131072",
             "//GO EXEC PGM=PAY,REGION=64M",
             "a sentence, and its statistics",
+            "other statistics",
+            "statistics",
+            "STACK statistics:",
         ] {
             check(other, None);
         }

@@ -202,6 +202,10 @@ mod tests {
         for text in [
             all(|label, value| format!("\"{label}\",\"{value}\"\n")),
             all(|label, value| format!("{label};{value};;\r\n")),
+            all(|label, value| match value {
+                "" => format!("{}\n", label.trim_end_matches(':')),
+                value => format!("{},{value}\n", label.trim_end_matches(':')),
+            }),
             all(|label, value| format!("&nbsp;&nbsp;{label}&nbsp;{value}<br>")),
             format!("<html><body><pre>\n{plain}</pre></body></html>"),
             plain.lines().map(|line| format!("> {line}\n")).collect(),
