@@ -122,10 +122,7 @@ impl<'a> Steps<'a> {
             None => form.text(&all),
         }?;
         let mark = if form == Form::CeeRunopts { '#' } else { '*' };
-        let comments = words.iter().map(|words| {
-            let line: String = format!("{mark} {words}").chars().take(COLUMNS).collect();
-            format!("{line}\n")
-        });
+        let comments = words.iter().map(|words| format!("{mark} {words}\n"));
         Some(comments.collect::<String>() + &text)
     }
 
@@ -177,12 +174,24 @@ fn together(advice: &[Advice], members: &BTreeSet<&str>) -> (Vec<Setting>, Vec<S
         };
         let lines = counted.iter().filter_map(|(name, _)| {
             let line = of(name).find(is_set)?.evidence.first()?;
-            Some(format!("{name} {}:{}", line.file, line.line))
+            Some(fitted(&format!("{option}: {name} "), &format!("{}:{}", line.file, line.line)))
         });
-        words.push(format!("{option}: {}", lines.take(NAMED).collect::<Vec<_>>().join(", ")));
+        words.extend(lines.take(NAMED));
         all.push(merged);
     }
     (all, words)
+}
+
+/// Words and a place in the columns of a comment: of a place that is too long, its end.
+fn fitted(words: &str, place: &str) -> String {
+    // The mark and a blank stand before it.
+    let room = COLUMNS.saturating_sub(2 + words.chars().count());
+    let length = place.chars().count();
+    if length <= room {
+        return format!("{words}{place}");
+    }
+    let end: String = place.chars().skip(length - room.saturating_sub(3).min(length)).collect();
+    format!("{words}...{end}")
 }
 
 /// The larger of the sizes at each place; None where there is none, or where sizes of cells differ.
@@ -284,7 +293,8 @@ mod tests {
     fn a_step_with_several_enclaves_has_one_text_with_the_larger_values() {
         let reports = heap("TAX", 32768, 9_000_000, 270) + &heap("PAY", 32768, 1_187_336, 41);
         let job = |parm: &str| format!("//GO EXEC PGM=PAY{parm}\n{reports}");
-        let evidence = "* HEAP: PAY job:18, TAX job:7\n";
+        let evidence = "* HEAP: PAY job:18\n* HEAP: TAX job:7\n";
+        assert_eq!(fitted("HEAP: PAY ", &format!("{}:18", "x".repeat(90))).len(), 69);
         let parm = |text: &str| format!("{evidence}{text}\n");
         for (given, text) in [
             (",PARM='DAILY,3/'", "PARM='DAILY,3/HEAP(10M,2560K)'"),

@@ -316,10 +316,11 @@ impl Advise {
                 Some(true) => ", OVR",
                 None => "",
             };
+            let values = if row.negative { String::new() } else { format!("({})", row.values) };
             let _ = writeln!(
                 text,
-                "  {no}{}({}) from {}{over}, {file}:{}",
-                row.name, row.values, row.source, row.evidence.line
+                "  {no}{}{values} from {}{over}, {file}:{}",
+                row.name, row.source, row.evidence.line
             );
         }
         if in_force.len() > IN_FORCE {
