@@ -93,6 +93,11 @@ pub(super) fn a_killed_program_s_figures_keep_their_bound() {
         between(&account, Key::HeapUsed, held.saturating_sub(slack)..=held + slack);
         between(&account, Key::HeapUsedPeak, held.saturating_sub(slack)..=held + slack);
     }
+    // What was got is told when it is looked at: at each KiB, or sixteenth. A list grows by quarters.
+    for count in [100, 300, 900] {
+        let account = counted(&["killed", &count.to_string(), "40"]);
+        between(&account, Key::HeapGets, count - count / 3 - 32..=account.said("gets"));
+    }
     for keep in [2, 10, 1024, 100_000] {
         let account = counted(&["freed-killed", "100000", "64", &keep.to_string()]);
         let (gets, frees, held) = (account.said("gets"), account.said("frees"), account.said("held"));

@@ -188,7 +188,8 @@ impl Tally {
         self.most = self.until_shrunk;
         let unnoticed = before - self.bytes();
         let (worth, known) = (Self::worth_a_look(), ledger::known_use());
-        self.publish_bytes();
+        // Requests, too: a program that is killed soon has no other occasion.
+        self.publish();
         let used = ledger::used() + more;
         ledger::know_use(used);
         if used < known + (worth - known) / 2 {
