@@ -38,8 +38,9 @@ const OTHERS: [(&[u8], &str); 11] = [
     ),
     (b"\x89PNG", "a picture: save the listing as text"),
 ];
-const DAMAGED: &str = "what is packed is damaged or cut: what stands behind that place was not read";
-const TOO_MUCH: &str = "what is packed gives more than 256 MiB: what stands behind them was not read";
+// Behind each of them stands ": not read".
+const DAMAGED: &str = "what is packed is damaged or cut here, and the rest";
+const TOO_MUCH: &str = "what is packed gives more than 256 MiB, and the rest";
 
 /// The state between pieces.
 #[derive(Default)]
@@ -255,7 +256,7 @@ impl Deflated {
                     {
                         if u32::from_le_bytes([a, b, c, d]) != !self.checksum {
                             return Err(
-                                "what is packed does not have its checksum: figures of it may be wrong",
+                                "what is packed has another checksum: its figures may be wrong, and what follows",
                             );
                         }
                         self.phase = Phase::Header(Vec::new());
