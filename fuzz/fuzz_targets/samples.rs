@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use underbar_profile::record::{Reader, Record};
-use underbar_profile::{Facts, Tally, profile, text};
+use underbar_profile::{Facts, Maps, Tally, profile, text};
 use underbar_symbols::Symbols;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
             }
         });
     }
-    let profile = profile(&tally, &Symbols::new(), Facts::default());
+    let mut maps = Maps::default();
+    maps.add(1, bytes);
+    let profile = profile(&tally, &Symbols::new(), &maps, Facts::default());
     assert_eq!(profile.instructions.iter().map(|row| row.count).sum::<u64>(), samples);
     let _ = text::render(&profile, 10);
 });
