@@ -381,6 +381,8 @@ impl Report {
         let mut programs: Vec<Program> = Vec::new();
         // Where each stands: a saved report may name thousands.
         let mut by_name: HashMap<&str, usize> = HashMap::new();
+        // By program and number: whether the process became it by exec.
+        let mut seen: HashMap<(usize, u32), bool> = HashMap::new();
         for process in &self.processes {
             let end = process.ended_ns.or_else(|| self.steps.as_ref().map(|steps| steps.elapsed_ns));
             let ran = end.unwrap_or(0).saturating_sub(process.started_ns);
@@ -398,7 +400,14 @@ impl Report {
                 programs.len() - 1
             });
             let program = &mut programs[at];
-            program.processes = program.processes.saturating_add(process.processes);
+            let continued = process.counters.get(Key::ProcessContinued) > 0;
+            let earlier = (process.state != State::Folded)
+                .then(|| seen.insert((at, process.process), continued))
+                .flatten();
+            // One that became the same program again is one process.
+            if !earlier.is_some_and(|earlier| earlier || continued) {
+                program.processes = program.processes.saturating_add(process.processes);
+            }
             // Of one look: that of the process with the most memory.
             let anonymous = process.counters.get(Key::CoverageAnonymous);
             if anonymous > program.counters.get(Key::CoverageAnonymous) || program.owners.is_empty() {
@@ -482,6 +491,22 @@ mod tests {
         assert_eq!(names, [("cc1plus", 3), ("as", 3), ("g++", 1)]);
         assert_eq!(programs[0].each(underbar_ledger::Key::HeapGets), 12_000);
         assert_eq!(programs[0].owners[0].name, "libgmp.so.10");
+    }
+
+    /// A shell that starts a shell by exec in a child of its own: two sections, one process.
+    #[test]
+    fn a_process_that_becomes_the_same_program_again_is_one() {
+        use underbar_ledger::Key;
+        let mut report = sample::getfree();
+        let mut again = report.processes[0].clone();
+        again.counters.set(Key::ProcessContinued, 1);
+        report.processes.push(again.clone());
+        assert_eq!(report.programs()[0].processes, 1);
+        // Another one by fork, and one that had its number before.
+        again.process += 1;
+        again.counters.set(Key::ProcessContinued, 0);
+        report.processes.extend([again.clone(), again]);
+        assert_eq!(report.programs()[0].processes, 3);
     }
 
     #[test]
