@@ -197,6 +197,20 @@ pub const PROGRAMS: &[Program] = &[
         },
     },
     Program {
+        name: "lua",
+        about: "300,000 tables with strings, a third replaced five times",
+        needs: &[("lua5.4", "lua5.4")],
+        prepare: "",
+        work: Work::Batch {
+            words: &["lua5.4", "-e", "local t = {}
+for i = 1, 300000 do t[i] = {id = i, name = 'n' .. i, v = i * 1.5} end
+local s = 0
+for r = 1, 5 do for i = 1, #t do s = s + t[i].v; if i % 3 == 0 then t[i] = {id = i, name = 'm' .. (i * r), v = i} end end end
+print(s)"],
+            turns: 1,
+        },
+    },
+    Program {
         name: "ruby",
         about: "strings, hashes and blocks",
         needs: &[("ruby", "ruby")],
