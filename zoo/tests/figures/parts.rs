@@ -1,6 +1,7 @@
 //! Who has the memory of real programs: the parts of a look, against what the kernel says of each mapping.
 
 use super::*;
+use std::os::unix::process::CommandExt;
 
 /// Programs and their arguments.
 const PROGRAMS: [(&str, &[&str]); 14] = [
@@ -72,40 +73,88 @@ fn parts_of_memory_add_up_to_what_the_kernel_counts() {
             continue;
         }
         let folder = scratch(&format!("parts-{at}"));
-        let report = folder.join("report");
         let mut run = Command::new(underbar());
-        run.args(["run", "--json", "-o"]).arg(&report).arg("--").arg(name).args(arguments);
+        run.args(["run", "--json", "-o"]).arg(folder.join("report")).arg("--").arg(name).args(arguments);
         run.env("LD_PRELOAD", &library).env("PARTS", folder.join("of")).env_remove("UNDERBAR_OPTS");
         run.env("XDG_CONFIG_HOME", &folder).env("XDG_CACHE_HOME", &folder);
         let left = left(run.current_dir(env!("CARGO_MANIFEST_DIR")));
-        let text = fs::read(&report).unwrap_or_else(|error| panic!("{name}: {error}: {left:?}"));
-        let report: Value = serde_json::from_slice(&text).expect("a report");
-        for section in report["processes"].as_array().expect("processes") {
-            let file = folder.join(format!("of.{}", section["process"]));
-            let whole = section["counters"]["coverage"]["anonymous"].as_u64();
-            let (Ok(said), Some(whole)) = (fs::read_to_string(&file), whole) else { continue };
-            let said: u64 = said.trim().parse().expect("a number");
-            let owners = section["owners"].as_array().expect("owners").iter();
-            let others: u64 = owners.map(|owner| owner["bytes"].as_u64().expect("bytes")).sum();
-            let parts = figure(section, Key::CoverageHeap) + others;
-            assert_eq!(parts, whole, "{name}: {section}");
-            // A look before the end may have seen more; of these there is nothing that they give back.
-            if KEEP_ALL.contains(&name) {
-                assert!(whole <= said + said / 50 + MIB / 4, "{name}: {whole} of {said}: {section}");
-            }
-            assert!(whole + said / 50 + MIB / 4 >= said, "{name}: {whole} of {said}: {section}");
-            let most = report["steps"]["peak_resident_bytes"].as_u64().expect("a peak");
-            assert!(whole <= most, "{name}: {whole}, and {most} was resident: {section}");
-            eprintln!(
-                "{name} {}: {whole}, smaps {said}, heap {}",
-                section["program"],
-                figure(section, Key::CoverageHeap)
-            );
-            compared += 1;
-        }
+        compared += compare(name, &folder, &left);
         fs::remove_dir_all(folder).expect("removed");
     }
     assert!(compared >= 5, "only {compared} were looked at");
+}
+
+/// Compares each process of the folder's report with what the kernel said of it at its end; how many there were.
+fn compare(name: &str, folder: &Path, left: &Left) -> usize {
+    let text = fs::read(folder.join("report")).unwrap_or_else(|error| panic!("{name}: {error}: {left:?}"));
+    let report: Value = serde_json::from_slice(&text).expect("a report");
+    let mut compared = 0;
+    for section in report["processes"].as_array().expect("processes") {
+        let file = folder.join(format!("of.{}", section["process"]));
+        let whole = section["counters"]["coverage"]["anonymous"].as_u64();
+        let (Ok(said), Some(whole)) = (fs::read_to_string(&file), whole) else { continue };
+        let said: u64 = said.trim().parse().expect("a number");
+        let owners = section["owners"].as_array().expect("owners").iter();
+        let others: u64 = owners.map(|owner| owner["bytes"].as_u64().expect("bytes")).sum();
+        let parts = figure(section, Key::CoverageHeap) + others;
+        assert_eq!(parts, whole, "{name}: {section}");
+        // A look before the end may have seen more; of these there is nothing that they give back.
+        if KEEP_ALL.contains(&name) {
+            assert!(whole <= said + said / 50 + MIB / 4, "{name}: {whole} of {said}: {section}");
+        }
+        assert!(whole + said / 50 + MIB / 4 >= said, "{name}: {whole} of {said}: {section}");
+        let most = report["steps"]["peak_resident_bytes"].as_u64().expect("a peak");
+        assert!(whole <= most, "{name}: {whole}, and {most} was resident: {section}");
+        eprintln!(
+            "{name} {}: {whole}, smaps {said}, heap {}",
+            section["program"],
+            figure(section, Key::CoverageHeap)
+        );
+        compared += 1;
+    }
+    compared
+}
+
+/// It refuses to be run by the superuser, so nobody runs it, with files that nobody can reach.
+#[test]
+fn parts_of_postgresql_add_up() {
+    const NOBODY: u32 = 65_534;
+    let Some(commands) = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|version| version.path().join("bin"))
+        .find(|bin| bin.join("postgres").exists())
+    else {
+        return skipped("postgres: is not there");
+    };
+    let folder = std::env::temp_dir().join(format!("underbar-parts-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let (command, library) = (folder.join("underbar"), folder.join("parts.so"));
+    fs::copy(underbar(), &command).expect("a copy");
+    fs::copy(compiled("figures/parts", "figures-parts.so", &["-shared", "-fPIC"]), &library).expect("a copy");
+    let run = |program: &Path, input: &str| {
+        let input_file = folder.join("input");
+        fs::write(&input_file, input).expect("written");
+        let mut run = Command::new(program);
+        if is_superuser() {
+            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
+            run.uid(NOBODY).gid(NOBODY);
+        }
+        run.current_dir(&folder).stdin(fs::File::open(input_file).expect("opened"));
+        run.env("XDG_CONFIG_HOME", &folder).env("XDG_CACHE_HOME", &folder).env_remove("UNDERBAR_OPTS");
+        run
+    };
+    let made = left(run(&commands.join("initdb"), "").args(["--auth", "trust", "-D", "data"]));
+    assert_eq!(code(made.status), 0, "{made:?}");
+    let sort = "set work_mem = '64MB'; select count(*) from (select i, md5(i::text) m from generate_series(1, 200000) i order by m) s;\n";
+    let mut postgres = run(&command, sort);
+    postgres.args(["run", "--json", "-o", "report", "--"]).arg(commands.join("postgres"));
+    postgres.args(["--single", "-D", "data", "postgres"]);
+    let left = left(postgres.env("LD_PRELOAD", &library).env("PARTS", folder.join("of")));
+    let compared = compare("postgres", &folder, &left);
+    fs::remove_dir_all(folder).expect("removed");
+    assert_eq!(compared, 1, "{left:?}");
 }
 
 /// A look came to no end where terabytes were reserved: more pages than are asked about.
