@@ -151,7 +151,7 @@ pub const PROGRAMS: &[Program] = &[
         prepare: "",
         work: Work::Batch {
             words: &[
-                "python3",
+                "/usr/bin/python3",
                 "-c",
                 "import json\nd = [{'n': i, 't': 'x' * (i % 50), 'l': [i, i + 1]} for i in range(40000)]\nfor _ in range(3): s = json.dumps(d); d = json.loads(s)\nprint(len(s))",
             ],
@@ -165,7 +165,7 @@ pub const PROGRAMS: &[Program] = &[
         prepare: "",
         work: Work::Batch {
             words: &[
-                "python3",
+                "/usr/bin/python3",
                 "-c",
                 "import threading\ndef f():\n  for i in range(4000): b = [bytearray(1000 * (1 + (i + j) % 60)) for j in range(8)]\nt = [threading.Thread(target=f) for _ in range(4)]\nfor x in t: x.start()\nfor x in t: x.join()\nprint('done')",
             ],
