@@ -18,7 +18,7 @@
 //! are both free; sizes are multiples of 16, at least [`SMALLEST`].
 //! Not here: finding a free block (`index`), and when to split and join (`space`).
 
-use super::space::SPACE;
+use super::object::DEFAULT;
 
 /// Bytes before an element.
 pub const HEADER: usize = 8;
@@ -70,7 +70,7 @@ impl Block {
     fn sum(self, size_and_flags: usize) -> usize {
         const ODD: usize = 0x9e37_79b9_7f4a_7c15;
         let folded = size_and_flags ^ size_and_flags >> 16 ^ size_and_flags >> 32;
-        let place = (self.0 ^ (&raw const SPACE).addr()).wrapping_mul(ODD) >> SUM_SHIFT;
+        let place = (self.0 ^ (&raw const DEFAULT).addr()).wrapping_mul(ODD) >> SUM_SHIFT;
         (folded ^ place) & 0xffff
     }
 

@@ -147,7 +147,7 @@ unsafe fn look_closely(address: usize, extent: *mut Extent) -> Fault {
 #[inline]
 pub unsafe fn fault_of_element(address: usize, segment: *mut Descriptor) -> Option<Fault> {
     // SAFETY: the caller's promise.
-    if unsafe { space::looks_sound(address, segment) } { None } else { space::look_closely(address) }
+    unsafe { if space::looks_sound(address, segment) { None } else { space::look_closely(address, segment) } }
 }
 
 /// What is wrong with giving back a pointer to something that is this heap's.

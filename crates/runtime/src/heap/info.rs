@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 use underbar_sys::syscall;
 
-use super::space::SPACE;
+use super::object::DEFAULT;
 use super::text::Text;
 use crate::ledger;
 
@@ -40,7 +40,7 @@ impl Figures {
             segments_peak: figure(Key::HeapSegmentBytesPeak),
             // Other threads' figures come in batches: the sum may be below zero for a moment.
             used: u64::try_from(figure(Key::HeapUsed).cast_signed()).unwrap_or(0).min(segments),
-            idle: SPACE.lock().idle_bytes() as u64,
+            idle: DEFAULT.space.lock().idle_bytes() as u64,
         }
     }
 

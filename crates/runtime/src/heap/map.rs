@@ -41,7 +41,7 @@ pub const SEGMENT: usize = 1;
 
 struct Leaf([AtomicPtr<Descriptor>; LEAF_ENTRIES]);
 
-/// Entries are set once, under the space's lock (Release), and read by anyone (Acquire is not needed: a
+/// Entries are set once, under the lock of `own` (Release), and read by anyone (Acquire is not needed: a
 /// leaf is zeroed memory from the kernel, and a pointer into it reaches another thread by other means).
 static ROOT: [AtomicPtr<Leaf>; ROOT_ENTRIES] = [const { AtomicPtr::new(null_mut()) }; ROOT_ENTRIES];
 
@@ -84,7 +84,7 @@ fn first_entered(entries: &[AtomicPtr<Descriptor>]) -> Option<usize> {
 }
 
 /// Makes sure that all addresses of a range can be entered. False where the kernel has no memory.
-/// Called under the space's lock.
+/// Called under the lock of `own`, as are its bytes.
 pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
     for entry in &ROOT[start >> LEAF_BITS..=((start + bytes - 1) >> LEAF_BITS)] {
         if entry.load(Ordering::Relaxed).is_null() {
@@ -97,7 +97,7 @@ pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
     true
 }
 
-/// An address of some of the last ranges that were prepared, in different leaves. Written and read under the space's lock.
+/// An address of some of the last ranges that were prepared, in different leaves. Relaxed: hints.
 static KNOWN: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
 
 /// Maps memory at addresses that can be entered already. For when there is room for it but not for another leaf.

@@ -19,7 +19,8 @@
 //! | `size` | cell sizes |
 //! | `map` | from an address to its page's descriptor |
 //! | `block`, `index` | how a segment is divided; which free block fits |
-//! | `own` | storage for the heap's own tables |
+//! | `own` | storage for the tables of all heaps |
+//! | `object` | a heap as a value: its space, its threads' heaps, its settings |
 //! | `space` | segments, elements, what HEAP says |
 //! | `check`, `text` | what is given back wrongly, and the line that says so |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
@@ -49,6 +50,7 @@ mod index;
 pub mod info;
 mod map;
 pub mod new;
+mod object;
 mod own;
 mod realloc;
 mod size;
@@ -61,7 +63,7 @@ mod whole;
 
 use core::hint::assert_unchecked;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
 
@@ -78,44 +80,13 @@ use block::Block;
 use cell::Cell;
 use extent::Extent;
 use map::{Descriptor, SEGMENT};
-use size::{CELL_BYTES, LARGEST_CELL, LARGEST_SMALL, class_of, class_of_large};
-use space::SPACE;
+use object::DEFAULT;
+use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use thread::{FILLING, ThreadHeap};
 
-/// Requests up to here are served by cells. Set once at the start; 0 where every cell would be an element.
-static CELL_LIMIT: AtomicUsize = AtomicUsize::new(LARGEST_CELL);
-/// 256 + the byte with which storage is filled when got, and when freed; 0: it is not.
-static FILL_GET: AtomicUsize = AtomicUsize::new(0);
-static FILL_FREE: AtomicUsize = AtomicUsize::new(0);
-
-/// Sets what HEAP, STORAGE and HEAPCHK say. Before the first request.
-///
-/// If the heap is `checked` (HEAPCHK), each request is an element: its header tells each wrong free, and each byte behind it.
+/// Sets what HEAP, STORAGE and HEAPCHK say of the heap in which threads begin. Before the first request.
 pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, checked: bool) {
-    let fill = |byte: Option<u8>| byte.map_or(0, |byte| 256 + usize::from(byte));
-    FILL_GET.store(fill(getheap), Ordering::Relaxed);
-    FILL_FREE.store(fill(freeheap), Ordering::Relaxed);
-    thread::FILLS.store(u32::from(getheap.is_some() || freeheap.is_some()), Ordering::Relaxed);
-    let smallest = match (policy.initial, policy.increment) {
-        (_, 0) => usize::MAX,
-        (0, increment) => increment,
-        (initial, increment) => initial.min(increment),
-    };
-    // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A
-    // large cell wastes address space, not memory, since its last pages are never touched; but where the size
-    // of segments was set, address space is what counts, so that large requests are packed as elements.
-    let (limit, extent) = if checked || policy.disposition == Disposition::Free || smallest < 16 * 1024 {
-        (0, 4096)
-    } else if smallest < 1 << 20 {
-        (512, 4096)
-    } else if smallest < usize::MAX {
-        (8192, 64 * 1024)
-    } else {
-        (LARGEST_CELL, 64 * 1024)
-    };
-    CELL_LIMIT.store(limit, Ordering::Relaxed);
-    thread::EXTENT_BYTES.store(extent, Ordering::Relaxed);
-    SPACE.lock().set_policy(policy);
+    DEFAULT.configure(policy, getheap, freeheap, checked);
     ledger::set(Key::HeapInitialSize, policy.initial as u64);
     ledger::set(Key::HeapIncrementSize, policy.increment as u64);
 }
@@ -205,15 +176,12 @@ unsafe fn malloc_slow(size: usize) -> *mut u8 {
 /// # Safety
 /// The address is null, or that of storage that is the caller's and holds nothing of worth from there on.
 unsafe fn fill_from(address: *mut u8, from: usize) {
-    let fill = FILL_GET.load(Ordering::Relaxed);
-    if fill == 0 {
-        return;
-    }
+    let Some(fill) = object::current().settings.fill_get() else { return };
     // SAFETY: the caller's promise; what is usable is the caller's. Of null nothing is.
     unsafe {
         let usable = usable_size(address);
         if usable > from {
-            address.add(from).write_bytes(fill as u8, usable - from);
+            address.add(from).write_bytes(fill, usable - from);
         }
     }
 }
@@ -230,9 +198,10 @@ const NOTHING: Got = Got { address: null_mut(), zero_from: usize::MAX };
 unsafe fn get(size: usize, align: usize) -> Got {
     ledger::control::obey_if_changed();
     let heap = own_heap();
-    if size <= CELL_LIMIT.load(Ordering::Relaxed)
-        && align <= LARGEST_SMALL
+    if align <= LARGEST_SMALL
         && let Some(heap) = heap
+        // SAFETY: this thread owns its heap.
+        && unsafe { (*heap).heap.settings.has_cells_of(size) }
         && let Some(class) = class_for(size, align)
     {
         // Before the cell is got, not after: else the size would have to be kept meanwhile.
@@ -257,7 +226,7 @@ fn get_element(size: usize, align: usize) -> Got {
     if size > isize::MAX as usize {
         return out_of_storage();
     }
-    let Some(element) = SPACE.lock().get(size, align) else { return out_of_storage() };
+    let Some(element) = object::current().space.lock().get(size, align) else { return out_of_storage() };
     ledger::add(Key::HeapGets, 1);
     use_elements(element.block_bytes as i64);
     ledger::raise(Key::HeapLargestRequest, size as u64);
@@ -323,10 +292,10 @@ fn own_heap() -> Option<*mut ThreadHeap> {
 #[cold]
 fn new_thread() -> Option<*mut ThreadHeap> {
     start::ensure();
-    if CELL_LIMIT.load(Ordering::Relaxed) == 0 || start::are_ends_untold() {
+    if !DEFAULT.settings.has_cells_of(0) || start::are_ends_untold() {
         return None;
     }
-    let heap = thread::acquire();
+    let heap = thread::acquire(&DEFAULT);
     if heap.is_null() {
         return None;
     }
@@ -357,8 +326,10 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
     };
     // SAFETY: the storage is new and nobody else's.
     unsafe {
-        let got = if bytes <= LARGEST_SMALL && thread::FILLS.load(Ordering::Relaxed) == 0 {
-            Got { address: malloc(bytes), zero_from: usize::MAX }
+        // No cell is ready where storage is filled.
+        let cell = ready(bytes);
+        let got = if !cell.is_null() {
+            Got { address: cell, zero_from: usize::MAX }
         } else {
             let got = get(bytes, 16);
             fill_from(got.address, bytes);
@@ -366,7 +337,9 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut u8 {
         };
         if !got.address.is_null() {
             let dirty = got.zero_from.saturating_sub(got.address as usize).min(bytes);
-            if dirty < space::WORTH_A_PURGE || !space::clear_pages(got.address as usize, dirty) {
+            if dirty < space::WORTH_A_PURGE
+                || !space::clear_pages(object::current(), got.address as usize, dirty)
+            {
                 got.address.write_bytes(0, dirty);
             }
         }
@@ -481,13 +454,13 @@ unsafe fn give_back(address: *mut u8, descriptor: *mut Descriptor, caller: usize
             check::end("free", fault, caller);
         }
         let owner = (*descriptor).owner.load(Ordering::Relaxed);
-        let fill = FILL_FREE.load(Ordering::Relaxed);
-        if fill != 0 {
-            address.write_bytes(fill as u8, usable(address, descriptor));
+        let heap = object::of(descriptor);
+        if let Some(fill) = heap.settings.fill_free() {
+            address.write_bytes(fill, usable(address, descriptor));
         }
         if owner == SEGMENT {
             coverage::before_free(usable(address, descriptor));
-            let freed = SPACE.lock().free(address as usize);
+            let freed = heap.space.lock().free(address as usize);
             let freed = match freed {
                 Ok(freed) => freed,
                 Err(fault) => check::end("free", fault, caller),

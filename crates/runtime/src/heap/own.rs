@@ -1,4 +1,6 @@
-//! underbar's own storage for descriptors and thread heaps, apart from the program's segments.
+//! underbar's own storage for descriptors and thread heaps, apart from the program's segments: one store for all heaps.
+//!
+//! It outlives each heap: whoever finds a descriptor may read it when the heap that it was of is no more.
 //!
 //! Invariant: what was handed out stays mapped for ever, so a stale pointer to a descriptor may be read,
 //! if not believed. Descriptors that are no longer needed wait in a list and are used again.
@@ -6,12 +8,16 @@
 
 use core::ptr::null_mut;
 
+use underbar_sys::lock::Lock;
 use underbar_sys::syscall;
 
 /// The first chunk; later ones grow with what there is, so that their kernel calls stay few.
 const CHUNK: usize = 64 * 1024;
 
-/// A store of 64-byte pieces. Under the space's lock.
+/// The store of all heaps. Its lock is the last one that is taken.
+pub static OWN: Lock<Own> = Lock::new(Own::new());
+
+/// A store of 64-byte pieces.
 pub struct Own {
     at: usize,
     end: usize,
@@ -20,6 +26,8 @@ pub struct Own {
     chunks: usize,
     /// Bytes got from the kernel for this and for the page map.
     pub bytes: usize,
+    /// Bytes of the segments of all heaps: here, as the ledger is told of the sum.
+    pub segment_bytes: usize,
 }
 
 struct Spare {
@@ -31,8 +39,8 @@ unsafe impl Send for Own {}
 
 impl Own {
     /// Nothing yet.
-    pub const fn new() -> Self {
-        Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0 }
+    const fn new() -> Self {
+        Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0, segment_bytes: 0 }
     }
 
     /// Zeroed storage, aligned to 64 bytes; null where the kernel has none.

@@ -9,9 +9,8 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 
 use super::block::Block;
-use super::map::{self, SEGMENT};
-use super::space::{self, SPACE};
-use super::{check, fill_from, foreign, free, malloc, out_of_storage, usable, use_elements};
+use super::map::{self, Descriptor, SEGMENT};
+use super::{check, fill_from, foreign, free, malloc, object, out_of_storage, space, usable, use_elements};
 use crate::ledger;
 
 check::with_caller! {
@@ -45,7 +44,7 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         }
         let old = usable(address, descriptor);
         if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
-            if let Some(same) = resize(address, size, caller) {
+            if let Some(same) = resize(address, descriptor, size, caller) {
                 fill_from(same, old);
                 return same;
             }
@@ -83,8 +82,14 @@ unsafe fn copy(address: *mut u8, old: usize, size: usize) -> *mut u8 {
 }
 
 /// Resizes an element where it lies, or moves the pages of one that has a segment to itself.
-unsafe fn resize(address: *mut u8, size: usize, caller: usize) -> Option<*mut u8> {
-    let mut space = SPACE.lock();
+unsafe fn resize(
+    address: *mut u8,
+    descriptor: *mut Descriptor,
+    size: usize,
+    caller: usize,
+) -> Option<*mut u8> {
+    // SAFETY: the descriptor is that of the element's page.
+    let mut space = unsafe { object::of(descriptor) }.space.lock();
     // SAFETY: the element has a descriptor, and we hold the lock.
     if let Some(fault) = unsafe { space::fault_of(address as usize) } {
         drop(space);

@@ -14,7 +14,7 @@
 use underbar_ledger::Key;
 
 use super::extent::Extent;
-use super::space::heartbeat_if_due;
+use super::object;
 use crate::{coverage, ledger};
 
 /// Figures are published when this many requests have gathered in a thread, or this many bytes, or this part of what is
@@ -289,7 +289,7 @@ impl Tally {
         self.requests = self.requests.wrapping_add(requests as u64);
         (self.until_full, self.gets) = (TALLY_REQUESTS, 0);
         self.publish_bytes();
-        heartbeat_if_due();
+        object::current().heartbeat_if_due();
         if self.since_look >= self.look_at {
             self.since_look = 0;
             self.look_at = self.look_at.saturating_mul(2);

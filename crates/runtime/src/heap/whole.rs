@@ -6,7 +6,9 @@ use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
 
-use super::space::{Disposition, SPACE};
+use super::object::DEFAULT;
+use super::own::OWN;
+use super::space::Disposition;
 use super::{map, slot, thread};
 use crate::ledger;
 
@@ -14,7 +16,7 @@ use crate::ledger;
 pub fn trim() -> bool {
     let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
     {
-        let mut space = SPACE.lock();
+        let mut space = DEFAULT.space.lock();
         space.release_parked(0);
         space.return_idle(0);
     }
@@ -23,23 +25,23 @@ pub fn trim() -> bool {
 
 /// Gets storage for a program that is about to forbid itself to ask for any.
 pub fn reserve() {
-    SPACE.lock().reserve();
+    DEFAULT.space.lock().reserve();
 }
 
 /// Changes what becomes of empty increments, while the program runs; false where that is in force already. Cells are
 /// got as before, so under FREE, too.
 pub fn change_disposition(disposition: Disposition) -> bool {
-    SPACE.lock().change_disposition(disposition)
+    DEFAULT.space.lock().change_disposition(disposition)
 }
 
 /// Gives back what is empty now, whatever HEAP says.
 pub fn give_back_empty() {
-    SPACE.lock().give_back_empty();
+    DEFAULT.space.lock().give_back_empty();
 }
 
 /// Storage of [`DESCRIPTOR`](super::DESCRIPTOR) bytes, apart from the program's heap; null where there is none.
 pub fn get_descriptor() -> *mut u8 {
-    SPACE.lock().own.get_descriptor()
+    OWN.lock().get_descriptor()
 }
 
 /// Takes such storage back.
@@ -48,7 +50,7 @@ pub fn get_descriptor() -> *mut u8 {
 /// It came from [`get_descriptor`], and nobody will write to it any more.
 pub unsafe fn put_descriptor(descriptor: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { SPACE.lock().own.put_descriptor(descriptor) }
+    unsafe { OWN.lock().put_descriptor(descriptor) }
 }
 
 /// The first page in a range that is this heap's, or the range's end.

@@ -18,13 +18,15 @@
 //! Not here: segments that are wholly free (`supply`), and who looks (`parked`).
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::syscall;
 
 use super::super::block::Block;
 use super::super::map::PAGE;
+use super::super::object::Heap;
+use super::super::own::OWN;
 use super::segment::{FREE_HEAD, segment_of};
 use super::{Disposition, MIB, Space};
 use crate::{coverage, ledger, sandbox};
@@ -55,32 +57,19 @@ const LEAF_BITS: u32 = 30;
 const LEAF_UNITS: usize = (1 << LEAF_BITS) / UNIT;
 const LEAVES: usize = 1 << (47 - LEAF_BITS);
 
-/// When somebody should look at what is idle, parked or free: nanoseconds of the coarse clock, `u64::MAX` for never. Written under
-/// the space's lock, relaxed: a hint.
-static NEXT_LOOK: AtomicU64 = AtomicU64::new(u64::MAX);
-
-/// Whether there is anything that goes back by time, and its time has come.
-#[inline]
-pub fn is_look_due() -> bool {
-    let at = NEXT_LOOK.load(Ordering::Relaxed);
-    at != u64::MAX && ledger::coarse_nanoseconds() >= at
-}
-
-/// Somebody should look at that time at the latest.
-pub(super) fn look_at(nanoseconds: u64) {
-    if nanoseconds < NEXT_LOOK.load(Ordering::Relaxed) {
-        NEXT_LOOK.store(nanoseconds, Ordering::Relaxed);
+impl Heap {
+    /// Whether there is anything that goes back by time, and its time has come.
+    #[inline]
+    pub fn is_look_due(&self) -> bool {
+        let at = self.next_look.load(Ordering::Relaxed);
+        at != u64::MAX && ledger::coarse_nanoseconds() >= at
     }
 }
 
-/// Looked: nobody needs to before that time.
-pub(super) fn looked_until(nanoseconds: u64) {
-    NEXT_LOOK.store(nanoseconds, Ordering::Relaxed);
-}
+struct Leaf([AtomicU16; LEAF_UNITS]);
 
-struct Leaf([u16; LEAF_UNITS]);
-
-/// Times of units. Written and read under the space's lock, relaxed: the lock orders them.
+/// Times of units, of all heaps: two may have parts of one unit. All relaxed: what is only one's the lock of its space orders,
+/// and no unit goes back that is not wholly inside a free block.
 static TIMES: [AtomicPtr<Leaf>; LEAVES] = [const { AtomicPtr::new(null_mut()) }; LEAVES];
 
 /// What is waited for, and what was learned.
@@ -108,12 +97,6 @@ impl Decay {
         self.goes_on
     }
 
-    fn unit(&mut self, number: usize) -> Option<&mut u16> {
-        let leaf = TIMES[(number / LEAF_UNITS) & (LEAVES - 1)].load(Ordering::Relaxed);
-        // SAFETY: a leaf, once made, stays ours for ever; whoever has a space that is in use holds its lock.
-        Some(&mut unsafe { leaf.as_mut()? }.0[number % LEAF_UNITS])
-    }
-
     /// The delay is right where little of what went is taken again soon.
     fn judge(&mut self) {
         if self.went < MIB {
@@ -128,6 +111,12 @@ impl Decay {
     }
 }
 
+fn unit(number: usize) -> Option<&'static AtomicU16> {
+    let leaf = TIMES[(number / LEAF_UNITS) & (LEAVES - 1)].load(Ordering::Acquire);
+    // SAFETY: a leaf, once made, stays ours for ever.
+    Some(&unsafe { leaf.as_ref()? }.0[number % LEAF_UNITS])
+}
+
 /// The time of a unit that was freed at this moment.
 fn time_of(nanoseconds: u64) -> u16 {
     ((nanoseconds >> TICK_BITS) as u16 & TIME).max(1)
@@ -137,7 +126,56 @@ fn age(now: u16, then: u16) -> u16 {
     now.wrapping_sub(then) & TIME
 }
 
+/// Notes the units of a free block that was too small to be noted, but for those that have a time: they were part of a
+/// larger one.
+fn note_joined(range: core::ops::Range<usize>, time: u16) {
+    for number in range.start / UNIT..range.end.div_ceil(UNIT) {
+        match unit(number) {
+            Some(unit) if unit.load(Ordering::Relaxed) != 0 => {}
+            Some(unit) => unit.store(time, Ordering::Relaxed),
+            None => new_leaf(number, time),
+        }
+    }
+}
+
+#[cold]
+fn new_leaf(number: usize, time: u16) {
+    let place = &TIMES[(number / LEAF_UNITS) & (LEAVES - 1)];
+    let mut own = OWN.lock();
+    // Another heap may have been first.
+    if place.load(Ordering::Relaxed).is_null() {
+        place.store(own.get(size_of::<Leaf>()).cast(), Ordering::Release);
+        ledger::set(Key::HeapOwnBytes, own.bytes as u64);
+    }
+    // Without memory for times, pages stay.
+    if let Some(unit) = unit(number) {
+        unit.store(time, Ordering::Relaxed);
+    }
+}
+
 impl Space {
+    fn heap(&self) -> &'static Heap {
+        // SAFETY: heaps stay where they are for ever.
+        unsafe { &*self.heap }
+    }
+
+    pub(super) fn is_look_due(&self) -> bool {
+        self.heap().is_look_due()
+    }
+
+    /// Somebody should look at that time at the latest.
+    pub(super) fn look_at(&self, nanoseconds: u64) {
+        let next = &self.heap().next_look;
+        if nanoseconds < next.load(Ordering::Relaxed) {
+            next.store(nanoseconds, Ordering::Relaxed);
+        }
+    }
+
+    /// Looked: nobody needs to before that time.
+    pub(super) fn looked_until(&self, nanoseconds: u64) {
+        self.heap().next_look.store(nanoseconds, Ordering::Relaxed);
+    }
+
     /// Notes that the bytes of a range, which was in use, are free now, inside a free block of `free` bytes. It is joined of
     /// the range and of free blocks `before` and `after`, in bytes: those that were too small to be noted are noted with it.
     #[inline]
@@ -158,32 +196,20 @@ impl Space {
         }
         let time = time_of(self.decay.now);
         for number in range.start / UNIT..=(range.end - 1) / UNIT {
-            match self.decay.unit(number) {
-                Some(unit) => *unit = time,
-                None => self.new_leaf(number, time),
+            match unit(number) {
+                Some(unit) => unit.store(time, Ordering::Relaxed),
+                None => new_leaf(number, time),
             }
         }
         if before > 0 && before < WORTH_A_DECAY {
-            self.note_joined(range.start - before..range.start, time);
+            note_joined(range.start - before..range.start, time);
         }
         if after > 0 && after < WORTH_A_DECAY {
-            self.note_joined(range.end..(range.end + after).min(high), time);
+            note_joined(range.end..(range.end + after).min(high), time);
         }
         if self.decay.due == u64::MAX {
             self.decay.due = self.decay.now + (u64::from(self.decay.delay) << TICK_BITS);
-            look_at(self.decay.due);
-        }
-    }
-
-    /// Notes the units of a free block that was too small to be noted, but for those that have a time: they were part of a
-    /// larger one.
-    fn note_joined(&mut self, range: core::ops::Range<usize>, time: u16) {
-        for number in range.start / UNIT..range.end.div_ceil(UNIT) {
-            match self.decay.unit(number) {
-                Some(unit) if *unit != 0 => {}
-                Some(unit) => *unit = time,
-                None => self.new_leaf(number, time),
-            }
+            self.look_at(self.decay.due);
         }
     }
 
@@ -202,17 +228,6 @@ impl Space {
         }
     }
 
-    #[cold]
-    fn new_leaf(&mut self, number: usize, time: u16) {
-        let leaf: *mut Leaf = self.own.get(size_of::<Leaf>()).cast();
-        ledger::set(Key::HeapOwnBytes, self.own.bytes as u64);
-        TIMES[(number / LEAF_UNITS) & (LEAVES - 1)].store(leaf, Ordering::Relaxed);
-        // Without memory for times, pages stay.
-        if let Some(unit) = self.decay.unit(number) {
-            *unit = time;
-        }
-    }
-
     /// Notes that the bytes of a range are taken: which of them had just gone back?
     #[inline]
     pub(super) fn note_taken(&mut self, range: core::ops::Range<usize>) {
@@ -221,10 +236,11 @@ impl Space {
         }
         let now = time_of(self.decay.now);
         for number in range.start.div_ceil(UNIT)..range.end / UNIT {
-            let Some(unit) = self.decay.unit(number) else { return };
-            if *unit & WENT != 0 {
-                let soon = age(now, *unit & TIME) <= SOON;
-                *unit = 0;
+            let Some(unit) = unit(number) else { return };
+            let then = unit.load(Ordering::Relaxed);
+            if then & WENT != 0 {
+                let soon = age(now, then & TIME) <= SOON;
+                unit.store(0, Ordering::Relaxed);
                 self.decay.came += if soon { UNIT } else { 0 };
             }
         }
@@ -279,15 +295,16 @@ impl Space {
         let mut run = first..first;
         for number in first..=last {
             let goes = number < last
-                && self.decay.unit(number).is_some_and(|unit| {
-                    if *unit == 0 || *unit & WENT != 0 {
+                && unit(number).is_some_and(|unit| {
+                    let then = unit.load(Ordering::Relaxed);
+                    if then == 0 || then & WENT != 0 {
                         // So old a mark says nothing any more.
-                        if *unit & WENT != 0 && age(now, *unit & TIME) > SOON {
-                            *unit = 0;
+                        if then & WENT != 0 && age(now, then & TIME) > SOON {
+                            unit.store(0, Ordering::Relaxed);
                         }
                         return false;
                     }
-                    let goes = age(now, *unit) >= delay;
+                    let goes = age(now, then) >= delay;
                     waits |= !goes;
                     goes
                 });
@@ -304,8 +321,8 @@ impl Space {
                 // What the kernel does not take, as it is locked, stays: it is not asked again until it was used again.
                 let mark = if went > 0 { now | WENT } else { 0 };
                 run.for_each(|number| {
-                    if let Some(unit) = self.decay.unit(number) {
-                        *unit = mark;
+                    if let Some(unit) = unit(number) {
+                        unit.store(mark, Ordering::Relaxed);
                     }
                 });
             }

@@ -5,7 +5,7 @@
 //!                          ^ start + 8                          ^ high          end ^
 //! ```
 //!
-//! Everything here is under one lock, [`SPACE`]; sizes of segments are those of the enclave, not of a
+//! Everything here is under one lock, that of the heap's space; sizes of segments are those of the enclave, not of a
 //! thread. What is small and frequent does not come here: threads keep cells of their own (`thread`), in
 //! extents that they get from here.
 //!
@@ -36,21 +36,20 @@ mod supply;
 
 use core::ptr::null_mut;
 
-use underbar_sys::lock::Lock;
-
 use super::block::{Block, HEADER, SMALLEST, block_bytes};
 use super::check::{self, Fault};
 use super::extent::Extent;
 use super::index::Index;
 use super::map::{self, PAGE};
-use super::own::Own;
+use super::object::Heap;
+use super::own::OWN;
 use decay::Decay;
 use dense::Dense;
 use parked::Parked;
 use segment::{FREE_HEAD, segment_of};
 
 pub use pages::{WORTH_A_PURGE, clear_pages};
-pub use parked::{PARKED, heartbeat_if_due};
+pub use parked::PARKED;
 pub use segment::{Disposition, HugePages, Policy, Segment, segment_end};
 pub use sound::{fault_of, fault_of_unmapped, look_closely, looks_sound};
 
@@ -71,15 +70,16 @@ pub struct Element {
     pub zero_from: usize,
 }
 
-/// All segments of the enclave.
+/// All segments of a heap.
 pub struct Space {
+    heap: *const Heap,
     policy: Policy,
     index: Index,
-    /// Storage of our own for descriptors.
-    pub own: Own,
     parked: Parked,
     dense: Dense,
     decay: Decay,
+    /// The segments, latest first, how many, and their bytes.
+    all: *mut Segment,
     segments: usize,
     bytes: usize,
     idle_oldest: *mut Segment,
@@ -95,18 +95,17 @@ pub struct Space {
 // SAFETY: the raw pointers lead to descriptors that only a holder of the lock follows.
 unsafe impl Send for Space {}
 
-/// The enclave's storage.
-pub static SPACE: Lock<Space> = Lock::new(Space::new());
-
 impl Space {
-    const fn new() -> Self {
+    /// That of a heap at this address, without segments.
+    pub const fn new(heap: *const Heap) -> Self {
         Self {
+            heap,
             policy: Policy::AUTO,
             index: Index::new(),
-            own: Own::new(),
             parked: Parked::new(),
             dense: Dense::new(),
             decay: Decay::new(),
+            all: null_mut(),
             segments: 0,
             bytes: 0,
             idle_oldest: null_mut(),
@@ -246,7 +245,7 @@ impl Space {
             }
             let is_large = freed.len() >= WORTH_A_LOOK;
             self.note_freed(freed, more_before, more_after, segment.high);
-            if (is_large || self.operations.is_multiple_of(64)) && decay::is_look_due() {
+            if (is_large || self.operations.is_multiple_of(64)) && self.is_look_due() {
                 self.heartbeat();
             }
         }
@@ -321,14 +320,14 @@ impl Space {
                 return converted;
             }
         }
-        let descriptor: *mut Extent = self.own.get_descriptor().cast();
+        let descriptor: *mut Extent = OWN.lock().get_descriptor().cast();
         if descriptor.is_null() {
             return null_mut();
         }
         // The last word of the last page is the next block's header, so that extents lie without gaps.
         let Some(element) = self.get(bytes - HEADER, PAGE) else {
             // SAFETY: it is ours and nobody has seen it.
-            unsafe { self.own.put_descriptor(descriptor.cast()) };
+            unsafe { OWN.lock().put_descriptor(descriptor.cast()) };
             return null_mut();
         };
         let segment = map::lookup(element.address);
@@ -350,7 +349,7 @@ impl Space {
             if let Err(fault) = self.free(start) {
                 check::end_damaged(Some(fault));
             }
-            self.own.put_descriptor(extent.cast());
+            OWN.lock().put_descriptor(extent.cast());
         }
     }
 }

@@ -7,7 +7,8 @@ use underbar_ledger::Key;
 use underbar_sys::syscall;
 
 use super::super::map::PAGE;
-use super::{Disposition, SPACE};
+use super::super::object::Heap;
+use super::Disposition;
 use crate::ledger;
 
 /// From this size on storage is made zero by exchanging its pages.
@@ -17,9 +18,9 @@ pub const WORTH_A_PURGE: usize = 1 << 20;
 /// used then, and much cheaper where it is not. False, with nothing done, where pages are to be kept.
 ///
 /// # Safety
-/// The range is an element, or part of one, that belongs to the caller and holds nothing of worth.
-pub unsafe fn clear_pages(start: usize, bytes: usize) -> bool {
-    if SPACE.lock().policy.disposition != Disposition::Auto {
+/// The range is an element of that heap, or part of one, that belongs to the caller and holds nothing of worth.
+pub unsafe fn clear_pages(heap: &Heap, start: usize, bytes: usize) -> bool {
+    if heap.space.lock().policy.disposition != Disposition::Auto {
         return false;
     }
     let (first, last) = (start.next_multiple_of(PAGE), (start + bytes) & !(PAGE - 1));

@@ -21,8 +21,7 @@ use core::sync::atomic::Ordering;
 use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::size::CLASSES;
-use super::decay::{is_look_due, look_at, looked_until};
-use super::{Disposition, SPACE, Space};
+use super::{Disposition, Space};
 use crate::ledger;
 
 /// `owner` of a parked extent: no heap's address, and not a segment. Whoever frees into it frees twice.
@@ -76,8 +75,6 @@ impl Parked {
             self.newest = extent;
             self.bytes += (*extent).bytes as usize;
         }
-        // As soon as anything is parked, a period begins.
-        look_at(self.began + PERIOD_NS);
     }
 
     /// # Safety
@@ -145,8 +142,10 @@ impl Space {
             (*extent).owner.store(PARKED, Ordering::Relaxed);
             self.parked.insert(extent);
         }
+        // As soon as anything is parked, a period begins.
+        self.look_at(self.parked.began + PERIOD_NS);
         self.operations = self.operations.wrapping_add(1);
-        if self.operations.is_multiple_of(64) && is_look_due() {
+        if self.operations.is_multiple_of(64) && self.is_look_due() {
             self.heartbeat();
         }
     }
@@ -208,7 +207,7 @@ impl Space {
         /// Nobody looks again before that, in nanoseconds, whatever could not be done.
         const PAUSE_NS: u64 = 8_000_000;
         // What is released comes by here again, and finds nothing due.
-        looked_until(u64::MAX);
+        self.looked_until(u64::MAX);
         if self.policy.disposition != Disposition::Auto {
             self.decay.due = u64::MAX;
             return;
@@ -227,24 +226,14 @@ impl Space {
         let parked_until = if self.parked.bytes > 0 { self.parked.began + PERIOD_NS } else { u64::MAX };
         // But what is old enough and too much for one look goes on.
         let pause = if self.decay.goes_on() { 0 } else { PAUSE_NS };
-        looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + pause));
-    }
-}
-
-/// A look when it is time for it, by threads that have no other business with the space: a program that has freed most of
-/// what it had may never need the space again.
-#[inline]
-pub fn heartbeat_if_due() {
-    if is_look_due()
-        && let Some(mut space) = SPACE.try_lock()
-    {
-        space.heartbeat();
+        self.looked_until(self.decay.due.min(parked_until).min(self.idle_until()).max(now + pause));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::ONE_AT_A_TIME;
+    use super::super::super::object::DEFAULT;
     use super::super::{HugePages, PAGE, Policy};
     use super::*;
     use std::vec::Vec;
@@ -253,7 +242,7 @@ mod tests {
 
     /// A space with so many extents of a class parked, the first parked first.
     fn with_parked(policy: Policy, class: usize, count: usize) -> (Space, Vec<*mut Extent>) {
-        let mut space = Space::new();
+        let mut space = Space::new(&DEFAULT);
         space.set_policy(policy);
         let extents: Vec<_> = (0..count).map(|_| space.get_extent(BYTES_OF_ONE)).collect();
         for &extent in &extents {
@@ -326,7 +315,7 @@ mod tests {
     fn extents_that_are_large_are_released_one_by_one_and_no_more() {
         const LARGE: usize = 512 * 1024;
         let _turn = ONE_AT_A_TIME.lock();
-        let mut space = Space::new();
+        let mut space = Space::new(&DEFAULT);
         space.set_policy(Policy::AUTO);
         let extents: Vec<_> = (0..40).map(|_| space.get_extent(LARGE)).collect();
         for &extent in &extents {
@@ -338,7 +327,7 @@ mod tests {
         }
         (space.parked.began, space.parked.least) = (0, 10 * LARGE);
         // A free of so much looks at the time, too.
-        look_at(1);
+        space.look_at(1);
         space.heartbeat();
         assert_eq!(space.parked.bytes, 30 * LARGE);
     }

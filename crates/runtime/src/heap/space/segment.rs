@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::map::{self, SEGMENT};
+use super::super::object::Heap;
 use super::super::own::DESCRIPTOR;
 
 /// Bytes of a segment that blocks cannot use: 8 before the first header and 8 at the end.
@@ -82,6 +83,11 @@ pub struct Segment {
     pub(super) idle_next: *mut Segment,
     pub(super) idle_previous: *mut Segment,
     pub(super) idle_since: u64,
+    /// The heap that it is of.
+    pub heap: *const Heap,
+    /// Neighbours in the list of all segments of the heap.
+    pub(super) all_next: *mut Segment,
+    pub(super) all_previous: *mut Segment,
 }
 
 const _: () = assert!(size_of::<Segment>() <= DESCRIPTOR);

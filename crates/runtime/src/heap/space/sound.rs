@@ -18,7 +18,7 @@ use underbar_sys::syscall;
 use super::super::block::Block;
 use super::super::check::{Fault, Wrong};
 use super::super::map::{self, PAGE, SEGMENT};
-use super::SPACE;
+use super::super::object;
 use super::segment::{Segment, segment_of};
 use crate::sandbox;
 
@@ -42,8 +42,12 @@ pub unsafe fn looks_sound(address: usize, segment: *mut map::Descriptor) -> bool
 
 /// What is wrong with giving an address back; None where nothing is. Exact, and slow.
 #[cold]
-pub fn look_closely(address: usize) -> Option<Fault> {
-    let _space = SPACE.lock();
+///
+/// # Safety
+/// The descriptor of the address's page was this segment's a moment ago.
+pub unsafe fn look_closely(address: usize, segment: *mut map::Descriptor) -> Option<Fault> {
+    // SAFETY: the caller's promise, if the program keeps its own: descriptors stay readable, and so do heaps.
+    let _space = unsafe { object::of(segment) }.space.lock();
     let descriptor = map::lookup(address);
     // SAFETY: descriptors in the map are live, under the lock.
     unsafe {
@@ -76,15 +80,14 @@ pub unsafe fn fault_of(address: usize) -> Option<Fault> {
     }
 }
 
-/// Segments that went back to the kernel last: start and end of each. Written under the lock of the space, one after the other;
+/// Segments that went back to the kernel last: start and end of each. Written one after the other;
 /// read by anybody, relaxed: what is found is a reason to ask the kernel.
 static GONE: [[AtomicUsize; 2]; 64] = [const { [const { AtomicUsize::new(0) }; 2] }; 64];
 static NEXT_GONE: AtomicUsize = AtomicUsize::new(0);
 
-/// Remembers that a segment is about to be unmapped. Under the lock of the space.
+/// Remembers that a segment is about to be unmapped.
 pub(super) fn now_gone(start: usize, bytes: usize) {
-    let at = NEXT_GONE.load(Ordering::Relaxed);
-    NEXT_GONE.store(at.wrapping_add(1), Ordering::Relaxed);
+    let at = NEXT_GONE.fetch_add(1, Ordering::Relaxed);
     let [first, end] = &GONE[at % GONE.len()];
     first.store(start, Ordering::Relaxed);
     end.store(start + bytes, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use underbar_sys::syscall;
 
 use super::super::block::{Block, block_bytes};
 use super::super::map::{self, PAGE, SEGMENT};
-use super::decay::look_at;
+use super::super::own::OWN;
 use super::segment::{FREE_HEAD, SEGMENT_LOSS, Segment, segment_of};
 use super::sound::now_gone;
 use super::{Disposition, Element, HugePages, MIB, Policy, Space};
@@ -114,7 +114,7 @@ impl Space {
             else {
                 return false;
             };
-            let known = map::prepare(start as usize, size, &mut self.own.bytes);
+            let known = map::prepare(start as usize, size, &mut OWN.lock().bytes);
             let goes_back = || {
                 if start as usize == old_start {
                     syscall::mremap(start, size, old_size, 0)
@@ -135,9 +135,8 @@ impl Space {
             segment.entered = if known { segment.start } else { segment.start + size };
             self.enter_pages(segment, segment.start + size);
         }
-        self.bytes = self.bytes - old_size + size;
         ledger::add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
-        self.note_bytes();
+        self.change_bytes(size as isize - old_size as isize);
         true
     }
 
@@ -158,20 +157,24 @@ impl Space {
         if size < asked {
             ledger::add(Key::HeapMapFallbacks, 1);
         }
-        let start = if map::prepare(start, size, &mut self.own.bytes) {
+        let start = if map::prepare(start, size, &mut OWN.lock().bytes) {
             start
         } else {
             // SAFETY: nobody knows of the mapping yet.
             let _ = unsafe { syscall::munmap(start as *mut u8, size) };
             map::map_known(size)?
         };
-        let descriptor: *mut Segment = self.own.get_descriptor().cast();
+        let descriptor: *mut Segment = {
+            let mut own = OWN.lock();
+            let descriptor = own.get_descriptor().cast();
+            ledger::set(Key::HeapOwnBytes, own.bytes as u64);
+            descriptor
+        };
         if descriptor.is_null() {
             // SAFETY: as above.
             let _ = unsafe { syscall::munmap(start as *mut u8, size) };
             return None;
         }
-        ledger::set(Key::HeapOwnBytes, self.own.bytes as u64);
         let oversize = need > base.next_multiple_of(PAGE);
         // SAFETY: the descriptor's storage is ours and large enough.
         let segment = unsafe {
@@ -187,14 +190,20 @@ impl Space {
                 idle_next: null_mut(),
                 idle_previous: null_mut(),
                 idle_since: 0,
+                heap: self.heap,
+                all_next: self.all,
+                all_previous: null_mut(),
             });
+            if let Some(next) = self.all.as_mut() {
+                next.all_previous = descriptor;
+            }
+            self.all = descriptor;
             &mut *descriptor
         };
         self.segments += 1;
-        self.bytes += size;
         ledger::add(Key::HeapSegmentsAllocated, 1);
         self.grown += size;
-        if self.grown >= MIB.max(self.bytes / 8) {
+        if self.grown >= MIB.max((self.bytes + size) / 8) {
             self.grown = 0;
             coverage::grew();
         }
@@ -202,7 +211,7 @@ impl Space {
         if oversize {
             ledger::add(Key::HeapOversizeSegments, 1);
         }
-        self.note_bytes();
+        self.change_bytes(size as isize);
         let block = segment.first();
         self.enter_pages(segment, block.0 + FREE_HEAD);
         segment.high = block.0 + FREE_HEAD;
@@ -296,20 +305,31 @@ impl Space {
         map::enter(segment.start, segment.entered - segment.start, null_mut());
         now_gone(segment.start, segment.size);
         self.segments -= 1;
-        self.bytes -= segment.size;
-        // SAFETY: no element of the segment is in use, and no list knows it.
+        let (next, previous, bytes) = (segment.all_next, segment.all_previous, segment.size);
+        // SAFETY: segments in the list are live; no element of this one is in use, and no other list knows it.
         unsafe {
+            if let Some(next) = next.as_mut() {
+                next.all_previous = previous;
+            }
+            match previous.as_mut() {
+                Some(previous) => previous.all_next = next,
+                None => self.all = next,
+            }
             let _ = syscall::munmap(segment.start as *mut u8, segment.size);
-            self.own.put_descriptor((&raw mut *segment).cast());
+            OWN.lock().put_descriptor((&raw mut *segment).cast());
         }
         ledger::add(Key::HeapSegmentsFreed, 1);
         coverage::shrank();
-        self.note_bytes();
+        self.change_bytes(-(bytes as isize));
     }
 
-    fn note_bytes(&self) {
-        ledger::set(Key::HeapSegmentBytes, self.bytes as u64);
-        ledger::raise(Key::HeapSegmentBytesPeak, self.bytes as u64);
+    /// The space has so many bytes more, or fewer. The ledger knows the sum of all heaps.
+    fn change_bytes(&mut self, change: isize) {
+        self.bytes = self.bytes.wrapping_add_signed(change);
+        let mut own = OWN.lock();
+        own.segment_bytes = own.segment_bytes.wrapping_add_signed(change);
+        ledger::set(Key::HeapSegmentBytes, own.segment_bytes as u64);
+        ledger::raise(Key::HeapSegmentBytesPeak, own.segment_bytes as u64);
     }
 
     pub(super) fn now_idle(&mut self, segment: &mut Segment) {
@@ -325,7 +345,7 @@ impl Space {
         }
         self.idle_newest = this;
         self.idle_bytes += segment.size;
-        look_at(segment.idle_since + IDLE_NS);
+        self.look_at(segment.idle_since + IDLE_NS);
     }
 
     pub(super) fn no_longer_idle(&mut self, segment: &mut Segment) {

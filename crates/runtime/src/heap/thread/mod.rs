@@ -14,24 +14,24 @@
 //! remote cells are collected and figures settled.
 //!
 //! Invariant: `handed` cells were in a bin when it was last filled or looked at; those no longer in it were got.
-//! Not here: cells of other threads (`remote`), whose a heap is (`heaps`); what lies behind a thread's heap (`space`), and
+//! Not here: cells of other threads (`remote`), whose a thread's heap is (`threads`); what lies behind it (`space`), and
 //! who calls (`crate::heap`).
 
-mod heaps;
 mod remote;
+mod threads;
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
-pub use heaps::{abandon, acquire, hold, is_quiet, release, settle_abandoned};
 pub use remote::send;
+pub use threads::{Threads, abandon, acquire, hold, is_quiet, release, settle_abandoned};
 
 use super::cell::Cell;
 use super::check;
 use super::extent::{Extent, Place};
 use super::inbox::Inbox;
+use super::object::{DEFAULT, Heap};
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
-use super::space::SPACE;
 use super::tally::Tally;
 use crate::coverage;
 use remote::{OUTBOXES, Outgoing};
@@ -73,7 +73,7 @@ struct Pool {
     stride: u32,
 }
 
-/// The heap of one thread.
+/// The heap of one thread: its part of a [`Heap`].
 #[repr(C, align(64))]
 pub struct ThreadHeap {
     /// Copied here so that malloc needs one address only.
@@ -89,11 +89,13 @@ pub struct ThreadHeap {
     pools: [Pool; CLASSES],
     tally: Tally,
     outbox: [Outgoing; OUTBOXES],
-    /// Next of all heaps there are; set before the heap is published.
+    /// The heap that it is a part of.
+    pub heap: &'static Heap,
+    /// Next of all in that heap; under the lock of its threads.
     next: *mut ThreadHeap,
-    /// Next in the list of abandoned heaps; under the lock of `HEAPS`.
+    /// Next in the list of abandoned heaps; under the same lock.
     next_abandoned: *mut ThreadHeap,
-    /// Abandoned, with its cells and extents as they were, for the next thread; under the lock of `HEAPS`.
+    /// Abandoned, with its cells and extents as they were, for the next thread; under the same lock.
     ready: bool,
     /// The newest cell in the inbox that is counted already, and how many are.
     counted: *mut Cell,
@@ -107,7 +109,7 @@ pub struct ThreadHeap {
 unsafe impl Sync for ThreadHeap {}
 
 impl ThreadHeap {
-    const fn empty() -> Self {
+    const fn empty(heap: &'static Heap) -> Self {
         Self {
             class_of: CLASS_OF_UNITS,
             bins: [null_mut(); CLASSES],
@@ -118,6 +120,7 @@ impl ThreadHeap {
                 CLASSES],
             tally: Tally::new(),
             outbox: [Outgoing::NONE; OUTBOXES],
+            heap,
             next: null_mut(),
             next_abandoned: null_mut(),
             ready: false,
@@ -130,9 +133,9 @@ impl ThreadHeap {
 
 /// What a thread has before its first request: every bin is empty, so its first malloc finds the slow path
 /// without a test of its own.
-pub static EMPTY: ThreadHeap = ThreadHeap::empty();
+pub static EMPTY: ThreadHeap = ThreadHeap::empty(&DEFAULT);
 /// What a thread has after its heap was taken from it at its end.
-pub static DEPARTED: ThreadHeap = ThreadHeap::empty();
+pub static DEPARTED: ThreadHeap = ThreadHeap::empty(&DEFAULT);
 
 /// Whether a slot's heap is one with cells.
 #[inline]
@@ -140,16 +143,7 @@ pub fn is_real(heap: *const ThreadHeap) -> bool {
     !core::ptr::eq(heap, &EMPTY) && !core::ptr::eq(heap, &DEPARTED)
 }
 
-/// Bytes of an extent, by class; smaller where the increment is small. Set once at the start.
-pub static EXTENT_BYTES: AtomicUsize = AtomicUsize::new(64 * 1024);
-/// Whether storage is filled, so that fast paths must not be taken. Set once at the start.
-pub static FILLS: AtomicU32 = AtomicU32::new(0);
-
-fn filling() -> bool {
-    FILLS.load(Ordering::Relaxed) != 0
-}
-
-/// All methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
+/// All methods are called by the owner, or under the lock of the heap's threads where there is none.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
     /// So many sizes beyond the small ones are none that the ledger would have to be told of.
@@ -172,7 +166,7 @@ impl ThreadHeap {
 
     /// Where ready cells wait: the bins, or, while storage is filled, out of malloc's sight.
     fn bin(&mut self, class: usize) -> &mut *mut Cell {
-        if filling() { &mut self.quiet_bins[class] } else { &mut self.bins[class] }
+        if self.heap.settings.fills() { &mut self.quiet_bins[class] } else { &mut self.bins[class] }
     }
 
     /// A cell, when the bin of its class may be empty. Null where there is no memory.
@@ -324,10 +318,10 @@ impl ThreadHeap {
             return partial;
         }
         let cell_bytes = CELL_BYTES[class];
-        let least = EXTENT_BYTES.load(Ordering::Relaxed);
+        let least = self.heap.settings.extent_bytes();
         let bytes = (cell_bytes as usize * LEAST_CELLS).next_multiple_of(least).max(least);
         let (extent, is_new) = {
-            let mut space = SPACE.lock();
+            let mut space = self.heap.space.lock();
             let waiting = space.unpark(class);
             if waiting.is_null() { (space.get_extent(bytes), true) } else { (waiting, false) }
         };
@@ -339,7 +333,7 @@ impl ThreadHeap {
             if is_new {
                 extent.set_class(class, cell_bytes);
             }
-            let tag = if filling() { FILLING } else { 0 };
+            let tag = if self.heap.settings.fills() { FILLING } else { 0 };
             extent.owner.store(&raw mut *self as usize | tag, Ordering::Relaxed);
         }
         extent
@@ -396,7 +390,7 @@ impl ThreadHeap {
                 (*extent).place = Place::Current;
                 pool.current = extent;
             } else {
-                SPACE.lock().park(extent);
+                self.heap.space.lock().park(extent);
             }
         }
     }
@@ -470,7 +464,7 @@ impl ThreadHeap {
                 if !extent.is_null() && (*extent).out() == 0 {
                     self.tally.settle(&mut *extent);
                     pool.current = null_mut();
-                    SPACE.lock().park(extent);
+                    self.heap.space.lock().park(extent);
                 }
             }
         }

@@ -12,7 +12,6 @@ use core::ptr::null_mut;
 
 use underbar_ledger::Key;
 
-use super::heaps::HEAPS;
 use super::{Cell, Extent, ThreadHeap};
 use crate::heap::{check, map};
 use crate::ledger;
@@ -38,7 +37,7 @@ impl Outgoing {
         Self { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
 }
 
-/// As in the parent, all methods are called by the owner, or under the lock of `HEAPS` for a heap that has none.
+/// As in the parent, all methods are called by the owner, or under the lock of the heap's threads where there is none.
 #[allow(clippy::missing_safety_doc, reason = "one contract for all, stated above")]
 impl ThreadHeap {
     /// Takes in what other threads freed.
@@ -169,7 +168,7 @@ pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
     unsafe {
         if !(*target).inbox.push(head, tail) {
             // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.
-            let _heaps = HEAPS.lock();
+            let _threads = (*target).heap.threads.lock();
             if (*target).inbox.is_unattended() {
                 let chain = (*target).inbox.take_unattended();
                 (*target).put_chain(chain);

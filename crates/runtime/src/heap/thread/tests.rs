@@ -1,7 +1,6 @@
 //! Tests of threads' heaps through the heap's own functions, with threads that come, go and free each other's
 //! cells. They share the process's heap and take turns.
 
-use super::heaps::HEAPS;
 use super::*;
 use crate::heap::extent::LEAST_STEP;
 use crate::heap::{ONE_AT_A_TIME, calloc, free, malloc, map, realloc, settle, usable_size};
@@ -227,7 +226,7 @@ fn a_dead_threads_storage_is_not_stuck() {
     // SAFETY: as above.
     cells.iter().for_each(|got| unsafe { free(*got) });
     assert_eq!(live(), before, "what we still had to send was sent, and counted");
-    let _heaps = HEAPS.lock();
+    let _threads = DEFAULT.threads.lock();
     // SAFETY: the heap is abandoned, and we hold the lock.
     unsafe {
         assert!((*theirs).inbox.take_unattended().is_null(), "nothing lies in the inbox");
@@ -265,8 +264,8 @@ fn heaps_are_handed_down() {
 }
 
 fn count_heaps() -> usize {
-    let heaps = HEAPS.lock();
-    let (mut heap, mut count) = (heaps.all, 0);
+    let threads = DEFAULT.threads.lock();
+    let (mut heap, mut count) = (threads.all, 0);
     while !heap.is_null() {
         count += 1;
         // SAFETY: heaps live for ever.

@@ -1,6 +1,7 @@
 //! Tests of what goes back by time, under a clock of their own.
 
 use super::super::super::ONE_AT_A_TIME;
+use super::super::super::object::DEFAULT;
 use super::super::{PAGE, Policy};
 use super::*;
 use std::vec;
@@ -19,7 +20,7 @@ fn resident(start: usize, bytes: usize) -> usize {
 
 /// A space whose elements of a MiB lie between others, so that none of them is alone in a segment.
 fn touched(elements: usize) -> (Space, std::vec::Vec<usize>) {
-    let mut space = Space::new();
+    let mut space = Space::new(&DEFAULT);
     space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
     let all = (0..elements)
         .map(|_| {
@@ -74,7 +75,7 @@ fn what_comes_and_goes_keeps_its_pages_and_old_neighbours_do_not() {
         now += ticks(2);
         // The test's clock is ahead of the true one.
         let units = elements[0] / UNIT..(elements[0] + MIB) / UNIT;
-        units.for_each(|number| *space.decay.unit(number).expect("a leaf") = time_of(now));
+        units.for_each(|number| unit(number).expect("a leaf").store(time_of(now), Ordering::Relaxed));
         space.decay(now);
         assert_eq!(space.get(MIB, 16).expect("storage").address, elements[0]);
     }
@@ -83,9 +84,11 @@ fn what_comes_and_goes_keeps_its_pages_and_old_neighbours_do_not() {
 }
 
 /// Units of a range that went back lately.
-fn units_gone(space: &mut Space, start: usize, bytes: usize) -> usize {
+fn units_gone(start: usize, bytes: usize) -> usize {
     let numbers = start.div_ceil(UNIT)..(start + bytes) / UNIT;
-    numbers.filter(|&number| space.decay.unit(number).is_some_and(|unit| *unit & WENT != 0)).count()
+    numbers
+        .filter(|&number| unit(number).is_some_and(|unit| unit.load(Ordering::Relaxed) & WENT != 0))
+        .count()
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn a_large_block_goes_back_step_by_step() {
     const LARGE: usize = 100 * MIB;
     const STEP: usize = 16 * MIB;
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new();
+    let mut space = Space::new(&DEFAULT);
     space.set_policy(Policy { increment: 256 * MIB, ..Policy::AUTO });
     let large = space.get(LARGE, 16).expect("storage").address;
     space.get(1000, 16).expect("storage");
@@ -103,7 +106,7 @@ fn a_large_block_goes_back_step_by_step() {
     let (mut looks, mut gone) = (0, 0);
     while space.decay.due != u64::MAX {
         space.decay(now);
-        let so_far = units_gone(&mut space, large, LARGE);
+        let so_far = units_gone(large, LARGE);
         assert!(so_far - gone <= STEP / UNIT, "{} units in one look", so_far - gone);
         assert!(space.decay.due == u64::MAX || space.decay.due <= now + ticks(1), "goes on soon");
         (looks, gone, now) = (looks + 1, so_far, now + ticks(1));
@@ -116,7 +119,7 @@ fn a_large_block_goes_back_step_by_step() {
 fn small_blocks_that_grow_together_go_back() {
     const SMALL: usize = 100 * 1024;
     let _turn = ONE_AT_A_TIME.lock();
-    let mut space = Space::new();
+    let mut space = Space::new(&DEFAULT);
     space.set_policy(Policy { increment: 64 * MIB, ..Policy::AUTO });
     let elements: [usize; 12] = std::array::from_fn(|_| space.get(SMALL, 16).expect("storage").address);
     space.get(1000, 16).expect("storage");
@@ -152,7 +155,7 @@ fn what_the_kernel_does_not_take_is_not_counted() {
     space.decay(now);
     // SAFETY: as above.
     assert_eq!(unsafe { munlock(start, MIB - PAGE) }, 0);
-    assert_eq!((units_gone(&mut space, elements[0], MIB), space.decay.went), (0, 0));
+    assert_eq!((units_gone(elements[0], MIB), space.decay.went), (0, 0));
     assert_eq!(space.decay.due, u64::MAX, "nobody asks again");
 }
 

@@ -1,0 +1,170 @@
+//! A heap as a value: what it has from the kernel, the heaps of its threads, and what was said of it.
+//!
+//! ```text
+//! slot -> ThreadHeap --heap--> Heap { space, threads, settings } <--heap-- Segment <-- page map <-- an address
+//! ```
+//!
+//! A request goes to the heap of the calling thread's `ThreadHeap`. What is given back goes to the heap of the segment around it.
+//!
+//! Invariant: a `Heap` stays where it is for ever, so that references to it are `'static`.
+//! Not here: what is done with segments (`space`) and cells (`thread`).
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use underbar_sys::lock::Lock;
+
+use super::extent::Extent;
+use super::map::{Descriptor, SEGMENT};
+use super::size::LARGEST_CELL;
+use super::slot;
+use super::space::{Disposition, Policy, Segment, Space};
+use super::thread::Threads;
+
+/// One heap. Order of locks: `threads`, `space`, and at last that of `own`.
+pub struct Heap {
+    /// The heaps of its threads.
+    pub threads: Lock<Threads>,
+    /// Its segments.
+    pub space: Lock<Space>,
+    /// What was said of it.
+    pub settings: Settings,
+    /// When somebody should look at what is idle, parked or free: nanoseconds of the coarse clock, `u64::MAX` for never.
+    /// Written under the lock of `space`, relaxed: a hint.
+    pub next_look: AtomicU64,
+}
+
+/// What HEAP, STORAGE and HEAPCHK say, as the paths of requests need it. Set before the first request.
+pub struct Settings {
+    /// Requests of fewer bytes are served by cells; 0: each request is an element.
+    cells_below: AtomicUsize,
+    /// Bytes of an extent, at least; smaller where the increment is small.
+    extent_bytes: AtomicUsize,
+    /// 256 + the byte with which storage is filled when got, and when freed; 0: it is not.
+    fill_get: AtomicUsize,
+    fill_free: AtomicUsize,
+}
+
+/// The heap in which each thread begins.
+pub static DEFAULT: Heap = Heap::new(&raw const DEFAULT);
+
+// SAFETY: all that changes is behind a lock, or atomic.
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    /// A heap without segments, at that address.
+    const fn new(here: *const Heap) -> Self {
+        Self {
+            threads: Lock::new(Threads::new()),
+            space: Lock::new(Space::new(here)),
+            settings: Settings {
+                cells_below: AtomicUsize::new(LARGEST_CELL + 1),
+                extent_bytes: AtomicUsize::new(64 * 1024),
+                fill_get: AtomicUsize::new(0),
+                fill_free: AtomicUsize::new(0),
+            },
+            next_look: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Sets what HEAP, STORAGE and HEAPCHK say. Before the first request.
+    ///
+    /// If the heap is `checked` (HEAPCHK), each request is an element: its header tells each wrong free, and each byte behind it.
+    pub fn configure(&self, policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, checked: bool) {
+        let fill = |byte: Option<u8>| byte.map_or(0, |byte| 256 + usize::from(byte));
+        let settings = &self.settings;
+        settings.fill_get.store(fill(getheap), Ordering::Relaxed);
+        settings.fill_free.store(fill(freeheap), Ordering::Relaxed);
+        let smallest = match (policy.initial, policy.increment) {
+            (_, 0) => usize::MAX,
+            (0, increment) => increment,
+            (initial, increment) => initial.min(increment),
+        };
+        // Cells would hide when an increment becomes empty (FREE), and their extents must fit into a segment. A
+        // large cell wastes address space, not memory, since its last pages are never touched; but where the size
+        // of segments was set, address space is what counts, so that large requests are packed as elements.
+        let (below, extent) = if checked || policy.disposition == Disposition::Free || smallest < 16 * 1024 {
+            (0, 4096)
+        } else if smallest < 1 << 20 {
+            (513, 4096)
+        } else if smallest < usize::MAX {
+            (8193, 64 * 1024)
+        } else {
+            (LARGEST_CELL + 1, 64 * 1024)
+        };
+        settings.cells_below.store(below, Ordering::Relaxed);
+        settings.extent_bytes.store(extent, Ordering::Relaxed);
+        self.space.lock().set_policy(policy);
+    }
+
+    /// A look when it is time for it, by threads that have no other business with the space: a program that has freed most of
+    /// what it had may never need the space again.
+    #[inline]
+    pub fn heartbeat_if_due(&self) {
+        if self.is_look_due()
+            && let Some(mut space) = self.space.try_lock()
+        {
+            space.heartbeat();
+        }
+    }
+}
+
+impl Settings {
+    /// Is a request of so many bytes served by a cell?
+    #[inline]
+    pub fn has_cells_of(&self, bytes: usize) -> bool {
+        bytes < self.cells_below.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of an extent, at least.
+    pub fn extent_bytes(&self) -> usize {
+        self.extent_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The byte with which storage is filled when got.
+    #[inline]
+    pub fn fill_get(&self) -> Option<u8> {
+        filled_with(&self.fill_get)
+    }
+
+    /// The byte with which storage is filled when given back.
+    #[inline]
+    pub fn fill_free(&self) -> Option<u8> {
+        filled_with(&self.fill_free)
+    }
+
+    /// Whether storage is filled, so that fast paths must not be taken.
+    #[inline]
+    pub fn fills(&self) -> bool {
+        self.fill_get.load(Ordering::Relaxed) | self.fill_free.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[inline]
+fn filled_with(byte: &AtomicUsize) -> Option<u8> {
+    let byte = byte.load(Ordering::Relaxed);
+    (byte != 0).then_some(byte as u8)
+}
+
+/// The heap that serves the calling thread's requests.
+#[inline]
+pub fn current() -> &'static Heap {
+    // SAFETY: the slot holds the address of a thread's heap, which names one for ever.
+    unsafe { (*slot::get()).heap }
+}
+
+/// The heap whose storage a page is.
+///
+/// # Safety
+/// The descriptor is that of a page in which the caller has something in use.
+#[inline]
+pub unsafe fn of(descriptor: *mut Descriptor) -> &'static Heap {
+    // SAFETY: the caller's promise, so that the descriptor and its segment stay what they are.
+    unsafe {
+        let segment: *mut Segment = if (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+            descriptor.cast()
+        } else {
+            (*descriptor.cast::<Extent>()).segment.cast()
+        };
+        &*(*segment).heap
+    }
+}
