@@ -84,7 +84,7 @@ const PLANTED: [(&str, &[&str]); 3] = [
             "forgotten_first",
         ],
     ),
-    ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave"]),
+    ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave", "unpinned_close", "late_pin"]),
 ];
 
 /// The lock and the lock-free structures, by a model checker that tries every order of events; then with a fault
@@ -119,7 +119,7 @@ fn model(package: &str, planted: Option<&str>) -> Option<String> {
     if let Some(fault) = planted {
         build.arg("--cfg").arg(format!("seeded_bug=\"{fault}\""));
     }
-    // Fifteen programs, each of which runs for a moment: what the shipped one is linked with costs more than it saves.
+    // Seventeen programs, each of which runs for a moment: what the shipped one is linked with costs more than it saves.
     for (name, value) in [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")] {
         build.env(format!("CARGO_PROFILE_BENCH_{name}"), value);
     }

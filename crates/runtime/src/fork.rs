@@ -255,7 +255,7 @@ pub(crate) fn in_child(before: Before) {
     faults::after_fork_in_child();
     // SAFETY: the parent's thread, of which the child's only one is the copy, called `before`.
     unsafe {
-        heap::after_fork();
+        heap::after_fork_in_child();
         stack::after_fork_in_child();
         deepbind::after_fork_in_child(before.names_held);
     }

@@ -53,6 +53,7 @@ pub mod start;
 #[allow(dead_code, reason = "used by the models only")]
 mod heap {
     mod cell;
+    mod gate;
     mod inbox;
 }
 #[cfg(not(loom))]

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 use underbar_sys::syscall;
 
-use super::object::DEFAULT;
+use super::registry::{self, REGISTRY};
 use super::text::Text;
 use crate::ledger;
 
@@ -33,6 +33,11 @@ impl Figures {
     /// Looks.
     pub fn now() -> Self {
         super::settle();
+        let mut idle = 0;
+        {
+            let _registry = REGISTRY.lock();
+            registry::each(|heap| idle += heap.space.lock().idle_bytes() as u64);
+        }
         let figure = |key| ledger::slot().cell(key).load(Ordering::Relaxed);
         let segments = figure(Key::HeapSegmentBytes);
         Self {
@@ -40,7 +45,7 @@ impl Figures {
             segments_peak: figure(Key::HeapSegmentBytesPeak),
             // Other threads' figures come in batches: the sum may be below zero for a moment.
             used: u64::try_from(figure(Key::HeapUsed).cast_signed()).unwrap_or(0).min(segments),
-            idle: DEFAULT.space.lock().idle_bytes() as u64,
+            idle,
         }
     }
 

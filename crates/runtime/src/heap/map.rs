@@ -101,7 +101,6 @@ pub fn prepare(start: usize, bytes: usize, own_bytes: &mut usize) -> bool {
 static KNOWN: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
 
 /// Maps memory at addresses that can be entered already. For when there is room for it but not for another leaf.
-/// Called under the space's lock.
 pub fn map_known(bytes: usize) -> Option<usize> {
     let stack = stack_range();
     let known = KNOWN.iter().map(|known| known.load(Ordering::Relaxed)).filter(|&known| known != 0);

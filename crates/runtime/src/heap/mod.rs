@@ -1,4 +1,4 @@
-//! The heap of an enclave: what malloc and its relatives lead to.
+//! Heaps, the process's and others beside it: what malloc and its relatives lead to.
 //!
 //! ```text
 //! malloc ---> slot: this thread's heap ---> bin of the size ---> a cell              (no lock)
@@ -12,6 +12,8 @@
 //!                     v
 //!              kernel: one call for each segment
 //! free ---> map: the page's descriptor ---> own extent | another thread's | a segment | not ours
+//!
+//! create ---> heap ---> enter: slot = this thread's part of it ---> leave ---> end: all of it back to the kernel
 //! ```
 //!
 //! | module | idea |
@@ -21,6 +23,8 @@
 //! | `block`, `index` | how a segment is divided; which free block fits |
 //! | `own` | storage for the tables of all heaps |
 //! | `object` | a heap as a value: its space, its threads' heaps, its settings |
+//! | `registry`, `gate` | heaps come and go; how an end waits for whoever is inside |
+//! | `entering` | which heap serves a thread |
 //! | `space` | segments, elements, what HEAP says |
 //! | `check`, `text` | what is given back wrongly, and the line that says so |
 //! | `cell`, `extent` | free cells; pages that hold cells of one size |
@@ -36,15 +40,17 @@
 //! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and
 //! ENOMEM, never an abort. What is given back twice, from its middle or damaged ends the program, as plain malloc does.
 
-/// The map, the space and the heaps are the process's: tests that use them take turns.
+/// The map and the default heap are the process's: tests that use them take turns.
 #[cfg(test)]
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 mod block;
 mod cell;
 mod check;
+mod entering;
 mod extent;
 mod foreign;
+mod gate;
 mod inbox;
 mod index;
 pub mod info;
@@ -53,6 +59,7 @@ pub mod new;
 mod object;
 mod own;
 mod realloc;
+mod registry;
 mod size;
 mod slot;
 mod space;
@@ -67,12 +74,14 @@ use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
 
+pub use entering::{Entered, enter, leave};
 pub use own::DESCRIPTOR;
 pub use realloc::realloc;
+pub use registry::{Handle, Refused, create, default, end};
 pub use space::{Disposition, HugePages, Policy, segment_end};
 pub use whole::{
-    after_fork, before_fork, change_disposition, get_descriptor, give_back_empty, next_ours, put_descriptor,
-    reserve, settle, trim,
+    after_fork, after_fork_in_child, before_fork, change_disposition, get_descriptor, give_back_empty,
+    next_ours, put_descriptor, reserve, settle, trim,
 };
 
 use crate::{coverage, ledger, start};
@@ -252,7 +261,7 @@ pub(crate) fn forget_largest() {
     let heap = slot::get();
     if thread::is_real(heap) {
         // SAFETY: this thread's own. Those of other threads did not survive the fork.
-        unsafe { (*heap).note(0) };
+        unsafe { thread::each_of(heap, |heap| (*heap).note(0)) };
     }
 }
 
@@ -292,7 +301,23 @@ fn own_heap() -> Option<*mut ThreadHeap> {
 #[cold]
 fn new_thread() -> Option<*mut ThreadHeap> {
     start::ensure();
-    if !DEFAULT.settings.has_cells_of(0) || start::are_ends_untold() {
+    if DEFAULT.settings.has_cells_of(0) { begin_thread() } else { None }
+}
+
+/// This thread's heap in the default heap, made where it has none yet; None where it cannot have one.
+fn home() -> Option<*mut ThreadHeap> {
+    let heap = slot::get();
+    if core::ptr::eq(heap, &thread::EMPTY) {
+        start::ensure();
+        return begin_thread();
+    }
+    // SAFETY: it is this thread's.
+    thread::is_real(heap).then(|| unsafe { (*heap).home })
+}
+
+/// Gives this thread a heap, and it back at the thread's end.
+fn begin_thread() -> Option<*mut ThreadHeap> {
+    if start::are_ends_untold() {
         return None;
     }
     let heap = thread::acquire(&DEFAULT);
@@ -305,13 +330,13 @@ fn new_thread() -> Option<*mut ThreadHeap> {
     Some(heap)
 }
 
-/// The calling thread ends: its heap, if it has one, goes to whoever comes next.
+/// The calling thread ends: its heaps, if it has any, go to whoever comes next.
 pub fn thread_ends() {
     let heap = slot::get();
     slot::set(&thread::DEPARTED);
     if thread::is_real(heap) {
         // SAFETY: it is the heap of this thread, which no longer uses it.
-        unsafe { thread::abandon(heap) }
+        unsafe { thread::abandon_all((*heap).home) }
     }
 }
 
@@ -483,7 +508,7 @@ unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
         match own_heap() {
             Some(heap) if heap == target => (*heap).put(extent, cell),
             Some(heap) => (*heap).put_remote(target, extent, cell),
-            None => thread::send(target, cell, cell),
+            None => thread::send(target, (*target).gate.generation(), cell, cell),
         }
     }
 }
@@ -534,3 +559,6 @@ pub unsafe fn usable_size(address: *mut u8) -> usize {
     // SAFETY: the descriptor is that of the address's page; the caller's promise.
     unsafe { if descriptor.is_null() { foreign::usable(address) } else { usable(address, descriptor) } }
 }
+
+#[cfg(test)]
+mod tests;

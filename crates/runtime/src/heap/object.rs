@@ -9,18 +9,21 @@
 //! Invariant: a `Heap` stays where it is for ever, so that references to it are `'static`.
 //! Not here: what is done with segments (`space`) and cells (`thread`).
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use underbar_sys::lock::Lock;
 
 use super::extent::Extent;
+use super::gate::Gate;
 use super::map::{Descriptor, SEGMENT};
 use super::size::LARGEST_CELL;
 use super::slot;
 use super::space::{Disposition, Policy, Segment, Space};
 use super::thread::Threads;
 
-/// One heap. Order of locks: `threads`, `space`, and at last that of `own`.
+/// One heap. Order of locks: that of the registry, `threads`, `space`, and at last those of the stores of all heaps (`own`, and
+/// spare heaps of threads). Nobody takes those of two heaps, but for a fork, which takes all `threads` first.
 pub struct Heap {
     /// The heaps of its threads.
     pub threads: Lock<Threads>,
@@ -31,6 +34,10 @@ pub struct Heap {
     /// When somebody should look at what is idle, parked or free: nanoseconds of the coarse clock, `u64::MAX` for never.
     /// Written under the lock of `space`, relaxed: a hint.
     pub next_look: AtomicU64,
+    /// Entered by threads that get storage from it, and closed at its end.
+    pub gate: Gate,
+    /// Next in a list of the registry; under its lock.
+    pub next: AtomicPtr<Heap>,
 }
 
 /// What HEAP, STORAGE and HEAPCHK say, as the paths of requests need it. Set before the first request.
@@ -42,17 +49,19 @@ pub struct Settings {
     /// 256 + the byte with which storage is filled when got, and when freed; 0: it is not.
     fill_get: AtomicUsize,
     fill_free: AtomicUsize,
+    /// Each request is an element, as HEAPCHK says.
+    checked: AtomicBool,
 }
 
 /// The heap in which each thread begins.
-pub static DEFAULT: Heap = Heap::new(&raw const DEFAULT);
+pub static DEFAULT: Heap = Heap { gate: Gate::for_ever(), ..Heap::new(&raw const DEFAULT) };
 
 // SAFETY: all that changes is behind a lock, or atomic.
 unsafe impl Sync for Heap {}
 
 impl Heap {
     /// A heap without segments, at that address.
-    const fn new(here: *const Heap) -> Self {
+    pub const fn new(here: *const Heap) -> Self {
         Self {
             threads: Lock::new(Threads::new()),
             space: Lock::new(Space::new(here)),
@@ -61,8 +70,11 @@ impl Heap {
                 extent_bytes: AtomicUsize::new(64 * 1024),
                 fill_get: AtomicUsize::new(0),
                 fill_free: AtomicUsize::new(0),
+                checked: AtomicBool::new(false),
             },
             next_look: AtomicU64::new(u64::MAX),
+            gate: Gate::new(),
+            next: AtomicPtr::new(null_mut()),
         }
     }
 
@@ -74,6 +86,7 @@ impl Heap {
         let settings = &self.settings;
         settings.fill_get.store(fill(getheap), Ordering::Relaxed);
         settings.fill_free.store(fill(freeheap), Ordering::Relaxed);
+        settings.checked.store(checked, Ordering::Relaxed);
         let smallest = match (policy.initial, policy.increment) {
             (_, 0) => usize::MAX,
             (0, increment) => increment,
@@ -96,10 +109,17 @@ impl Heap {
         self.space.lock().set_policy(policy);
     }
 
-    /// A look when it is time for it, by threads that have no other business with the space: a program that has freed most of
+    /// As [`Heap::configure`], with what STORAGE and HEAPCHK say of another heap.
+    pub fn configure_as(&self, other: &Heap, policy: Policy) {
+        let settings = &other.settings;
+        let checked = settings.checked.load(Ordering::Relaxed);
+        self.configure(policy, settings.fill_get(), settings.fill_free(), checked);
+    }
+
+    /// A look at this heap when it is time for it, by threads that have no other business with the space: a program that has freed most of
     /// what it had may never need the space again.
     #[inline]
-    pub fn heartbeat_if_due(&self) {
+    fn heartbeat_if_due(&self) {
         if self.is_look_due()
             && let Some(mut space) = self.space.try_lock()
         {
@@ -143,6 +163,16 @@ impl Settings {
 fn filled_with(byte: &AtomicUsize) -> Option<u8> {
     let byte = byte.load(Ordering::Relaxed);
     (byte != 0).then_some(byte as u8)
+}
+
+/// A look at what is idle when it is time for it: in the heap that serves the calling thread, and in the default one.
+#[inline]
+pub fn heartbeat_if_due() {
+    let here = current();
+    here.heartbeat_if_due();
+    if !core::ptr::eq(here, &DEFAULT) {
+        DEFAULT.heartbeat_if_due();
+    }
 }
 
 /// The heap that serves the calling thread's requests.

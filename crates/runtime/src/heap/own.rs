@@ -26,7 +26,8 @@ pub struct Own {
     chunks: usize,
     /// Bytes got from the kernel for this and for the page map.
     pub bytes: usize,
-    /// Bytes of the segments of all heaps: here, as the ledger is told of the sum.
+    /// How many segments all heaps have, and their bytes: the kernel has a limit for the sum, and the ledger is told of it.
+    pub segments: usize,
     pub segment_bytes: usize,
 }
 
@@ -40,7 +41,7 @@ unsafe impl Send for Own {}
 impl Own {
     /// Nothing yet.
     const fn new() -> Self {
-        Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0, segment_bytes: 0 }
+        Self { at: 0, end: 0, spare: null_mut(), chunks: 0, bytes: 0, segments: 0, segment_bytes: 0 }
     }
 
     /// Zeroed storage, aligned to 64 bytes; null where the kernel has none.

@@ -289,7 +289,7 @@ impl Tally {
         self.requests = self.requests.wrapping_add(requests as u64);
         (self.until_full, self.gets) = (TALLY_REQUESTS, 0);
         self.publish_bytes();
-        object::current().heartbeat_if_due();
+        object::heartbeat_if_due();
         if self.since_look >= self.look_at {
             self.since_look = 0;
             self.look_at = self.look_at.saturating_mul(2);

@@ -8,6 +8,7 @@ use underbar_ledger::Key;
 
 use super::object::DEFAULT;
 use super::own::OWN;
+use super::registry::{self, REGISTRY};
 use super::space::Disposition;
 use super::{map, slot, thread};
 use crate::ledger;
@@ -16,9 +17,12 @@ use crate::ledger;
 pub fn trim() -> bool {
     let before = ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed);
     {
-        let mut space = DEFAULT.space.lock();
-        space.release_parked(0);
-        space.return_idle(0);
+        let _registry = REGISTRY.lock();
+        registry::each(|heap| {
+            let mut space = heap.space.lock();
+            space.release_parked(0);
+            space.return_idle(0);
+        });
     }
     ledger::slot().cell(Key::HeapSegmentBytes).load(Ordering::Relaxed) < before
 }
@@ -28,13 +32,13 @@ pub fn reserve() {
     DEFAULT.space.lock().reserve();
 }
 
-/// Changes what becomes of empty increments, while the program runs; false where that is in force already. Cells are
+/// Changes what becomes of empty increments of the default heap, while the program runs; false where that is in force already. Cells are
 /// got as before, so under FREE, too.
 pub fn change_disposition(disposition: Disposition) -> bool {
     DEFAULT.space.lock().change_disposition(disposition)
 }
 
-/// Gives back what is empty now, whatever HEAP says.
+/// Gives back what is empty now of the default heap, whatever HEAP says.
 pub fn give_back_empty() {
     DEFAULT.space.lock().give_back_empty();
 }
@@ -58,7 +62,7 @@ pub fn next_ours(start: usize, end: usize) -> usize {
     map::next_ours(start, end)
 }
 
-/// Settles the figures of this thread and of those that have ended, so that what the ledger says of them is
+/// Settles the figures of this thread, in all heaps, and of those that have ended, so that what the ledger says of them is
 /// exact. Where a lock cannot be had soon, only those of this thread's own cells.
 pub fn settle() {
     let quiet = thread::is_quiet();
@@ -71,6 +75,9 @@ pub fn settle() {
             }
             (*heap).settle_all();
             (*heap).count_inbox();
+            if quiet {
+                thread::settle_others(heap);
+            }
         }
     }
     if quiet {
@@ -90,4 +97,14 @@ pub fn before_fork() {
 pub unsafe fn after_fork() {
     // SAFETY: the caller's promise.
     unsafe { thread::release() }
+}
+
+/// After a fork, in the child.
+///
+/// # Safety
+/// This thread's original called [`before_fork`].
+pub unsafe fn after_fork_in_child() {
+    // SAFETY: the caller's promise.
+    unsafe { thread::release() };
+    thread::after_fork_in_child();
 }

@@ -19,6 +19,7 @@
 //! | `parked` | empty extents that wait for the next need of their class |
 //! | `dense` | huge pages where they pay |
 //! | `live` | what is changed while the program runs |
+//! | `ending` | all segments, and how everything goes back at once |
 //! | `decay` | pages of free blocks that nobody took again for a while |
 //! | `pages` | which pages are resident; much storage made zero |
 //! | `sound` | whether an address is that of an element in use, and nobody wrote past its end |
@@ -27,6 +28,7 @@
 
 mod decay;
 mod dense;
+mod ending;
 mod live;
 mod pages;
 mod parked;

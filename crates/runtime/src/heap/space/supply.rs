@@ -191,15 +191,12 @@ impl Space {
                 idle_previous: null_mut(),
                 idle_since: 0,
                 heap: self.heap,
-                all_next: self.all,
+                all_next: null_mut(),
                 all_previous: null_mut(),
             });
-            if let Some(next) = self.all.as_mut() {
-                next.all_previous = descriptor;
-            }
-            self.all = descriptor;
             &mut *descriptor
         };
+        self.link(segment);
         self.segments += 1;
         ledger::add(Key::HeapSegmentsAllocated, 1);
         self.grown += size;
@@ -239,7 +236,8 @@ impl Space {
             return (initial, false);
         }
         if increment > 0 {
-            if self.segments > self.most_segments() {
+            let segments = OWN.lock().segments;
+            if segments > self.most_segments(segments) {
                 ledger::add(Key::HeapMapFallbacks, 1);
                 return (increment.saturating_mul(64), false);
             }
@@ -266,8 +264,8 @@ impl Space {
     }
 
     /// How many segments are had before increments are joined: three quarters of the mappings that the kernel allows.
-    fn most_segments(&mut self) -> usize {
-        if self.segments > ASK_AT && self.most_mappings == 0 {
+    fn most_segments(&mut self, segments: usize) -> usize {
+        if segments > ASK_AT && self.most_mappings == 0 {
             self.most_mappings = most_mappings().unwrap_or(USUAL_MAPPINGS);
         }
         (if self.most_mappings == 0 { USUAL_MAPPINGS } else { self.most_mappings }) / 4 * 3
@@ -305,16 +303,10 @@ impl Space {
         map::enter(segment.start, segment.entered - segment.start, null_mut());
         now_gone(segment.start, segment.size);
         self.segments -= 1;
-        let (next, previous, bytes) = (segment.all_next, segment.all_previous, segment.size);
-        // SAFETY: segments in the list are live; no element of this one is in use, and no other list knows it.
+        self.unlink(segment);
+        let bytes = segment.size;
+        // SAFETY: no element of the segment is in use, and no list knows it.
         unsafe {
-            if let Some(next) = next.as_mut() {
-                next.all_previous = previous;
-            }
-            match previous.as_mut() {
-                Some(previous) => previous.all_next = next,
-                None => self.all = next,
-            }
             let _ = syscall::munmap(segment.start as *mut u8, segment.size);
             OWN.lock().put_descriptor((&raw mut *segment).cast());
         }

@@ -21,14 +21,18 @@ mod remote;
 mod threads;
 
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 pub use remote::send;
-pub use threads::{Threads, abandon, acquire, hold, is_quiet, release, settle_abandoned};
+pub use threads::{
+    Threads, abandon_all, acquire, after_fork_in_child, each_of, end_all, hold, is_quiet, of_thread, release,
+    settle_abandoned, settle_others,
+};
 
 use super::cell::Cell;
 use super::check;
 use super::extent::{Extent, Place};
+use super::gate::Gate;
 use super::inbox::Inbox;
 use super::object::{DEFAULT, Heap};
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
@@ -73,6 +77,11 @@ struct Pool {
     stride: u32,
 }
 
+impl Pool {
+    const NEW: Self =
+        Self { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
+}
+
 /// The heap of one thread: its part of a [`Heap`].
 #[repr(C, align(64))]
 pub struct ThreadHeap {
@@ -91,6 +100,16 @@ pub struct ThreadHeap {
     outbox: [Outgoing; OUTBOXES],
     /// The heap that it is a part of.
     pub heap: &'static Heap,
+    /// The generation of that heap.
+    heap_generation: u32,
+    /// How many enters of this thread are not left yet; the owner's.
+    pub entered: u32,
+    /// The owner's in the default heap: this one, or another.
+    pub home: *mut ThreadHeap,
+    /// Of a home: the first of the owner's in other heaps; of those: the next one. The owner's.
+    other: *mut ThreadHeap,
+    /// Whether the heap has ended, or its owner, see `threads`.
+    fate: AtomicU32,
     /// Next of all in that heap; under the lock of its threads.
     next: *mut ThreadHeap,
     /// Next in the list of abandoned heaps; under the same lock.
@@ -100,6 +119,8 @@ pub struct ThreadHeap {
     /// The newest cell in the inbox that is counted already, and how many are.
     counted: *mut Cell,
     counted_cells: u64,
+    /// Entered by who sends cells; closed when the heap ends.
+    pub gate: Gate,
     /// Attended while a thread owns the heap. A heap whose thread did not survive a fork stays attended: what
     /// the thread was doing then is not known, so nobody takes it over.
     inbox: Inbox,
@@ -109,23 +130,28 @@ pub struct ThreadHeap {
 unsafe impl Sync for ThreadHeap {}
 
 impl ThreadHeap {
-    const fn empty(heap: &'static Heap) -> Self {
+    const fn empty(heap: &'static Heap, gate: Gate) -> Self {
         Self {
             class_of: CLASS_OF_UNITS,
             bins: [null_mut(); CLASSES],
             noted: 0,
             noted_large: 0,
             quiet_bins: [null_mut(); CLASSES],
-            pools: [Pool { current: null_mut(), partial: null_mut(), full: null_mut(), handed: 0, stride: 4 };
-                CLASSES],
+            pools: [Pool::NEW; CLASSES],
             tally: Tally::new(),
             outbox: [Outgoing::NONE; OUTBOXES],
             heap,
+            heap_generation: 0,
+            entered: 0,
+            home: null_mut(),
+            other: null_mut(),
+            fate: AtomicU32::new(0),
             next: null_mut(),
             next_abandoned: null_mut(),
             ready: false,
             counted: null_mut(),
             counted_cells: 0,
+            gate,
             inbox: Inbox::new(),
         }
     }
@@ -133,9 +159,9 @@ impl ThreadHeap {
 
 /// What a thread has before its first request: every bin is empty, so its first malloc finds the slow path
 /// without a test of its own.
-pub static EMPTY: ThreadHeap = ThreadHeap::empty(&DEFAULT);
+pub static EMPTY: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
 /// What a thread has after its heap was taken from it at its end.
-pub static DEPARTED: ThreadHeap = ThreadHeap::empty(&DEFAULT);
+pub static DEPARTED: ThreadHeap = ThreadHeap::empty(&DEFAULT, Gate::for_ever());
 
 /// Whether a slot's heap is one with cells.
 #[inline]
@@ -453,6 +479,16 @@ impl ThreadHeap {
             unsafe { self.settle_extents(class) };
         }
         self.tally.publish_settled();
+    }
+
+    /// Forgets all cells and extents: their heap has ended.
+    fn forget_cells(&mut self) {
+        self.bins = [null_mut(); CLASSES];
+        self.quiet_bins = [null_mut(); CLASSES];
+        self.pools = [Pool::NEW; CLASSES];
+        self.tally = Tally::new();
+        self.outbox = [Outgoing::NONE; OUTBOXES];
+        (self.counted, self.counted_cells, self.ready) = (null_mut(), 0, false);
     }
 
     /// Gives back current extents that nobody needs, their figures counted.

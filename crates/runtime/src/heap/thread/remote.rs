@@ -4,6 +4,9 @@
 //! free -> outbox[target] -> batch of 64 cells or 16K -> send -> inbox of the owner -> collect, when a bin is empty
 //! ```
 //!
+//! Where the owner's heap ends, its cells in outboxes are no more: a batch tells by the generation with which it began, and is
+//! dropped without a look at its cells (`gate`).
+//!
 //! Invariant: a cell is in one place: an outbox, an inbox, or its extent. What waits in an outbox is not yet freed for the
 //! accounts.
 //! Not here: the inbox itself, checked by loom (`inbox`).
@@ -13,6 +16,7 @@ use core::ptr::null_mut;
 use underbar_ledger::Key;
 
 use super::{Cell, Extent, ThreadHeap};
+use crate::heap::gate::FOR_EVER;
 use crate::heap::{check, map};
 use crate::ledger;
 
@@ -25,6 +29,8 @@ const BATCH_BYTES: i32 = 16 * 1024;
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing {
     target: *mut ThreadHeap,
+    /// The target's generation when the batch began: of another one it is dropped, as its cells are no more.
+    generation: u32,
     head: *mut Cell,
     tail: *mut Cell,
     /// Cells and bytes that may still join.
@@ -34,7 +40,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub(super) const NONE: Self =
-        Self { target: null_mut(), head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
+        Self { target: null_mut(), generation: 0, head: null_mut(), tail: null_mut(), room: 0, bytes: 0 };
 }
 
 /// As in the parent, all methods are called by the owner, or under the lock of the heap's threads where there is none.
@@ -103,10 +109,12 @@ impl ThreadHeap {
     #[inline]
     pub unsafe fn put_remote(&mut self, target: *mut ThreadHeap, extent: *mut Extent, cell: *mut Cell) {
         let at = (target as usize / size_of::<ThreadHeap>().next_power_of_two()) % OUTBOXES;
+        // SAFETY: threads' heaps stay where they are for ever. The cell was in use until now, so the generation is its own.
+        let generation = unsafe { (*target).gate.generation() };
         let out = &mut self.outbox[at];
-        if out.target != target {
+        if out.target != target || out.generation != generation {
             // SAFETY: the contract above.
-            return unsafe { self.begin_batch(at, target, extent, cell) };
+            return unsafe { self.begin_batch(at, (target, generation), extent, cell) };
         }
         // SAFETY: the cell is nobody's any more; the outbox is ours.
         unsafe {
@@ -126,7 +134,7 @@ impl ThreadHeap {
     unsafe fn begin_batch(
         &mut self,
         at: usize,
-        target: *mut ThreadHeap,
+        (target, generation): (*mut ThreadHeap, u32),
         extent: *mut Extent,
         cell: *mut Cell,
     ) {
@@ -135,18 +143,31 @@ impl ThreadHeap {
             self.flush(at);
             (*cell).next.set(null_mut());
             let bytes = BATCH_BYTES - (*extent).cell_bytes as i32;
-            self.outbox[at] = Outgoing { target, head: cell, tail: cell, room: BATCH_CELLS - 1, bytes };
+            let (head, tail, room) = (cell, cell, BATCH_CELLS - 1);
+            self.outbox[at] = Outgoing { target, generation, head, tail, room, bytes };
             if bytes <= 0 {
                 self.flush(at);
             }
         }
     }
 
+    /// How many cells wait in the inbox.
+    #[cfg(test)]
+    pub unsafe fn inbox_waits(&self) -> usize {
+        let (mut cell, mut count) = (self.inbox.waiting(), 0);
+        while !cell.is_null() {
+            count += 1;
+            // SAFETY: cells in the inbox are free, and stay there until we take them.
+            cell = unsafe { (*cell).next.get() };
+        }
+        count
+    }
+
     unsafe fn flush(&mut self, at: usize) {
         let out = core::mem::replace(&mut self.outbox[at], Outgoing::NONE);
         if !out.head.is_null() {
-            // SAFETY: the chain is ours to give; heaps live for ever.
-            unsafe { send(out.target, out.head, out.tail) };
+            // SAFETY: the chain is ours to give.
+            unsafe { send(out.target, out.generation, out.head, out.tail) };
         }
     }
 
@@ -159,12 +180,29 @@ impl ThreadHeap {
     }
 }
 
-/// Gives a chain of cells to the heap whose extents they come from.
+/// Gives a chain of cells to the thread's heap whose extents they come from. Where that has ended meanwhile, the cells are no
+/// more, and were counted as freed: nothing of them is touched.
 ///
 /// # Safety
-/// The cells from `head` to `tail` are linked, free, and all of `target`'s extents.
-pub unsafe fn send(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
-    // SAFETY: heaps live for ever; the chain is the caller's.
+/// The cells from `head` to `tail` are linked, free, and all of `target`'s extents, in that generation.
+pub unsafe fn send(target: *mut ThreadHeap, generation: u32, head: *mut Cell, tail: *mut Cell) {
+    // SAFETY: threads' heaps stay where they are for ever; the chain is the caller's.
+    unsafe {
+        let gate = &(*target).gate;
+        if generation == FOR_EVER {
+            deliver(target, head, tail);
+        } else if gate.enter(generation) {
+            deliver(target, head, tail);
+            gate.leave();
+        }
+    }
+}
+
+/// # Safety
+/// As [`send`]; the target does not end meanwhile.
+#[inline]
+unsafe fn deliver(target: *mut ThreadHeap, head: *mut Cell, tail: *mut Cell) {
+    // SAFETY: the caller's promise.
     unsafe {
         if !(*target).inbox.push(head, tail) {
             // Nobody is there to collect: do it on the dead thread's behalf, so that its storage is not stuck.

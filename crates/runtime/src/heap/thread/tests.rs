@@ -268,7 +268,7 @@ fn count_heaps() -> usize {
     let (mut heap, mut count) = (threads.all, 0);
     while !heap.is_null() {
         count += 1;
-        // SAFETY: heaps live for ever.
+        // SAFETY: threads' heaps stay where they are for ever.
         heap = unsafe { (*heap).next };
     }
     count

@@ -1,19 +1,40 @@
-//! Whose a thread's heap is: of a thread, or of nobody until a new thread takes it over. Those of the default heap live for ever.
+//! Whose a thread's heap is: of a thread, or of nobody until a new thread takes it over, or of no heap at all.
 //!
 //! ```text
-//! acquire -> a thread's heap -> abandon -> abandoned -> ... (the last one first) -> acquire
+//! acquire -> a thread's heap -> abandon -> abandoned -> ... (the last one first) -> acquire       within one heap
+//!               | end_all                   | end_all
+//!               v                           v
+//!             ended, in its thread's list   spare -> acquire, in any heap but the default one
+//!               | seen by its thread           ^
+//!               \------------------------------/
 //! ```
 //!
+//! A thread's heap has two who put it away when its heap ends, the end and its thread. Whoever is the second puts it among the
+//! spare ones, as each leaves word in `fate`.
+//!
 //! Invariant: a thread's heap is attended by its inbox, or in the list of abandoned ones, or its thread did not survive a fork.
+//! It is never unmapped, and its gate never written but by atomics: whoever kept its address learns from it that it has ended.
 
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
 
-use super::ThreadHeap;
+use underbar_sys::lock::{Guard, Lock};
+
+use super::{Gate, ThreadHeap, is_real};
 use crate::heap::object::{DEFAULT, Heap};
 use crate::heap::own::OWN;
+use crate::heap::registry::{self, REGISTRY};
+use crate::heap::slot;
 
 /// Abandoned heaps that keep their empty extents for the next thread.
 const READY: u32 = 4;
+
+/// Fates: of a thread in a heap; its heap has ended; its thread has ended after the end of the heap began; neither the heap nor the
+/// thread is there any more as it did not survive a fork.
+const OWNED: u32 = 0;
+const ENDED: u32 = 1;
+const ORPHANED: u32 = 2;
+const LOST: u32 = 3;
 
 /// The threads' heaps in one heap.
 pub struct Threads {
@@ -33,43 +54,174 @@ impl Threads {
     }
 }
 
-/// A thread's heap in `heap`: one that an ended thread left, or a new one. Null where there is no memory.
+/// Threads' heaps whose heap has ended, linked by `next`.
+struct Spare(*mut ThreadHeap);
+
+// SAFETY: followed under the lock only.
+unsafe impl Send for Spare {}
+
+/// As that of `own`, taken last.
+static SPARE: Lock<Spare> = Lock::new(Spare(null_mut()));
+
+/// A thread's heap in `heap`, which does not end meanwhile: one that an ended thread left, one of an ended heap, or a new one. Null
+/// where there is no memory.
 pub fn acquire(heap: &'static Heap) -> *mut ThreadHeap {
     let mut threads = heap.threads.lock();
     let mut thread = threads.abandoned;
-    if thread.is_null() {
-        thread = OWN.lock().get(size_of::<ThreadHeap>()).cast();
+    // SAFETY: threads' heaps stay where they are for ever; abandoned ones and spare ones are ours.
+    unsafe {
         if thread.is_null() {
-            return null_mut();
-        }
-        // SAFETY: new storage, of the right size and alignment.
-        unsafe {
-            thread.write(ThreadHeap::empty(heap));
+            thread = new_in(heap);
+            if thread.is_null() {
+                return null_mut();
+            }
             (*thread).next = threads.all;
-        }
-        threads.all = thread;
-    } else {
-        // SAFETY: threads' heaps live as long as the heap; abandoned ones are ours under the lock.
-        unsafe {
+            threads.all = thread;
+        } else {
             threads.abandoned = (*thread).next_abandoned;
             threads.waiting -= 1;
-            // The ledger may be that of a child: another one.
-            (*thread).note(0);
-            (*thread).inbox.attend();
+        }
+        // The ledger may be that of a child: another one.
+        (*thread).note(0);
+        ((*thread).home, (*thread).other, (*thread).entered) = (thread, null_mut(), 0);
+        (*thread).inbox.attend();
+    }
+    thread
+}
+
+/// # Safety
+/// Under the lock of the heap's threads. The heap does not end meanwhile.
+unsafe fn new_in(heap: &'static Heap) -> *mut ThreadHeap {
+    let is_default = core::ptr::eq(heap, &DEFAULT);
+    let mut thread = if is_default { null_mut() } else { take_spare() };
+    // SAFETY: a spare one is ours; new storage is of the right size and alignment.
+    unsafe {
+        if thread.is_null() {
+            thread = OWN.lock().get(size_of::<ThreadHeap>()).cast();
+            if !thread.is_null() {
+                thread
+                    .write(ThreadHeap::empty(heap, if is_default { Gate::for_ever() } else { Gate::new() }));
+            }
+        }
+        if !thread.is_null() {
+            (*thread).heap = heap;
+            (*thread).heap_generation = heap.gate.generation();
+            (*thread).fate.store(OWNED, Ordering::Relaxed);
         }
     }
     thread
 }
 
-/// Leaves a thread's heap to whoever needs one next.
+fn take_spare() -> *mut ThreadHeap {
+    let mut spare = SPARE.lock();
+    let thread = spare.0;
+    if !thread.is_null() {
+        // SAFETY: spare ones are ours under the lock.
+        spare.0 = unsafe { (*thread).next };
+    }
+    thread
+}
+
+/// # Safety
+/// No thread has it, and no heap.
+unsafe fn put_spare(thread: *mut ThreadHeap) {
+    let mut spare = SPARE.lock();
+    // SAFETY: the caller's promise.
+    unsafe { (*thread).next = spare.0 };
+    spare.0 = thread;
+}
+
+/// The calling thread's heap in `heap`, made where it has none yet: the first one in its list then. Null where there is no memory.
 ///
 /// # Safety
-/// The calling thread owns it and will not use it again.
-pub unsafe fn abandon(thread: *mut ThreadHeap) {
+/// The home is the calling thread's, who is inside the heap.
+pub unsafe fn of_thread(home: *mut ThreadHeap, heap: &'static Heap) -> *mut ThreadHeap {
+    // SAFETY: the list is the thread's own; what is in it stays there until the thread takes it out.
+    unsafe {
+        let mut link = &raw mut (*home).other;
+        while !(*link).is_null() {
+            let thread = *link;
+            if core::ptr::eq((*thread).heap, heap) && (*thread).heap_generation == heap.gate.generation() {
+                *link = (*thread).other;
+                (*thread).other = (*home).other;
+                (*home).other = thread;
+                return thread;
+            }
+            if (*thread).fate.load(Ordering::Acquire) == ENDED {
+                *link = (*thread).other;
+                put_spare(thread);
+            } else {
+                link = &raw mut (*thread).other;
+            }
+        }
+        let thread = acquire(heap);
+        if !thread.is_null() {
+            (*thread).home = home;
+            (*thread).other = (*home).other;
+            (*home).other = thread;
+        }
+        thread
+    }
+}
+
+/// Calls `then` for each heap of a thread, one of which is given.
+///
+/// # Safety
+/// They are the calling thread's. `then` touches only what is the owner's alone.
+pub unsafe fn each_of(thread: *mut ThreadHeap, mut then: impl FnMut(*mut ThreadHeap)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut next = (*thread).home;
+        while !next.is_null() {
+            then(next);
+            next = (*next).other;
+        }
+    }
+}
+
+/// Leaves all heaps of a thread to whoever needs one next.
+///
+/// # Safety
+/// The home is the calling thread's, who will not use any of them again.
+pub unsafe fn abandon_all(home: *mut ThreadHeap) {
+    // SAFETY: the list is the thread's own.
+    unsafe {
+        let mut next = core::mem::replace(&mut (*home).other, null_mut());
+        while !next.is_null() {
+            let thread = next;
+            next = (*thread).other;
+            let heap = (*thread).heap;
+            if (*thread).entered > 0 {
+                (*thread).flush_all();
+            }
+            while (*thread).entered > 0 {
+                (*thread).entered -= 1;
+                heap.gate.leave();
+            }
+            // Not inside any more, so the heap may have ended, or be about to.
+            let threads = heap.threads.lock();
+            if heap.gate.generation() == (*thread).heap_generation {
+                abandon(thread, threads);
+            } else {
+                drop(threads);
+                if (*thread).fate.swap(ORPHANED, Ordering::AcqRel) == ENDED {
+                    put_spare(thread);
+                }
+            }
+        }
+        (*home).entered = 0;
+        (*home).flush_all();
+        abandon(home, DEFAULT.threads.lock());
+    }
+}
+
+/// Leaves a thread's heap, whose outboxes are empty, to whoever needs one next.
+///
+/// # Safety
+/// The calling thread owns it and will not use it again; the lock is that of its heap's threads, and the heap has not ended.
+unsafe fn abandon(thread: *mut ThreadHeap, mut threads: Guard<'_, Threads>) {
     // SAFETY: ours until the state says otherwise.
     unsafe {
-        (*thread).flush_all();
-        let mut threads = (*thread).heap.threads.lock();
         let last = (*thread).inbox.leave();
         (*thread).counted = null_mut();
         (*thread).put_chain(last);
@@ -86,32 +238,103 @@ pub unsafe fn abandon(thread: *mut ThreadHeap) {
     }
 }
 
+/// Takes a heap from all its threads. Their figures are settled, and what is still in use of cells is what their extents say.
+///
+/// # Safety
+/// The heap's gate is closed, so no thread is inside.
+pub unsafe fn end_all(heap: &'static Heap) {
+    // First the gates, and without the lock: a sender who is inside may wait for it. No thread's heap joins these any more.
+    let mut next = heap.threads.lock().all;
+    // SAFETY: threads' heaps stay where they are for ever.
+    while let Some(thread) = unsafe { next.as_ref() } {
+        thread.gate.close();
+        next = thread.next;
+    }
+    // A thread that ends holds the lock while it leaves its heap, or comes later and sees that the gate is closed.
+    let mut threads = heap.threads.lock();
+    let mut next = core::mem::replace(&mut *threads, Threads::new()).all;
+    while !next.is_null() {
+        let thread = next;
+        // SAFETY: nobody is inside, and nobody sends: it is ours, but for what its thread reads of its own list.
+        unsafe {
+            next = (*thread).next;
+            let has_thread = !(*thread).inbox.is_unattended();
+            let is_lost = (*thread).fate.load(Ordering::Relaxed) == LOST;
+            let last = (*thread).inbox.leave();
+            if !is_lost {
+                (*thread).counted = null_mut();
+                (*thread).put_chain(last);
+                (*thread).settle_all();
+            }
+            (*thread).forget_cells();
+            if !has_thread || is_lost || (*thread).fate.swap(ENDED, Ordering::AcqRel) == ORPHANED {
+                put_spare(thread);
+            }
+        }
+    }
+}
+
 /// Whether no thread, this one included, is in the middle of what the locks guard: a signal handler that ends
 /// the process may have interrupted just that, and must not wait for itself.
 pub fn is_quiet() -> bool {
     (0..1000).any(|_| {
         core::hint::spin_loop();
-        DEFAULT.threads.try_lock().is_some() && DEFAULT.space.try_lock().is_some() && OWN.try_lock().is_some()
+        let Some(_registry) = REGISTRY.try_lock() else { return false };
+        let mut is_free = true;
+        registry::each(|heap| {
+            is_free = is_free && heap.threads.try_lock().is_some() && heap.space.try_lock().is_some();
+        });
+        is_free && SPARE.try_lock().is_some() && OWN.try_lock().is_some()
     })
 }
 
 /// Settles the figures of threads that have ended.
 pub fn settle_abandoned() {
-    let threads = DEFAULT.threads.lock();
-    let mut thread = threads.abandoned;
-    while !thread.is_null() {
-        // SAFETY: threads' heaps live as long as the heap; abandoned ones are ours under the lock.
-        unsafe {
-            (*thread).settle_all();
-            thread = (*thread).next_abandoned;
+    let _registry = REGISTRY.lock();
+    registry::each(|heap| {
+        let threads = heap.threads.lock();
+        let mut thread = threads.abandoned;
+        while !thread.is_null() {
+            // SAFETY: abandoned ones are ours under the lock.
+            unsafe {
+                (*thread).settle_all();
+                thread = (*thread).next_abandoned;
+            }
         }
+    });
+}
+
+/// Settles the figures of a thread's heaps but the one that is given.
+///
+/// # Safety
+/// They are the calling thread's, which is not in the middle of a request, and no lock is held.
+pub unsafe fn settle_others(here: *mut ThreadHeap) {
+    // SAFETY: the caller's promise. Where the thread is not inside, the heap may end: not under the lock of its threads.
+    unsafe {
+        each_of(here, |thread| {
+            if thread == here {
+                return;
+            }
+            let heap = (*thread).heap;
+            let is_inside = (*thread).home == thread || (*thread).entered > 0;
+            if is_inside {
+                (*thread).flush_all();
+            }
+            let _threads = heap.threads.lock();
+            if is_inside || heap.gate.generation() == (*thread).heap_generation {
+                (*thread).settle_all();
+                (*thread).count_inbox();
+            }
+        });
     }
 }
 
 /// Before a fork: nobody is in the middle of anything that a lock guards.
 pub fn hold() {
-    DEFAULT.threads.hold();
-    DEFAULT.space.hold();
+    REGISTRY.hold();
+    registry::each(|heap| heap.threads.hold());
+    registry::each(|heap| heap.space.hold());
+    SPARE.hold();
     OWN.hold();
 }
 
@@ -124,7 +347,48 @@ pub unsafe fn release() {
     // SAFETY: the caller's promise.
     unsafe {
         OWN.release();
-        DEFAULT.space.release();
-        DEFAULT.threads.release();
+        SPARE.release();
+        registry::each(|heap| {
+            heap.space.release();
+            heap.threads.release();
+        });
+        REGISTRY.release();
+    }
+}
+
+/// In a forked child, whose only thread is inside the heaps in which its parent's was. Nobody else is inside any, or sends cells.
+/// Where a signal handler forked that had interrupted what a lock guards, nothing is changed.
+pub fn after_fork_in_child() {
+    if !is_quiet() {
+        return;
+    }
+    let here = slot::get();
+    // SAFETY: the slot's heap is this thread's own; the locks are held. There is no other thread.
+    unsafe {
+        let home = if is_real(here) { (*here).home } else { null_mut() };
+        {
+            let _registry = REGISTRY.lock();
+            registry::each(|heap| {
+                if core::ptr::eq(heap, &DEFAULT) {
+                    return;
+                }
+                heap.gate.set_inside(0);
+                let mut thread = heap.threads.lock().all;
+                while !thread.is_null() {
+                    (*thread).gate.set_inside(0);
+                    if !(*thread).inbox.is_unattended() && (*thread).home != home {
+                        (*thread).fate.store(LOST, Ordering::Relaxed);
+                    }
+                    thread = (*thread).next;
+                }
+            });
+        }
+        if !home.is_null() {
+            each_of(home, |thread| {
+                if thread != home && (*thread).entered > 0 {
+                    (*thread).heap.gate.set_inside((*thread).entered);
+                }
+            });
+        }
     }
 }

@@ -1,0 +1,146 @@
+//! Heaps come and go: which there are, and how one ends.
+//!
+//! ```text
+//! create --> live --end--> ended --> create ...          what a heap is described by is used again, and never unmapped
+//!
+//! end    1  the heap's gate is closed: no thread is inside, and none enters
+//!        2  the gates of its threads' heaps are closed: no cell is on its way there, and what waits in an outbox is dropped later
+//!        3  under the lock of its threads: their figures are settled, and they wait for another heap
+//!        4  under the lock of its space: what is in use counts as freed, pages leave the map, segments go back to the kernel
+//! ```
+//!
+//! Invariant: a heap is live from `create` until `end`, and the default one always. After its end nothing of it is followed, but
+//! for what tells the generation.
+//! What goes back by time does so while threads are inside, or use elements of the heap: a heap that is left alone keeps what it has.
+//! Not here: threads that enter and leave (`entering`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use underbar_sys::lock::Lock;
+
+use super::object::{DEFAULT, Heap};
+use super::own::OWN;
+use super::space::Policy;
+use super::thread;
+use crate::{sandbox, start};
+
+/// The lock of what follows comes before all others of heaps.
+pub static REGISTRY: Lock<Registry> = Lock::new(Registry(()));
+
+/// The right to walk over heaps, and to change which there are.
+pub struct Registry(());
+
+/// The first live heap beside the default one, and the first that has ended, linked by `next`. Under the lock of the registry.
+static LIVE: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
+static ENDED: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
+
+/// Calls `then` for each live heap, the default one first. Under the lock of the registry.
+pub fn each(mut then: impl FnMut(&'static Heap)) {
+    then(&DEFAULT);
+    let mut next = LIVE.load(Ordering::Relaxed).cast_const();
+    // SAFETY: heaps stay where they are for ever.
+    while let Some(heap) = unsafe { next.as_ref() } {
+        next = heap.next.load(Ordering::Relaxed);
+        then(heap);
+    }
+}
+
+/// # Safety
+/// Under the lock of the registry; the heap is in no list.
+unsafe fn push(list: &AtomicPtr<Heap>, heap: &'static Heap) {
+    heap.next.store(list.load(Ordering::Relaxed), Ordering::Relaxed);
+    list.store(core::ptr::from_ref(heap).cast_mut(), Ordering::Relaxed);
+}
+
+/// # Safety
+/// Under the lock of the registry; the heap is in that list.
+unsafe fn remove(list: &'static AtomicPtr<Heap>, heap: &'static Heap) {
+    let mut link = list;
+    // SAFETY: heaps stay where they are for ever.
+    while let Some(at) = unsafe { link.load(Ordering::Relaxed).as_ref() } {
+        if core::ptr::eq(at, heap) {
+            link.store(heap.next.load(Ordering::Relaxed), Ordering::Relaxed);
+            return;
+        }
+        link = &at.next;
+    }
+}
+
+/// A heap of one generation: after its end the handle is of nothing, also where what described the heap describes another.
+#[derive(Clone, Copy)]
+pub struct Handle {
+    pub(super) heap: &'static Heap,
+    pub(super) generation: u32,
+}
+
+/// Why a heap was not ended, or not entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// It has ended before.
+    Ended,
+    /// So many enters were not left yet.
+    Inside(usize),
+    /// The default heap does not end.
+    Default,
+    /// The program has forbidden itself to give storage back.
+    Sandbox,
+    /// The thread has ended, as far as was told, or nobody will be told of its end.
+    Thread,
+    /// There is no memory for it.
+    NoMemory,
+}
+
+/// The heap in which each thread begins.
+pub fn default() -> Handle {
+    Handle { heap: &DEFAULT, generation: DEFAULT.gate.generation() }
+}
+
+/// A new heap. What STORAGE and HEAPCHK say holds for it, too. None where there is no memory.
+pub fn create(policy: Policy) -> Option<Handle> {
+    start::ensure();
+    let _registry = REGISTRY.lock();
+    // SAFETY: heaps stay where they are for ever; new storage is of that size, and aligned to 64.
+    let heap: &'static Heap = unsafe {
+        if let Some(ended) = ENDED.load(Ordering::Relaxed).as_ref() {
+            remove(&ENDED, ended);
+            ended
+        } else {
+            let place: *mut Heap = OWN.lock().get(size_of::<Heap>()).cast();
+            if place.is_null() {
+                return None;
+            }
+            place.write(Heap::new(place));
+            &*place
+        }
+    };
+    heap.configure_as(&DEFAULT, policy);
+    // SAFETY: it is in no list.
+    unsafe { push(&LIVE, heap) };
+    Some(Handle { heap, generation: heap.gate.generation() })
+}
+
+/// Ends a heap that no thread is inside of. All of its storage goes back to the kernel, whoever has blocks of it, or lists
+/// of its cells: whoever uses one afterwards uses what is not there.
+pub fn end(handle: Handle) -> Result<(), Refused> {
+    let heap = handle.heap;
+    if core::ptr::eq(heap, &DEFAULT) {
+        return Err(Refused::Default);
+    }
+    if sandbox::is_silent() {
+        return Err(Refused::Sandbox);
+    }
+    // Held to the end: a child by fork finds the heap as it was, or gone.
+    let _registry = REGISTRY.lock();
+    heap.gate
+        .try_close(handle.generation)
+        .map_err(|inside| inside.map_or(Refused::Ended, Refused::Inside))?;
+    // SAFETY: nobody is inside, and nobody can enter.
+    unsafe {
+        thread::end_all(heap);
+        heap.space.lock().end();
+        remove(&LIVE, heap);
+        push(&ENDED, heap);
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The end of a space: all that is in use counts as freed, and every segment goes back to the kernel.
+//!
+//! ```text
+//! all -> segment -> segment -> nil        each: block by block, an element | an extent of cells | free; then unmapped
+//! ```
+//!
+//! Invariant: `all` is every segment that the space has; after the end there is none, and no page leads to one.
+//! Not here: cells that threads have in lists, which were settled before (`thread`).
+
+use underbar_ledger::Key;
+
+use super::super::block::Block;
+use super::super::check;
+use super::super::extent::Extent;
+use super::super::map::{self, SEGMENT};
+use super::super::own::OWN;
+use super::{Segment, Space};
+use crate::ledger;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering;
+
+/// What was in use.
+#[derive(Default)]
+struct InUse {
+    blocks: u64,
+    bytes: i64,
+}
+
+impl Space {
+    /// Gives everything back. The space is as new then.
+    ///
+    /// # Safety
+    /// Nobody uses anything of it any more; the figures of its extents are settled.
+    pub unsafe fn end(&mut self) {
+        let mut in_use = InUse::default();
+        // SAFETY: segments in the list are live, and nobody else's any more.
+        while let Some(segment) = unsafe { self.all.as_mut() } {
+            // SAFETY: the caller's promise.
+            unsafe { take_out(segment, &mut in_use) };
+            self.unmap(segment);
+        }
+        *self = Self::new(self.heap);
+        ledger::add(Key::HeapFrees, in_use.blocks);
+        ledger::change_use(-in_use.bytes);
+    }
+
+    /// How many segments there are, and their bytes.
+    #[cfg(test)]
+    pub fn size(&self) -> [u64; 2] {
+        [self.segments as u64, self.bytes as u64]
+    }
+
+    /// Links a segment that is new.
+    pub(super) fn link(&mut self, segment: &mut Segment) {
+        (segment.all_next, segment.all_previous) = (self.all, null_mut());
+        // SAFETY: segments in the list are live.
+        if let Some(next) = unsafe { self.all.as_mut() } {
+            next.all_previous = segment;
+        }
+        self.all = segment;
+        OWN.lock().segments += 1;
+    }
+
+    /// Unlinks a segment that goes.
+    pub(super) fn unlink(&mut self, segment: &Segment) {
+        let (next, previous) = (segment.all_next, segment.all_previous);
+        // SAFETY: segments in the list are live.
+        unsafe {
+            if let Some(next) = next.as_mut() {
+                next.all_previous = previous;
+            }
+            match previous.as_mut() {
+                Some(previous) => previous.all_next = next,
+                None => self.all = next,
+            }
+        }
+        OWN.lock().segments -= 1;
+    }
+}
+
+/// Counts what is in use in a segment, and takes the descriptors of its extents back.
+///
+/// # Safety
+/// Nobody uses the segment any more.
+unsafe fn take_out(segment: &Segment, in_use: &mut InUse) {
+    let end = segment.end();
+    let mut block = segment.first();
+    while block.0 < end {
+        // SAFETY: blocks cover the segment without a gap; each that is sound ends where the next begins.
+        unsafe {
+            if !block.is_sound(end) {
+                check::end_damaged(segment.fault_at(block.element()));
+            }
+            let size = block.size();
+            if !block.is_free() {
+                let descriptor = map::lookup(block.element());
+                if descriptor.is_null() || (*descriptor).owner.load(Ordering::Relaxed) == SEGMENT {
+                    in_use.blocks += 1;
+                    in_use.bytes += size as i64;
+                } else {
+                    let extent: *mut Extent = descriptor.cast();
+                    let out = i64::from((*extent).settled);
+                    in_use.blocks += out as u64;
+                    in_use.bytes += out * i64::from((*extent).cell_bytes);
+                    // Out of the map first, as its storage is another's from then on.
+                    map::enter((*extent).start, (*extent).bytes as usize, null_mut());
+                    OWN.lock().put_descriptor(extent.cast());
+                }
+            }
+            block = Block(block.0 + size);
+        }
+    }
+}
