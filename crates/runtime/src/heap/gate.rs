@@ -172,7 +172,10 @@ mod tests {
 /// `--cfg seeded_bug` in place it must fail: `unpinned_close` (nobody is waited for), `late_pin` (looks first, and counts then).
 #[cfg(all(test, loom))]
 mod model {
+    use super::super::cell::Cell;
+    use super::super::inbox::Inbox;
     use super::*;
+    use core::ptr::null_mut;
     use loom::sync::Arc;
     use loom::thread;
     use underbar_sys::sync::Plain;
@@ -237,6 +240,47 @@ mod model {
             let were_in = senders.map(|sender| sender.join().expect("a sender"));
             assert_eq!(used, were_in, "what those inside did is seen, and nobody came later");
             assert!(!guarded.gate.enter(0) && guarded.gate.enter(1));
+        });
+    }
+
+    /// A thread's heap that ends while two threads send it cells of it, by its inbox: each cell has come, or was dropped, and none is
+    /// touched when its storage is gone.
+    #[test]
+    #[cfg_attr(any(seeded_bug = "unpinned_close", seeded_bug = "late_pin"), should_panic)]
+    fn loom_a_cell_comes_before_the_end_or_is_dropped() {
+        struct Target {
+            gate: Gate,
+            inbox: Inbox,
+            cells: [Cell; 2],
+        }
+        model(|| {
+            let cells = std::array::from_fn(|_| Cell { next: Plain::new(null_mut()) });
+            let target = Arc::new(Target { gate: Gate::new(), inbox: Inbox::new(), cells });
+            let cell_of = |target: &Target, which: usize| (&raw const target.cells[which]).cast_mut();
+            let senders: [_; 2] = std::array::from_fn(|which| {
+                let target = target.clone();
+                thread::spawn(move || {
+                    let is_in = target.gate.enter(0);
+                    if is_in {
+                        let cell = cell_of(&target, which);
+                        // SAFETY: the cell is this thread's, and the storage is there as it is inside.
+                        assert!(unsafe { target.inbox.push(cell, cell) });
+                        target.gate.leave();
+                    }
+                    is_in
+                })
+            });
+            target.gate.close();
+            let (mut cell, mut come) = (target.inbox.leave(), [false; 2]);
+            while !cell.is_null() {
+                come = std::array::from_fn(|which| come[which] || cell == cell_of(&target, which));
+                // SAFETY: what has come is ours.
+                cell = unsafe { (*cell).next.get() };
+            }
+            // SAFETY: nobody is inside: all of the storage is ours, as if it were unmapped.
+            target.cells.iter().for_each(|cell| unsafe { cell.next.set(null_mut()) });
+            assert_eq!(come, senders.map(|sender| sender.join().expect("a sender")));
+            assert!(target.inbox.take_unattended().is_null(), "a cell came later");
         });
     }
 

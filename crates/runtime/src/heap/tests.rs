@@ -356,8 +356,10 @@ impl Torture {
                 else {
                     return;
                 };
-                within(*here, || {
-                    for _ in 0..random.below(16) {
+                // Outside, what is freed waits in an outbox, perhaps until its heap has ended.
+                let is_outside = what % 4 == 1;
+                within(if is_outside { default() } else { *here }, || {
+                    for _ in 0..if is_outside { 0 } else { random.below(20) } {
                         self.keep(Block::get(random.size(), random.below(256) as u8));
                     }
                     for _ in 0..random.below(16) {

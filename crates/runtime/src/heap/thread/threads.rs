@@ -29,8 +29,8 @@ use crate::heap::slot;
 /// Abandoned heaps that keep their empty extents for the next thread.
 const READY: u32 = 4;
 
-/// Fates: of a thread in a heap; its heap has ended; its thread has ended after the end of the heap began; neither the heap nor the
-/// thread is there any more as it did not survive a fork.
+/// Fates: a thread has it, in a live heap; its heap has ended; its thread has ended, after the end of the heap began; its thread did
+/// not survive a fork.
 const OWNED: u32 = 0;
 const ENDED: u32 = 1;
 const ORPHANED: u32 = 2;
