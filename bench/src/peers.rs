@@ -116,7 +116,7 @@ pub fn find(workspace: &Path, target: &Path, wanted: &dyn Fn(&str) -> bool) -> F
                     Err(error) => Err(Error::Missing(error.to_string())),
                 }
             }
-            Source::Underbar => underbar_library(target)
+            Source::Underbar => underbar_mainframe(target)
                 .map(|path| (env!("CARGO_PKG_VERSION").to_owned(), Some(path), Vec::new())),
             Source::UnderbarRun => underbar_command(target).map(|path| {
                 let words = ["run", "-q", "--"].map(str::to_owned);
@@ -176,7 +176,7 @@ fn libc_version() -> String {
 }
 
 /// The preload library: `UNDERBAR_PRELOAD`, else the newest that a build of the command left in its output folder.
-pub(crate) fn underbar_library(target: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn underbar_mainframe(target: &Path) -> Result<PathBuf, Error> {
     if let Some(path) = std::env::var_os("UNDERBAR_PRELOAD") {
         return Ok(PathBuf::from(path));
     }

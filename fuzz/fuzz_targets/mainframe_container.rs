@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::container::examine;
-use underbar_library::mainframe::source::Memory;
-use underbar_library::mainframe::tree::Options;
+use underbar_mainframe::container::examine;
+use underbar_mainframe::source::Memory;
+use underbar_mainframe::tree::Options;
 
 fuzz_target!(|bytes: &[u8]| {
     let options = Options { inflated: 10_000_000, items: 1_000, ..Options::default() };

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::{directory, entry, unit};
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::{directory, entry, unit};
 
 fuzz_target!(|bytes: &[u8]| {
     let block = directory::read(bytes);

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::image::Image;
-use underbar_library::mainframe::source::Memory;
-use underbar_library::mainframe::volume::Volume;
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::image::Image;
+use underbar_mainframe::source::Memory;
+use underbar_mainframe::volume::Volume;
 
 const TRACK: usize = 1024;
 const HEADS: u8 = 2;

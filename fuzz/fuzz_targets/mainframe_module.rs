@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::source::Memory;
-use underbar_library::mainframe::{module, object};
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::source::Memory;
+use underbar_mainframe::{module, object};
 
 fuzz_target!(|bytes: &[u8]| {
     let (borders, rest) = module::borders(bytes);

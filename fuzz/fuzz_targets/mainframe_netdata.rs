@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::netdata;
-use underbar_library::mainframe::source::Memory;
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::netdata;
+use underbar_mainframe::source::Memory;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut file = vec![8, 0xE0, 0xC9, 0xD5, 0xD4, 0xD9, 0xF0, 0xF1];

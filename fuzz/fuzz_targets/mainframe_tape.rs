@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::source::Memory;
-use underbar_library::mainframe::{label, tape};
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::source::Memory;
+use underbar_mainframe::{label, tape};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut image = vec![80, 0, 0, 0, 0xA0, 0, 0xE5, 0xD6, 0xD3, 0xF1];

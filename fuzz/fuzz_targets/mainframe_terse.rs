@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::source::Memory;
-use underbar_library::mainframe::terse;
+use underbar_mainframe::source::Memory;
+use underbar_mainframe::terse;
 
 fuzz_target!(|bytes: &[u8]| {
     for method in [2, 5] {

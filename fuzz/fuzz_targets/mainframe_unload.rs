@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::source::Memory;
-use underbar_library::mainframe::{spanned, unload};
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::source::Memory;
+use underbar_mainframe::{spanned, unload};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Memory::shared(bytes.to_vec());

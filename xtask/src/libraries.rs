@@ -7,12 +7,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use underbar_library::mainframe::container;
-use underbar_library::mainframe::digest::Sha256;
-use underbar_library::mainframe::library::{Library, Member};
-use underbar_library::mainframe::place::TRACK_LENGTH;
-use underbar_library::mainframe::program::Program;
-use underbar_library::mainframe::tree::{Item, Options, What};
+use underbar_mainframe::container;
+use underbar_mainframe::digest::Sha256;
+use underbar_mainframe::library::{Library, Member};
+use underbar_mainframe::place::TRACK_LENGTH;
+use underbar_mainframe::program::Program;
+use underbar_mainframe::tree::{Item, Options, What};
 use underbar_partitioned::track::D3390;
 
 /// What is printed.

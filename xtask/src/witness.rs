@@ -3,7 +3,7 @@
 //! Where the package cannot be had this is said in capitals, here and in the last line, as for advisories: a project must be
 //! testable without a network.
 //!
-//! Not here: what is compared (`host/library`, `tests/xmi_reader.rs`).
+//! Not here: what is compared (`host/mainframe`, `tests/xmi_reader.rs`).
 
 use crate::steps::{Sum, cargo, command, succeeds, target};
 
@@ -28,6 +28,6 @@ pub fn check(sum: &mut Sum) {
         sum.not_checked(&format!("transmissions by another program; {PACKAGE} could not be had from PyPI"));
         return;
     }
-    let words = ["test", "--package", "underbar-library", "--lib", "--features", "witness", "xmi_reader"];
+    let words = ["test", "--package", "underbar-mainframe", "--lib", "--features", "witness", "xmi_reader"];
     sum.check("transmissions and xmi-reader", succeeds(cargo(&words).env("UNDERBAR_XMI_READER", &python)));
 }

@@ -22,7 +22,7 @@ const FEATURES: &str = "artifact,underbar-runtime/no-accounts";
 pub fn both(workspace: &Path, target: &Path) -> Result<Both<Allocator>, Error> {
     let folder = target.join("accounts");
     std::fs::create_dir_all(&folder).map_err(|error| Error::system("creating target/accounts", &error))?;
-    let with = keep(&peers::underbar_library(target)?, &folder.join("underbar-accounts-kept.so"))?;
+    let with = keep(&peers::underbar_mainframe(target)?, &folder.join("underbar-accounts-kept.so"))?;
     let without = keep(&built(workspace, &folder)?, &folder.join("underbar-accounts-none.so"))?;
     if read(&with)? == read(&without)? {
         let text =

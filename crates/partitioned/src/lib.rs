@@ -23,7 +23,7 @@
 //! never more work than the file is long.
 //! Invariant: no system call, no allocation; numbers are little-endian unless a field says otherwise.
 //! Not here: writing to files, locks (`underbar-store`), loading programs (`underbar-fetch`), real mainframe files
-//! (`underbar-library`).
+//! (`underbar-mainframe`).
 #![no_std]
 #![forbid(unsafe_code)]
 

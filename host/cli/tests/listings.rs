@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Folder, bad, good, run};
-use underbar_library::mainframe::ebcdic::CodePage;
+use underbar_mainframe::ebcdic::CodePage;
 
 fn report(segments: u64, initial: u64) -> String {
     format!(

@@ -8,7 +8,7 @@
 //!
 //! Invariant: a change happens whole or not at all, at whatever write it is ended, by a kill, a power cut or a full disk;
 //! the tests end it at every one. One process changes a library at a time, and no reader waits.
-//! Not here: the bytes themselves (`underbar-partitioned`), real mainframe files (`underbar-library`).
+//! Not here: the bytes themselves (`underbar-partitioned`), real mainframe files (`underbar-mainframe`).
 #![forbid(unsafe_code)]
 
 pub mod change;

@@ -7,7 +7,7 @@
 //!
 //! Invariant: what is listed is what one generation holds, whatever writers do meanwhile.
 //! Not here: what is shown of it (`shown`) and how that is made of its entries (`items`); real mainframe libraries
-//! (`underbar-library`), which give the same [`Item`]s and [`Label`]s.
+//! (`underbar-mainframe`), which give the same [`Item`]s and [`Label`]s.
 
 mod doubt;
 mod items;

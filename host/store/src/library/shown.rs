@@ -1,6 +1,6 @@
 //! What lists, `info` and surveys show of a library and its members: plain values, of ours and of real mainframes.
 //!
-//! Not here: how they are found, in ours (`items`) and in a mainframe's (`underbar_library::view`).
+//! Not here: how they are found, in ours (`items`) and in a mainframe's (`underbar_mainframe::view`).
 
 use serde::Serialize;
 use underbar_partitioned::attribute::Classes;

@@ -1,7 +1,7 @@
 //! A library of either kind, opened: one of ours, or one of a mainframe in whatever carries it.
 //!
 //! Invariant: what a file is goes by its first bytes, never by its name.
-//! Not here: the work: `underbar_store` and `underbar_library::view`.
+//! Not here: the work: `underbar_store` and `underbar_mainframe::view`.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,10 +9,10 @@ use std::path::Path;
 use underbar_shown::Shown;
 
 use clap::Args;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::fault::Trouble;
-use underbar_library::view::choose::{Carrier, Held};
-use underbar_library::view::items;
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::fault::Trouble;
+use underbar_mainframe::view::choose::{Carrier, Held};
+use underbar_mainframe::view::items;
 use underbar_partitioned::name::Name;
 use underbar_partitioned::read::{PDS_BEGINS, PDSE_BEGINS};
 use underbar_store::library::{Item, Label, Library};

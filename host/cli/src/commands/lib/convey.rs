@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::xmit::{self, Envelope};
-use underbar_library::view::extract::{Damaged, NotWhole, whole};
-use underbar_library::view::{export, import};
+use underbar_mainframe::view::extract::{Damaged, NotWhole, whole};
+use underbar_mainframe::view::{export, import};
+use underbar_mainframe::xmit::{self, Envelope};
 use underbar_store::change::{Changed, Edit, apply};
 use underbar_store::{Error, Result};
 

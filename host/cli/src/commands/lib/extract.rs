@@ -9,9 +9,9 @@ use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::mainframe::library::{Library as Theirs, Member};
-use underbar_library::view::choose::Carrier;
-use underbar_library::view::extract::{Damaged, damaged, file_name, is_file_name, members};
+use underbar_mainframe::library::{Library as Theirs, Member};
+use underbar_mainframe::view::choose::Carrier;
+use underbar_mainframe::view::extract::{Damaged, damaged, file_name, is_file_name, members};
 use underbar_store::Error;
 use underbar_store::library::Library;
 

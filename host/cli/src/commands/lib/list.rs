@@ -6,8 +6,8 @@ use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::view::choose::{Carrier, Thing};
-use underbar_library::view::items::{self, Blocks};
+use underbar_mainframe::view::choose::{Carrier, Thing};
+use underbar_mainframe::view::items::{self, Blocks};
 use underbar_store::library::{Item, Label, Library, Organisation};
 use underbar_store::verify::Verdict;
 

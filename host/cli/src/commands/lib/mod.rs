@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariant: a command that fails has changed nothing, and says who is at fault; its exit status is 2.
-//! Not here: any work; that is `underbar_store`, and `underbar_library` for libraries of mainframes.
+//! Not here: any work; that is `underbar_store`, and `underbar_mainframe` for libraries of mainframes.
 
 pub mod any;
 mod change;

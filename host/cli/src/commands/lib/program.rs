@@ -1,16 +1,16 @@
 //! What is in a program of a mainframe, for `lib info`: sections, entry points, who made it, lengths of its blocks.
 //!
-//! Not here: reading it (`underbar_library::mainframe`).
+//! Not here: reading it (`underbar_mainframe`).
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::mainframe::library::{Library, Member, Organisation};
-use underbar_library::mainframe::module::{Maker, Summary};
-use underbar_library::mainframe::object::Object;
-use underbar_library::mainframe::program::Program;
-use underbar_library::view::items::{self, Blocks};
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::library::{Library, Member, Organisation};
+use underbar_mainframe::module::{Maker, Summary};
+use underbar_mainframe::object::Object;
+use underbar_mainframe::program::Program;
+use underbar_mainframe::view::items::{self, Blocks};
 use underbar_store::library::Item;
 
 use super::text::Columns;

@@ -11,10 +11,10 @@ use underbar_shown::Shown;
 
 use clap::Args;
 use serde::Serialize;
-use underbar_library::lists;
-use underbar_library::mainframe::ebcdic::CodePage;
-use underbar_library::view::choose::Carrier;
-use underbar_library::view::survey;
+use underbar_mainframe::ebcdic::CodePage;
+use underbar_mainframe::lists;
+use underbar_mainframe::view::choose::Carrier;
+use underbar_mainframe::view::survey;
 use underbar_store::library::{Library, Organisation};
 use underbar_store::survey::{At, Source, Survey, Surveyed, measure};
 

@@ -13,8 +13,8 @@
 //! Invariant: a record that is used lies within the file; the first that does not ends the reading, and is named.
 
 use super::Listed;
-use crate::mainframe::ebcdic::CodePage;
-use crate::mainframe::library::RecordFormat;
+use crate::ebcdic::CodePage;
+use crate::library::RecordFormat;
 use underbar_store::library::Organisation;
 
 /// Types of records, in EBCDIC: D, A, V, M, B, C, T with a blank, and those of two letters.

@@ -4,7 +4,7 @@
 //! however its members lie within each other.
 //! Not here: making the files.
 
-use crate::mainframe::library::{Fault, Library, Member};
+use crate::library::{Fault, Library, Member};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};

@@ -13,7 +13,7 @@ pub mod dcollect;
 pub mod ispf;
 pub mod listcat;
 
-use crate::mainframe::ebcdic::CodePage;
+use crate::ebcdic::CodePage;
 use underbar_store::library::Organisation;
 use underbar_store::survey::Source;
 

@@ -3,12 +3,12 @@
 //! Invariant: names are those that a mainframe has: of at most eight characters, in capitals.
 //! Not here: the format (`mainframe::xmit`).
 
-use crate::mainframe::directory;
-use crate::mainframe::ebcdic::CodePage;
-use crate::mainframe::library::{Library as Theirs, RecordFormat};
-use crate::mainframe::source::ReadError;
-use crate::mainframe::unload_write::{Member, Outgoing, Title};
-use crate::mainframe::xmit::{self, Envelope};
+use crate::directory;
+use crate::ebcdic::CodePage;
+use crate::library::{Library as Theirs, RecordFormat};
+use crate::source::ReadError;
+use crate::unload_write::{Member, Outgoing, Title};
+use crate::xmit::{self, Envelope};
 use std::io::Write;
 use underbar_partitioned::name::Name;
 use underbar_store::library::Library as Ours;

@@ -5,9 +5,9 @@
 //! Not here: the figures (`underbar_store::survey`).
 
 use super::items;
-use crate::mainframe::library::{Library, Member, Organisation};
-use crate::mainframe::place::{Placer, TRACK_LENGTH};
-use crate::mainframe::source::ReadError;
+use crate::library::{Library, Member, Organisation};
+use crate::place::{Placer, TRACK_LENGTH};
+use crate::source::ReadError;
 use underbar_partitioned::attribute::{Classes, FetchOptions};
 use underbar_partitioned::binder::FULL_CONTROL;
 use underbar_store::library::Shape;

@@ -6,11 +6,11 @@
 //!
 //! Invariant: no library is chosen by a name that two of them have.
 
-use crate::mainframe::container;
-use crate::mainframe::ebcdic::CodePage;
-use crate::mainframe::fault::Trouble;
-use crate::mainframe::library::Library;
-use crate::mainframe::tree::{Item, Options, What};
+use crate::container;
+use crate::ebcdic::CodePage;
+use crate::fault::Trouble;
+use crate::library::Library;
+use crate::tree::{Item, Options, What};
 use serde::Serialize;
 use std::path::Path;
 
@@ -231,8 +231,8 @@ fn what(item: &Item) -> String {
         What::Terse { method } => format!("packed by AMATERSE, {method}"),
         What::Library(library) => {
             let kind = match library.label.organisation {
-                crate::mainframe::library::Organisation::Pds => "PDS",
-                crate::mainframe::library::Organisation::Pdse => "PDSE",
+                crate::library::Organisation::Pds => "PDS",
+                crate::library::Organisation::Pdse => "PDSE",
             };
             let counts = library.counts();
             format!(

@@ -16,7 +16,12 @@
 //! Everything here may have been written by anybody. Invariant: no input makes it panic, loop, or take memory out of
 //! proportion to the input and the limits given; what cannot be read is a fault that names where it lies, and what can be
 //! read is returned beside it.
-//! Not here: what the commands print, and libraries of our own.
+//!
+//! - [`view`]: those libraries as ours are shown: chosen out of what holds them, listed, surveyed, brought in, sent out.
+//! - [`lists`]: lists of data sets that sites have: for surveys of libraries that are not at hand.
+//!
+//! Not here: what the commands print, and our own libraries (`store`).
+#![forbid(unsafe_code)]
 
 mod alone;
 mod assemble;
@@ -31,6 +36,7 @@ pub mod image;
 pub mod inflate;
 pub mod label;
 pub mod library;
+pub mod lists;
 pub mod module;
 pub mod netdata;
 pub mod object;
@@ -47,6 +53,7 @@ pub mod tree;
 pub mod unit;
 pub mod unload;
 pub mod unload_write;
+pub mod view;
 pub mod volume;
 pub mod xmit;
 

@@ -40,7 +40,7 @@ impl std::fmt::Display for Kind {
 }
 
 /// What a block is by its first byte; text is told by what comes before it.
-pub(in crate::mainframe) fn kind(byte: u8) -> Option<Kind> {
+pub(crate) fn kind(byte: u8) -> Option<Kind> {
     match byte {
         0x40 => Some(Kind::Sym),
         0x20 | 0x28 => Some(Kind::Cesd),

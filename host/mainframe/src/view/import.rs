@@ -5,8 +5,8 @@
 //! Not here: changing the library that takes them in (`underbar_store::change`).
 
 use super::extract;
-use crate::mainframe::library::{Library, Member};
-use crate::mainframe::source::ReadError;
+use crate::library::{Library, Member};
+use crate::source::ReadError;
 use std::collections::HashMap;
 use underbar_partitioned::name::{Misnomer, Name};
 use underbar_partitioned::symbol::Symbol;

@@ -3,9 +3,9 @@
 //! Invariant: an alias shows its member's size and place, and the entry point and modes of its own name.
 //! Not here: what is in a program (`mainframe::program`).
 
-use crate::mainframe::entry::Details;
-use crate::mainframe::library::{Library, Member, Organisation};
-use crate::mainframe::source::ReadError;
+use crate::entry::Details;
+use crate::library::{Library, Member, Organisation};
+use crate::source::ReadError;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use underbar_store::library::{self as store, Item, Label, Mainframe};
