@@ -8,7 +8,7 @@
 //!
 //! Invariant: nothing is read but tables that the loader itself has used to load the library. A library without a GNU hash
 //! table defines nothing here; no C library of the last fifteen years lacks one.
-//! Not here: files that are not loaded (`follow::carry`); whose name an address has (`coverage::owners`).
+//! Not here: files that are not loaded (`carry` of preloadable); whose name an address has (`coverage::owners`).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null;

@@ -17,10 +17,11 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::locks::{POLICY_COUNT, POLICY_SIMPLE, POLICY_SLEEP};
 use underbar_ledger::samples;
 use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
+use underbar_preloadable::LEDGER;
+use underbar_preloadable::build_id::{LONGEST, build_id};
 use underbar_sys::syscall;
 
-use crate::follow::build_id::{LONGEST, build_id};
-use crate::follow::environment::{Environment, LEDGER};
+use crate::follow::environment::Environment;
 use crate::ledger::{attach, program};
 use crate::{follow, heap, ledger, lock, own, sample, stack};
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: as in [`crate::syscall`], no C library, no `errno`, no allocation; so it may be asked between
 //! vfork and exec.
-//! Not here: what is written in the file (the runtime's `follow::carry`).
+//! Not here: what is written in the file (`carry` of preloadable).
 
 use crate::syscall::{Errno, MAP_PRIVATE, PROT_READ, Result, mmap, munmap, number, syscall3, syscall6};
 use core::ffi::{CStr, c_char};

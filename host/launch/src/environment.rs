@@ -7,8 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use underbar_ledger::samples;
-use underbar_runtime::follow::NO_FOLLOW;
-use underbar_runtime::follow::environment::{LEDGER, PRELOAD, entries, is_our_library};
+use underbar_preloadable::{LEDGER, NO_FOLLOW, PRELOAD, entries, is_our_library};
 use underbar_sys::inherited;
 
 /// The caller's environment, as the kernel passed it: the standard library leaves out strings without `=`.

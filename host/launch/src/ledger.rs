@@ -28,7 +28,7 @@ use std::process;
 use underbar_ledger::layout::{FILE_BYTES, LEFT, OPTIONS_OFFSET, OPTIONS_ROOM, SLOTS_OFFSET};
 use underbar_ledger::view::CHECKED_BYTES;
 use underbar_ledger::{Header, LedgerView, make};
-use underbar_runtime::follow::environment::LEDGER;
+use underbar_preloadable::LEDGER;
 use underbar_sys::syscall::{clock_nanoseconds, fallocate, geteuid, getuid};
 
 use crate::place;

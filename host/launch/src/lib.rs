@@ -41,8 +41,8 @@ pub use library::{Library, LibraryError};
 pub use program::{Failure, find};
 pub use run::{Ended, How};
 pub use session::{Process, Session};
-pub use underbar_runtime::follow::carry::Reason;
-pub use underbar_runtime::follow::counter_of;
+pub use underbar_preloadable::carry::Reason;
+pub use underbar_preloadable::counter_of;
 pub use underbar_sys::process::Usage;
 
 use std::ffi::OsString;
@@ -76,7 +76,7 @@ pub fn outlive_file_limit() {
 #[must_use]
 pub fn build_id(path: &std::path::Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
-    use underbar_runtime::follow::build_id::{LONGEST, build_id};
+    use underbar_preloadable::build_id::{LONGEST, build_id};
     let Ok(file) = foreign::open(path) else { return Vec::new() };
     build_id(|offset, buffer| file.read_at(buffer, offset).unwrap_or(0), &mut [0; LONGEST]).to_vec()
 }

@@ -9,10 +9,10 @@ use std::fmt;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use underbar_runtime::follow::carry::Reason;
-use underbar_runtime::follow::target::{Target, examine as examine_target};
+use underbar_preloadable::carry::Reason;
+use underbar_preloadable::target::{Target, examine as examine_target};
 use underbar_sys::process::Refused;
-use underbar_sys::syscall::{Errno, access};
+use underbar_sys::syscall::{Errno, access, pread};
 
 /// Nothing was run. Says whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ pub(crate) fn examine(name: &OsStr) -> Result<(), Reason> {
     else {
         return Ok(());
     };
-    examine_target(Target::Search(&name, folders.as_deref()))
+    examine_target(Target::Search(&name, folders.as_deref()), pread)
 }
 
 /// What a refusal of the kernel means for the user.

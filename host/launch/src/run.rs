@@ -29,7 +29,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process;
 use std::ptr;
 use std::time::{Duration, Instant};
-use underbar_runtime::follow::NO_FOLLOW;
+use underbar_preloadable::NO_FOLLOW;
 use underbar_sys::inherited::inherited;
 use underbar_sys::process::{
     Change, Child, Refused, Start, Strings, Usage, die_by, is_foreground, is_session_leader, replace, start,

@@ -11,38 +11,11 @@
 
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
+use underbar_preloadable::{PRELOAD, entries, is_our_library};
 use underbar_sys::syscall::{map_anonymous, munmap};
 
-/// The variable that names libraries for the loader.
-pub const PRELOAD: &[u8] = b"LD_PRELOAD";
-/// The variable that names the file of the ledger.
-pub const LEDGER: &[u8] = b"UNDERBAR_LEDGER";
 /// What our own variables start with.
 pub const OURS: &[u8] = b"UNDERBAR_";
-
-/// Is this entry of LD_PRELOAD our library? It is known by its file's name, or by lying in no folder at all
-/// (`/proc/PID/fd/N`: the way out of the command where every folder is closed to it).
-#[must_use]
-pub fn is_our_library(entry: &[u8]) -> bool {
-    let name = entry.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    name == b"libunderbar.so" || is_in_memory(entry)
-}
-
-/// Does this entry lie in no folder?
-#[must_use]
-pub fn is_in_memory(entry: &[u8]) -> bool {
-    entry.starts_with(b"/proc/") && without_number(entry).ends_with(b"/fd/")
-}
-
-fn without_number(path: &[u8]) -> &[u8] {
-    let length = path.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |last| last + 1);
-    path.get(..length).unwrap_or_default()
-}
-
-/// The entries of a value of LD_PRELOAD.
-pub fn entries(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&byte| byte == b':' || byte == b' ').filter(|entry| !entry.is_empty())
-}
 
 /// An environment as C programs pass it.
 #[derive(Clone, Copy)]

@@ -23,27 +23,19 @@
 //! the child of vfork, whose memory is its parent's.
 //! Not here: the accounts of a followed program.
 
-pub mod build_id;
 pub mod calls;
-pub mod carry;
 pub mod environment;
-mod needed;
-pub mod target;
 
-use carry::Reason;
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use environment::{Environment, LEDGER};
-use target::Target;
-use underbar_ledger::Key;
+use environment::Environment;
+use underbar_preloadable::carry::Reason;
+use underbar_preloadable::target::{self, Target};
+use underbar_preloadable::{LEDGER, NO_FOLLOW, counter_of};
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
-use crate::{heap, ledger, lock, sandbox};
-
-/// The variable that says "follow only the program itself": its value is the process that gave the order, so
-/// the program is whose process that is (`run --exec`) or whose parent (`run`).
-pub const NO_FOLLOW: &[u8] = b"UNDERBAR_NO_FOLLOW";
+use crate::{heap, ledger, lock, own, sandbox};
 
 /// Is this process one to be accounted? Written once at the start by [`at_start`], read by anybody; relaxed,
 /// as nothing else hangs on it. The same for the next two.
@@ -88,29 +80,6 @@ pub fn is_followed() -> bool {
 /// Counts a started program that is not followed.
 pub fn count_not_followed(reason: Reason) {
     ledger::add(counter_of(reason), 1);
-}
-
-/// The counter of a reason.
-#[must_use]
-pub const fn counter_of(reason: Reason) -> Key {
-    match reason {
-        Reason::Static => Key::NotFollowedStatic,
-        Reason::SetUid => Key::NotFollowedSetUid,
-        Reason::FileCapabilities => Key::NotFollowedCapabilities,
-        Reason::Bits32 => Key::NotFollowedBits32,
-        Reason::OtherLibc => Key::NotFollowedOtherLibc,
-        Reason::Sanitizer => Key::NotFollowedSanitizer,
-        Reason::OtherMachine => Key::NotFollowedOtherMachine,
-        Reason::Unreadable => Key::NotFollowedUnreadable,
-        Reason::Malformed => Key::NotFollowedMalformed,
-        Reason::PreloadNotVisible => Key::NotFollowedPreloadHidden,
-        Reason::EnvironmentCleared => Key::NotFollowedEnvironment,
-        Reason::LedgerOutOfReach => Key::NotFollowedLedger,
-        Reason::LittleMemory => Key::NotFollowedLittleMemory,
-        Reason::Filtered => Key::NotFollowedFiltered,
-        Reason::OtherRun => Key::NotFollowedOtherRun,
-        Reason::NotAsked => Key::NotFollowedByRequest,
-    }
 }
 
 /// Who will run the new program.
@@ -194,10 +163,12 @@ fn judge(myself: bool, target: Target<'_>, environment: Environment<'_>) -> Resu
         return Err(Reason::NotAsked);
     }
     // In memory it is there for as long as the command lives. Then its process number is free for anybody's.
-    if !target::is_readable(library) || environment::is_in_memory(library) && !target::is_ours(library) {
+    if !target::is_readable(library)
+        || underbar_preloadable::is_in_memory(library) && !target::is_ours(library)
+    {
         return Err(Reason::PreloadNotVisible);
     }
-    target::examine(target)?;
+    target::examine(target, own::pread)?;
     match environment.value_c(LEDGER) {
         Some(ledger) if !target::is_writable(ledger.to_bytes()) || !ledger::attach::is_found_at(ledger) => {
             Err(Reason::LedgerOutOfReach)
@@ -221,6 +192,7 @@ fn number(text: &[u8]) -> Option<i32> {
 mod tests {
     use super::*;
     use std::ffi::CString;
+    use underbar_ledger::Key;
     use underbar_sys::syscall::AT_FDCWD;
 
     fn judge_with(preload: &str, path: &str) -> Result<(), Reason> {

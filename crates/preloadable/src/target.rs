@@ -2,10 +2,9 @@
 //!
 //! Invariant: system calls and the stack only, so it works between vfork and exec and in signal handlers.
 //! A file that cannot be opened gives no reason: exec will tell the program what is wrong.
-//! Not here: what the bytes mean (`super::carry`), and what is done about it (`super`).
+//! Not here: what the bytes mean (`carry`), and what is done about it (the callers).
 
-use super::carry::{Interpreter, Look, Reason, look};
-use crate::own;
+use crate::carry::{Interpreter, Look, Reason, look};
 use core::ffi::CStr;
 use underbar_sys::file::{Status, fstat, getegid, has_capabilities, stat};
 use underbar_sys::machine::{Resource, limit};
@@ -27,19 +26,25 @@ pub enum Target<'a> {
     Search(&'a CStr, Option<&'a CStr>),
 }
 
+/// Reads from a descriptor into a buffer at an offset, as `pread` does. The library counts its reads, the command need not.
+pub type Read = fn(i32, &mut [u8], u64) -> Result<usize, Errno>;
+
 /// Why the target cannot carry the library, or has no room for it; Ok where it can, or where exec will fail anyway.
-pub fn examine(target: Target<'_>) -> Result<(), Reason> {
+///
+/// # Errors
+/// The reason.
+pub fn examine(target: Target<'_>, read: Read) -> Result<(), Reason> {
     has_room()?;
     match target {
-        Target::At(directory, path) => examine_at(directory, path),
+        Target::At(directory, path) => examine_at(directory, path, read),
         Target::Open(fd) => {
             // The descriptor may be for naming only (O_PATH): open the file anew to read it.
             let mut room = [0; 32];
-            examine_at(AT_FDCWD, path_of_descriptor(fd, &mut room))
+            examine_at(AT_FDCWD, path_of_descriptor(fd, &mut room), read)
         }
         Target::Search(name, folders) => {
             let mut room = [0; PATH_BYTES];
-            search(name, folders, &mut room).map_or(Ok(()), |path| examine_at(AT_FDCWD, path))
+            search(name, folders, &mut room).map_or(Ok(()), |path| examine_at(AT_FDCWD, path, read))
         }
     }
 }
@@ -94,7 +99,7 @@ fn is_open_to(path: &[u8], rights: u32) -> bool {
     join(&[path], &mut room).is_some_and(|path| access(path, rights).is_ok())
 }
 
-fn examine_at(directory: i32, path: &CStr) -> Result<(), Reason> {
+fn examine_at(directory: i32, path: &CStr, read: Read) -> Result<(), Reason> {
     let mut interpreter: Interpreter;
     let (mut directory, mut path) = (directory, path);
     // The kernel follows at most five interpreters that are scripts themselves.
@@ -104,7 +109,7 @@ fn examine_at(directory: i32, path: &CStr) -> Result<(), Reason> {
             Err(Errno::EACCES) => return Err(Reason::Unreadable),
             Err(_) => return Ok(()),
         };
-        let seen = look_at_open(fd);
+        let seen = look_at_open(fd, read);
         let _ = close(fd);
         match seen {
             Look::Carries => return Ok(()),
@@ -118,12 +123,12 @@ fn examine_at(directory: i32, path: &CStr) -> Result<(), Reason> {
     Ok(())
 }
 
-fn look_at_open(fd: i32) -> Look {
+fn look_at_open(fd: i32, read: Read) -> Look {
     let Ok(status) = fstat(fd) else { return Look::Carries };
     if !status.is_regular() {
         return Look::Carries;
     }
-    match look(|offset, buffer| own::pread(fd, buffer, offset).unwrap_or(0)) {
+    match look(|offset, buffer| read(fd, buffer, offset).unwrap_or(0)) {
         Look::Carries => rights(fd, &status).map_or_else(Look::Cannot, |()| Look::Carries),
         other => other,
     }
@@ -197,30 +202,32 @@ fn path_of_descriptor(fd: i32, room: &mut [u8; 32]) -> &CStr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use underbar_sys::syscall::pread;
+
     use std::borrow::ToOwned;
     use std::ffi::CString;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
 
     fn at(path: &str) -> Result<(), Reason> {
-        examine(Target::At(AT_FDCWD, &CString::new(path).expect("no zero byte")))
+        examine(Target::At(AT_FDCWD, &CString::new(path).expect("no zero byte")), pread)
     }
 
     #[test]
     fn installed_programs_carry_however_they_are_named() {
         assert_eq!(at("/bin/sh"), Ok(()));
-        assert_eq!(examine(Target::Search(c"sh", Some(c"/nowhere::/bin"))), Ok(()));
-        assert_eq!(examine(Target::Search(c"sh", None)), Ok(()));
+        assert_eq!(examine(Target::Search(c"sh", Some(c"/nowhere::/bin")), pread), Ok(()));
+        assert_eq!(examine(Target::Search(c"sh", None), pread), Ok(()));
         let file = std::fs::File::open("/bin/sh").expect("a shell");
-        assert_eq!(examine(Target::Open(file.as_raw_fd())), Ok(()));
+        assert_eq!(examine(Target::Open(file.as_raw_fd()), pread), Ok(()));
     }
 
     #[test]
     fn what_is_not_there_is_left_to_exec() {
         assert_eq!(at("/no/such/program"), Ok(()));
         assert_eq!(at("/tmp"), Ok(()));
-        assert_eq!(examine(Target::Search(c"no-such-program", None)), Ok(()));
-        assert_eq!(examine(Target::Open(9999)), Ok(()));
+        assert_eq!(examine(Target::Search(c"no-such-program", None), pread), Ok(()));
+        assert_eq!(examine(Target::Open(9999), pread), Ok(()));
     }
 
     #[test]
@@ -249,7 +256,7 @@ mod tests {
         assert_eq!(at(&write("missing", b"#!/no/such/interpreter\n")), Ok(()));
         let name = CString::new("foreign").expect("text");
         let folders = CString::new(std::format!("/nowhere:{}", folder.display())).expect("text");
-        assert_eq!(examine(Target::Search(&name, Some(&folders))), Err(Reason::OtherMachine));
+        assert_eq!(examine(Target::Search(&name, Some(&folders)), pread), Err(Reason::OtherMachine));
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Invariant: as in `super::carry`; what makes no sense here the loader will say.
 
-use super::carry::u64_at;
+use crate::carry::u64_at;
 
 /// Where parts of the file come to lie: address, offset, length. More than any real program has are left out.
 pub struct Parts {

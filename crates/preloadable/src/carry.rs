@@ -10,9 +10,9 @@
 //!
 //! Invariant: safe code over bytes that anybody may have written; a wrong file gives an answer, never a panic.
 //! The reader is asked for bytes at an offset because tools such as patchelf move headers to the file's end.
-//! Not here: which libraries it needs (`super::needed`), opening files, rights, and what is done about the answer (`super::target`).
+//! Not here: which libraries it needs (`needed`), opening files, rights, and what is done about the answer (`target`).
 
-use super::needed::{Parts, needs_sanitizer};
+use crate::needed::{Parts, needs_sanitizer};
 
 /// Why a program is not followed: why the preload library is not in it.
 ///
