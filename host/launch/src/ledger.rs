@@ -9,7 +9,7 @@
 //! Invariant: the file and its folder are the user's alone, and nobody else but root can put others in their place
 //! ([`place`]); where the user names the file (`-o`), at least the file is. It is removed when the run is reported, unless it
 //! is to be kept; a run that was killed leaves it, and the next one sweeps it away once no process of it lives.
-//! Not here: its layout (the `ledger` crate), what processes keep beside it ([`beside`]), which ledgers are done with ([`sweep`]).
+//! Not here: its layout (the `ledger` crate), what processes keep beside it ([`mod@beside`]), which ledgers are done with ([`mod@sweep`]).
 
 mod beside;
 mod sweep;

@@ -135,25 +135,29 @@ fn parts_of_postgresql_add_up() {
     let (command, library) = (folder.join("underbar"), folder.join("parts.so"));
     fs::copy(underbar(), &command).expect("a copy");
     fs::copy(compiled("figures/parts", "figures-parts.so", &["-shared", "-fPIC"]), &library).expect("a copy");
-    let run = |program: &Path, input: &str| {
-        let input_file = folder.join("input");
-        fs::write(&input_file, input).expect("written");
-        let mut run = Command::new(program);
+    let run = |program: &Path| {
+        let mut run = Command::new("sh");
+        run.args(["-c", "exec \"$0\" \"$@\" < input"]).arg(program).current_dir(&folder);
         if is_superuser() {
-            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
             run.uid(NOBODY).gid(NOBODY);
         }
-        run.current_dir(&folder).stdin(fs::File::open(input_file).expect("opened"));
-        run.env("XDG_CONFIG_HOME", &folder).env("XDG_CACHE_HOME", &folder).env_remove("UNDERBAR_OPTS");
+        run.env("XDG_CONFIG_HOME", folder.join("none")).env("XDG_CACHE_HOME", folder.join("none"));
+        run.env_remove("UNDERBAR_OPTS");
         run
     };
-    let made = left(run(&commands.join("initdb"), "").args(["--auth", "trust", "-D", "data"]));
+    if is_superuser() {
+        chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
+    }
+    let sort = "set work_mem = '64MB'; \
+                select count(*) from (select i, md5(i::text) m from generate_series(1, 200000) i order by m) s;\n";
+    fs::write(folder.join("input"), sort).expect("written");
+    let made = left(run(&commands.join("initdb")).args(["--auth", "trust", "-D", "data"]));
     assert_eq!(code(made.status), 0, "{made:?}");
-    let sort = "set work_mem = '64MB'; select count(*) from (select i, md5(i::text) m from generate_series(1, 200000) i order by m) s;\n";
-    let mut postgres = run(&command, sort);
+    let mut postgres = run(&command);
     postgres.args(["run", "--json", "-o", "report", "--"]).arg(commands.join("postgres"));
     postgres.args(["--single", "-D", "data", "postgres"]);
     let left = left(postgres.env("LD_PRELOAD", &library).env("PARTS", folder.join("of")));
+    assert!(left.output.contains("count = \"200000\""), "{left:?}");
     let compared = compare("postgres", &folder, &left);
     fs::remove_dir_all(folder).expect("removed");
     assert_eq!(compared, 1, "{left:?}");

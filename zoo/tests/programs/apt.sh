@@ -1,16 +1,16 @@
 # apt with every folder of its own below this one: it reads a repository that is a folder, searches and shows it, and simulates.
-mkdir -p root/etc/apt.conf.d root/etc/preferences.d root/etc/trusted.gpg.d root/state/lists/partial root/cache/archives/partial root/log
+mkdir -p tree/etc/apt.conf.d tree/etc/preferences.d tree/etc/trusted.gpg.d tree/state/lists/partial tree/cache/archives/partial tree/log
 chmod 755 .
-touch root/state/status
+touch tree/state/status
 gzip -9nk repository/Packages
-echo "deb [trusted=yes] file:$PWD/repository ./" > root/etc/sources.list
+echo "deb [trusted=yes] file:$PWD/repository ./" > tree/etc/sources.list
 cat > apt.conf << END
-Dir "$PWD/root";
-Dir::Etc "$PWD/root/etc";
-Dir::State "$PWD/root/state";
-Dir::State::status "$PWD/root/state/status";
-Dir::Cache "$PWD/root/cache";
-Dir::Log "$PWD/root/log";
+Dir "$PWD/tree";
+Dir::Etc "$PWD/tree/etc";
+Dir::State "$PWD/tree/state";
+Dir::State::status "$PWD/tree/state/status";
+Dir::Cache "$PWD/tree/cache";
+Dir::Log "$PWD/tree/log";
 Dir::Bin::methods "/usr/lib/apt/methods";
 APT::Architecture "amd64";
 APT::Architectures "amd64";

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariant: a file belongs to a ledger by its name alone, and shares its fate.
-//! Not here: which ledgers are done with ([`super::sweep`]); what an area holds (the `ledger` crate).
+//! Not here: which ledgers are done with ([`mod@super::sweep`]); what an area holds (the `ledger` crate).
 
 use std::ffi::OsStr;
 use std::fs;

@@ -102,7 +102,7 @@ fn is_long_dead(path: &Path, view: &LedgerView<'_>) -> bool {
     }
 }
 
-/// The ledger of that name, as [`LedgerFile::name`] gives it, in the folders in which runs have theirs.
+/// The ledger of that name, as [`LedgerFile::name`](super::LedgerFile::name) gives it, in the folders in which runs have theirs.
 #[must_use]
 pub fn named(name: &str) -> Option<PathBuf> {
     if name.is_empty() || name.starts_with('.') || name.contains('/') {
