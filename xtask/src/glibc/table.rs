@@ -135,10 +135,6 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
         "writes over the word before a freed block, where the C library keeps its header and a cell has none",
     ),
     (
-        "tst-tcfree2",
-        "frees a small block twice with nineteen others between, which HEAPCHK(ON) notices and the default does not",
-    ),
-    (
         "tst-malloc-usable",
         "expects the usable sizes of the C library's own debugging heap, which are those asked for",
     ),

@@ -50,7 +50,7 @@ fn base64(bytes: &[u8]) -> String {
     letters.chunks(76).map(|line| line.iter().collect::<String>() + "\n").collect()
 }
 
-/// What comes out, and what is said.
+/// The unpacked lines, and the doubts about them.
 fn unpacked(bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<&'static str>) {
     let (mut packed, mut all, mut said) = (Packed::default(), Vec::new(), Vec::new());
     let mut take = |part: Out<'_>| match part {
