@@ -6,7 +6,8 @@
 //!
 //! Cells that came back are noticed late, so that what is counted may be more than is in use. A new maximum is believed after a
 //! look at all bins and extents of the thread. How much larger it is to be for that, and how many requests are to come
-//! after a look in vain, bounds what looks cost.
+//! after a look in vain, bounds what looks cost. While a look finds nothing that came back unnoticed, as in a program that only
+//! grows, glances at the newest extents of each size take its place for the next eighth.
 //!
 //! Invariant: published + tally == what the thread's lists and extents were last seen to have done.
 //! Not here: when something is counted (`thread`).
@@ -39,6 +40,10 @@ const MUCH: i64 = 256 << 20;
 const AFTER_VAIN: u64 = 32;
 const MOST_AFTER_VAIN: u64 = 4096;
 const EXTENTS_BITS: u32 = 6;
+/// After a look that found less than this part of a step to have come back unnoticed (a power of two), glances are enough until
+/// that part more is in use.
+const CALM_BITS: u32 = 2;
+const CALM_FOR_BITS: u32 = 3;
 /// A request for an element takes as long as that many of cells.
 const REQUESTS_OF_ELEMENT: u64 = 16;
 
@@ -65,6 +70,8 @@ pub struct Tally {
     doubted: i64,
     doubted_until: u64,
     after_vain: u64,
+    /// Below so many bytes a glance is enough: the last look found all frees noticed.
+    calm_below: i64,
     /// Requests that were published, and for elements.
     requests: u64,
     /// Requests and cells published since memory was last asked for, and how many are to be.
@@ -100,6 +107,7 @@ impl Tally {
             doubted: 0,
             doubted_until: 0,
             after_vain: AFTER_VAIN,
+            calm_below: 0,
             requests: 0,
             since_look: 0,
             look_at: LOOK_REQUESTS,
@@ -183,8 +191,24 @@ impl Tally {
         self.requests.wrapping_add((TALLY_REQUESTS - self.until_full) as u64)
     }
 
-    /// All was counted, at so many extents, when so many bytes more were about to be used: publishes it.
-    pub fn looked(&mut self, before: i64, extents: u32, more: i64) {
+    /// Whether a glance is enough where a look is wanted, when so many bytes more than are counted are in use.
+    pub fn is_calm(&self, more: i64) -> bool {
+        ledger::used() + self.bytes() + more < self.calm_below
+    }
+
+    /// A glance found that nothing came back, when so many bytes more were about to be used: what is counted is believed, and
+    /// published.
+    pub fn glanced(&mut self, more: i64) {
+        self.note_most();
+        self.publish();
+        let used = ledger::used() + more;
+        ledger::know_use(used);
+        self.set_grown_at(used);
+    }
+
+    /// All was counted, at so many extents, when so many bytes more were about to be used: publishes it. So many bytes had been
+    /// counted before, and so many came back unnoticed.
+    pub fn looked(&mut self, before: i64, back: i64, extents: u32, more: i64) {
         self.most = self.until_shrunk;
         let unnoticed = before - self.bytes();
         let (worth, known) = (Self::worth_a_look(), ledger::known_use());
@@ -192,6 +216,8 @@ impl Tally {
         self.publish();
         let used = ledger::used() + more;
         ledger::know_use(used);
+        let is_calm = back <= (step(used).max(LEAST_STEP) >> CALM_BITS);
+        self.calm_below = if is_calm { used + (used >> CALM_FOR_BITS) } else { 0 };
         if used < known + (worth - known) / 2 {
             self.doubted = used + unnoticed.max(0);
             self.doubted_until =

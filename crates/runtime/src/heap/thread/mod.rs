@@ -252,7 +252,7 @@ impl ThreadHeap {
     unsafe fn grown(&mut self) {
         if self.tally.wants_look(0) {
             // SAFETY: the contract above.
-            unsafe { self.look(0) };
+            unsafe { self.count_exactly(0) };
         } else if self.tally.is_grown() {
             self.tally.publish_bytes();
         }
@@ -264,7 +264,34 @@ impl ThreadHeap {
             // SAFETY: the contract above.
             unsafe {
                 self.collect();
-                self.look(more);
+                self.count_exactly(more);
+            }
+        }
+    }
+
+    /// Counts what cells are in use when so many bytes more are about to be: by a look, or a glance where it shows as much.
+    unsafe fn count_exactly(&mut self, more: i64) {
+        let before = self.tally.counted();
+        // SAFETY: the contract above.
+        unsafe {
+            if self.tally.is_calm(more) {
+                self.glance();
+                if self.tally.counted() == before {
+                    return self.tally.glanced(more);
+                }
+            }
+            self.look(before, more);
+        }
+    }
+
+    /// Counts what came back to the extent in use and to the newest full and partial one of each class.
+    unsafe fn glance(&mut self) {
+        for pool in &self.pools[1..] {
+            for extent in [pool.current, pool.full, pool.partial] {
+                // SAFETY: extents in our pools are live and ours.
+                if let Some(extent) = unsafe { extent.as_mut() } {
+                    self.tally.settle(extent);
+                }
             }
         }
     }
@@ -290,9 +317,9 @@ impl ThreadHeap {
         count
     }
 
-    /// Counts the cells that were got from bins so far, and those that came back.
-    unsafe fn look(&mut self, more: i64) {
-        let (before, mut extents) = (self.tally.counted(), 0);
+    /// Counts the cells that were got from bins so far, and those that came back since so many bytes were counted.
+    unsafe fn look(&mut self, before: i64, more: i64) {
+        let (mut taken, mut extents) = (0, 0);
         for (class, &cell_bytes) in CELL_BYTES.iter().enumerate().skip(1) {
             let handed = self.pools[class].handed;
             let mut cell = *self.bin(class);
@@ -305,10 +332,12 @@ impl ThreadHeap {
             }
             self.pools[class].handed = waiting;
             self.tally.got(handed - waiting, cell_bytes);
+            taken += i64::from(handed - waiting) * i64::from(cell_bytes);
             // SAFETY: the contract above.
             extents += unsafe { self.settle_extents(class) };
         }
-        self.tally.looked(before, extents, more);
+        let back = before + taken - self.tally.counted();
+        self.tally.looked(before, back, extents, more);
     }
 
     /// All cells that came back to an extent, or else new ones.
