@@ -1,7 +1,7 @@
-//! Project tasks: `cargo xtask test | ci | fuzz | bench | layout | web | try-libraries | try-listings |
+//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | web | try-libraries | try-listings |
 //! try-programs | glibc-tests`.
 //!
-//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`packages`] (what tests need from
+//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] (one next to others), [`packages`] (what tests need from
 //! the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
 //! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
@@ -12,6 +12,7 @@
 //! hang ([`processes`] shows where); durations are printed for the reader.
 #![forbid(unsafe_code)]
 
+mod aside;
 mod bench;
 mod budget;
 mod ci;
@@ -39,6 +40,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--require-all] [--quick]   build everything, run every test, the zoo's too
 cargo xtask ci                               format, lints, licences, advisories, budget, then test --require-all, fuzz
+cargo xtask models                           the lock-free structures by a model checker, as they are and with planted faults
 cargo xtask fuzz [--seconds N] [TARGET]...   every parser, or these, against bytes that nobody wrote
 cargo xtask bench WHAT [FLAGS]               measure, side by side with others; --help for what and flags
 cargo xtask layout                           which functions a run passes through, for the linker
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test", flags @ ..] => test::Flags::parse(flags).map(|flags| test::command(&flags)),
+        ["models"] => Ok(test::models_command()),
         ["ci"] => Ok(ci::command()),
         ["layout"] => Ok(layout::write()),
         ["web", rest @ ..] => web::page(rest),

@@ -45,6 +45,16 @@ impl Sum {
         self.skipped.push(reason);
     }
 
+    /// Adds what another run found, by its output: names of failures, then its closing line. False where there is no such line.
+    pub fn add(&mut self, output: &str) -> bool {
+        let Some((passed, failed)) = output.lines().rev().find_map(counts) else { return false };
+        self.passed += passed;
+        self.failed += failed;
+        self.failures
+            .extend(output.lines().filter_map(|line| line.strip_prefix("FAILED: ")).map(str::to_owned));
+        true
+    }
+
     /// Says, now and once more at the end, what could not be checked here.
     pub fn not_checked(&mut self, what: &str) {
         println!("NOT CHECKED: {what}");
@@ -82,15 +92,27 @@ impl Sum {
     }
 }
 
+/// `17 passed, 0 failed, 0 skipped`: the first two.
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let mut parts = line.split(", ");
+    let mut number = |word: &str| parts.next()?.strip_suffix(word)?.parse().ok();
+    Some((number(" passed")?, number(" failed")?))
+}
+
 /// Announces a step, runs it, and says how long it took.
 pub fn step<T>(name: &str, work: impl FnOnce() -> T) -> T {
     println!("== {name}");
     let start = Instant::now();
     let result = work();
     let took = start.elapsed();
+    taken(name, took);
+    result
+}
+
+/// Says how long a step took.
+pub fn taken(name: &str, took: Duration) {
     println!("== {name}: {}", seconds(took));
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push((took, name.to_owned()));
-    result
 }
 
 /// Every step so far, with its duration.
@@ -226,6 +248,15 @@ mod tests {
         sum.check("three", false);
         assert!(!sum.close(false));
         assert_eq!((sum.passed, sum.failed, sum.skipped.len()), (1, 1, 1));
+    }
+
+    #[test]
+    fn what_another_run_found_is_added() {
+        let mut sum = Sum { passed: 1, failed: 1, failures: vec!["a".to_owned()], ..Sum::default() };
+        assert!(sum.add("test x ... ok\nFAILED: b\n17 passed, 1 failed, 0 skipped\n"));
+        assert_eq!((sum.passed, sum.failed, sum.failures.len()), (18, 2, 2));
+        assert!(!sum.add("killed\n"), "no closing line");
+        assert_eq!((sum.passed, sum.failed), (18, 2));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! test runner calls that passed, so it is taken off the passed here and counted as skipped. With `--require-all`
 //! such a test fails by itself, since `UNDERBAR_REQUIRE_ALL` is set.
 
+use crate::aside::Aside;
 use crate::steps::{self, Sum, cargo, output, root, step, succeeds, target, watch};
 use crate::{miri, packages, web, witness};
 use std::fs;
@@ -35,32 +36,38 @@ impl Flags {
 /// Runs everything and prints the closing line; true when green.
 pub fn command(flags: &Flags) -> bool {
     let mut sum = Sum::default();
-    everything(flags, &mut sum);
+    let release = (!flags.quick).then(release);
+    everything(flags, release, &mut sum);
     sum.close(flags.require_all)
 }
 
-/// Runs everything and adds to `sum`.
-pub fn everything(flags: &Flags, sum: &mut Sum) {
+/// Starts the release build of the command: its last minute keeps one processor busy, other steps have the other one.
+pub fn release() -> Aside {
+    Aside::start("release build", &mut cargo(&["build", "--release", "--package", "underbar-cli"]))
+}
+
+/// Runs everything and adds to `sum`. Without a release build, neither the models nor the zoo.
+pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
     step("packages", || packages::provide(sum));
     if !step("cargo build --workspace", || succeeds(&mut cargo(&["build", "--workspace"]))) {
         sum.check("cargo build --workspace", false);
         return;
     }
-    if flags.quick {
+    let Some(release) = release else {
         tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
         sum.skip("the zoo and the release build, by --quick".to_owned());
         return;
-    }
-    let release = ["build", "--release", "--package", "underbar-cli"];
-    if !step("cargo build --release", || succeeds(&mut cargo(&release))) {
+    };
+    if !release.join().0 {
         sum.check("release build of the command", false);
         return;
     }
+    let models = models_aside();
     tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
     tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
-    models(sum);
     step("Miri", || miri::check(sum));
     step("xmi-reader", || witness::check(sum));
+    join_models(models, sum);
     // The zoo apart, since its tests start many processes each: two at a time keep small machines calm.
     let mut zoo = vec!["--package", "underbar-zoo"];
     if web::provide(sum).is_none() {
@@ -86,6 +93,27 @@ const PLANTED: [(&str, &[&str]); 3] = [
     ),
     ("underbar-runtime", &["relaxed_push", "torn_take", "late_leave", "unpinned_close", "late_pin"]),
 ];
+
+/// Runs the models and prints the closing line; true when green.
+pub fn models_command() -> bool {
+    let mut sum = Sum::default();
+    models(&mut sum);
+    sum.close(true)
+}
+
+/// Starts this program once more, for the models alone.
+fn models_aside() -> Option<Aside> {
+    let program = std::env::current_exe().ok()?;
+    Some(Aside::start("models", &mut steps::command(&program.to_string_lossy(), &["models"])))
+}
+
+fn join_models(aside: Option<Aside>, sum: &mut Sum) {
+    let (held, output) = aside.map(Aside::join).unwrap_or_default();
+    let failed = sum.failed;
+    if !sum.add(&output) || (!held && sum.failed == failed) {
+        sum.check("models", false);
+    }
+}
 
 /// The lock and the lock-free structures, by a model checker that tries every order of events; then with a fault
 /// planted, which it must find. They have a target folder of their own, as the atomics of every crate are others.
