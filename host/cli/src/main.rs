@@ -6,7 +6,7 @@
 //!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again       fold  wide lines
-//!      ├─ door      all that is printed      say  messages     carried  the library in this file     elf  what a program brings along
+//!      ├─ say       messages, through `shown::door`, as all that is printed     carried  the library in this file     elf  what a program brings along
 //!      ├─ costs     what pages, calls and hand-overs cost here         groups  limits of control groups
 //!      └─ exit      what the command ends with
 //! ```
@@ -24,7 +24,6 @@ mod carried;
 mod commands;
 mod costs;
 mod demo;
-mod door;
 mod elf;
 mod exit;
 mod fold;
@@ -45,11 +44,11 @@ mod trial;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{FromArgMatches, Parser};
 use commands::Command;
-use door::Form;
 use exit::ExitCode;
 use say::{Color, Kind, say};
 use std::ffi::OsString;
 use underbar_shown::Shown;
+use underbar_shown::door::{self, Form};
 
 /// Our own failure, or wrong usage: the code of coreutils' `timeout` and `env`.
 pub const OWN_FAILURE: u8 = 125;

@@ -8,10 +8,10 @@ use std::path::Path;
 use clap::Args;
 use underbar_shown::Shown;
 
-use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::fold::folded;
 use crate::say::{Color, Kind, say};
+use underbar_shown::door::{self, Form};
 
 /// Wrong usage, or what could not be read or written: the code of grep and diff.
 pub const NO_ANSWER: u8 = 2;

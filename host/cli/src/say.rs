@@ -6,7 +6,7 @@
 use clap::ValueEnum;
 use std::env;
 
-use crate::door::{self, Form};
+use underbar_shown::door::{self, Form};
 
 /// When messages are coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -11,9 +11,9 @@ use underbar_launch::find;
 use underbar_options::{Base, Settings, WhereSet};
 use underbar_shown::Shown;
 
-use crate::door::{self, Form};
 use crate::layers::Layers;
 use crate::say::{Color, Kind, say};
+use underbar_shown::door::{self, Form};
 
 /// Flags of all commands.
 #[derive(Args, Clone, Debug, Default)]

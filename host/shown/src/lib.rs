@@ -12,8 +12,14 @@
 //! Invariant: what comes out has no control character but the line feeds and tabs of [`text`], and no character that changes the
 //! direction of others. Everything else is as it was: a backslash, too, so that a name of printable characters is not changed.
 //! [`text`] is the last door, and cannot know whose a line feed is. So names pass [`Shown::shown`] before.
+//! With the feature `door`, the door through which a command prints ([`door`]), and how far its work is ([`progress`]).
 //! Not here: quoting for a shell.
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "door")]
+pub mod door;
+#[cfg(feature = "door")]
+pub mod progress;
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

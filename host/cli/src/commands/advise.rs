@@ -21,10 +21,10 @@ use underbar_advise::{Suggestion, advise, lines};
 use underbar_options::WhereSet;
 use underbar_report::Report;
 
-use crate::door;
 use crate::exit::ExitCode;
 use crate::listings::{self, Found};
 use crate::printing::Printing;
+use underbar_shown::door;
 
 /// The flags of `advise`.
 #[derive(Args)]

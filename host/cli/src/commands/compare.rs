@@ -23,7 +23,6 @@ use underbar_verdict::render;
 use underbar_verdict::sample::Runs;
 
 use crate::carried;
-use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::NO_ANSWER;
@@ -34,6 +33,7 @@ use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::{Stop, files, say};
+use underbar_shown::door::{self, Form};
 
 /// The arms, in the order of `--opts`.
 const ARMS: [Arm; 8] = [

@@ -20,12 +20,12 @@ use underbar_profile::{DEFAULT_RATE, Facts, MOST_RATE, folded, profile, text};
 use underbar_symbols::Symbols;
 
 use crate::OWN_FAILURE;
-use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::runner::steps;
 use crate::sampling::{Choice, Sampled, Sampling};
 use crate::say::{Color, Kind, say};
 use crate::shared::{expand, write_report};
+use underbar_shown::door::{self, Form};
 
 /// The flags of `profile`.
 #[derive(Args)]

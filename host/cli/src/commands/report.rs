@@ -14,10 +14,10 @@ use underbar_report::page::{Page, quoted};
 use underbar_report::{Report as Accounts, every, le, summary};
 
 use super::run::Form as ReportForm;
-use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
+use underbar_shown::door::{self, Form};
 
 /// The flags of `report`.
 #[derive(Args)]

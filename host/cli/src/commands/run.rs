@@ -18,13 +18,13 @@ use underbar_report::le;
 use underbar_report::model::file_name;
 use underbar_report::page::Page;
 
-use crate::door;
 use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::runner::{Finished, Runner};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::{OWN_FAILURE, carried};
+use underbar_shown::door;
 
 /// The flags of `run`.
 #[derive(Args, Debug, Default)]

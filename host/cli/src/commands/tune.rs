@@ -37,7 +37,6 @@ use underbar_verdict::sample::{Measure, Sample};
 use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use crate::carried;
-use crate::door::{self, Form};
 use crate::exit::ExitCode;
 use crate::layers::Layers;
 use crate::printing::NO_ANSWER;
@@ -51,6 +50,7 @@ use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::tried::Tried;
 use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
+use underbar_shown::door::{self, Form};
 
 /// Name and version of the form that the result has in JSON.
 const SCHEMA: &str = "underbar.tune/1";

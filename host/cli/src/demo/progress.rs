@@ -1,7 +1,6 @@
 //! How far a demo is, on standard error, where it takes longer than a second.
 
-use crate::door::{self, Form};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a demo may take without a word.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -9,9 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Says how far a demo is: on a terminal in one line, which is wiped at the end, elsewhere a line for each
 /// part and round.
 pub struct Progress {
-    started: Instant,
-    quiet: bool,
-    terminal: bool,
+    printer: underbar_shown::progress::Progress,
     part: &'static str,
     said: Option<(&'static str, usize)>,
 }
@@ -19,8 +16,8 @@ pub struct Progress {
 impl Progress {
     /// Starts the clock.
     pub fn new(quiet: bool) -> Progress {
-        let terminal = door::error_is_terminal();
-        Progress { started: Instant::now(), quiet, terminal, part: "", said: None }
+        let printer = underbar_shown::progress::Progress::new(quiet, PATIENCE, Duration::ZERO);
+        Progress { printer, part: "", said: None }
     }
 
     /// A new part begins.
@@ -30,42 +27,23 @@ impl Progress {
 
     /// The next run of a round.
     pub fn at(&mut self, round: usize, rounds: usize, turn: usize, turns: usize) {
-        if self.quiet || self.started.elapsed() < PATIENCE {
-            return;
-        }
         let (part, round) = (self.part, round + 1);
-        if self.terminal {
-            door::over(format_args!("{part}: round {round} of {rounds}, run {} of {turns}", turn + 1));
-        } else if self.said != Some((part, round)) {
-            self.say(format_args!("{part}: round {round} of {rounds}\n"));
-        }
-        self.said = Some((part, round));
+        self.printer.over(format_args!("{part}: round {round} of {rounds}, run {} of {turns}", turn + 1));
+        self.note(round, format_args!("{part}: round {round} of {rounds}"));
     }
 
     /// The next step of a part without rounds.
     pub fn step(&mut self, step: usize, steps: usize) {
-        if self.quiet || self.started.elapsed() < PATIENCE {
-            return;
-        }
         let part = self.part;
-        if self.terminal {
-            door::over(format_args!("{part}: {} of {steps}", step + 1));
-        } else if self.said != Some((part, 0)) {
-            self.say(format_args!("{part}\n"));
-        }
-        self.said = Some((part, 0));
+        self.printer.over(format_args!("{part}: {} of {steps}", step + 1));
+        self.note(0, format_args!("{part}"));
     }
 
-    fn say(&self, text: std::fmt::Arguments<'_>) {
-        // That nobody reads it is no failure.
-        let _ = door::to_error(Form::Text, &text.to_string());
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.terminal && self.said.is_some() {
-            door::over(format_args!(""));
+    /// Elsewhere than on a terminal, a line once for each part and round.
+    fn note(&mut self, round: usize, words: std::fmt::Arguments<'_>) {
+        if self.printer.is_due() && !self.printer.is_terminal() && self.said != Some((self.part, round)) {
+            self.printer.note(words);
+            self.said = Some((self.part, round));
         }
     }
 }

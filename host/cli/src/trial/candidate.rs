@@ -3,11 +3,11 @@
 //!
 //! Not here: where suggestions come from (`advise`), and whether they helped (`verdict`).
 
-use crate::door::{self, Form};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use underbar_shown::Shown;
+use underbar_shown::door::{self, Form};
 
 use underbar_advise::Suggestion;
 use underbar_advise::lines::{Withheld, merged, options_file};

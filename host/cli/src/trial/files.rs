@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 use underbar_shown::Shown;
 
-use crate::door::is_output;
+use underbar_shown::door::is_output;
 
 /// The most of a captured text that is shown.
 const SHOWN_BYTES: u64 = 2_000;

@@ -1,9 +1,9 @@
 //! The flags that `tune` and `compare` have in common.
 
-use crate::door::{self, Form};
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
+use underbar_shown::door::{self, Form};
 
 use clap::{Args, ValueEnum};
 use underbar_verdict::compare::CONFIDENCE;

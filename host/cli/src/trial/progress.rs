@@ -5,46 +5,34 @@ use std::time::{Duration, Instant};
 use underbar_report::units::counted;
 
 use super::say::long;
-use crate::door::{self, Form};
 
 /// Tells on standard error how far the trials are.
 pub struct Progress {
-    quiet: bool,
-    terminal: bool,
+    printer: underbar_shown::progress::Progress,
     phase: String,
     /// What there are so many of: a run, or an epoch of one.
     each: &'static str,
     runs: usize,
     done: usize,
     begun: Instant,
-    /// Is there a line on the terminal that is to be written over?
-    open: bool,
 }
 
 impl Progress {
     /// Says nothing where `quiet`.
     pub fn new(quiet: bool) -> Progress {
-        let terminal =
-            door::error_is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Progress {
-            quiet,
-            terminal,
+            printer: underbar_shown::progress::Progress::new(quiet, Duration::ZERO, Duration::ZERO),
             phase: String::new(),
             each: "run",
             runs: 0,
             done: 0,
             begun: Instant::now(),
-            open: false,
         }
     }
 
     /// Says something that stays.
     pub fn say(&mut self, line: &str) {
-        self.clear();
-        if !self.quiet {
-            // That nobody reads it is no failure.
-            let _ = door::to_error(Form::Text, &format!("underbar: {line}\n"));
-        }
+        self.printer.note(format_args!("underbar: {line}"));
     }
 
     /// A phase of so many runs begins.
@@ -61,16 +49,13 @@ impl Progress {
         self.clear();
         self.each = each;
         (self.phase, self.runs, self.done, self.begun) = (phase.to_owned(), runs, 0, Instant::now());
-        if !self.terminal {
+        if !self.printer.is_terminal() {
             self.say(&format!("{phase}: {}", counted(runs as u64, each, &format!("{each}s"))));
         }
     }
 
     /// A run of this arm begins.
     pub fn run(&mut self, arm: &str) {
-        if self.quiet || !self.terminal {
-            return;
-        }
         let left = match self.done {
             0 => String::new(),
             done => {
@@ -80,8 +65,7 @@ impl Progress {
             }
         };
         let (phase, each, next, runs) = (&self.phase, self.each, self.done + 1, self.runs);
-        door::over(format_args!("{phase}: {each} {next} of {runs}{left} ({arm})"));
-        self.open = true;
+        self.printer.over(format_args!("{phase}: {each} {next} of {runs}{left} ({arm})"));
     }
 
     /// A run has ended.
@@ -91,20 +75,11 @@ impl Progress {
 
     /// Takes the line that is written over off the terminal.
     pub fn clear(&mut self) {
-        if self.open {
-            door::over(format_args!(""));
-            self.open = false;
-        }
+        self.printer.clear();
     }
 }
 
 /// Whole seconds: a figure that trembles is no comfort.
 fn rough(duration: Duration) -> String {
     long(Duration::from_secs(duration.as_secs() + 1)).replace(".0 s", " s")
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.clear();
-    }
 }

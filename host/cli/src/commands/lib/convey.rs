@@ -21,10 +21,10 @@ use super::now;
 use super::output::{self, Way};
 use super::progress::Progress;
 use super::text::{about, time};
-use crate::door;
 use crate::exit::ExitCode;
 use crate::printing::{NO_ANSWER, Printing};
 use crate::say::{Kind, say as say_message};
+use underbar_shown::door;
 
 /// The flags of `lib import`.
 #[derive(Args)]

@@ -7,10 +7,10 @@
 //!
 //! Invariant: what the question whether it is ready wrote is never part of the output that is compared.
 
-use crate::door::{self, Form};
 use std::fs::File;
 use std::io::{self, Seek};
 use std::time::{Duration, Instant};
+use underbar_shown::door::{self, Form};
 
 use underbar_launch::{Ended, How, Process};
 

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Invariant: whatever names and texts of others are in it, no byte that leaves here steers a terminal or turns text round.
-//! Nothing else in this crate prints (`clippy.toml` forbids it), but the programs that demos run, whose output is their own.
+//! Nothing else in the command prints (its `clippy.toml` forbids it), but the programs that demos run, whose output is their own.
 //! A file of another user is not written to by a name that he gave it: in a folder where everybody may make files, a link or a
 //! file is left alone if it is neither ours nor that of the folder's owner, and so is a file with a second name. Kernels see to
 //! that where they are set to.
-//! Not here: names, which pass `shown` where they are put into words, so that a line feed in one begins no line.
+//! Not here: names, which pass [`Shown`](crate::Shown) where they are put into words, so that a line feed in one begins no line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +21,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use underbar_shown::{coloured, json, text};
+use crate::{coloured, json, text};
 use underbar_sys::syscall::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
 
 /// What a text is, and so what may be in it.
@@ -85,7 +85,7 @@ pub fn to_file(path: &Path, form: Form, words: &str) -> io::Result<()> {
 
 /// A line on a terminal that is written over; empty: takes it away. That nobody reads it is no failure.
 pub fn over(words: fmt::Arguments<'_>) {
-    let mut words = underbar_shown::line(&words.to_string()).into_owned();
+    let mut words = crate::line(&words.to_string()).into_owned();
     // A line that goes on in the next row could not be written over.
     if let Some(columns) = error_columns()
         && let Some((end, _)) = words.char_indices().nth(usize::from(columns).saturating_sub(1))
@@ -161,7 +161,7 @@ fn may_be_written(path: &Path, status: &Metadata) -> io::Result<()> {
     let folder = fs::metadata(folder)?;
     let is_shared = folder.mode() & STICKY != 0 && folder.mode() & OTHERS_WRITE != 0;
     let refuse = |words| Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
-    if is_shared && status.uid() != folder.uid() && status.uid() != underbar_launch::user() {
+    if is_shared && status.uid() != folder.uid() && status.uid() != underbar_sys::syscall::geteuid() {
         return refuse("another user made it, in a folder where everybody may make files");
     }
     if is_shared && status.is_file() && status.nlink() > 1 {
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_others_put_where_everybody_may_is_left_alone() {
         const OTHER: u32 = 47_813;
-        if underbar_launch::user() != 0 {
+        if underbar_sys::syscall::geteuid() != 0 {
             // Nothing can be given away here.
             return;
         }
