@@ -17,6 +17,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_library_exports_what_it_replaces() {
+        let library = underbar_symbols::brought::Brought::of(CONTENT).expect("an ELF file");
+        for name in ["malloc", "calloc", "realloc", "free"] {
+            assert!(library.exported.iter().any(|known| known == name), "{name}: {library:?}");
+        }
+    }
+
+    #[test]
     fn the_library_is_one_and_asks_for_no_other() {
         assert!(CONTENT.starts_with(b"\x7fELF"));
         assert_eq!(HASH.len(), 16);

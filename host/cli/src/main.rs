@@ -4,10 +4,10 @@
 //! main ── commands (one file each) ── launch, report, ...
 //!      ├─ table     the one table of commands and flags
 //!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
-//!      ├─ shared    flags of commands that run a program     layers  options in layers     runner  one run
+//!      ├─ shared    flags of commands that run a program
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again       fold  wide lines
-//!      ├─ say       messages, through `shown::door`, as all that is printed     carried  the library in this file     elf  what a program brings along
-//!      ├─ costs     what pages, calls and hand-overs cost here         groups  limits of control groups
+//!      ├─ say       messages, through `shown::door`, as all that is printed     carried  the library in this file
+//!      ├─ costs     what pages, calls and hand-overs cost here
 //!      └─ exit      what the command ends with
 //! ```
 //!
@@ -19,21 +19,15 @@
 #![cfg_attr(not(test), no_main)]
 #![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
-mod allocators;
 mod carried;
 mod commands;
 mod costs;
 mod demo;
-mod elf;
 mod exit;
 mod fold;
-mod groups;
-mod layers;
 mod listings;
-mod naming;
 mod printing;
 mod programs;
-mod runner;
 mod sampling;
 mod saved;
 mod say;

@@ -29,10 +29,10 @@ use underbar_report::lock::Area;
 use underbar_report::model::Run;
 use underbar_report::{ReadError, Report};
 
-use crate::allocators;
-use crate::layers::Layers;
-use crate::naming::Names;
-use crate::runner::{host, lock_areas};
+use underbar_runner::allocators;
+use underbar_runner::layers::Layers;
+use underbar_runner::naming::Names;
+use underbar_runner::{host, lock_areas};
 
 /// No report is longer: one with all slots in use has 4 MiB.
 const MOST_BYTES: u64 = 64 << 20;

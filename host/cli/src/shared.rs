@@ -11,8 +11,8 @@ use underbar_launch::find;
 use underbar_options::{Base, Settings, WhereSet};
 use underbar_shown::Shown;
 
-use crate::layers::Layers;
 use crate::say::{Color, Kind, say};
+use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
 
 /// Flags of all commands.

@@ -9,6 +9,7 @@
 //!   table     addresses that are in order, found by bisection
 //!   unwind    functions of stripped files, from the table that exceptions are thrown by
 //!   lines     lines of source, where the file has such tables
+//!   brought   what a file brings along: libraries that it asks for, allocators
 //!   vdso      the kernel's own, which is no file     spelling  names as people write them
 //! ```
 //!
@@ -20,6 +21,7 @@
 //! Not here: callers that were inlined, names in other processes' file systems.
 #![forbid(unsafe_code)]
 
+pub mod brought;
 mod image;
 mod lines;
 mod names;

@@ -24,7 +24,6 @@ use underbar_verdict::sample::Runs;
 
 use crate::carried;
 use crate::exit::ExitCode;
-use crate::layers::Layers;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
 use crate::shared::Shared;
@@ -33,6 +32,7 @@ use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::{Stop, files, say};
+use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
 
 /// The arms, in the order of `--opts`.

@@ -27,12 +27,12 @@ use underbar_sys::syscall::access;
 
 use crate::carried;
 use crate::costs::{self, Measured};
-use crate::elf::{self, Brought};
 use crate::exit::ExitCode;
-use crate::layers::Layers;
 use crate::printing::Printing;
-use crate::runner::Runner;
 use underbar_launch::find;
+use underbar_runner::Runner;
+use underbar_runner::layers::Layers;
+use underbar_symbols::brought::Brought;
 
 /// Name and version of the form that the answer has in JSON.
 const SCHEMA: &str = "underbar.doctor/1";
@@ -398,7 +398,7 @@ fn program(path: &Path, library: Option<&Library>) -> Vec<Check> {
     if is_script {
         checks.push(Check::new("script", State::Ok, format!("run by {}, which is looked at", file.shown())));
     }
-    checks.push(match elf::read(&file) {
+    checks.push(match underbar_launch::foreign::open(&file).map(|file| Brought::of_file(&file)) {
         Ok(Some(brought)) => allocator(&brought),
         Ok(None) => Check::new("allocator", State::Unknown, "the file has no sections to look at"),
         Err(error) => Check::new("allocator", State::Unknown, error.to_string()),

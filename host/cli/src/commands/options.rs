@@ -18,12 +18,12 @@ use underbar_report::model::{Run, file_name};
 use underbar_report::{Facts, Report, le};
 
 use crate::exit::ExitCode;
-use crate::layers::Layers;
 use crate::printing::Printing;
-use crate::runner::host;
 use crate::say::{Kind, say};
 use crate::shared::OptsBase;
 use underbar_launch::find;
+use underbar_runner::host;
+use underbar_runner::layers::Layers;
 
 /// Name and version of the form that the answer has in JSON.
 const SCHEMA: &str = "underbar.options/1";
@@ -151,7 +151,7 @@ fn in_json(layers: &Layers, program: &OsStr) -> String {
 
 /// The date and time now, as headings of reports have it.
 fn now() -> String {
-    let started_unix_ns = crate::runner::now();
+    let started_unix_ns = underbar_runner::now();
     let run = Run { started_unix_ns, ..Run::default() };
     le::date(&Report::without_ledger(Facts { host: host(started_unix_ns), run, ..Facts::default() }))
 }

@@ -21,10 +21,10 @@ use underbar_symbols::Symbols;
 
 use crate::OWN_FAILURE;
 use crate::exit::ExitCode;
-use crate::runner::steps;
 use crate::sampling::{Choice, Sampled, Sampling};
 use crate::say::{Color, Kind, say};
 use crate::shared::{expand, write_report};
+use underbar_runner::steps;
 use underbar_shown::door::{self, Form};
 
 /// The flags of `profile`.

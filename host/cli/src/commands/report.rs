@@ -113,9 +113,9 @@ fn options_report(report: &Accounts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layers::Layers;
     use underbar_options::{Base, WhereSet};
     use underbar_report::Facts;
+    use underbar_runner::layers::Layers;
 
     #[test]
     fn the_options_report_is_the_one_of_the_run() {

@@ -19,11 +19,11 @@ use underbar_report::model::file_name;
 use underbar_report::page::Page;
 
 use crate::exit::ExitCode;
-use crate::layers::Layers;
-use crate::runner::{Finished, Runner};
 use crate::say::Kind;
 use crate::shared::Shared;
 use crate::{OWN_FAILURE, carried};
+use underbar_runner::layers::Layers;
+use underbar_runner::{Finished, Runner};
 use underbar_shown::door;
 
 /// The flags of `run`.

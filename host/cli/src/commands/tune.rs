@@ -38,7 +38,6 @@ use underbar_verdict::verdict::{TuneOutcome, TuneVerdict};
 
 use crate::carried;
 use crate::exit::ExitCode;
-use crate::layers::Layers;
 use crate::printing::NO_ANSWER;
 use crate::say::Kind;
 use crate::shared::Shared;
@@ -50,6 +49,7 @@ use crate::trial::progress::Progress;
 use crate::trial::rounds::{Treatment, seed};
 use crate::trial::tried::Tried;
 use crate::trial::{Stop, UNDER_UNDERBAR_ONLY, say};
+use underbar_runner::layers::Layers;
 use underbar_shown::door::{self, Form};
 
 /// Name and version of the form that the result has in JSON.

@@ -32,9 +32,9 @@ use underbar_verdict::logarithm::ln;
 use underbar_verdict::random::Random;
 
 use super::progress::Progress;
-use crate::layers::Layers;
-use crate::runner::{Runner, steps};
 use crate::{carried, programs};
+use underbar_runner::layers::Layers;
+use underbar_runner::{Runner, steps};
 
 /// The confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;

@@ -14,7 +14,7 @@ use underbar_verdict::interval::{Interval, TooFewPairs};
 use super::Asked;
 use super::document::{Profile, Row};
 use super::measure::Figured;
-use crate::runner::host;
+use underbar_runner::host;
 
 /// Name and version of the form that demos have in JSON.
 const SCHEMA: &str = "underbar.demo/1";
@@ -160,7 +160,7 @@ impl Output {
             title: title.to_owned(),
             seed: asked.seed,
             runs,
-            host: host(crate::runner::now()),
+            host: host(underbar_runner::now()),
             pages: Vec::new(),
             tables: Vec::new(),
             profiles: &[],

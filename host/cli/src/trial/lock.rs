@@ -20,7 +20,7 @@ use underbar_report::lock::{Area, Lock, Mode, Place};
 use underbar_verdict::epochs::Epoch;
 use underbar_verdict::plan::Arm;
 
-use crate::runner::lock_areas;
+use underbar_runner::lock_areas;
 
 /// A policy of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,9 +25,9 @@ use underbar_verdict::sample::Sample;
 use super::flags::Flags;
 use super::live::{Live, Watch};
 use super::{Stop, files, say};
-use crate::layers::Layers;
-use crate::runner::{Finished, Runner};
 use crate::say::Kind;
+use underbar_runner::layers::Layers;
+use underbar_runner::{Finished, Runner};
 
 /// How long a program that is told to end may take for it.
 const GRACE: Duration = Duration::from_secs(10);

@@ -11,7 +11,6 @@ use underbar_verdict::plan::DEFAULT_ROUNDS;
 use underbar_verdict::sample::Sample;
 
 use super::{Outcome, Tune};
-use crate::layers::Layers;
 use crate::trial::Stop;
 use crate::trial::candidate::write;
 use crate::trial::flags::Primary;
@@ -21,6 +20,7 @@ use crate::trial::once::{Task, Way};
 use crate::trial::progress::Progress;
 use crate::trial::rounds::seed;
 use crate::trial::tried::Tried;
+use underbar_runner::layers::Layers;
 
 impl Tune {
     /// One lock's policies of waiting, by turns in the running program.

@@ -13,10 +13,10 @@ use underbar_verdict::plan::{DEFAULT_ROUNDS, MINIMUM_ROUNDS};
 use underbar_verdict::sample::Sample;
 
 use super::{Outcome, SCHEMA, Tune};
-use crate::layers::Layers;
 use crate::shared::OptsBase;
 use crate::trial::say;
 use crate::trial::tried::Tried;
+use underbar_runner::layers::Layers;
 
 impl Tune {
     /// `at most 144 runs: 3 to measure, 2 x (3 + 3 x 15) to compare, 3 x 15 to confirm`

@@ -2,10 +2,19 @@
 //!
 //! ```text
 //! Runner (library, options) ── run(program) ─> ledger made ─> program run ─> ledger read ─> Finished
+//!   layers      the options, from all their sources
+//!   groups      limits of the control groups of this process
+//!   naming      names of places in lock reports       allocators  those that programs bring along
 //! ```
 //!
 //! Invariant: what goes wrong with the accounts is said in the result; it never keeps the program from running.
-//! Not here: what is printed.
+//! Not here: what is printed; how a program is started and waited for (`launch`).
+#![forbid(unsafe_code)]
+
+pub mod allocators;
+mod groups;
+pub mod layers;
+pub mod naming;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,10 +31,9 @@ use underbar_sys::machine::{Kernel, Resource, limit, memory};
 use underbar_sys::syscall::processors;
 use underbar_sys::zone::utc_offset_seconds;
 
-use crate::allocators;
-use crate::groups::Groups;
-use crate::layers::Layers;
-use crate::naming::Names;
+use groups::Groups;
+use layers::Layers;
+use naming::Names;
 
 /// How programs are run.
 pub struct Runner<'a> {
@@ -186,10 +194,13 @@ fn later(ledger: &mut LedgerFile, bytes: &[u8]) -> Option<Later> {
 }
 
 /// Lock areas, as far as their bytes are some: what is none was made by somebody else, or by a process that died over it.
+#[must_use]
 pub fn lock_areas(files: Vec<Vec<u8>>) -> Vec<Area> {
     files.iter().filter_map(|bytes| Area::read(bytes).ok()).collect()
 }
 
+/// This moment, in nanoseconds since 1970.
+#[must_use]
 pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -197,6 +208,7 @@ pub fn now() -> u64 {
 }
 
 /// What a run took, as the kernel accounts it.
+#[must_use]
 pub fn steps(ended: &Ended) -> Steps {
     let usage = &ended.usage;
     let transfers = usage.transfers();
@@ -217,6 +229,7 @@ pub fn steps(ended: &Ended) -> Steps {
 }
 
 /// The machine, as far as figures depend on it; its local time is that of the moment.
+#[must_use]
 pub fn host(moment_unix_ns: u64) -> Host {
     let kernel = Kernel::ask().map(|kernel| format!("{} {}", kernel.system(), kernel.release()));
     let groups = Groups::own();

@@ -3,14 +3,14 @@
 //!
 //! Invariant: what the process said stays; a file that says nothing leaves the report as it was. The programs with the most memory
 //! only, as reading symbols takes time. A stripped file says nothing. The paths are a ledger's, which somebody else may have written.
-//! Not here: reading files ([`crate::elf`]).
+//! Not here: reading files ([`underbar_symbols::brought`]).
 
 use std::collections::HashMap;
 use std::path::Path;
 
+use underbar_launch::foreign;
 use underbar_report::{Allocator, Report, Role};
-
-use crate::elf::{self, Brought};
+use underbar_symbols::brought::Brought;
 
 /// So many programs of a run are looked at.
 const MOST: usize = 4;
@@ -42,7 +42,7 @@ fn inside_file(path: &Path) -> Option<&'static str> {
     if !path.is_absolute() {
         return None;
     }
-    elf::read(path).ok().flatten().as_ref().and_then(inside)
+    foreign::open(path).ok().as_ref().and_then(Brought::of_file).as_ref().and_then(inside)
 }
 
 fn is_the_program(allocator: &Allocator) -> bool {
@@ -50,6 +50,7 @@ fn is_the_program(allocator: &Allocator) -> bool {
 }
 
 /// The allocator whose own functions a program defines.
+#[must_use]
 pub fn inside(brought: &Brought) -> Option<&'static str> {
     const FUNCTIONS: [(&str, &str); 7] = [
         ("mallocx", "jemalloc"),
