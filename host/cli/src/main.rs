@@ -3,7 +3,6 @@
 //! ```text
 //! main ── commands (one file each) ── launch, report, ...
 //!      ├─ table     the one table of commands and flags
-//!      ├─ demo      experiments of the documents     programs  what they run: hidden sub-commands
 //!      ├─ shared    flags of commands that run a program
 //!      ├─ printing  flags of commands that answer            saved   reports and ledgers read again       fold  wide lines
 //!      ├─ say       messages, through `shown::door`, as all that is printed     carried  the library in this file
@@ -22,12 +21,10 @@
 mod carried;
 mod commands;
 mod costs;
-mod demo;
 mod exit;
 mod fold;
 mod listings;
 mod printing;
-mod programs;
 mod sampling;
 mod saved;
 mod say;
@@ -65,8 +62,8 @@ underbar_sys::entry!(command);
 /// What the command line asks for.
 #[cfg_attr(test, expect(dead_code, reason = "the harness has a main of its own"))]
 fn command() -> ExitCode {
-    if let Some(code) = programs::run_if_asked() {
-        return code;
+    if let Some(ran) = underbar_demo::programs::run_if_asked() {
+        return ran.map_or(ExitCode::from(OWN_FAILURE), |()| ExitCode::SUCCESS);
     }
     underbar_launch::outlive_file_limit();
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();

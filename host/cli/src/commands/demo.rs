@@ -5,7 +5,9 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use crate::demo::{Asked, DEMOS, Entry, Problem};
+use underbar_demo::{Asked, DEMOS, Entry, Problem};
+
+use crate::carried;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 
@@ -57,7 +59,8 @@ impl Demo {
     }
 
     fn find_out(&self, entry: &Entry) -> Result<(String, u8), Problem> {
-        let asked = Asked { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet };
+        let library = || carried::library(true);
+        let asked = Asked { seed: self.seed, runs: self.runs.map(usize::from), quiet: self.quiet, library };
         let output = (entry.run)(&asked)?;
         let text = if self.printing.json { output.json() } else { output.text() };
         Ok((text, if output.counts_are_right() { 0 } else { WRONG_COUNT }))

@@ -23,7 +23,7 @@ const CLEAR: usize = 2;
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(RUNS);
     let mut output = Output::new("dsa", "initial values for stack frames and heap storage", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let mut progress = Progress::new(asked.quiet);
     let mut order = order(asked);
     let seed = asked.seed.to_string();

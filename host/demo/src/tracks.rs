@@ -32,7 +32,7 @@ const DOUBLINGS: u64 = 16;
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(1);
     let mut output = Output::new("tracks", "a library copied at several block sizes", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
     let workshop = Workshop::new("tracks")?;
     progress.part("making the library");

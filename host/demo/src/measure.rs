@@ -32,7 +32,7 @@ use underbar_verdict::logarithm::ln;
 use underbar_verdict::random::Random;
 
 use super::progress::Progress;
-use crate::{carried, programs};
+use super::{Asked, programs};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Runner, steps};
 
@@ -160,8 +160,8 @@ pub struct Machine {
 
 impl Machine {
     /// Puts the preload library where programs find it.
-    pub fn new() -> Result<Machine, Problem> {
-        let library = carried::library(true).map_err(Problem::NoPlace)?;
+    pub fn new(asked: &Asked) -> Result<Machine, Problem> {
+        let library = (asked.library)().map_err(Problem::NoPlace)?;
         Ok(Machine { this: env::current_exe()?.into(), library })
     }
 

@@ -31,7 +31,7 @@ use underbar_partitioned::sum::Sum;
 use underbar_partitioned::track::TRACK_IMAGE;
 
 use super::direct::Direct;
-use super::{Parameters, resident, say};
+use super::{Parameters, complain, resident, say};
 
 /// Pages of a PDSE that lie as on a track: they are asked for together.
 const PAGES_TOGETHER: u64 = 12;
@@ -99,11 +99,7 @@ fn measure<E: Display>(parameters: &Parameters, mut work: impl FnMut(u64) -> Res
 }
 
 fn fail(parameters: &Parameters, error: &dyn Display) -> ! {
-    crate::say::say(
-        crate::say::Color::Never,
-        crate::say::Kind::Error,
-        format_args!("{}({}): {error}", parameters.library.shown(), parameters.member.shown()),
-    );
+    complain(format_args!("{}({}): {error}", parameters.library.shown(), parameters.member.shown()));
     std::process::exit(1);
 }
 

@@ -9,8 +9,9 @@ use super::{Parameters, say};
 
 /// Threads that contend for a lock whose holder blocks.
 pub const THREADS: usize = 8;
-/// Tasks that log, and records of each in a second: the document's.
+/// Tasks that log: the document's.
 pub const TASKS: u64 = 100;
+/// Records that each of them logs in a second: the document's.
 pub const PER_SECOND: u64 = 10;
 const CONTENDED_MS: u64 = 500;
 const LOGGING_MS: u64 = 2_000;

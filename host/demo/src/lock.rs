@@ -37,7 +37,7 @@ const LIMIT: f64 = 0.10;
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(RUNS);
     let mut output = Output::new("lock", "many tasks under one lock", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
     let rate = Rate::measure();
     progress.part("the log");

@@ -25,7 +25,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
         count(AGAIN as u64)
     );
     let mut output = Output::new("keepfree", &title, asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let mut progress = Progress::new(asked.quiet);
     progress.part("KEEP and FREE");
     let seed = asked.seed.to_string();

@@ -13,7 +13,9 @@
 //! Invariant: every figure printed was measured in this run or stands in the document, and the page says
 //! which. Counts are checked; times are compared as ratios within the run, and a ratio that is not what was
 //! hoped for is printed and is no failure.
-//! Not here: the programs that are run (`programs`).
+//! Not here: the programs that are run (`programs`), the command's flags, and the preload library, which the command carries.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod article;
 mod directory;
@@ -29,6 +31,7 @@ mod measure;
 mod module;
 mod output;
 mod peers;
+pub mod programs;
 mod progress;
 mod simple;
 mod survey;
@@ -39,6 +42,7 @@ pub use measure::Problem;
 pub use output::Output;
 
 use measure::{Arm, Server};
+use underbar_launch::{Library, LibraryError};
 use underbar_verdict::random::Random;
 
 /// What a demo is told.
@@ -49,6 +53,8 @@ pub struct Asked {
     pub runs: Option<usize>,
     /// Nothing on standard error.
     pub quiet: bool,
+    /// The preload library, put where programs find it.
+    pub library: fn() -> Result<Library, LibraryError>,
 }
 
 /// One demo.

@@ -51,7 +51,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(RUNS);
     let mut output =
         Output::new("load-pdse", "programs loaded from a PDSE, a PDS, and by dlopen", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
     let workshop = Workshop::new("load-pdse")?;
     progress.part("making libraries");

@@ -31,7 +31,7 @@ pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(RUNS);
     let title = format!("{} gets of 1 to {} bytes, then all freed", count(PIECES as u64), count(LARGEST));
     let mut output = Output::new("getfree", &title, asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let mut progress = Progress::new(asked.quiet);
     let mut order = order(asked);
     let (total, peak) = requested(asked.seed, false);

@@ -37,7 +37,7 @@ const DOUBLINGS: u64 = 14;
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(1);
     let mut output = Output::new("survey", "all libraries of a folder", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
     let workshop = Workshop::new("survey")?;
     progress.part("making libraries");

@@ -10,7 +10,7 @@ use underbar_store::make::{self, Wanted};
 use underbar_store::storage::OnDisk;
 use underbar_store::survey::{At, Source, Survey, measure};
 
-use super::{Parameters, say};
+use super::{Parameters, complain, say};
 
 /// Copies a library to a PDS of a block size, and walks the copy's tracks.
 pub fn copied(parameters: &Parameters) {
@@ -21,7 +21,7 @@ pub fn copied(parameters: &Parameters) {
 type Done = Result<(), Box<dyn std::error::Error>>;
 
 fn fail(what: &str, error: impl Display) -> ! {
-    crate::say::say(crate::say::Color::Never, crate::say::Kind::Error, format_args!("{what}: {error}"));
+    complain(format_args!("{what}: {error}"));
     std::process::exit(1);
 }
 

@@ -26,10 +26,8 @@ pub mod storage;
 use std::fs::File;
 use std::io::{Read, Write};
 
+use underbar_shown::door::{self, Form};
 use underbar_verdict::random::Random;
-
-use crate::OWN_FAILURE;
-use crate::exit::ExitCode;
 
 /// The hidden sub-command.
 pub const WORD: &str = "__program";
@@ -108,10 +106,14 @@ impl Parameters {
 /// How programs of libraries are loaded.
 const WAYS: [&str; 5] = ["plain", "lookaside", "kept", "direct", "system"];
 
+/// The command line asks for a program that there is not, or in a wrong way.
+pub struct NoSuchProgram;
+
 /// Runs the program that the command line asks for. None: it asks for none.
 ///
 /// Called before anything else, so that nothing of the command's own comes before the program.
-pub fn run_if_asked() -> Option<ExitCode> {
+#[must_use]
+pub fn run_if_asked() -> Option<Result<(), NoSuchProgram>> {
     let (program, parameters) = {
         let mut words = std::env::args_os().skip(1);
         if words.next()?.to_str() != Some(WORD) {
@@ -120,17 +122,13 @@ pub fn run_if_asked() -> Option<ExitCode> {
         let words: Option<Vec<String>> = words.map(|word| word.into_string().ok()).collect();
         let found = words.and_then(|words| find(&words));
         let Some(found) = found else {
-            crate::say::say(
-                crate::say::Color::Never,
-                crate::say::Kind::Error,
-                format_args!("{WORD}: no such program, or wrong arguments"),
-            );
-            return Some(ExitCode::from(OWN_FAILURE));
+            complain(format_args!("{WORD}: no such program, or wrong arguments"));
+            return Some(Err(NoSuchProgram));
         };
         found
     };
     (program.run)(&parameters);
-    Some(ExitCode::SUCCESS)
+    Some(Ok(()))
 }
 
 fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
@@ -166,6 +164,7 @@ fn find(words: &[String]) -> Option<(&'static Program, Parameters)> {
 }
 
 /// The stream of sizes of a seed. The demos count on with the same one.
+#[must_use]
 pub fn generator(seed: u64) -> Random {
     Random::new(seed)
 }
@@ -181,6 +180,11 @@ fn say(line: std::fmt::Arguments<'_>) {
     if let Ok(mut output) = File::options().append(true).open("/dev/stdout") {
         let _ = output.write_all(room.get(..length).unwrap_or_default());
     }
+}
+
+/// Says on standard error what is wrong. That nobody reads it is no failure.
+fn complain(what: std::fmt::Arguments<'_>) {
+    let _ = door::to_error(Form::Text, &format!("underbar: error: {what}\n"));
 }
 
 /// Says where the program is, and waits until whoever started it has looked.

@@ -34,7 +34,7 @@ const TINY_DIRECT: u64 = 250;
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(RUNS);
     let mut output = Output::new("load-blocksize", "programs loaded from a PDS, by block size", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
     let workshop = Workshop::new("load-blocksize")?;
     let mut libraries = Vec::new();

@@ -33,7 +33,7 @@ const LARGE_LOADS: u64 = 20;
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(RUNS);
     let mut output = Output::new("directory", "a program among few members and many", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let (mut progress, mut order) = (Progress::new(asked.quiet), order(asked));
     let workshop = Workshop::new("directory")?;
     progress.part("making libraries");

@@ -25,7 +25,7 @@ const INITIAL: Column =
 pub fn run(asked: &Asked) -> Result<Output, Problem> {
     let runs = asked.runs.unwrap_or(1);
     let mut output = Output::new("simple", "a small program, and the sizes that it needs", asked, runs);
-    let machine = Machine::new()?;
+    let machine = Machine::new(asked)?;
     let seed = asked.seed.to_string();
     let program = ["simple", "--seed", &seed];
     let before = arm("as set by default", UNTUNED, &program);
