@@ -2,7 +2,7 @@
 
 use crate::policy::Policy;
 use crate::steps::{self, Sum, cargo, on_path, output, root, step, succeeds, target};
-use crate::{budget, fuzz, licences, order, paths, test};
+use crate::{budget, circles, fuzz, licences, order, paths, test};
 use std::path::PathBuf;
 
 /// Runs all checks, then every test with nothing skipped, then every fuzz target for some seconds; true when green.
@@ -53,6 +53,7 @@ fn dependencies(sum: &mut Sum) {
     }
     budget::check(sum);
     order::check(&metadata, sum);
+    circles::check(sum);
 }
 
 /// Known vulnerabilities, by RustSec's database; cargo-deny, which reads it, is built where it is not there. Where the

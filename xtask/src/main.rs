@@ -1,8 +1,9 @@
 //! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | web | try-libraries | try-listings |
 //! try-programs | glibc-tests`.
 //!
-//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] (one next to others), [`packages`] (what tests need from
-//! the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`], [`paths`]; then [`web`], the page for
+//! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] (one next to others),
+//! [`packages`] (what tests need from the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`],
+//! [`order`], [`circles`], [`paths`]; then [`web`], the page for
 //! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
 //!
@@ -16,6 +17,7 @@ mod aside;
 mod bench;
 mod budget;
 mod ci;
+mod circles;
 mod encode;
 mod fuzz;
 mod glibc;

@@ -15,7 +15,7 @@ pub fn check(metadata: &Value, sum: &mut Sum) {
 }
 
 /// The folders of `members = [ ... ]`, in their order.
-fn members(text: &str) -> Vec<String> {
+pub fn members(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("members")).take_while(|line| *line != "]");
     lines.filter_map(|line| Some(line.trim().strip_prefix('"')?.split_once('"')?.0.to_owned())).collect()
 }

@@ -1,0 +1,256 @@
+//! Circles among modules: two siblings, or a row of them, that use each other. `cargo xtask ci` refuses new ones.
+//!
+//! ```text
+//! files of a crate ── paths that begin with crate, super, self ── re-exports followed ──> module uses module
+//!                                                          siblings of a folder ──> a circle?
+//! ```
+//!
+//! Each module is taken with all that is below it, and compared with its siblings; a module may use what its own folder's file
+//! holds, and the other way round. Tests do not count.
+//!
+//! Invariant: without the uses of the table no module is in a circle; and each use of the table is in one.
+//! Not here: circles among crates, which Cargo refuses; their order ([`crate::order`]).
+
+mod uses;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::steps::{Sum, root};
+
+/// One use of each circle that was there when the check came, or more where they cross: crate and folder, user, used. Lines go, and
+/// none is added.
+const PRESENT: &[(&str, &str, &str)] = &[
+    ("bench", "table", "heap"),
+    ("crates/fetch", "content", "image"),
+    ("crates/fetch", "image", "replaced"),
+    ("crates/fetch", "image", "table"),
+    ("crates/fetch", "library", "image"),
+    ("crates/fetch", "organised", "image"),
+    ("crates/fetch", "program", "directory"),
+    ("crates/fetch", "program", "table"),
+    ("crates/fetch/image", "process", "life"),
+    ("crates/ledger", "table", "layout"),
+    ("crates/lock", "holders", "debug"),
+    ("crates/lock", "turn", "spin"),
+    ("crates/lock", "wait", "raw"),
+    ("crates/options", "entry", "table"),
+    ("crates/partitioned/pdse", "turns", "superblock"),
+    ("crates/preloadable", "needed", "carry"),
+    ("crates/runtime", "heap", "coverage"),
+    ("crates/runtime", "heap", "start"),
+    ("crates/runtime", "ledger", "follow"),
+    ("crates/runtime", "ledger", "heap"),
+    ("crates/runtime", "ledger", "sandbox"),
+    ("crates/runtime", "ledger", "serving"),
+    ("crates/runtime", "lock", "start"),
+    ("crates/runtime", "next", "deepbind"),
+    ("crates/runtime", "next", "loaded"),
+    ("crates/runtime", "own", "ledger"),
+    ("crates/runtime", "sample", "start"),
+    ("crates/runtime", "sandbox", "coverage"),
+    ("crates/runtime", "sandbox", "heap"),
+    ("crates/runtime", "sandbox", "sample"),
+    ("crates/runtime", "sandbox", "stack"),
+    ("crates/runtime", "sandbox", "start"),
+    ("crates/runtime", "start", "clone"),
+    ("crates/runtime", "start", "key"),
+    ("crates/runtime", "start", "serving"),
+    ("crates/runtime/heap", "object", "space"),
+    ("crates/runtime/heap", "object", "thread"),
+    ("crates/runtime/heap", "slot", "thread"),
+    ("crates/runtime/heap", "space", "check"),
+    ("crates/runtime/heap", "thread", "check"),
+    ("crates/runtime/heap", "thread", "registry"),
+    ("crates/runtime/ledger", "control", "attach"),
+    ("crates/runtime/lock", "mutex", "later"),
+    ("crates/runtime/lock", "mutex", "left"),
+    ("crates/runtime/lock", "mutex", "recursive"),
+    ("crates/runtime/lock", "record", "holder"),
+    ("crates/runtime/lock", "record", "later"),
+    ("crates/runtime/lock", "record", "mutex"),
+    ("crates/runtime/lock", "record", "order"),
+    ("crates/runtime/lock", "share", "mutex"),
+    ("crates/runtime/lock", "simple", "mutex"),
+    ("crates/runtime/lock", "simple", "record"),
+    ("crates/runtime/lock", "trial", "mutex"),
+    ("crates/runtime/sample", "signals", "handler"),
+    ("crates/runtime/sample", "timers", "handler"),
+    ("host/advise", "rules", "heap"),
+    ("host/advise", "rules", "keep"),
+    ("host/advise", "rules", "lock"),
+    ("host/advise", "rules", "pages"),
+    ("host/advise", "rules", "spin"),
+    ("host/advise", "stack", "rules"),
+    ("host/advise/listing", "natural", "areas"),
+    ("host/advise/listing", "natural", "forms"),
+    ("host/advise/listing", "no_report", "collect"),
+    ("host/advise/listing", "rules", "place"),
+    ("host/advise/listing", "ztpf", "collect"),
+    ("host/advise/listing", "ztpf", "simulate"),
+    ("host/advise/listing/rules", "stack", "heap"),
+    ("host/cli", "table", "commands"),
+    ("host/cli/commands", "run", "report"),
+    ("host/cli/trial", "once", "live"),
+    ("host/contention", "locks", "contend"),
+    ("host/contention", "open", "locks"),
+    ("host/contention", "uncontended", "locks"),
+    ("host/listing", "natural", "model"),
+    ("host/listing", "refuted", "figures"),
+    ("host/listing", "words", "model"),
+    ("host/listing", "ztpf", "model"),
+    ("host/listing/natural", "thread", "buffers"),
+    ("host/report", "gate", "diff"),
+    ("host/report", "lock", "diff"),
+    ("host/report", "model", "lock"),
+    ("host/report", "summary", "lock"),
+    ("host/report", "summary", "next"),
+    ("host/store", "error", "library"),
+    ("host/store", "pdse", "library"),
+    ("web", "session", "answer"),
+    ("xtask", "steps", "processes"),
+];
+
+/// One use among siblings: crate and folder, user, used.
+type Use = (String, String, String);
+
+/// Checks all crates of the workspace.
+pub fn check(sum: &mut Sum) {
+    let (new, gone) = compare(&all(), PRESENT);
+    for circle in &new {
+        println!("new circle among modules: {circle}");
+    }
+    for (place, user, used) in &gone {
+        println!(
+            "in no circle any more, so it goes: (\"{place}\", \"{user}\", \"{used}\") of xtask/src/circles.rs"
+        );
+    }
+    sum.check("circles among modules", new.is_empty() && gone.is_empty());
+}
+
+/// The uses among siblings in all crates.
+fn all() -> BTreeSet<Use> {
+    let text = std::fs::read_to_string(root().join("Cargo.toml")).unwrap_or_default();
+    let mut found = BTreeSet::new();
+    for member in crate::order::members(&text) {
+        found.extend(among_siblings(&member, &uses::of_crate(&root().join(&member).join("src"))));
+    }
+    found
+}
+
+/// Uses among siblings, each with all that is below it.
+fn among_siblings(member: &str, uses: &BTreeSet<(Vec<String>, Vec<String>)>) -> BTreeSet<Use> {
+    let mut found = BTreeSet::new();
+    for (user, used) in uses {
+        let common = user.iter().zip(used).take_while(|(one, other)| one == other).count();
+        if let (Some(user), Some(name)) = (user.get(common), used.get(common)) {
+            let place = [&[member.to_owned()], &used[..common]].concat().join("/");
+            found.insert((place, user.clone(), name.clone()));
+        }
+    }
+    found
+}
+
+/// Circles that the known uses do not explain, and known uses that are in no circle.
+fn compare<'a>(
+    uses: &BTreeSet<Use>,
+    known: &[(&'a str, &'a str, &'a str)],
+) -> (Vec<String>, Vec<(&'a str, &'a str, &'a str)>) {
+    let owned = |(place, user, used): &(&str, &str, &str)| ((*place).into(), (*user).into(), (*used).into());
+    let known_uses: BTreeSet<Use> = known.iter().map(owned).collect();
+    let rest: BTreeSet<Use> = uses.difference(&known_uses).cloned().collect();
+    let new = circles(&rest).into_iter().map(|(place, circle)| format!("{place}: {}", circle.join(" -> ")));
+    let is_gone = |one: &&(&str, &str, &str)| {
+        let (place, user, used): Use = owned(one);
+        !uses.contains(&(place.clone(), user.clone(), used.clone()))
+            || way(&graph(uses, &place), &used, &user).is_none()
+    };
+    (new.collect(), known.iter().filter(is_gone).copied().collect())
+}
+
+/// For each folder, a circle for each module that is in one; none twice.
+fn circles(uses: &BTreeSet<Use>) -> Vec<(String, Vec<String>)> {
+    let places: BTreeSet<&String> = uses.iter().map(|(place, ..)| place).collect();
+    let mut found = Vec::new();
+    for place in places {
+        let graph = graph(uses, place);
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for (user, used) in graph.iter().flat_map(|(user, used)| used.iter().map(move |used| (*user, *used)))
+        {
+            if let Some(way) = way(&graph, used, user).filter(|_| !seen.contains(user)) {
+                seen.extend(way.iter().copied());
+                let circle = [&[user], way.as_slice()].concat().into_iter().map(str::to_owned);
+                found.push((place.clone(), circle.collect()));
+            }
+        }
+    }
+    found
+}
+
+type Graph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+fn graph<'a>(uses: &'a BTreeSet<Use>, place: &str) -> Graph<'a> {
+    let mut graph = Graph::new();
+    for (_, user, used) in uses.iter().filter(|(of, ..)| of == place) {
+        graph.entry(user).or_default().insert(used);
+    }
+    graph
+}
+
+/// A shortest way by uses, with both ends.
+fn way<'a>(graph: &Graph<'a>, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
+    let mut ways = vec![vec![from]];
+    let mut seen = BTreeSet::from([from]);
+    while !ways.is_empty() {
+        let mut next = Vec::new();
+        for way in ways {
+            let last = *way.last()?;
+            if last == to {
+                return Some(way);
+            }
+            for name in graph.get(last).into_iter().flatten() {
+                if seen.insert(name) {
+                    next.push([way.as_slice(), &[*name]].concat());
+                }
+            }
+        }
+        ways = next;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(pairs: &[(&str, &str)]) -> BTreeSet<Use> {
+        let path = |text: &str| text.split("::").map(str::to_owned).collect::<Vec<_>>();
+        among_siblings("c", &pairs.iter().map(|(user, used)| (path(user), path(used))).collect())
+    }
+
+    #[test]
+    fn siblings_are_compared_with_all_that_is_below_them() {
+        let found = uses(&[("a::x", "b"), ("b::y", "a"), ("a", "a::x"), ("a::x", "a"), ("a::x", "a::z")]);
+        let names: Vec<String> =
+            found.iter().map(|(place, user, used)| format!("{place} {user} {used}")).collect();
+        assert_eq!(names, ["c a b", "c b a", "c/a x z"]);
+    }
+
+    #[test]
+    fn a_circle_is_refused_until_it_is_known_and_a_known_one_until_it_is_open() {
+        let found = uses(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]);
+        let (new, gone) = compare(&found, &[]);
+        assert_eq!((new, gone), (vec!["c: a -> b -> c -> a".to_owned()], vec![]));
+        assert_eq!(compare(&found, &[("c", "c", "a")]), (vec![], vec![]));
+        // A use that is in no circle, one that is not there, and one of another folder.
+        let wrong = [("c", "c", "d"), ("c", "d", "a"), ("e", "c", "a")];
+        let (new, gone) = compare(&found, &wrong);
+        assert_eq!((new.len(), gone), (1, wrong.to_vec()));
+    }
+
+    #[test]
+    fn no_module_is_in_a_new_circle() {
+        let uses = all();
+        assert!(uses.len() > 500, "{}", uses.len());
+        assert_eq!(compare(&uses, PRESENT), (vec![], vec![]));
+    }
+}
