@@ -80,9 +80,23 @@ struct Text {
 /// So many options in force are shown.
 const MOST_IN_FORCE: usize = 100;
 
+impl Session {
+    /// The advice, as JSON.
+    pub fn answer(&mut self) -> String {
+        self.end_file();
+        text(self)
+    }
+
+    /// What other values of HEAP or HEAPPOOLS would come to, as JSON.
+    #[must_use]
+    pub fn what_if(&self, options: &str) -> String {
+        what_if(self, options)
+    }
+}
+
 /// What other sizes would come to, for every program: a list, or an object with `error`. Of z/TPF's lists it is the command's
 /// own table.
-pub(crate) fn what_if(session: &Session, options: &str) -> String {
+fn what_if(session: &Session, options: &str) -> String {
     let one = |one: &Tried| match one {
         Tried::Heap(heap) => serde_json::json!(heap),
         Tried::Lists(_) | Tried::Not(_) => serde_json::json!({ "text": one.to_string() }),
@@ -96,7 +110,7 @@ pub(crate) fn what_if(session: &Session, options: &str) -> String {
 }
 
 /// The answer to a session.
-pub(crate) fn text(session: &Session) -> String {
+fn text(session: &Session) -> String {
     let collected = &session.collected;
     let all = advise_listing(collected);
     let known = collected.names();

@@ -7,8 +7,6 @@ use serde::Serialize;
 use underbar_advise::listing::Collected;
 use underbar_listing::{Item, Reader, shown};
 
-use crate::answer;
-
 /// So many items are kept in words.
 pub const MOST_SHOWN: usize = 300;
 
@@ -75,18 +73,6 @@ impl Session {
         if let Some(file) = self.files.last_mut() {
             file.lines = lines;
         }
-    }
-
-    /// The advice, as JSON.
-    pub fn answer(&mut self) -> String {
-        self.end_file();
-        answer::text(self)
-    }
-
-    /// What other values of HEAP or HEAPPOOLS would come to, as JSON.
-    #[must_use]
-    pub fn what_if(&self, options: &str) -> String {
-        answer::what_if(self, options)
     }
 
     fn take(&mut self, item: Item) {

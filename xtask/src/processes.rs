@@ -1,7 +1,7 @@
 //! What a command that hangs is made of: each process that it started, and what each thread of that waits for.
 
-use crate::steps::command;
 use std::fs;
+use std::process::{Command, Stdio};
 
 /// Shows a process and all that it started, a line for each thread, and ends them.
 pub fn end_all_of(process: u32) {
@@ -17,7 +17,8 @@ pub fn end_all_of(process: u32) {
     }
     // The shell's own: not every machine has it as a program. One that has ended meanwhile is no failure.
     let numbers = all.iter().map(u32::to_string);
-    let _ = command("sh", &["-c", "kill -KILL \"$@\"", "sh"]).args(numbers).output();
+    let mut shell = Command::new("sh");
+    let _ = shell.args(["-c", "kill -KILL \"$@\"", "sh"]).args(numbers).stdin(Stdio::null()).output();
 }
 
 /// Each process of this machine and its parent.

@@ -108,7 +108,7 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
     let text = table::text(&run);
     print!("{text}");
     if run.times.request.record {
-        let csv = crate::table::csv(&run.times);
+        let csv = crate::heap::table::csv(&run.times);
         let files = [("accounts.txt", text), ("accounts.csv", csv), ("accounts.json", table::json(&run))];
         heap::record(&run.times.host, &files, workspace)?;
     }

@@ -7,8 +7,8 @@
 //! being bad.
 
 use super::{Both, Counted, Run, WITH, WITHOUT};
+use crate::heap::table::{cpu_ms, values};
 use crate::statistics::{LogRatios, Ratio, geometric_mean, paired};
-use crate::table::{cpu_ms, values};
 use crate::workloads;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@
 
 use super::summary::{Goal, NOTHING, Summary, mean, ratio};
 use super::{Both, Run, WITH, WITHOUT};
+use crate::heap::table::{cpu_ms, interval, values};
 use crate::statistics::median;
-use crate::table::{cpu_ms, interval, values};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -3,7 +3,7 @@
 use super::arms::Kind;
 use super::{Run, goals};
 use crate::goal::Goal;
-use crate::table::interval;
+use crate::heap::table::interval;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -9,13 +9,15 @@
 //!
 //! Invariant: within a round all allocators were given the same work, and printed the same text; a run in which
 //! one of them did not is an error, never a slow sample.
-//! Not here: what the samples mean ([`crate::table`]).
+//! Not here: what the samples mean ([`table`]).
+
+pub mod table;
 
 use crate::measure::{self, Programs, Sample};
 use crate::peers::{self, Allocator};
 use crate::random::Random;
 use crate::workloads::{self, Workload};
-use crate::{Error, build, host::Host, table};
+use crate::{Error, build, host::Host};
 use std::path::Path;
 
 /// What the command line asks for.

@@ -5,7 +5,7 @@
 //!
 //! Invariant: everything printed is made from [`Run::records`] alone; `heap.csv` holds them all.
 
-use crate::heap::{Record, Run};
+use super::{Record, Run};
 use crate::measure::Sample;
 use crate::statistics::{LogRatios, geometric_mean, median, paired};
 use std::fmt::Write as _;

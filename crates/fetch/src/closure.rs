@@ -18,8 +18,8 @@ use underbar_sys::file::stat;
 use underbar_sys::syscall::Errno;
 
 use crate::arena;
-use crate::library::PathRoom;
 use crate::link_map::{LinkMap, NEEDED};
+use crate::path_room::PathRoom;
 use crate::system::{Handle, ProgramInfo};
 
 /// What the process needs anyway.

@@ -8,7 +8,26 @@ use underbar_sys::file::fstat;
 use underbar_sys::syscall::{self, Errno};
 
 use crate::elf::PAGE;
-use crate::image::Content;
+
+/// Where the bytes of a program are read from.
+pub trait Content {
+    /// All of them.
+    fn length(&self) -> u64;
+
+    /// Reads exactly so many from a place on.
+    ///
+    /// # Errors
+    /// Those of the machine; EIO where there are not so many.
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno>;
+
+    /// The file in which they lie in one piece, beginning at a whole page: descriptor and offset.
+    fn mapping(&self) -> Option<(i32, u64)>;
+
+    /// So many bytes from the beginning are made present at once where they are mapped; the rest when it is touched.
+    fn initial(&self) -> u64 {
+        0
+    }
+}
 
 /// A piece of an open file.
 #[derive(Clone, Copy, Debug)]

@@ -48,6 +48,7 @@ pub mod link;
 mod link_map;
 mod opened;
 mod organised;
+pub mod path_room;
 mod pool;
 mod program;
 mod remembered;

@@ -16,13 +16,12 @@ use underbar_partitioned::count::Counts;
 use underbar_sys::file::{Status, stat, statat};
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
 
-use crate::content::FileContent;
+use crate::content::{Content, FileContent};
 use crate::error::{Error, Text};
-use crate::image::Content;
+use crate::path_room::PathRoom;
 
 /// The longest name of a member, in bytes.
 pub const MOST_NAME: usize = 255;
-const MOST_PATH: usize = 4096;
 
 /// What a directory says of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,37 +104,6 @@ pub trait Source: Sync {
     /// The path of a member's own file, where it has one: put into `room`. Members of one large file have none.
     fn member_path<'a>(&self, _name: &[u8], _member: &Member, _room: &'a mut PathRoom) -> Option<&'a CStr> {
         None
-    }
-}
-
-/// Room for a path.
-pub struct PathRoom {
-    bytes: [u8; MOST_PATH],
-    length: usize,
-}
-
-impl Default for PathRoom {
-    fn default() -> Self {
-        Self { bytes: [0; MOST_PATH], length: 0 }
-    }
-}
-
-impl PathRoom {
-    /// What was put together last.
-    #[must_use]
-    pub fn text(&self) -> &CStr {
-        let bytes = self.bytes.get(..self.length).unwrap_or_default();
-        CStr::from_bytes_with_nul(bytes).unwrap_or_default()
-    }
-
-    /// The parts one after the other; nothing where they have no room, or a zero byte in them.
-    pub fn join(&mut self, parts: &[&[u8]]) -> Option<&CStr> {
-        self.length = 0;
-        for part in parts.iter().copied().chain([&b"\0"[..]]) {
-            self.bytes.get_mut(self.length..self.length + part.len())?.copy_from_slice(part);
-            self.length += part.len();
-        }
-        CStr::from_bytes_with_nul(self.bytes.get(..self.length)?).ok()
     }
 }
 

@@ -28,10 +28,10 @@ use underbar_sys::range_lock;
 use underbar_sys::syscall::{self, Errno, O_CLOEXEC, O_RDONLY};
 
 use crate::arena;
-use crate::content::{FileContent, MemoryContent};
+use crate::content::{Content, FileContent, MemoryContent};
 use crate::error::{Error, Text};
-use crate::image::Content;
-use crate::library::{FirstText, Member, PathRoom, Source, Stamp, Token, stamp_of};
+use crate::library::{FirstText, Member, Source, Stamp, Token, stamp_of};
+use crate::path_room::PathRoom;
 use crate::remembered::Remembered;
 
 const PAGE: usize = 4096;

@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use common::{Opened, alone, ask, c, delete, folder, member, member_as, since};
-use underbar_fetch::image::Content;
-use underbar_fetch::library::{Files, Member, PathRoom, Source, Stamp};
+use underbar_fetch::content::Content;
+use underbar_fetch::library::{Files, Member, Source, Stamp};
+use underbar_fetch::path_room::PathRoom;
 use underbar_fetch::table::{self, Library, Options};
 use underbar_fetch::{Error, Form, Reason, Text};
 use underbar_partitioned::count::Counts;

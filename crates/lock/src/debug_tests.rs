@@ -2,6 +2,7 @@
 //! form have them.
 
 use super::*;
+use core::panic::Location;
 use std::format;
 use std::string::String;
 use std::sync::mpsc::channel;

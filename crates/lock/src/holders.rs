@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use underbar_sys::syscall::{Errno, getpid, gettid, number, syscall3, syscall6};
 
-use crate::debug::Place;
+use crate::call_site::Place;
 
 const ENTRIES: usize = 2048;
 /// An entry lies within so many places behind the one that the hash names.

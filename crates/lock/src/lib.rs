@@ -36,6 +36,8 @@
 extern crate std;
 
 #[cfg(all(feature = "debug", not(any(loom, miri))))]
+mod call_site;
+#[cfg(all(feature = "debug", not(any(loom, miri))))]
 pub mod debug;
 mod futex;
 #[cfg(all(feature = "debug", not(any(loom, miri))))]

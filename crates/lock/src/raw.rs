@@ -24,7 +24,7 @@
 //! cleared by its acquisition. A thread sleeps only while W is set.
 //! Not here: how long to look before sleeping (`spin`), and when to leave a lock to the thread that keeps it busy (`turn`).
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use underbar_sys::sync::atomic::AtomicU32;
 
@@ -33,7 +33,6 @@ use crate::observer::observer;
 use crate::processor;
 use crate::spin;
 use crate::turn::Turn;
-use crate::wait::RESERVED_IN_VAIN;
 
 pub(crate) const L: u32 = 1;
 pub(crate) const W: u32 = 2;
@@ -45,6 +44,10 @@ pub(crate) const S: u32 = 4;
 const GIVEN_UP: Ordering = Ordering::AcqRel;
 #[cfg(seeded_bug = "relaxed_release")]
 const GIVEN_UP: Ordering = Ordering::Relaxed;
+
+/// Whether a lock that was free and reserved for a thread was ever taken by another, since that one had not come: then a thread may sleep as the one for whom a lock is reserved, and it is not. Set by whoever
+/// finds it out; relaxed.
+pub(crate) static RESERVED_IN_VAIN: AtomicBool = AtomicBool::new(false);
 
 /// A lock of four bytes; of zeros: free. See [`SimpleLock`], which can tell whether its holder runs.
 #[repr(transparent)]

@@ -9,14 +9,14 @@
 //! Invariant: whoever sleeps has left W in the word, or sleeps by the clock, or came before one who is next.
 //! Not here: the bits of the word (`raw`), how long to look (`spin`), when there are turns (`turn`).
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
 
 use underbar_sys::sync::atomic::AtomicU32;
 
 use crate::futex::{Room, sleep_until, wake};
 use crate::observer::{Waited, observer};
 use crate::processor::{self, PROCESSOR, THREAD};
-use crate::raw::{L, S, W, Word};
+use crate::raw::{L, RESERVED_IN_VAIN, S, W, Word};
 use crate::spin::{self, Looker};
 #[cfg(loom)]
 use crate::turn::Known;
@@ -26,9 +26,6 @@ use crate::turn::{ASIDE_NS, Sight, TURN_NS, looks_again_at};
 const STARVED_NS: u64 = 1_000_000;
 /// A lock that is free, but reserved for a thread that has not come for so long, is anybody's, in nanoseconds.
 const LOST_NS: u64 = 20_000_000;
-/// Whether that has ever been: then a thread may sleep as the one for whom a lock is reserved, and it is not. Set by whoever
-/// finds it out; relaxed.
-pub(crate) static RESERVED_IN_VAIN: AtomicBool = AtomicBool::new(false);
 /// In a hint: somebody wants to know, so the next holder says it.
 const ASKED: u32 = 1 << 30;
 /// In a hint: somebody has seen that the holder does not run.

@@ -10,11 +10,12 @@
 //! Not here: how a text is cut up (`grammar`), how values are read (`read`).
 
 use crate::diagnostic::{Diagnostic, Problem, Severity};
-use crate::entry::{Effect, Entry, find_option};
+use crate::entry::{Effect, Entry};
 use crate::grammar::{Item, Items, Span, sub_options, uncommented, within_parentheses};
 use crate::nearest::nearest;
 use crate::program::{ProgramName, Section};
 use crate::read::{self, Flaw};
+use crate::search::find_option;
 use crate::settings::{Base, Settings, WhereSet};
 use crate::table::OPTIONS;
 use crate::value::{Kind, SWITCH_OFF, SWITCH_ON, Value};

@@ -85,6 +85,7 @@ mod read;
 mod records;
 mod report;
 mod row;
+mod search;
 mod settings;
 mod shown;
 mod table;
@@ -93,7 +94,7 @@ mod value;
 
 pub use apply::check;
 pub use diagnostic::{Diagnostic, Problem, Severity};
-pub use entry::{Effect, Entry, SLOTS, SubOption, find_option};
+pub use entry::{Effect, Entry, SubOption};
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
 pub use nearest::nearest;
@@ -101,6 +102,7 @@ pub use program::ProgramName;
 pub use read::Flaw;
 pub use records::take_off_numbers;
 pub use report::ReleaseLine;
+pub use search::{SLOTS, find_option};
 pub use settings::{
     Base, Disposition, Dsa, Heap, HugePages, LEAST_THREAD_STACK, Locks, OneLock, Settings, Size, Stack,
     StackSize, Storage, ThreadStack, WhereSet,

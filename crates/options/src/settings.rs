@@ -11,8 +11,8 @@
 
 use core::fmt::{self, Write};
 
-use crate::entry::{SLOTS, START, slot_named};
 use crate::file_name::FileName;
+use crate::search::{SLOTS, START, slot_named};
 use crate::table::OPTIONS;
 use crate::texts::Texts;
 use crate::value::{self, FILL_CLEAR, Form, Value};

@@ -488,7 +488,7 @@ is then ignored. AUTO keeps the C library's size.",
 mod tests {
     extern crate std;
     use super::*;
-    use crate::entry::{SLOTS, find_option};
+    use crate::search::{SLOTS, find_option};
     use std::string::String;
 
     #[test]

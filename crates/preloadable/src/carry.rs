@@ -265,7 +265,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32, Reason> {
     field.map(u32::from_le_bytes).ok_or(Reason::Malformed)
 }
 
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Reason> {
+fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Reason> {
     let field = bytes.get(at..at + 8).and_then(|field| field.try_into().ok());
     field.map(u64::from_le_bytes).ok_or(Reason::Malformed)
 }

@@ -7,8 +7,6 @@
 //!
 //! Invariant: as in `super::carry`; what makes no sense here the loader will say.
 
-use crate::carry::u64_at;
-
 /// Where parts of the file come to lie: address, offset, length. More than any real program has are left out.
 pub struct Parts {
     all: [(u64, u64, u64); 16],
@@ -33,6 +31,10 @@ impl Parts {
         let part = parts.find(|(address, _, length)| wanted.wrapping_sub(*address) < *length);
         part.and_then(|(address, offset, _)| offset.checked_add(wanted - address))
     }
+}
+
+fn word(entry: &[u8], at: usize) -> Option<u64> {
+    entry.get(at..at + 8).and_then(|field| field.try_into().ok()).map(u64::from_le_bytes)
 }
 
 /// Whether a program whose dynamic section lies at `offset` with `length` bytes needs AddressSanitizer's library.
@@ -60,15 +62,15 @@ pub fn needs_sanitizer(
         }
         at += (entries.len() * ENTRY) as u64;
         for entry in &mut entries {
-            match (u64_at(entry, 0), u64_at(entry, 8)) {
-                (Ok(NEEDED), Ok(name)) => {
+            match (word(entry, 0), word(entry, 8)) {
+                (Some(NEEDED), Some(name)) => {
                     if let Some(place) = needed.get_mut(libraries) {
                         *place = name;
                         libraries += 1;
                     }
                 }
-                (Ok(STRINGS), Ok(address)) => strings = parts.offset_of(address),
-                (Ok(0), _) => break 'all,
+                (Some(STRINGS), Some(address)) => strings = parts.offset_of(address),
+                (Some(0), _) => break 'all,
                 _ => {}
             }
         }

@@ -67,7 +67,7 @@ fn command() -> ExitCode {
     }
     underbar_launch::outlive_file_limit();
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(run) = table::run(&words) {
+    if let Some(run) = commands::run::told(&words) {
         return run.run();
     }
     let arguments =

@@ -4,61 +4,22 @@
 //! Each switch has its opposite: `--json` has `--no-json`, `--no-follow` has `--follow`; the last one on the
 //! command line counts. Opposites are made here from the switches, and are not listed one by one in help.
 //!
-//! `run` is there for each run of a program, so its part of the table can be made alone ([`run`]).
+//! `run` is there for each run of a program, so its part of the table can be made alone (`commands::run::told`).
 //!
 //! Invariant: no switch is without its opposite, and no command and no flag without a sentence (tests).
 //! Not here: the flags themselves, which stand with their commands.
 
-use std::ffi::OsString;
-use std::mem::ManuallyDrop;
-
-use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 
 use crate::Arguments;
-use crate::commands::run::Run;
-use crate::shared::Shared;
 
 /// The table, with the opposite of every switch.
 pub fn table() -> Command {
     Arguments::command().mut_subcommands(with_opposites)
 }
 
-/// What `underbar run` was told, `words` being what stands behind `underbar`; from its own part of the table, since making
-/// all of it costs as much as all else before the program starts. None where it is no `run`, or where there is anything to be
-/// said (help, wrong usage): then the whole table finds the words for it.
-pub fn run(words: &[OsString]) -> Option<Run> {
-    if let Some(plain) = plain_run(words) {
-        return Some(plain);
-    }
-    // Its memory goes with the process.
-    let mut part = ManuallyDrop::new(with_opposites(Run::augment_args(Command::new(RUN))));
-    let is_run = words.first().is_some_and(|word| word == RUN);
-    let matches = is_run.then(|| part.try_get_matches_from_mut(words).ok())??;
-    Run::from_arg_matches(&matches).ok()
-}
-
-/// The same for `run -- PROGRAM ARGUMENTS` and `run -q -- PROGRAM ARGUMENTS`: most runs are called so, and even its own part
-/// of the table is a good part of what the command does before the program starts.
-fn plain_run(words: &[OsString]) -> Option<Run> {
-    let (quiet, program) = match words {
-        [run, dashes, program @ ..] if run == RUN && dashes == "--" => (false, program),
-        [run, quiet, dashes, program @ ..] if run == RUN && quiet == "-q" && dashes == "--" => {
-            (true, program)
-        }
-        _ => return None,
-    };
-    let is_there = !program.is_empty();
-    is_there.then(|| Run {
-        shared: Shared { quiet, ..Shared::default() },
-        program: program.to_vec(),
-        ..Run::default()
-    })
-}
-
-/// The command that [`run`] knows.
-const RUN: &str = "run";
-
-fn with_opposites(command: Command) -> Command {
+/// A command with the opposite of each of its switches.
+pub fn with_opposites(command: Command) -> Command {
     let mut opposites = Vec::new();
     let command = command.mut_args(|arg| {
         let Some((id, name)) = switch(&arg) else { return arg };
@@ -131,6 +92,9 @@ pub const NOTES: &str = "NOTES";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::run::{RUN, Run, told};
+    use clap::FromArgMatches;
+    use std::ffi::OsString;
     use std::fmt::Write as _;
 
     fn parse(arguments: &[&str]) -> Arguments {
@@ -221,10 +185,10 @@ mod tests {
                     let parsed = Run::from_arg_matches(matches.subcommand_matches(RUN)?).ok()?;
                     Some(format!("{parsed:?}"))
                 });
-                assert_eq!(run(&words).map(|parsed| format!("{parsed:?}")), expected, "{words:?}");
+                assert_eq!(told(&words).map(|parsed| format!("{parsed:?}")), expected, "{words:?}");
             }
         }
-        assert!(run(&["report".into(), "true".into()]).is_none() && run(&[]).is_none());
+        assert!(told(&["report".into(), "true".into()]).is_none() && told(&[]).is_none());
     }
 
     #[test]

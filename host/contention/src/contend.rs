@@ -17,7 +17,7 @@
 
 use crate::Figures;
 use crate::histogram::Histogram;
-use crate::locks::Lock;
+use crate::lock::Lock;
 use crate::threads::{Account, Runnable, process_cpu};
 use crate::work::{Rate, work};
 use std::sync::Barrier;

@@ -18,6 +18,7 @@
 pub mod contend;
 pub mod figures;
 pub mod histogram;
+pub mod lock;
 pub mod locks;
 pub mod open;
 pub mod threads;

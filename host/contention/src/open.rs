@@ -14,7 +14,7 @@
 
 use crate::Figures;
 use crate::histogram::Histogram;
-use crate::locks::Lock;
+use crate::lock::Lock;
 use crate::threads::process_cpu;
 use crate::work::work;
 use std::fmt::Write as _;

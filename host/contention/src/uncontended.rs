@@ -4,7 +4,7 @@
 //! cache lines of its own: beside what the loop keeps on the stack, the compiler's layout would be measured too.
 
 use crate::Figures;
-use crate::locks::Lock;
+use crate::lock::Lock;
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::thread;

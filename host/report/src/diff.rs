@@ -7,14 +7,11 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use underbar_ledger::table::KEYS;
-use underbar_ledger::{Key, TABLE, Unit};
+use underbar_ledger::{Key, Unit};
 
 use crate::gate::{Gate, Outcome};
-use crate::lock::columns::sums;
+pub use crate::keyed::{Figure, keys, of_report};
 use crate::model::Report;
-use crate::steps::STEPS;
-use crate::tree::TREE;
 use crate::units::figure as in_units;
 
 /// Name and version of the form that a difference has in JSON.
@@ -23,69 +20,6 @@ pub const SCHEMA: &str = "underbar.diff/1";
 /// What every form of a difference says.
 pub const NO_INTERVAL: &str =
     "One run each, no interval: a small difference may be chance. `underbar compare` gives one.";
-
-/// One figure of a report, by its key path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// Key path.
-    pub key: &'static str,
-    /// The words printed for it.
-    pub label: &'static str,
-    /// What it counts.
-    pub unit: Unit,
-    /// The figure; None where the report does not know.
-    pub value: Option<u64>,
-}
-
-/// All key paths that can be compared: step timings, then the tree and its counters, then figures of all locks together.
-pub fn keys() -> impl Iterator<Item = &'static str> {
-    keys_and_units().map(|(key, _)| key)
-}
-
-/// What the figure of a key counts.
-pub(crate) fn unit_of(key: &str) -> Option<Unit> {
-    keys_and_units().find(|(known, _)| *known == key).map(|(_, unit)| unit)
-}
-
-fn keys_and_units() -> impl Iterator<Item = (&'static str, Unit)> {
-    let steps = STEPS.iter().map(|step| (step.key, step.unit));
-    let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
-    let counters = TABLE.iter().map(|entry| (entry.key, entry.unit));
-    steps.chain(tree).chain(counters).chain(sums().map(|sum| (sum.key, sum.unit)))
-}
-
-/// All figures of a report, in the order of [`keys`].
-#[must_use]
-pub fn of_report(report: &Report) -> Vec<Figure> {
-    let steps = STEPS.iter().map(|step| Figure {
-        key: step.key,
-        label: step.label,
-        unit: step.unit,
-        value: report.steps.as_ref().and_then(step.get),
-    });
-    let tree = TREE.iter().map(|of| Figure {
-        key: of.key,
-        label: of.label,
-        unit: Unit::Count,
-        value: Some((of.get)(&report.tree)),
-    });
-    let counters = KEYS.into_iter().map(|key| {
-        let entry = key.entry();
-        Figure {
-            key: entry.key,
-            label: entry.label,
-            unit: entry.unit,
-            value: report.tree.counters.known(key),
-        }
-    });
-    let locks = sums().map(|sum| Figure {
-        key: sum.key,
-        label: sum.label,
-        unit: sum.unit,
-        value: sum.of_report(report),
-    });
-    steps.chain(tree).chain(counters).chain(locks).collect()
-}
 
 /// One figure in two reports.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -69,7 +69,7 @@ pub enum Error {
     #[error(
         "{0}; nothing is changed, because that would write over what the damaged label leads to: lib copy makes a new library of what counts now"
     )]
-    Label(crate::library::Doubt),
+    Label(crate::doubt::Doubt),
     /// Another process changes the library.
     #[error("another process is changing the library")]
     Busy,

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod change;
+mod doubt;
 pub mod error;
 pub mod facts;
 pub mod library;

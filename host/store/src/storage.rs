@@ -14,7 +14,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use underbar_partitioned::pdse::turns::{self, Hold as Holds, WRITER, generation_of, reader_byte};
+use underbar_partitioned::pdse::MOST_GENERATIONS;
+use underbar_partitioned::pdse::turns::{Hold as Holds, WRITER, generation_of, reader_byte};
 use underbar_partitioned::read::{ReadAt, Unread};
 use underbar_sys::range_lock::{self, Hold};
 
@@ -162,7 +163,7 @@ impl Drop for OnDisk {
     /// Gives up what it held. Closing the file would, too, but not while a child that another thread has just forked
     /// still has the descriptor.
     fn drop(&mut self) {
-        let _ = range_lock::release(self.file.as_raw_fd(), WRITER, turns::MOST_GENERATIONS);
+        let _ = range_lock::release(self.file.as_raw_fd(), WRITER, MOST_GENERATIONS);
     }
 }
 
@@ -190,7 +191,7 @@ impl Storage for OnDisk {
 
     fn lowest_reader(&self) -> io::Result<Option<u64>> {
         let from = reader_byte(0);
-        range_lock::lowest_held(self.file.as_raw_fd(), from, turns::MOST_GENERATIONS)
+        range_lock::lowest_held(self.file.as_raw_fd(), from, MOST_GENERATIONS)
             .map(|byte| byte.and_then(generation_of))
             .map_err(|errno| io::Error::from_raw_os_error(errno.number()))
     }

@@ -128,7 +128,7 @@ fn end_of_text(text: &str) -> usize {
     text.len()
 }
 
-/// Takes off each item behind `#[cfg(test)]`, and behind a condition in which a test is one of all.
+/// Takes off each test, and each item behind a condition that names tests first.
 fn without_tests(words: Vec<String>) -> Vec<String> {
     let mut kept = Vec::with_capacity(words.len());
     let mut at = 0;
@@ -136,7 +136,13 @@ fn without_tests(words: Vec<String>) -> Vec<String> {
         let is = |expected: &[&str]| {
             words[at..].iter().zip(expected).filter(|(word, other)| word == *other).count() == expected.len()
         };
-        if is(&["#", "[", "cfg", "(", "test"]) || is(&["#", "[", "cfg", "(", "all", "(", "test"]) {
+        let conditions: [&[&str]; 4] = [
+            &["#", "[", "test", "]"],
+            &["#", "[", "cfg", "(", "test"],
+            &["#", "[", "cfg", "(", "all", "(", "test"],
+            &["#", "[", "cfg", "(", "any", "(", "test"],
+        ];
+        if conditions.into_iter().any(is) {
             at = end_of_item(&words, at);
         } else {
             kept.push(words[at].clone());
@@ -268,7 +274,7 @@ mod tests {
 
     #[test]
     fn tests_do_not_count_nor_modules_of_them() {
-        let text = "fn f<'a>(x: &'a str) -> char { '\\'' } #[cfg(test)] mod tests { use crate::b::X; } #[cfg(all(test, x))] use crate::b;";
+        let text = "fn f<'a>(x: &'a str) -> char { '\\'' } #[cfg(test)] mod tests { use crate::b::X; } #[cfg(all(test, x))] use crate::b; #[test] fn g() { crate::b::x(); }";
         let files = [
             ("", "mod a; mod b; #[cfg(test)] mod t;"),
             ("a", text),

@@ -15,12 +15,12 @@ use core::sync::atomic::AtomicU32;
 use underbar_sys::syscall::{Errno, PROT_READ};
 
 use super::bind::{self, Binder};
-use super::map::{Content, Mapping};
+use super::map::Mapping;
 use super::process::prepare;
 use super::relocate::{self, Descriptors};
 use super::{Image, Needed, debugger, frames, lasting, needed};
 use crate::arena;
-use crate::content::MemoryContent;
+use crate::content::{Content, MemoryContent};
 use crate::elf::{Damage, Dynamic, FileBytes, Header, Layout, LoadedBytes, PAGE, Tables};
 use crate::error::{Error, Failure, Reason};
 use crate::system::{Handle, ProgramHeader};

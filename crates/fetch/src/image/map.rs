@@ -16,6 +16,7 @@ use underbar_sys::syscall::{
     PROT_WRITE,
 };
 
+use crate::content::Content;
 use crate::elf::{Layout, PAGE, Segment};
 
 /// Pages may be executed.
@@ -25,26 +26,6 @@ pub(crate) const PROT_EXEC: u32 = 4;
 const READ_ONLY: u32 = 4;
 /// Make pages present, for reading.
 const POPULATE_READ: u32 = 22;
-
-/// Where the bytes of a program are read from.
-pub trait Content {
-    /// All of them.
-    fn length(&self) -> u64;
-
-    /// Reads exactly so many from a place on.
-    ///
-    /// # Errors
-    /// Those of the machine; EIO where there are not so many.
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno>;
-
-    /// The file in which they lie in one piece, beginning at a whole page: descriptor and offset.
-    fn mapping(&self) -> Option<(i32, u64)>;
-
-    /// So many bytes from the beginning are made present at once where they are mapped; the rest when it is touched.
-    fn initial(&self) -> u64 {
-        0
-    }
-}
 
 /// A mapped program.
 #[derive(Clone, Copy, Debug)]

@@ -27,7 +27,7 @@ mod relocate;
 pub use build::{First, check, load, read_layout};
 pub use lasting::Lasts;
 pub use life::{leave_for_exit, leave_for_thread};
-pub use map::{Content, Mapping};
+pub use map::Mapping;
 pub use relocate::Done;
 
 use core::ffi::{CStr, c_char};

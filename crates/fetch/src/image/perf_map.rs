@@ -20,9 +20,9 @@ use underbar_sys::file::fstat;
 use underbar_sys::syscall::{self, O_CLOEXEC, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY};
 
 use super::Image;
-use super::map::Content;
+use crate::content::Content;
 use crate::elf::{LoadedBytes, Symbol, Table, Tables};
-use crate::library::PathRoom;
+use crate::path_room::PathRoom;
 use crate::system;
 
 /// The variable that names the folder.

@@ -15,9 +15,11 @@ use underbar_partitioned::count::Counts;
 use underbar_sys::syscall::{self, Errno};
 
 use crate::arena;
+use crate::content::Content;
 use crate::error::{Error, Failure, Reason, Text};
-use crate::image::{self, Content, Image, Lasts};
-use crate::library::{Member, PathRoom, Source};
+use crate::image::{self, Image, Lasts};
+use crate::library::{Member, Source};
+use crate::path_room::PathRoom;
 use crate::pool::{Copy, write_all};
 use crate::program::{Form, Kind, Program};
 use crate::system::Handle;

@@ -28,7 +28,7 @@ pub use cursor::{Aliases, Cursor, Entries};
 pub use kept::Kept;
 pub use member::{PageSums, load_counts};
 pub use node::{Decoded, Key, NODE_HEADER, NodeView, seal_node};
-pub use superblock::{FIRST_PAGE, MOST_LEVELS, Other, Superblock};
+pub use superblock::{FIRST_PAGE, MOST_GENERATIONS, MOST_LEVELS, Other, Superblock};
 pub use value::{
     Alias, MOST_RUNS, Member, Run, Runs, TABLE_ABOVE, TABLE_SUMS, Value, seal_table, table_pages,
 };

@@ -8,8 +8,6 @@ use crate::bytes::{put, take, u8_at, u32_at, u64_at};
 use crate::read::{Fault, PDS_BEGINS, PDSE_BEGINS, ReadAt, VERSION, fill, first_page};
 use crate::sum::sum;
 
-use super::turns::MOST_GENERATIONS;
-
 /// Where its sum lies.
 const SUM: usize = PAGE - 8;
 /// Where its figures end; zeros follow up to the sum.
@@ -19,6 +17,8 @@ const FIGURES: usize = 96;
 const UNCHANGED: [(usize, usize); 5] = [(0, 16), (29, 32), (52, 56), (72, 88), (FIGURES, SUM)];
 /// The first page behind the superblocks.
 pub const FIRST_PAGE: u32 = 2;
+/// Generations stay below this, and so the bytes of their locks (`turns`) below what a lock can name.
+pub const MOST_GENERATIONS: u64 = 1 << 61;
 /// Most levels of a tree.
 pub const MOST_LEVELS: u8 = 8;
 

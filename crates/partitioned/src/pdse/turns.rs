@@ -32,10 +32,8 @@
 use super::superblock::Superblock;
 use crate::read::{Fault, ReadAt};
 
-/// The byte of the writer's lock.
+/// The byte of the writer's lock. Those of readers follow, below what a lock can name: there are so many generations at most.
 pub const WRITER: u64 = 1 << 62;
-/// Generations stay below this, and so their bytes below what a lock can name.
-pub const MOST_GENERATIONS: u64 = 1 << 61;
 
 /// The byte that readers of a generation hold.
 #[must_use]

@@ -13,13 +13,21 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use underbar_ledger::Slot;
-use underbar_ledger::locks::{AREAS, Area, MAGIC, Module, PATH_ROOM, VERSION};
+use underbar_ledger::locks::{AREAS, Area, LockRecord, MAGIC, Module, PATH_ROOM, VERSION};
 use underbar_sys::syscall;
 
 use super::mode;
 use crate::ledger::{self, attach, beside};
 use crate::next::weak;
 use crate::sandbox;
+
+/// A lock's record, and its place.
+#[derive(Clone, Copy)]
+pub struct Found {
+    pub record: &'static LockRecord,
+    pub place: usize,
+    pub area: &'static Area,
+}
 
 /// The area, null where there is none to be had, and the slot for which that was found out: written after it, with
 /// Release. `MAKING`: the slot whose area is being made.

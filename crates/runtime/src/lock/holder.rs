@@ -12,7 +12,7 @@ use underbar_ledger::locks::LockRecord;
 use underbar_lock::waiting::now;
 use underbar_sys::syscall;
 
-use super::record::Found;
+use super::area::Found;
 use crate::{own, sandbox};
 
 /// Looks at one lock's holder that are taken without asking for the time.

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 use underbar_ledger::Slot;
 
-use super::mutex::thread;
+use super::number::thread;
 use super::record::{self, LONG_NS, Sums};
 use crate::ledger;
 

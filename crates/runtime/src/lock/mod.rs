@@ -36,6 +36,7 @@ mod holder;
 mod later;
 mod left;
 mod mutex;
+mod number;
 mod observer;
 mod one;
 mod order;

@@ -18,12 +18,12 @@
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::locks::{POLICY_AS_OPTION, POLICY_COUNT, Sort};
-use underbar_sys::syscall::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
+use underbar_sys::syscall::{CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
+use super::number::{self, thread};
 use super::record::{self, Wait};
 use super::{Mode, later, left, mode, recursive, share, simple, trial};
 use crate::next::weak;
-use crate::thread_word::thread_word;
 
 const EBUSY: i32 = 16;
 pub(super) const ETIMEDOUT: i32 = 110;
@@ -222,27 +222,9 @@ fn is_single_threaded() -> bool {
     unsafe { &*SINGLE_THREADED.load(Ordering::Relaxed) }.load(Ordering::Relaxed) != 0
 }
 
-// The number of this thread; 0: not asked for yet.
-thread_word!(number, set_number, "underbar_thread_number", "0");
-
-/// This thread, as the kernel numbers it.
-#[inline(always)]
-pub(super) fn thread() -> u32 {
-    let number = number() as u32;
-    if number != 0 { number } else { ask_thread() }
-}
-
-#[cold]
-#[inline(never)]
-fn ask_thread() -> u32 {
-    let number = syscall::gettid() as u32;
-    set_number(number as usize);
-    number
-}
-
 /// The thread that goes on in a forked child has another number.
 pub(super) fn forget_thread() {
-    set_number(0);
+    number::forget();
     recursive::forget_thread();
 }
 

@@ -9,7 +9,7 @@ use core::arch::{asm, global_asm};
 use underbar_ledger::locks::Sort;
 use underbar_lock::{OBSERVER_VERSION, Observer, Waited};
 
-use super::mutex::thread;
+use super::number::thread;
 use super::record::{self, Sums};
 use super::{Mode, mode};
 

@@ -14,8 +14,8 @@ use underbar_ledger::locks::{Area, EDGES, Edge, LOCKS, READY, Sort};
 use underbar_sys::syscall::{self, Piece};
 
 use super::area;
-use super::mutex::thread;
-use super::record::Found;
+use super::area::Found;
+use super::number::thread;
 use crate::sandbox;
 
 /// Where a mutex keeps its owner.

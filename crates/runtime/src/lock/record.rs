@@ -14,12 +14,11 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
-use underbar_ledger::locks::{
-    Area, CLAIMED, INTERVALS, LOCKS, LockRecord, POLICY_AS_OPTION, READY, Site, Sort,
-};
+use underbar_ledger::locks::{Area, CLAIMED, INTERVALS, LOCKS, POLICY_AS_OPTION, READY, Site, Sort};
 use underbar_lock::waiting::{looks_again_at, now};
 
-use super::mutex::thread;
+use super::area::Found;
+use super::number::thread;
 use super::order::Moment;
 use super::{area, holder, later, one, order, share, simple};
 use crate::ledger;
@@ -45,14 +44,6 @@ static WATCHER: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
 /// In a forked child nobody sleeps.
 pub(super) fn in_child() {
     WATCHER.iter().for_each(|watcher| watcher.store(0, Ordering::Relaxed));
-}
-
-/// A lock's record, and its place.
-#[derive(Clone, Copy)]
-pub struct Found {
-    pub record: &'static LockRecord,
-    pub place: usize,
-    pub area: &'static Area,
 }
 
 /// The record of a lock, made where there is none. None without an area, or where it is full.

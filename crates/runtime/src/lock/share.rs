@@ -18,7 +18,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::mutex::thread;
+use super::number::thread;
 use crate::thread_word::thread_word;
 
 /// Recorded waits of the process in a second, about.

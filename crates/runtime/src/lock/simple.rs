@@ -20,7 +20,8 @@ use underbar_lock::waiting::{
 };
 use underbar_sys::syscall::{self, CLOCK_REALTIME, Errno};
 
-use super::mutex::{ETIMEDOUT, Mutex, thread};
+use super::mutex::{ETIMEDOUT, Mutex};
+use super::number::thread;
 use super::record::Wait;
 
 /// A moment: the kernel's number of the clock, and nanoseconds by that.

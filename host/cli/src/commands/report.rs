@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use underbar_options::{OPTIONS, ReleaseLine};
 use underbar_report::lock::chapter;
@@ -13,11 +13,10 @@ use underbar_report::model::file_name;
 use underbar_report::page::{Page, quoted};
 use underbar_report::{Report as Accounts, every, le, summary};
 
-use super::run::Form as ReportForm;
 use crate::exit::ExitCode;
 use crate::printing::Printing;
 use crate::saved;
-use underbar_shown::door::{self, Form};
+use underbar_shown::door;
 
 /// The flags of `report`.
 #[derive(Args)]
@@ -38,7 +37,7 @@ pub struct Report {
 
     /// Form of the report [default: what the run's options asked for]
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "json")]
-    report: Option<ReportForm>,
+    report: Option<Form>,
 
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -63,7 +62,7 @@ impl Report {
         if asked("RPTOPTS") && !self.printing.json {
             text = options_report(&report);
         }
-        let form = self.report.unwrap_or(if asked("RPTSTG") { ReportForm::Le } else { ReportForm::Summary });
+        let form = self.report.unwrap_or(if asked("RPTSTG") { Form::Le } else { Form::Summary });
         let is_shown = self.output.as_deref().is_none_or(door::is_output);
         let colour = is_shown && self.printing.color.is_on_output();
         let file = self.file.as_ref().map(|path| quoted(&path.to_string_lossy()));
@@ -71,21 +70,38 @@ impl Report {
         let columns = if is_shown { door::output_columns() } else { None };
         let page = Page { kept, ..Page::of_terminal(columns, colour) };
         text += &rendered(&report, form, self.printing.json, page);
-        let form = if colour && !self.printing.json { Form::Coloured } else { Form::of(self.printing.json) };
+        let form = if colour && !self.printing.json {
+            door::Form::Coloured
+        } else {
+            door::Form::of(self.printing.json)
+        };
         self.printing.print_as(form, &text, self.output.as_deref(), 0)
     }
 }
 
+/// Forms of a report for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// At most 20 lines (the default)
+    Summary,
+    /// Every figure by its key, every owner of memory, every option
+    All,
+    /// The documented 31-bit storage report; also what RPTSTG(ON) asks for
+    Le,
+    /// Every lock that threads waited for: how long, where, and because of whom
+    Lock,
+}
+
 /// A report as JSON or as text.
-pub fn rendered(report: &Accounts, form: ReportForm, json: bool, page: Page<'_>) -> String {
+pub fn rendered(report: &Accounts, form: Form, json: bool, page: Page<'_>) -> String {
     if json {
         return report.to_json();
     }
     match form {
-        ReportForm::Le => le::render(report),
-        ReportForm::Lock => chapter::render(report, &advice(report)),
-        ReportForm::All => every::render(report, page),
-        ReportForm::Summary => summary::render_on(report, &advice(report), page),
+        Form::Le => le::render(report),
+        Form::Lock => chapter::render(report, &advice(report)),
+        Form::All => every::render(report, page),
+        Form::Summary => summary::render_on(report, &advice(report), page),
     }
 }
 

@@ -9,18 +9,21 @@
 //! goes wrong here changes how the program runs or what it returns.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use underbar_shown::Shown;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches};
 use underbar_launch::{Failure, LedgerFile, Library, LibraryError, last};
 use underbar_options::Settings;
 use underbar_report::le;
 use underbar_report::model::file_name;
 use underbar_report::page::Page;
 
+use super::report::Form;
 use crate::exit::ExitCode;
 use crate::say::Kind;
 use crate::shared::Shared;
+use crate::table::with_opposites;
 use crate::{OWN_FAILURE, carried};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Finished, Runner};
@@ -61,18 +64,40 @@ pub struct Run {
     pub program: Vec<OsString>,
 }
 
-/// Forms of a report for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// At most 20 lines (the default)
-    Summary,
-    /// Every figure by its key, every owner of memory, every option
-    All,
-    /// The documented 31-bit storage report; also what RPTSTG(ON) asks for
-    Le,
-    /// Every lock that threads waited for: how long, where, and because of whom
-    Lock,
+/// What `underbar run` was told, `words` being what stands behind `underbar`; from its own part of the table, since making
+/// all of it costs as much as all else before the program starts. None where it is no `run`, or where there is anything to be
+/// said (help, wrong usage): then the whole table finds the words for it.
+pub fn told(words: &[OsString]) -> Option<Run> {
+    if let Some(plain) = plain_run(words) {
+        return Some(plain);
+    }
+    // Its memory goes with the process.
+    let mut part = ManuallyDrop::new(with_opposites(Run::augment_args(Command::new(RUN))));
+    let is_run = words.first().is_some_and(|word| word == RUN);
+    let matches = is_run.then(|| part.try_get_matches_from_mut(words).ok())??;
+    Run::from_arg_matches(&matches).ok()
 }
+
+/// The same for `run -- PROGRAM ARGUMENTS` and `run -q -- PROGRAM ARGUMENTS`: most runs are called so, and even its own part
+/// of the table is a good part of what the command does before the program starts.
+fn plain_run(words: &[OsString]) -> Option<Run> {
+    let (quiet, program) = match words {
+        [run, dashes, program @ ..] if run == RUN && dashes == "--" => (false, program),
+        [run, quiet, dashes, program @ ..] if run == RUN && quiet == "-q" && dashes == "--" => {
+            (true, program)
+        }
+        _ => return None,
+    };
+    let is_there = !program.is_empty();
+    is_there.then(|| Run {
+        shared: Shared { quiet, ..Shared::default() },
+        program: program.to_vec(),
+        ..Run::default()
+    })
+}
+
+/// The command that [`told`] knows.
+pub const RUN: &str = "run";
 
 impl Run {
     /// Runs the program; comes back only where it could not be run.

@@ -10,7 +10,7 @@
 //!
 //! Invariant: fewer than 128 threads, so that no two wait for one place.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use underbar_sys::syscall;
 

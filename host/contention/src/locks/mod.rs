@@ -11,7 +11,6 @@
 //! | one_rmw | as std; gives up with a plain store, and whoever goes to sleep pays for that: an experiment |
 //! | fifo | strict order, the kernel at once: the floor of what waiting in a row costs |
 //!
-//! Invariant: a lock carries nothing but itself. What it protects lies in a line of its own, for all of them.
 
 mod fifo;
 mod naive;
@@ -19,20 +18,13 @@ mod one_rmw;
 mod pthread;
 mod simple;
 
+use crate::lock::Lock;
 use crate::{Figures, contend, open, uncontended};
 
 pub use fifo::Fifo;
 pub use naive::Naive;
 pub use one_rmw::{OneRmw, price};
 pub use pthread::{Adaptive, Normal};
-
-/// A lock.
-pub trait Lock: Sync + Sized {
-    /// A free one.
-    fn new() -> Self;
-    /// Runs `work` while holding it.
-    fn with<R>(&self, work: impl FnOnce() -> R) -> R;
-}
 
 /// What a lock is to the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

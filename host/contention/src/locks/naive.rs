@@ -3,7 +3,7 @@
 //! Its two calls are functions of their own, so that a profile names them. They are written as the document's profile
 //! shows them: no look before the swap, no pause, nobody gives up a processor.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// 0: free.

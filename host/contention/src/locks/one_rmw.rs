@@ -32,9 +32,9 @@
 //!
 //! `unsafe` stands here because of the sequence's assembly. Not here: all orders of events (`one_rmw_model`).
 
-use super::Lock;
 use crate::Figures;
 use crate::histogram::Histogram;
+use crate::lock::Lock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::time::Instant;

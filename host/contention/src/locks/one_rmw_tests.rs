@@ -4,7 +4,8 @@
 //! that is all threads that are not done, nobody was left who could have woken them.
 
 use super::{AWAITED, FREE, HELD, OneRmw, restart_all, sequences, syscall};
-use crate::locks::{Lock, tests::one_at_a_time};
+use crate::lock::Lock;
+use crate::locks::tests::one_at_a_time;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 

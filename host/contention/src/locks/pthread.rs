@@ -2,7 +2,7 @@
 //!
 //! `unsafe` stands here because C alone offers them. Each mutex has an allocation of its own and never moves.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::cell::UnsafeCell;
 
 /// A private mutex at an address of its own.

@@ -2,7 +2,7 @@
 //!
 //! `unsafe` stands here because a bare unlock trusts its caller to hold the lock.
 
-use super::Lock;
+use crate::lock::Lock;
 use underbar::SimpleLock;
 use underbar_lock::SmallLock;
 

@@ -13,6 +13,7 @@ mod buffers;
 mod lines;
 pub mod model;
 mod parameters;
+mod shares;
 mod shown;
 mod switches;
 mod texts;

@@ -9,7 +9,6 @@
 //! Not here: what is shown of it (`shown`) and how that is made of its entries (`items`); real mainframe libraries
 //! (`underbar-mainframe`), which give the same [`Item`]s and [`Label`]s.
 
-mod doubt;
 mod items;
 mod shown;
 
@@ -23,7 +22,7 @@ use underbar_partitioned::pdse::{Pdse, Superblock, Value, load_counts};
 use underbar_partitioned::read::Fault;
 use underbar_partitioned::symbol::Symbol;
 
-pub use doubt::Doubt;
+pub use crate::doubt::Doubt;
 use items::{Walked, add_aliases, pds_counts, pds_item, pdse_item, text};
 pub use shown::{ClassCounts, Item, Label, Mainframe, Organisation, Shape, Statistics};
 

@@ -47,8 +47,8 @@ use underbar_partitioned::symbol::Symbol;
 
 pub use crate::member::New;
 
+use crate::doubt::Doubt;
 use crate::error::{Error, Result};
-use crate::library::Doubt;
 use crate::storage::Storage;
 use space::Space;
 use tree::Tree;

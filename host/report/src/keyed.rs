@@ -1,0 +1,74 @@
+//! All figures of a report by their key paths: what a difference compares, and what a gate names.
+//!
+//! Not here: two reports (`diff`), and expressions (`gate`).
+
+use underbar_ledger::table::KEYS;
+use underbar_ledger::{TABLE, Unit};
+
+use crate::lock::columns::sums;
+use crate::model::Report;
+use crate::steps::STEPS;
+use crate::tree::TREE;
+
+/// One figure of a report, by its key path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Key path.
+    pub key: &'static str,
+    /// The words printed for it.
+    pub label: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// The figure; None where the report does not know.
+    pub value: Option<u64>,
+}
+
+/// All key paths that can be compared: step timings, then the tree and its counters, then figures of all locks together.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    keys_and_units().map(|(key, _)| key)
+}
+
+/// What the figure of a key counts.
+pub(crate) fn unit_of(key: &str) -> Option<Unit> {
+    keys_and_units().find(|(known, _)| *known == key).map(|(_, unit)| unit)
+}
+
+fn keys_and_units() -> impl Iterator<Item = (&'static str, Unit)> {
+    let steps = STEPS.iter().map(|step| (step.key, step.unit));
+    let tree = TREE.iter().map(|figure| (figure.key, Unit::Count));
+    let counters = TABLE.iter().map(|entry| (entry.key, entry.unit));
+    steps.chain(tree).chain(counters).chain(sums().map(|sum| (sum.key, sum.unit)))
+}
+
+/// All figures of a report, in the order of [`keys`].
+#[must_use]
+pub fn of_report(report: &Report) -> Vec<Figure> {
+    let steps = STEPS.iter().map(|step| Figure {
+        key: step.key,
+        label: step.label,
+        unit: step.unit,
+        value: report.steps.as_ref().and_then(step.get),
+    });
+    let tree = TREE.iter().map(|of| Figure {
+        key: of.key,
+        label: of.label,
+        unit: Unit::Count,
+        value: Some((of.get)(&report.tree)),
+    });
+    let counters = KEYS.into_iter().map(|key| {
+        let entry = key.entry();
+        Figure {
+            key: entry.key,
+            label: entry.label,
+            unit: entry.unit,
+            value: report.tree.counters.known(key),
+        }
+    });
+    let locks = sums().map(|sum| Figure {
+        key: sum.key,
+        label: sum.label,
+        unit: sum.unit,
+        value: sum.of_report(report),
+    });
+    steps.chain(tree).chain(counters).chain(locks).collect()
+}
