@@ -1,6 +1,6 @@
-//! Base64, and SHA-256 by FIPS 180-4: what a page needs that carries a program and names its own script by its hash.
+//! Bytes as text: base64, in which a page carries a program, and hexadecimal, in which hashes are shown.
 //!
-//! Not here: any use for secrets; what is hashed is public.
+//! Not here: the hash itself (the crate `sha2`).
 
 /// Base64 with padding.
 pub fn base64(bytes: &[u8]) -> String {
@@ -17,81 +17,15 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The first 32 bits of the fractional parts of the square roots of the first eight primes.
-const START: [u32; 8] =
-    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
-
-/// The same of the cube roots of the first sixty-four primes, made rather than copied: a wrong digit would be hard to see.
-const ROUNDS: [u32; 64] = {
-    let mut all = [0; 64];
-    let (mut found, mut candidate) = (0, 2_u128);
-    while found < 64 {
-        let mut divisor = 2;
-        while divisor * divisor <= candidate && !candidate.is_multiple_of(divisor) {
-            divisor += 1;
-        }
-        if divisor * divisor > candidate {
-            // The largest root with root^3 <= prime * 2^96 is the cube root with 32 binary places; it is below 2^36.
-            let (mut root, mut bit) = (0_u128, 1_u128 << 35);
-            while bit > 0 {
-                let next = root | bit;
-                if next * next * next <= candidate << 96 {
-                    root = next;
-                }
-                bit >>= 1;
-            }
-            all[found] = (root & 0xffff_ffff) as u32;
-            found += 1;
-        }
-        candidate += 1;
-    }
-    all
-};
-
-/// The hash.
-pub fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut message = bytes.to_vec();
-    message.push(0x80);
-    while message.len() % 64 != 56 {
-        message.push(0);
-    }
-    message.extend_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
-    let mut state = START;
-    for block in message.chunks_exact(64) {
-        let mut words = [0_u32; 64];
-        for (word, four) in words.iter_mut().zip(block.chunks_exact(4)) {
-            *word = four.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
-        }
-        for at in 16..64 {
-            let (early, late) = (words[at - 15], words[at - 2]);
-            let one = early.rotate_right(7) ^ early.rotate_right(18) ^ early >> 3;
-            let two = late.rotate_right(17) ^ late.rotate_right(19) ^ late >> 10;
-            words[at] = words[at - 16].wrapping_add(one).wrapping_add(words[at - 7]).wrapping_add(two);
-        }
-        let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
-        for (word, round) in words.into_iter().zip(ROUNDS) {
-            let one = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-            let choice = e & f ^ !e & g;
-            let first = h.wrapping_add(one).wrapping_add(choice).wrapping_add(round).wrapping_add(word);
-            let two = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-            let majority = a & b ^ a & c ^ b & c;
-            (h, g, f, e, d, c, b, a) =
-                (g, f, e, d.wrapping_add(first), c, b, a, first.wrapping_add(two).wrapping_add(majority));
-        }
-        for (sum, part) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
-            *sum = sum.wrapping_add(part);
-        }
-    }
-    let mut hash = [0; 32];
-    for (four, word) in hash.chunks_exact_mut(4).zip(state) {
-        four.copy_from_slice(&word.to_be_bytes());
-    }
-    hash
+/// A hash in hexadecimal.
+pub fn hexadecimal(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{base64, sha256};
+    use super::{base64, hexadecimal};
+    use sha2::{Digest, Sha256};
 
     #[test]
     fn base64_of_each_length() {
@@ -110,9 +44,35 @@ mod tests {
         assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
     }
 
+    fn check(bytes: &[u8], cut: usize) -> String {
+        let mut digest = Sha256::new();
+        bytes.chunks(cut).for_each(|part| digest.update(part));
+        hexadecimal(&digest.finalize())
+    }
+
+    /// FIPS 180-4.
+    #[test]
+    fn digests_of_the_standard() {
+        for cut in [1, 3, 63, 64, 65, 1000] {
+            assert_eq!(check(b"", cut), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+            assert_eq!(
+                check(b"abc", cut),
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+            );
+            assert_eq!(
+                check(b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", cut),
+                "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+            );
+            assert_eq!(
+                check(&[b'a'; 1_000], cut),
+                "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"
+            );
+        }
+    }
+
     #[test]
     fn hashes_of_the_standard() {
-        let hex = |bytes: &[u8]| sha256(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let hex = |bytes: &[u8]| hexadecimal(&Sha256::digest(bytes));
         assert_eq!(hex(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_eq!(hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let two_blocks = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";

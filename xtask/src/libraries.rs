@@ -5,10 +5,11 @@
 //!
 //! Invariant: a file that cannot be read is a line that says why; a figure that differs from the truth is a failure.
 
+use crate::encode::hexadecimal;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use underbar_mainframe::container;
-use underbar_mainframe::digest::Sha256;
 use underbar_mainframe::library::{Library, Member};
 use underbar_mainframe::place::TRACK_LENGTH;
 use underbar_mainframe::program::Program;
@@ -178,17 +179,17 @@ fn fullest(library: &Library) -> u32 {
 
 /// Name, alias or not, place, blocks, bytes, digest of all blocks joined.
 fn members_line(library: &Library, member: &Member) -> String {
-    let mut digest = Sha256::default();
+    let mut digest = Sha256::new();
     let mut failed = None;
     for block in library.read_member(member) {
         match block {
-            Ok(bytes) => digest.add(&bytes),
+            Ok(bytes) => digest.update(&bytes),
             Err(error) => failed = Some(error.to_string()),
         }
     }
     let mark = if member.alias { "A" } else { "-" };
     let (name, ttr, blocks, bytes) = (&member.name, member.ttr, member.blocks, member.bytes);
-    let digest = failed.unwrap_or_else(|| digest.finish());
+    let digest = failed.unwrap_or_else(|| hexadecimal(&digest.finalize()));
     format!("{name:<8} {mark} {ttr} {blocks} {bytes} {digest}")
 }
 

@@ -9,8 +9,9 @@
 //! script but its own (by hash), forms, and frames.
 //! What is absent: whether the page is right; `zoo/tests/page.rs` opens it in a browser.
 
-use crate::encode::{base64, sha256};
+use crate::encode::base64;
 use crate::steps::{Sum, cargo, command, on_path, output, root, step, succeeds, target};
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +91,7 @@ fn assemble(folder: &Path, wasm: &[u8]) -> std::io::Result<String> {
         SCRIPTS.iter().map(|name| read(name)).collect::<std::io::Result<Vec<_>>>()?.join("\n");
     let script = format!("(() => {{\n\"use strict\";\n{parts}}})();\n");
     let style = read("page.css")?;
-    let named = |text: &str| format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
+    let named = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     let policy = format!(
         "default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src {}; base-uri 'none'; form-action 'none'",
         named(&script),

@@ -27,7 +27,6 @@ mod alone;
 mod assemble;
 mod bytes;
 pub mod container;
-pub mod digest;
 pub mod directory;
 pub mod ebcdic;
 pub mod entry;
