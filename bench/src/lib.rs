@@ -9,7 +9,7 @@
 //!
 //! Modules, from simple to hard: [`random`] (the generator), [`workloads`] (what is run), [`host`] (on what), [`busy`]
 //! (beside whom), [`peers`] (against whom), [`build`] (how a peer becomes a shared library), [`measure`] (one sample),
-//! [`rounds`] (how many), [`statistics`] (intervals), [`goal`] (held or missed), [`heap`] (the rounds; [`heap::table`]: the text and
+//! [`rounds`] (how many; their turns and intervals are those of `underbar_verdict`), [`goal`] (held or missed), [`heap`] (the rounds; [`heap::table`]: the text and
 //! the files), [`accounts`] (what it costs to keep accounts), [`command`] (what the command adds), [`lock`] (locks under contention),
 //! [`load`] (programs loaded, called and given back), [`programs`] (real programs and servers, plain and under underbar).
 //!
@@ -32,7 +32,6 @@ pub mod peers;
 pub mod programs;
 pub mod random;
 pub mod rounds;
-pub mod statistics;
 pub mod workloads;
 
 use std::fmt;

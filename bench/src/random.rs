@@ -1,25 +1,23 @@
-//! The generator of every workload: SplitMix64, eight lines, the same on every machine.
+//! The numbers of every workload: sizes and orders from the generator that fixes the order of runs, too (`underbar_verdict`).
 //!
 //! Invariant: equal seeds give equal sequences, so that every allocator is asked for the same sizes.
 
+use underbar_verdict::random::Random as Generator;
+
 /// A sequence of pseudo-random numbers that its seed decides.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(Generator);
 
 impl Random {
     /// A sequence that starts at `seed`; any seed will do, zero too.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Generator::new(seed))
     }
 
     /// The next number, from the whole range of 64 bits.
     pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     /// A number from 0 to `bound - 1`; `bound` must not be zero.

@@ -8,9 +8,9 @@
 
 use super::{Both, Counted, Run, WITH, WITHOUT};
 use crate::heap::table::{cpu_ms, values};
-use crate::statistics::{LogRatios, Ratio, geometric_mean, paired};
 use crate::workloads;
 use serde_json::{Value, json};
+use underbar_verdict::ratios::{LogRatios, Ratio, geometric_mean, paired};
 
 /// At most so many instructions may be added to a pair of malloc and free.
 const MOST_PER_PAIR: f64 = 2.0;
@@ -170,8 +170,8 @@ pub mod tests {
     use crate::accounts::{Both, Counted, Pairs, Run, times};
     use crate::heap::{Record, Request};
     use crate::measure::Sample;
-    use crate::statistics::Ratio;
     use crate::{peers, workloads};
+    use underbar_verdict::ratios::Ratio;
 
     /// Two workloads: the first takes so much more with accounts, the second a tenth less, in every round.
     pub fn run(loss: f64) -> Run {

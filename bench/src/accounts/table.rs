@@ -6,9 +6,9 @@
 use super::summary::{Goal, NOTHING, Summary, mean, ratio};
 use super::{Both, Run, WITH, WITHOUT};
 use crate::heap::table::{cpu_ms, interval, values};
-use crate::statistics::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use underbar_verdict::ratios::median;
 
 /// The report that a person reads.
 #[must_use]

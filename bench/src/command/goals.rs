@@ -3,8 +3,8 @@
 use super::Run;
 use super::arms::CHILDREN;
 use crate::goal::Goal;
-use crate::statistics::difference;
 use underbar_verdict::interval::Span;
+use underbar_verdict::ratios::difference;
 
 /// What a run may take longer than its program, in microseconds.
 const START: f64 = 2_000.0;

@@ -17,13 +17,14 @@ use crate::Error;
 use crate::busy::Busy;
 use crate::heap;
 use crate::host::Host;
-use crate::random::Random;
 use crate::rounds::Request;
-use crate::statistics::{LogRatios, difference, median, paired};
 use arms::{Arm, Kind};
 use std::path::Path;
 use std::time::Instant;
 use underbar_verdict::interval::Span;
+use underbar_verdict::random::Random;
+use underbar_verdict::ratios::{LogRatios, difference, median, paired};
+use underbar_verdict::turns::{Turn, rounds};
 
 /// Rounds, where no others are asked for.
 pub const ROUNDS: usize = 20;
@@ -63,17 +64,17 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
     let mut run = Run { host: Host::here(), request, arms, records: Vec::new(), others: 0.0 };
     let mut order = Random::new(run.request.seed ^ 0x636f_6d6d_616e_6400);
     let (began, before) = (Instant::now(), Busy::now());
-    for round in 0..run.request.rounds {
-        eprintln!("round {} of {}", round + 1, run.request.rounds);
-        // Every turn of every arm, mixed, so that a slow minute of the machine falls on all.
-        let mut turns: Vec<usize> =
-            run.arms.iter().enumerate().flat_map(|(place, arm)| vec![place; arm.kind.turns()]).collect();
-        order.shuffle(&mut turns);
-        for arm in turns {
-            let microseconds = run.arms[arm].sample()?;
-            run.records.push(Record { arm, round, microseconds });
+    // Every turn of every arm, mixed, so that a slow minute of the machine falls on all.
+    let turns: Vec<usize> =
+        run.arms.iter().enumerate().flat_map(|(place, arm)| vec![place; arm.kind.turns()]).collect();
+    rounds(run.request.rounds, &turns, &mut order, |Turn { round, place, arm }| {
+        if place == 0 {
+            eprintln!("round {} of {}", round + 1, run.request.rounds);
         }
-    }
+        let microseconds = run.arms[arm].sample()?;
+        run.records.push(Record { arm, round, microseconds });
+        Ok(())
+    })?;
     run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
     let text = table::text(&run);
     print!("{text}");

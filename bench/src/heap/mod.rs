@@ -15,10 +15,11 @@ pub mod table;
 
 use crate::measure::{self, Programs, Sample};
 use crate::peers::{self, Allocator};
-use crate::random::Random;
 use crate::workloads::{self, Workload};
 use crate::{Error, build, host::Host};
 use std::path::Path;
+use underbar_verdict::random::Random;
+use underbar_verdict::turns::{self, Turn};
 
 /// What the command line asks for.
 #[derive(Debug, Clone, Default)]
@@ -158,28 +159,26 @@ fn rounds(
     order: &mut Random,
 ) -> Result<(), Error> {
     let steps = if run.request.quick { (workload.steps / 10).max(1) } else { workload.steps };
-    for round in 0..run.request.rounds {
-        let mut places: Vec<usize> = (0..run.allocators.len()).collect();
-        order.shuffle(&mut places);
-        let mut printed: Option<(String, String)> = None;
-        for (place, allocator) in places.into_iter().enumerate() {
-            let seed = run.request.seed + round as u64;
-            let by = &run.allocators[allocator];
-            let sample = measure::sample(programs, by, workload, steps, seed)?;
-            match &printed {
-                None => printed = Some((by.name.clone(), sample.printed.clone())),
-                Some((other, text)) if *text != sample.printed => {
-                    return Err(Error::Workload(format!(
-                        "{} printed {:?} under {} and {text:?} under {other}",
-                        workload.name, sample.printed, by.name
-                    )));
-                }
-                Some(_) => {}
-            }
-            run.records.push(Record { round, place, workload: workload.name, allocator, sample });
+    let all: Vec<usize> = (0..run.allocators.len()).collect();
+    // What the first of a round printed.
+    let mut printed = (String::new(), String::new());
+    turns::rounds(run.request.rounds, &all, order, |Turn { round, place, arm: allocator }| {
+        let seed = run.request.seed + round as u64;
+        let by = &run.allocators[allocator];
+        let sample = measure::sample(programs, by, workload, steps, seed)?;
+        if place == 0 {
+            printed = (by.name.clone(), sample.printed.clone());
         }
-    }
-    Ok(())
+        let (other, text) = &printed;
+        if *text != sample.printed {
+            return Err(Error::Workload(format!(
+                "{} printed {:?} under {} and {text:?} under {other}",
+                workload.name, sample.printed, by.name
+            )));
+        }
+        run.records.push(Record { round, place, workload: workload.name, allocator, sample });
+        Ok(())
+    })
 }
 
 /// Writes a run's files into `bench/runs/DATE-KIND`, and says where that is.

@@ -7,8 +7,8 @@
 
 use super::{Record, Run};
 use crate::measure::Sample;
-use crate::statistics::{LogRatios, geometric_mean, median, paired};
 use std::fmt::Write as _;
+use underbar_verdict::ratios::{LogRatios, geometric_mean, median, paired};
 
 /// A figure that is compared: its heading, its unit, and how a sample yields it.
 struct Figure {

@@ -20,13 +20,14 @@ use self::rows::Row;
 use crate::busy::Busy;
 use crate::host::Host;
 use crate::measure::beside;
-use crate::random::Random;
 use crate::rounds::Request;
-use crate::statistics::{LogRatios, median, paired};
 use crate::{Error, heap};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use underbar_verdict::random::Random;
+use underbar_verdict::ratios::{LogRatios, median, paired};
+use underbar_verdict::turns::{Turn, rounds};
 
 /// Rounds, where no others are asked for.
 pub const ROUNDS: usize = 15;
@@ -72,18 +73,18 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
     let mut run = Run { host: Host::here(), request, rows, records: Vec::new(), others: 0.0 };
     let mut order = Random::new(run.request.seed ^ 0x006f_7264_6572);
     let (began, before) = (Instant::now(), Busy::now());
-    for round in 0..run.request.rounds {
-        eprintln!("round {}", round + 1);
-        let mut places_of_rows: Vec<usize> = (0..run.rows.len()).collect();
-        order.shuffle(&mut places_of_rows);
-        for (place, row) in places_of_rows.into_iter().enumerate() {
-            let one = &run.rows[row];
-            let (path, member) = places.of(one)?;
-            let times = if run.request.quick { one.times / 10 } else { one.times }.max(2);
-            let microseconds = sample(&program, one.way.name, &path, &member, times)?;
-            run.records.push(Record { round, place, row, microseconds });
+    let all: Vec<usize> = (0..run.rows.len()).collect();
+    rounds(run.request.rounds, &all, &mut order, |Turn { round, place, arm: row }| {
+        if place == 0 {
+            eprintln!("round {}", round + 1);
         }
-    }
+        let one = &run.rows[row];
+        let (path, member) = places.of(one)?;
+        let times = if run.request.quick { one.times / 10 } else { one.times }.max(2);
+        let microseconds = sample(&program, one.way.name, &path, &member, times)?;
+        run.records.push(Record { round, place, row, microseconds });
+        Ok(())
+    })?;
     run.others = Busy::now().others_since(&before, began.elapsed(), run.host.processors);
     let text = format!("{}{}", table::text(&run), goals::text(&run));
     print!("{text}");

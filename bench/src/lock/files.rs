@@ -5,10 +5,10 @@ use super::table::{against, best, overall, to_best};
 use super::{OPEN, Run, UNCONTENDED, goals};
 use crate::goal::Goal;
 use crate::heap::table::interval;
-use crate::statistics::median;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use underbar_verdict::ratios::median;
 
 /// Every sample, one a line; a figure that it does not have is empty.
 pub fn csv(run: &Run) -> String {

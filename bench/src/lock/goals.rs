@@ -6,8 +6,8 @@ use super::figure::{CPU, FAIRNESS, Figure, P999, PAIR, TIME, WORST, WORST_QUEUED
 use super::table::{against, best, overall, to_best};
 use super::{Run, UNCONTENDED};
 use crate::goal::Goal;
-use crate::statistics::median;
 use std::fmt::Write as _;
+use underbar_verdict::ratios::median;
 
 /// The lock that is judged.
 const OURS: &str = "simple";

@@ -20,7 +20,6 @@ use self::figure::Figure;
 use crate::busy::Busy;
 use crate::host::Host;
 use crate::measure::beside;
-use crate::random::Random;
 use crate::{Error, heap};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -29,6 +28,8 @@ use std::time::Instant;
 use underbar_contention::contend::{self, CELLS, MOST_THREADS};
 use underbar_contention::locks::{self, Entry, Role};
 use underbar_contention::{Figures, work::Rate};
+use underbar_verdict::random::Random;
+use underbar_verdict::turns::{self, Turn};
 
 /// The cell of one thread that nobody disturbs.
 pub const UNCONTENDED: &str = "uncontended";
@@ -178,18 +179,15 @@ pub fn run(request: Request, workspace: &Path) -> Result<(), Error> {
 /// All rounds of one cell.
 fn rounds(run: &mut Run, program: &Path, cell: usize, order: &mut Random) -> Result<(), Error> {
     eprintln!("{:<12} {} threads", run.cells[cell].section, run.cells[cell].threads);
-    for round in 0..run.request.rounds {
-        let takes_part = |lock: &usize| {
-            run.cells[cell].section != OPEN || OPEN_LOCKS.contains(&run.locks[*lock].name.as_str())
-        };
-        let mut places: Vec<usize> = (0..run.locks.len()).filter(takes_part).collect();
-        order.shuffle(&mut places);
-        for (place, lock) in places.into_iter().enumerate() {
-            let figures = sample(program, &run.locks[lock].before, &words(run, cell, lock, round))?;
-            run.records.push(Record { round, place, cell, lock, figures });
-        }
-    }
-    Ok(())
+    let takes_part = |lock: &usize| {
+        run.cells[cell].section != OPEN || OPEN_LOCKS.contains(&run.locks[*lock].name.as_str())
+    };
+    let locks: Vec<usize> = (0..run.locks.len()).filter(takes_part).collect();
+    turns::rounds(run.request.rounds, &locks, order, |Turn { round, place, arm: lock }| {
+        let figures = sample(program, &run.locks[lock].before, &words(run, cell, lock, round))?;
+        run.records.push(Record { round, place, cell, lock, figures });
+        Ok(())
+    })
 }
 
 /// What one process is told.

@@ -5,10 +5,10 @@
 
 use super::figure::{CPU, Figure, PAIR, TIME, figures};
 use super::{Arm, Cell, OPEN, Run, UNCONTENDED};
-use crate::statistics::{LogRatios, geometric_mean, median, paired};
 use std::fmt::Write as _;
 use underbar_contention::contend;
 use underbar_contention::locks::Role;
+use underbar_verdict::ratios::{LogRatios, geometric_mean, median, paired};
 
 /// The peer with the lowest median of that figure, and the median.
 pub fn best(run: &Run, cell: usize, figure: &Figure) -> Option<(usize, f64)> {

@@ -24,13 +24,14 @@ use crate::busy::Busy;
 use crate::heap;
 use crate::host::Host;
 use crate::measure::beside;
-use crate::random::Random;
-use crate::statistics::{Ratio, median, paired};
 use arms::{Arm, PEERS, PLAIN, UNDER};
 use catalog::{PROGRAMS, Program, Work};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use underbar_verdict::random::Random;
+use underbar_verdict::ratios::{Ratio, median, paired};
+use underbar_verdict::turns::{Turn, rounds};
 
 /// Rounds, where no others are asked for.
 pub const ROUNDS: usize = 10;
@@ -139,15 +140,15 @@ pub fn run(request: Request, workspace: &Path, target: &Path) -> Result<(), Erro
         let mut one = Tried { program, samples: vec![Vec::new(); arms.len()], missing: None };
         match prepared(program, &scratch) {
             Ok(folder) => {
-                for round in 0..request.rounds {
-                    eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
-                    let mut turns: Vec<usize> = (0..arms.len()).collect();
-                    order.shuffle(&mut turns);
-                    for arm in turns {
-                        let sample = sample(program, &arms[arm].before, &launch, &underbar, &folder)?;
-                        one.samples[arm].push(sample);
+                let all: Vec<usize> = (0..arms.len()).collect();
+                rounds(request.rounds, &all, &mut order, |Turn { round, place, arm }| {
+                    if place == 0 {
+                        eprintln!("{}: round {} of {}", program.name, round + 1, request.rounds);
                     }
-                }
+                    let sample = sample(program, &arms[arm].before, &launch, &underbar, &folder)?;
+                    one.samples[arm].push(sample);
+                    Ok(())
+                })?;
             }
             Err(Error::Missing(why)) if !request.require_all => one.missing = Some(why),
             Err(error) => return Err(error),

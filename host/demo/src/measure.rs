@@ -30,14 +30,13 @@ use underbar_symbols::Symbols;
 use underbar_verdict::interval::{Interval, TooFewPairs};
 use underbar_verdict::logarithm::ln;
 use underbar_verdict::random::Random;
+use underbar_verdict::ratios::paired;
+use underbar_verdict::turns::{self, Turn};
 
 use super::progress::Progress;
 use super::{Asked, programs};
 use underbar_runner::layers::Layers;
 use underbar_runner::{Runner, steps};
-
-/// The confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
 
 /// What serves a program's storage.
 #[derive(Clone, Debug)]
@@ -250,14 +249,12 @@ impl Machine {
         progress: &mut Progress,
     ) -> Result<Rounds, Problem> {
         let mut runs: Vec<Vec<Once>> = vec![Vec::with_capacity(rounds); arms.len()];
-        for round in 0..rounds {
-            let mut turns: Vec<usize> = (0..arms.len()).collect();
-            order.shuffle(&mut turns);
-            for (turn, &arm) in turns.iter().enumerate() {
-                progress.at(round, rounds, turn, arms.len());
-                runs[arm].push(self.once(&arms[arm])?);
-            }
-        }
+        let all: Vec<usize> = (0..arms.len()).collect();
+        turns::rounds(rounds, &all, order, |Turn { round, place, arm }| {
+            progress.at(round, rounds, place, arms.len());
+            runs[arm].push(self.once(&arms[arm])?);
+            Ok::<(), Problem>(())
+        })?;
         Ok(Rounds { arms, runs })
     }
 }
@@ -290,12 +287,8 @@ impl Rounds {
 
     /// The ratio of two arms' CPU times, from the rounds.
     pub fn cpu_ratio(&self, arm: usize, to: usize) -> Result<Interval, TooFewPairs> {
-        let logs: Vec<f64> = self.runs[arm]
-            .iter()
-            .zip(&self.runs[to])
-            .map(|(this, that)| ln(cpu(&this.steps).max(1) as f64 / cpu(&that.steps).max(1) as f64))
-            .collect();
-        Interval::of(&logs, CONFIDENCE)
+        let times = |arm: usize| self.runs[arm].iter().map(|once| cpu(&once.steps).max(1) as f64);
+        paired(&times(arm).collect::<Vec<_>>(), &times(to).collect::<Vec<_>>()).interval()
     }
 
     /// The ratio of a figure that programs say of themselves, from the rounds in which both said it.
@@ -305,13 +298,14 @@ impl Rounds {
         to: usize,
         figure: fn(&BTreeMap<String, u64>) -> Option<f64>,
     ) -> Result<Interval, TooFewPairs> {
-        let logs: Vec<f64> = self.runs[arm]
+        let is_known = |(this, that): &(f64, f64)| ln(this / that).is_finite();
+        let (these, those): (Vec<f64>, Vec<f64>) = self.runs[arm]
             .iter()
             .zip(&self.runs[to])
-            .filter_map(|(this, that)| Some(ln(figure(&said(&this.output))? / figure(&said(&that.output))?)))
-            .filter(|log| log.is_finite())
-            .collect();
-        Interval::of(&logs, CONFIDENCE)
+            .filter_map(|(this, that)| Some((figure(&said(&this.output))?, figure(&said(&that.output))?)))
+            .filter(is_known)
+            .unzip();
+        paired(&these, &those).interval()
     }
 
     /// In how many runs of all arms what the program said of itself is so, and how many runs there were.

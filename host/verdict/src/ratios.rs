@@ -1,7 +1,7 @@
-//! Intervals: the ratio of two allocators from rounds that ran side by side.
+//! Ratios of two arms, from rounds that ran side by side: those of the demos and of the benchmarks.
 //!
-//! Each round measures every allocator once, so a disturbance of the machine hits all of a round alike; the logarithm of the ratio
-//! within a round is one value. Estimate and interval are those by which `tune` and `compare` judge (`underbar-verdict`): signed
+//! Each round measures every arm once, so a disturbance of the machine hits all of a round alike; the logarithm of the ratio
+//! within a round is one value. Estimate and interval are those by which `tune` and `compare` judge ([`crate::interval`]): signed
 //! ranks, two-sided, 95 %. So a disturbed round moves an end by its rank and not by its size.
 //!
 //! Invariant: nothing here looks at a value alone; only at ratios and differences within a round. Fewer than six rounds have an
@@ -9,7 +9,8 @@
 
 use std::fmt;
 
-use underbar_verdict::interval::{Interval, Span, estimate};
+use crate::interval::{Interval, Span, TooFewPairs, estimate};
+use crate::logarithm::{exp, ln};
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -63,7 +64,7 @@ pub struct LogRatios(Vec<f64>);
 /// The log ratios of `ours` to `theirs`, round by round.
 #[must_use]
 pub fn paired(ours: &[f64], theirs: &[f64]) -> LogRatios {
-    LogRatios(ours.iter().zip(theirs).map(|(our, their)| (our / their).ln()).collect())
+    LogRatios(ours.iter().zip(theirs).map(|(our, their)| ln(our / their)).collect())
 }
 
 /// The geometric mean of several workloads' ratios, round by round; each weighs the same. Of rounds that not every workload has,
@@ -76,15 +77,23 @@ pub fn geometric_mean(parts: &[LogRatios]) -> LogRatios {
 }
 
 impl LogRatios {
+    /// The interval, where there are enough rounds for one.
+    ///
+    /// # Errors
+    /// There are too few.
+    pub fn interval(&self) -> Result<Interval, TooFewPairs> {
+        Interval::of(&self.0, CONFIDENCE)
+    }
+
     /// The ratio and its interval.
     #[must_use]
     pub fn ratio(&self) -> Ratio {
         // A time of 0 is no time: nothing is known then.
         let is_known = self.0.iter().all(|log| log.is_finite());
-        match Interval::of(&self.0, CONFIDENCE) {
+        match self.interval() {
             Ok(Interval { ratio, low, high, .. }) if is_known => Ratio { value: ratio, low, high },
             _ => {
-                let value = estimate(&self.0).map_or(f64::NAN, f64::exp);
+                let value = estimate(&self.0).map_or(f64::NAN, exp);
                 Ratio { value, low: 0.0, high: f64::INFINITY }
             }
         }
