@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Runs all checks, then every test with nothing skipped, then every fuzz target for some seconds; true when green.
 pub fn command() -> bool {
     let mut sum = Sum::default();
-    let release = test::release();
+    let release = test::release_aside();
     checks(&mut sum);
     test::everything(&test::Flags { require_all: true, quick: false }, Some(release), &mut sum);
     fuzz::check(fuzz::IN_CI, &[], &mut sum);

@@ -1,10 +1,10 @@
-//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | web | try-libraries | try-listings |
+//! Project tasks: `cargo xtask test | ci | models | fuzz | bench | layout | release | web | try-libraries | try-listings |
 //! try-programs | glibc-tests`.
 //!
 //! Reading order: [`steps`] (run a command, say how long it took, keep the sum), [`aside`] (one next to others),
 //! [`packages`] (what tests need from the distribution), [`mod@test`], then the checks of [`ci`]: [`licences`], [`budget`],
 //! [`order`], [`circles`], [`paths`]; then [`web`], the page for
-//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), and [`libraries`], [`listings`], [`programs`] and [`glibc`],
+//! browsers, [`fuzz`]; last [`mod@bench`], [`layout`] (where the linker lays functions), [`release`], and [`libraries`], [`listings`], [`programs`] and [`glibc`],
 //! which are run by hand.
 //!
 //! Invariant: what was not done is said. A check that cannot be made here is counted as skipped and named, and
@@ -32,6 +32,7 @@ mod paths;
 mod policy;
 mod processes;
 mod programs;
+mod release;
 mod steps;
 mod test;
 mod web;
@@ -46,6 +47,7 @@ cargo xtask models                           the lock-free structures by a model
 cargo xtask fuzz [--seconds N] [TARGET]...   every parser, or these, against bytes that nobody wrote
 cargo xtask bench WHAT [FLAGS]               measure, side by side with others; --help for what and flags
 cargo xtask layout                           which functions a run passes through, for the linker
+cargo xtask release                          the command as it is given away, and its lines of source
 cargo xtask web [--out FILE]                 the page that gives advice in a browser, as one file
 cargo xtask try-libraries DIR [FLAGS]        every reader of mainframe libraries over a folder of real files
 cargo xtask try-listings DIR [--advice]      the reader of listings over a folder, and what it understood
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         ["models"] => Ok(test::models_command()),
         ["ci"] => Ok(ci::command()),
         ["layout"] => Ok(layout::write()),
+        ["release"] => Ok(release::make()),
         ["web", rest @ ..] => web::page(rest),
         ["try-libraries", rest @ ..] => libraries::command(rest),
         ["fuzz", rest @ ..] => fuzz::command(rest),

@@ -6,7 +6,7 @@
 
 use crate::aside::Aside;
 use crate::steps::{self, Sum, cargo, output, root, step, succeeds, target, watch};
-use crate::{miri, packages, web, witness};
+use crate::{miri, packages, release, web, witness};
 use std::fs;
 
 /// The flags of the command.
@@ -36,13 +36,13 @@ impl Flags {
 /// Runs everything and prints the closing line; true when green.
 pub fn command(flags: &Flags) -> bool {
     let mut sum = Sum::default();
-    let release = (!flags.quick).then(release);
+    let release = (!flags.quick).then(release_aside);
     everything(flags, release, &mut sum);
     sum.close(flags.require_all)
 }
 
 /// Starts the release build of the command: its last minute keeps one processor busy, other steps have the other one.
-pub fn release() -> Aside {
+pub fn release_aside() -> Aside {
     Aside::start("release build", &mut cargo(&["build", "--release", "--package", "underbar-cli"]))
 }
 
@@ -62,6 +62,7 @@ pub fn everything(flags: &Flags, release: Option<Aside>, sum: &mut Sum) {
         sum.check("release build of the command", false);
         return;
     }
+    release::check(sum);
     let models = models_aside();
     tests(flags, &["--workspace", "--exclude", "underbar-zoo"], sum);
     tests(flags, &["--package", "underbar", "--features", "debug-locks"], sum);
