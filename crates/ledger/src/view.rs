@@ -136,6 +136,12 @@ impl<'a> LedgerView<'a> {
         half(self.bytes, offset_of!(Header, on_their_way)) != 0
     }
 
+    /// Are these the first bytes of it? In them is every process that has a place.
+    #[must_use]
+    pub fn has_head(&self, head: &[u8]) -> bool {
+        self.bytes.starts_with(head)
+    }
+
     /// Processes that found no slot.
     #[must_use]
     pub fn unrecorded(&self) -> u64 {

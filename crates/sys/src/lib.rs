@@ -14,6 +14,8 @@ pub mod file;
 pub mod inherited;
 #[cfg(feature = "launch")]
 pub mod instrumented;
+#[cfg(feature = "launch")]
+pub mod lease;
 pub mod lock;
 pub mod machine;
 #[cfg(feature = "launch")]

@@ -12,9 +12,7 @@
 
 use std::cell::OnceCell;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use underbar_ledger::{Identity, LedgerView, SlotView};
@@ -127,17 +125,6 @@ fn numbers_of(process: &str) -> Option<Vec<u32>> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
-}
-
-/// How many processes have this file mapped, as children by fork have from their first moment on, whether or not they have a place
-/// in it. Reads a file for each process of the machine.
-#[must_use]
-pub fn count_mapping(path: &Path) -> usize {
-    let path = path.as_os_str().as_bytes();
-    let has = |text: Vec<u8>| text.split(|&byte| byte == b'\n').any(|line| line.ends_with(path));
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let names = entries.filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
-    names.filter(|entry| fs::read(entry.path().join("maps")).is_ok_and(has)).count()
 }
 
 /// The living processes of inner namespaces: number, and namespace as far as it may be asked.

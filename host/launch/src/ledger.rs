@@ -12,6 +12,7 @@
 //! Not here: its layout (the `ledger` crate), what processes keep beside it ([`mod@beside`]), which ledgers are done with ([`mod@sweep`]).
 
 mod beside;
+mod holders;
 mod sweep;
 
 use std::cell::Cell;
@@ -33,7 +34,7 @@ use underbar_sys::syscall::{clock_nanoseconds, fallocate, geteuid, getuid};
 
 use crate::place;
 use beside::{LOCKS, SAMPLES, beside, read_areas, remove_areas};
-use sweep::{has_ended_in, living, sweep};
+use sweep::{count_running, has_ended_in, sweep};
 use underbar_shown::Shown;
 
 pub use beside::areas;
@@ -147,7 +148,7 @@ impl LedgerFile {
     /// How many processes go on, of which this is `view`.
     #[must_use]
     pub fn running(&self, view: &LedgerView<'_>) -> u64 {
-        living(&self.path, view, |slot| slot.ended_ns() == 0) as u64
+        count_running(&self.path, &self.file, view) as u64
     }
 
     /// Leaves the file to processes that go on, to be read by its name until a day after the last of them has ended.

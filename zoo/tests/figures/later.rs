@@ -90,12 +90,14 @@ fn ended(name: &str) -> Vec<Value> {
 }
 
 /// From its start to its first look at the accounts nobody but its parent knows of a child by posix_spawn or vfork. The parent that
-/// `daemon` leaves behind ends within the C library.
+/// `daemon` leaves behind ends within the C library. Of the last five not even the parent's library knows.
 #[test]
 fn whoever_goes_on_is_known_however_it_was_made() {
     let goes = text(&underbar_zoo::compiled("figures/goes", "figures-goes", &["-fno-builtin"])).to_owned();
     // The first two more than once: the child is sometimes the faster one.
-    for how in [["spawn", "vfork"].repeat(8), vec!["clone", "daemon", "double"]].concat() {
+    let announced = ["clone", "daemon", "double"];
+    let unannounced = ["_Fork", "sys_clone", "sys_clone3", "sys_fork", "kernel"];
+    for how in [&["spawn", "vfork"].repeat(8)[..], &announced, &unannounced].concat() {
         let folder = scratch(&format!("goes-{how}"));
         let (begin, end) = (fifo(&folder, "begin"), fifo(&folder, "end"));
         let (mut starts, mut went) = (open(&begin), open(&end));
@@ -113,7 +115,9 @@ fn whoever_goes_on_is_known_however_it_was_made() {
             }
         };
         let gets: u64 = sections.iter().map(|section| figure(section, Key::HeapGets)).sum();
-        assert_eq!(gets, 1050, "{how}: {sections:?}");
+        // A child that nobody announces takes with it what its parent counted and had not published (docs/counters.md).
+        let unpublished = if unannounced.contains(&how) { 1024 } else { 0 };
+        assert!((1050..=1050 + unpublished).contains(&gets), "{how}: {gets}: {sections:?}");
         fs::remove_dir_all(folder).expect("removed");
     }
 }

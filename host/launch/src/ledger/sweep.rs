@@ -12,18 +12,20 @@
 //! Not here: whether a process lives ([`crate::alive`]).
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use underbar_ledger::layout::CONTROL_OFFSET;
 use underbar_ledger::{Header, LedgerView, SlotState, SlotView};
 use underbar_sys::syscall::clock_nanoseconds;
 
 use super::beside::{area_of, remove_areas};
+use super::holders::{are_there_some, holders};
 use super::{CLOCK_BOOTTIME, ENDING, folders, own_folder_there, read};
-use crate::alive::{Alive, count_mapping, is_alive};
+use crate::alive::{Alive, is_alive};
 use crate::{foreign, part, place};
 
 /// So many ledgers are judged by one run: each is opened and read, and a folder may hold hundreds that daemons left. The next
@@ -64,11 +66,12 @@ fn is_dead(path: &Path) -> bool {
     if is_alive(maker) {
         return false;
     }
-    let Some(Ok(bytes)) = foreign::open_unlinked(path).ok().map(|file| read(&file)) else { return false };
+    let Ok(file) = foreign::open_unlinked(path) else { return false };
+    let Ok(bytes) = read(&file) else { return false };
     match LedgerView::new(&bytes) {
         Ok(view) if !Alive::may_judge(&view) => false,
-        Ok(view) if view.is_left() => is_long_dead(path, &view),
-        Ok(view) => !view.keep() && !lives(path, &view),
+        Ok(view) if view.is_left() => is_long_dead(path, &file, &view),
+        Ok(view) => !view.keep() && !lives(path, &file, &view),
         // One that is just being made holds no ledger yet, and its maker may have a number of another container.
         Err(_) => part::is_old(path),
     }
@@ -77,14 +80,14 @@ fn is_dead(path: &Path) -> bool {
 /// Was nobody of a left ledger alive a day ago? Its figures are final then, and somebody may still want to read them. The first
 /// who finds it so writes the moment down, and who finds somebody alive again takes it back: a process of an inner namespace may
 /// not have been seen, or a child had not come to the ledger.
-fn is_long_dead(path: &Path, view: &LedgerView<'_>) -> bool {
+fn is_long_dead(path: &Path, file: &File, view: &LedgerView<'_>) -> bool {
     const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
     let note = |moment: u64| {
         let at = offset_of!(Header, found_dead_ns) as u64;
         let _ = foreign::open_to_write(path).and_then(|file| file.write_all_at(&moment.to_le_bytes(), at));
     };
     let found = view.found_dead_ns();
-    if lives(path, view) {
+    if lives(path, file, view) {
         if found != 0 {
             note(0);
         }
@@ -123,29 +126,56 @@ pub(super) fn has_ended_in(path: &Path) -> bool {
     LedgerView::new(&bytes).is_ok_and(|view| {
         // Its maker becomes the first program; one of before the machine was started has nobody.
         let is_of_before = view.made_ns() > clock_nanoseconds(CLOCK_BOOTTIME);
-        view.keep() && (is_of_before || !is_alive(view.maker()) && !lives(path, &view))
+        view.keep() && (is_of_before || !is_alive(view.maker()) && !lives(path, &file, &view))
     })
 }
 
 /// Does any process of it live: one that has a place in it, one that is about to have one, or a child that has not come to it yet?
-fn lives(path: &Path, view: &LedgerView<'_>) -> bool {
-    living(path, view, |_| true) > 0
+fn lives(path: &Path, file: &File, view: &LedgerView<'_>) -> bool {
+    count_known(view, |_| true) > 0
+        || are_there_some(file, view) && holders(path).next().is_some()
+        || count_known_now(file, view, |_| true) > 0
 }
 
-/// How many processes of it live, of those that have a slot those of which this is true.
-pub(super) fn living(path: &Path, view: &LedgerView<'_>, counts: impl Fn(&SlotView<'_>) -> bool) -> usize {
+/// How many processes of it go on, whatever they are.
+pub(super) fn count_running(path: &Path, file: &File, view: &LedgerView<'_>) -> usize {
+    let has_not_ended = |slot: &SlotView<'_>| slot.ended_ns() == 0;
+    let known = count_known(view, has_not_ended);
+    if known == 0 && !are_there_some(file, view) {
+        return count_known_now(file, view, has_not_ended);
+    }
+    // Whoever has told of its end is about to go.
+    let alive = Alive::default();
+    let has_ended: Vec<u32> = view
+        .slots()
+        .filter(|slot| slot.state == SlotState::Ended && alive.has(slot))
+        .map(|slot| slot.process.number)
+        .collect();
+    let goes_on = |process: &u32| !has_ended.contains(process);
+    // Some are known that we may not look at.
+    known.max(holders(path).filter(goes_on).count()).max(count_known_now(file, view, has_not_ended))
+}
+
+/// How many processes of it live of which it tells: of those that have a slot, those of which this is true.
+fn count_known(view: &LedgerView<'_>, counts: impl Fn(&SlotView<'_>) -> bool) -> usize {
     let alive = Alive::default();
     let live = view.slots().filter(|slot| slot.state == SlotState::Live && counts(slot) && alive.has(slot));
-    let known = live.count() + view.claimed().filter(|&process| alive.has_process(process)).count();
-    // One that was killed on its way is counted there for ever, so the count alone says nothing.
-    let mapping = if view.are_some_on_their_way() { count_mapping(path) } else { 0 };
-    known.max(mapping)
+    live.count() + view.claimed().filter(|&process| alive.has_process(process)).count()
+}
+
+/// The same of the file as it is now. Who was unknown at the first look, and became another program before anybody looked for it,
+/// has a place by then.
+fn count_known_now(file: &File, view: &LedgerView<'_>, counts: impl Fn(&SlotView<'_>) -> bool) -> usize {
+    let mut head = [0; CONTROL_OFFSET];
+    if file.read_exact_at(&mut head, 0).is_ok() && view.has_head(&head) {
+        return count_known(view, counts);
+    }
+    let bytes = read(file).unwrap_or_default();
+    LedgerView::new(&bytes).map_or(0, |view| count_known(&view, counts))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
     use underbar_ledger::layout::{Directory, SLOTS_OFFSET};
     use underbar_ledger::{Identity, Slot};
 
