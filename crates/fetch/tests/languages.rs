@@ -104,6 +104,62 @@ fn exceptions_cost_the_same_however_many_programs_are_loaded() {
     delete(catcher);
 }
 
+/// How the test below tells the process that it counts what to do: how many programs are loaded, and how often one throws.
+const COUNTED: &str = "UNDERBAR_COUNTED_THROWS";
+
+/// Runs only in a process that the next test starts.
+#[test]
+fn counted_throws() {
+    let Ok(words) = std::env::var(COUNTED) else { return };
+    let words: Vec<usize> = words.split(' ').map(|word| word.parse().expect("a number")).collect();
+    let [many, throws] = words[..] else { panic!("two numbers") };
+    let _alone = alone();
+    let place = folder("counted");
+    let one = member(&place, "catcher.cc", &[]);
+    for number in 0..many {
+        std::fs::hard_link(&one, place.join(format!("c{number}.so"))).expect("a name");
+    }
+    let library = Opened::folder(&place, true);
+    let catcher = library.load("catcher", Form::Fresh).expect("loaded");
+    (0..many).for_each(|number| {
+        library.load(&format!("c{number}"), Form::Fresh).expect("loaded");
+    });
+    for number in 0..throws {
+        assert_eq!(ask(catcher, c"itself", number), number + 1);
+    }
+}
+
+/// Instructions of a throw in a program while so many others are loaded, by the difference of two runs.
+fn instructions_of_a_throw(many: usize) -> u64 {
+    let run = |throws: usize| {
+        let me = std::env::current_exe().expect("this program");
+        let counted = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(me)
+            .args(["--exact", "counted_throws", "--test-threads=1"])
+            .env(COUNTED, format!("{many} {throws}"))
+            .output()
+            .expect("valgrind");
+        let said = String::from_utf8_lossy(&counted.stderr);
+        assert!(counted.status.success(), "{said}");
+        let line = said.lines().find(|line| line.contains("Collected :"));
+        let count = line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        count.unwrap_or_else(|| panic!("no count in {said}"))
+    };
+    (run(1_100) - run(100)) / 1_000
+}
+
+#[test]
+fn a_programs_throw_costs_the_same_instructions_however_many_programs_are_loaded() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return skip("instructions of a throw: needs valgrind");
+    }
+    let [alone, crowded] = [0, 200].map(instructions_of_a_throw);
+    println!("a throw takes {alone} instructions, with 200 programs more {crowded}");
+    // By bisection alone 123 % in an unoptimised build.
+    assert!(crowded * 100 <= alone * 110, "{crowded} instructions, alone {alone}");
+}
+
 /// Frames are found by those who throw while other programs come and go.
 #[test]
 fn threads_throw_while_others_load_and_delete() {
