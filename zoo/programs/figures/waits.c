@@ -1,6 +1,6 @@
 /* waits asleep TIMES LOCKS: so often a thread waits for one of so many mutexes, and sleeps for it, before it gets it.
    waits briefly TIMES: two threads take one mutex so often each, for a moment; says how often one of them slept for it.
-   waits kinds: locks a mutex of each kind that is not the usual one, twice. */
+   waits kinds [1]: locks a mutex of each kind that is not the usual one, twice; with 1 in the other order. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -91,14 +91,15 @@ static void *briefly(void *ignored) {
 static void kinds(void) {
     pthread_mutex_t mutex;
     for (int which = 0; which < 12; which++) {
+        int kind_of = (times ? 11 - which : which) % 6;
         pthread_mutexattr_t kind;
         pthread_mutexattr_init(&kind);
-        if (which % 6 == 0) pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
-        if (which % 6 == 1) pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
-        if (which % 6 == 2) pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
-        if (which % 6 == 3) pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
-        if (which % 6 == 4) pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
-        if (which % 6 == 5) pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_PROTECT);
+        if (kind_of == 0) pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+        if (kind_of == 1) pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+        if (kind_of == 2) pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+        if (kind_of == 3) pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+        if (kind_of == 4) pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
+        if (kind_of == 5) pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_PROTECT);
         pthread_mutex_init(&mutex, &kind);
         if (pthread_mutex_lock(&mutex) == 0) pthread_mutex_unlock(&mutex);
         pthread_mutex_destroy(&mutex);

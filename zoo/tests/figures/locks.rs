@@ -50,6 +50,7 @@ pub(super) fn more_locks_than_there_are_records_are_counted() {
 pub(super) fn kinds_of_mutex_left_to_the_c_library_are_counted() {
     for how in ["COUNT", "SIMPLE"] {
         exact(&waits(how, &["kinds"]), Key::LockPassedThrough, 6);
+        exact(&waits(how, &["kinds", "1"]), Key::LockPassedThrough, 6);
     }
     exact(&waits("OFF", &["kinds"]), Key::LockPassedThrough, 0);
     exact(&waits("COUNT", &["asleep", "1", "1"]), Key::LockPassedThrough, 0);

@@ -5,19 +5,21 @@
 //!                             └─> C library, under LOCK(OFF)
 //! ```
 //!
-//! A program may have no other mutexes than such. So a free recursive mutex costs no more than in the C library (`recursive`), one
-//! of another known kind one look at a table and a jump, and under LOCK(OFF) any mutex one jump.
+//! A program may have no other mutexes than such. So a free recursive or error-checking mutex costs no more than in the C library
+//! (`owned`), one of another known kind one look at a table and a jump, and under LOCK(OFF) any mutex one jump.
 //!
 //! Invariant: an entry and the table change only after the C library's functions were found. Both ways follow one
 //! protocol, so it does not matter which one a thread takes.
 //! Not here: mutexes that are recorded (`mutex`).
 
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 use underbar_ledger::Key;
 use underbar_sys::syscall::Timespec;
 
 use super::mutex::{self, Mutex};
+use super::owned::{self, CHECKING, RECURSIVE};
 use super::{Mode, mode};
 use crate::ledger;
 use crate::next::Next;
@@ -120,14 +122,47 @@ pub(super) fn has_clocklock() -> bool {
 
 // ---- kinds that are known -----------------------------------------------------------------------------------------
 
-/// For each value of the kind's marks, 1: it was met, and is the C library's. Set by any thread with Release, after the
-/// functions were found; read with Acquire.
-static KNOWN: [AtomicU8; KINDS] = [const { AtomicU8::new(0) }; KINDS];
+/// Whether the functions for a kind are there, 1: yes. Apart from them: kinds of our own pay for this look, which is that at a byte.
+/// Set with Release, read with Acquire.
+static KNOWN: [AtomicU8; KINDS] = {
+    let mut all = [const { AtomicU8::new(0) }; KINDS];
+    all[RECURSIVE] = AtomicU8::new(1);
+    all[CHECKING] = AtomicU8::new(1);
+    all
+};
+
+/// Who serves mutexes of a kind. What is null becomes the C library's function when such a mutex is first met, by any thread, and
+/// stays it.
+static WAYS: [Ways; KINDS] = {
+    let mut all = [const { Ways::new(null_mut(), null_mut()) }; KINDS];
+    all[RECURSIVE] = Ways::new(owned::lock_recursive as *mut (), owned::unlock_recursive as *mut ());
+    all[CHECKING] = Ways::new(owned::lock_checking as *mut (), owned::unlock_checking as *mut ());
+    all
+};
+
+struct Ways {
+    lock: AtomicPtr<()>,
+    unlock: AtomicPtr<()>,
+    trylock: AtomicPtr<()>,
+}
+
+impl Ways {
+    const fn new(lock: *mut (), unlock: *mut ()) -> Ways {
+        let trylock = AtomicPtr::new(null_mut());
+        Ways { lock: AtomicPtr::new(lock), unlock: AtomicPtr::new(unlock), trylock }
+    }
+}
+
 /// Values of the kind's marks: the kind itself (3), robust (0x10), inherits (0x20), protects (0x40), shared (0x80), elided
 /// (0x100).
 const KINDS: usize = 512;
 
-/// Whether a mutex of this kind was met before and is the C library's: [`lock_known`] and its kin may be called.
+#[inline(always)]
+fn ways(kind: u64) -> &'static Ways {
+    &WAYS[kind as usize % KINDS]
+}
+
+/// Whether there is a function for a mutex of this kind: [`lock_known`] and [`unlock_known`] may be called.
 #[inline(always)]
 pub(super) fn is_known(kind: u64) -> bool {
     KNOWN[kind as usize % KINDS].load(Ordering::Acquire) != 0
@@ -138,9 +173,9 @@ pub(super) fn is_known(kind: u64) -> bool {
 /// # Safety
 /// As C's.
 #[inline(always)]
-pub(super) unsafe fn lock_known(mutex: *const Mutex) -> i32 {
-    // SAFETY: found before the kind became known; the caller's promise is passed on.
-    unsafe { core::mem::transmute::<usize, Lock>(LOCK.known())(mutex) }
+pub(super) unsafe fn lock_known(kind: u64, mutex: *const Mutex) -> i32 {
+    // SAFETY: a function of this kind before the kind became known; the caller's promise is passed on.
+    unsafe { core::mem::transmute::<*mut (), Lock>(ways(kind).lock.load(Ordering::Relaxed))(mutex) }
 }
 
 /// As [`lock_known`].
@@ -148,19 +183,16 @@ pub(super) unsafe fn lock_known(mutex: *const Mutex) -> i32 {
 /// # Safety
 /// As C's.
 #[inline(always)]
-pub(super) unsafe fn unlock_known(mutex: *const Mutex) -> i32 {
+pub(super) unsafe fn unlock_known(kind: u64, mutex: *const Mutex) -> i32 {
     // SAFETY: as above.
-    unsafe { core::mem::transmute::<usize, Lock>(UNLOCK.known())(mutex) }
+    unsafe { core::mem::transmute::<*mut (), Lock>(ways(kind).unlock.load(Ordering::Relaxed))(mutex) }
 }
 
-/// As [`lock_known`].
-///
-/// # Safety
-/// As C's.
+/// The C library's function, if such a mutex was met.
 #[inline(always)]
-pub(super) unsafe fn trylock_known(mutex: *const Mutex) -> i32 {
-    // SAFETY: as above.
-    unsafe { core::mem::transmute::<usize, Lock>(TRYLOCK.known())(mutex) }
+pub(super) fn known_trylock(kind: u64) -> Option<unsafe extern "C" fn(*const Mutex) -> i32> {
+    // SAFETY: null, which is None, or the C library's function of this signature.
+    unsafe { core::mem::transmute::<*mut (), Option<Lock>>(ways(kind).trylock.load(Ordering::Relaxed)) }
 }
 
 /// Notes that a mutex of this kind, which is not ours, was met. Counts the kinds, each once.
@@ -176,7 +208,15 @@ pub(super) fn met(kind: u64) {
     if COUNTED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
         ledger::add(Key::LockPassedThrough, 1);
     }
-    if [&LOCK, &UNLOCK, &TRYLOCK].iter().all(|next| next.get().is_some() && next.known() != 0) {
+    let ways = ways(kind);
+    let mut are_all_there = true;
+    for (way, next) in [(&ways.lock, &LOCK), (&ways.unlock, &UNLOCK), (&ways.trylock, &TRYLOCK)] {
+        let address = next.get().unwrap_or(0) as *mut ();
+        // Those of `owned` stay.
+        let before = way.compare_exchange(null_mut(), address, Ordering::Relaxed, Ordering::Relaxed);
+        are_all_there &= !before.unwrap_or_else(|before| before).is_null() || !address.is_null();
+    }
+    if are_all_there {
         KNOWN[kind as usize % KINDS].store(1, Ordering::Release);
     }
 }

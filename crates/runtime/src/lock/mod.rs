@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `mutex` | the C library's mutex, by its own protocol |
 //! | `left` | mutexes that are left to the C library |
-//! | `recursive` | of those, the recursive ones that are free or the caller's |
+//! | `owned` | of those, recursive and error-checking ones that are free or the caller's |
 //! | `share` | which waits are recorded |
 //! | `simple` | waiting for its word as simple locks do |
 //! | `record` | what one lock has seen |
@@ -40,8 +40,8 @@ mod number;
 mod observer;
 mod one;
 mod order;
+mod owned;
 mod record;
-mod recursive;
 mod share;
 mod simple;
 mod trial;

@@ -22,7 +22,7 @@ use underbar_sys::syscall::{CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::number::{self, thread};
 use super::record::{self, Wait};
-use super::{Mode, later, left, mode, recursive, share, simple, trial};
+use super::{Mode, later, left, mode, owned, share, simple, trial};
 use crate::next::weak;
 
 const EBUSY: i32 = 16;
@@ -225,7 +225,7 @@ fn is_single_threaded() -> bool {
 /// The thread that goes on in a forked child has another number.
 pub(super) fn forget_thread() {
     number::forget();
-    recursive::forget_thread();
+    owned::forget_thread();
 }
 
 /// Finds what the C library tells.
@@ -250,12 +250,14 @@ pub unsafe extern "C" fn lock(mutex: *const Mutex, caller: usize) -> i32 {
         it.taken();
         return 0;
     }
-    if kind == recursive::KIND {
-        return recursive::lock(it);
+    // Without a look at the table: programs have many of these.
+    if kind == owned::RECURSIVE as u64 {
+        // SAFETY: the caller's promise.
+        return unsafe { owned::lock_recursive(mutex) };
     }
     if left::is_known(kind) {
         // SAFETY: the caller's promise.
-        return unsafe { left::lock_known(mutex) };
+        return unsafe { left::lock_known(kind, mutex) };
     }
     lock_adaptive(it, caller)
 }
@@ -354,12 +356,14 @@ pub unsafe extern "C" fn unlock(mutex: *const Mutex, caller: usize) -> i32 {
         it.give_up(caller, false);
         return 0;
     }
-    if kind == recursive::KIND {
-        return recursive::unlock(it);
+    // Without a look at the table: programs have many of these.
+    if kind == owned::RECURSIVE as u64 {
+        // SAFETY: the caller's promise.
+        return unsafe { owned::unlock_recursive(mutex) };
     }
     if left::is_known(kind) {
         // SAFETY: the caller's promise.
-        return unsafe { left::unlock_known(mutex) };
+        return unsafe { left::unlock_known(kind, mutex) };
     }
     if Mutex::is_adaptive(kind) {
         it.give_up(caller, false);
@@ -386,9 +390,9 @@ pub unsafe extern "C" fn trylock(mutex: *const Mutex) -> i32 {
     // SAFETY: the caller's promise.
     let it = unsafe { &*mutex };
     let kind = it.kind.load(Ordering::Relaxed);
-    if left::is_known(kind) {
+    if let Some(trylock) = left::known_trylock(kind) {
         // SAFETY: the caller's promise.
-        return unsafe { left::trylock_known(mutex) };
+        return unsafe { trylock(mutex) };
     }
     if it.sort().is_none() {
         it.is_met();

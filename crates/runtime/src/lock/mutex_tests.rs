@@ -80,7 +80,7 @@ fn shared_with_the_c_library(mode: Mode, kind: u64) {
 fn one_holder_at_a_time_whoever_locks() {
     let _alone = MODE_IS_ONE.lock();
     for mode in [Mode::Off, Mode::Count, Mode::Simple] {
-        for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE, recursive::KIND] {
+        for kind in [NORMAL, NORMAL | NO_ELISION, ADAPTIVE, owned::RECURSIVE as u64, owned::CHECKING as u64] {
             shared_with_the_c_library(mode, kind);
         }
     }
@@ -135,10 +135,10 @@ fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
     let _alone = MODE_IS_ONE.lock();
     configure(Mode::Count);
     // The first one teaches the thread's number.
-    let first = new(recursive::KIND);
+    let first = new(owned::RECURSIVE as u64);
     assert_eq!((take(&first, 0), release(&first, 0)), (0, 0));
     for (takes, gives) in [([0, 2, 0], [0, 1, 0]), ([2, 0, 0], [1, 0, 0]), ([0, 0, 2], [0, 0, 1])] {
-        let mutex = new(recursive::KIND);
+        let mutex = new(owned::RECURSIVE as u64);
         for (before, which) in takes.into_iter().enumerate() {
             assert_eq!((mutex.count.load(Ordering::Relaxed), take(&mutex, which)), (before as u32, 0));
         }
@@ -151,10 +151,45 @@ fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
         }
         assert_eq!(release(&mutex, 0), EPERM, "given up once too often");
     }
-    let full = new(recursive::KIND);
+    let full = new(owned::RECURSIVE as u64);
     assert_eq!(take(&full, 0), 0);
     full.count.store(u32::MAX, Ordering::Relaxed);
     assert_eq!((take(&full, 0), take(&full, 2)), (EAGAIN, EAGAIN));
+    configure(Mode::Off);
+}
+
+/// The same of one that checks, of which the C library says what is wrong.
+#[test]
+fn an_error_checking_mutex_has_the_owner_and_errors_of_the_c_library() {
+    const EDEADLK: i32 = 35;
+    let _alone = MODE_IS_ONE.lock();
+    for mode in [Mode::Off, Mode::Count, Mode::Simple] {
+        configure(mode);
+        // The first one teaches the thread's number.
+        let first = new(owned::CHECKING as u64);
+        assert_eq!(
+            (release(&first, 0), take(&first, 0), take(&first, 0), release(&first, 0)),
+            (EPERM, 0, EDEADLK, 0)
+        );
+        for (takes, gives) in [(0, 0), (0, 1), (2, 0), (2, 1), (5, 0)] {
+            let mutex = new(owned::CHECKING as u64);
+            assert_eq!(take(&mutex, takes), 0);
+            let figures = |of: &Mutex| {
+                [&of.word, &of.count, &of.owner, &of.users].map(|word| word.load(Ordering::Relaxed))
+            };
+            let held = figures(&mutex);
+            assert_eq!(held, [1, 0, syscall::gettid() as u32, 1]);
+            assert_eq!([0, 2, 4, 5].map(|which| take(&mutex, which)), [EDEADLK, EDEADLK, EDEADLK, EBUSY]);
+            let elsewhere = std::thread::scope(|scope| {
+                let other = || (release(&mutex, 0), take(&mutex, 5), take(&mutex, 4), release(&mutex, 0));
+                scope.spawn(other).join().expect("no panic")
+            });
+            assert_eq!(elsewhere, (EPERM, EBUSY, ETIMEDOUT, EPERM));
+            // Who waited until a time has marked the word.
+            assert_eq!(figures(&mutex)[1..], held[1..]);
+            assert_eq!((release(&mutex, gives), release(&mutex, 0), figures(&mutex)), (0, EPERM, [0; 4]));
+        }
+    }
     configure(Mode::Off);
 }
 
