@@ -50,12 +50,8 @@ fn main() {
         triple: &variable("TARGET"),
         features: "artifact",
     };
-    let mut cargo = wanted.command();
-    // Without network Cargo must not try to update anything.
-    if env::var_os("CARGO_NET_OFFLINE").is_some_and(|value| value == "true") {
-        cargo.arg("--offline");
-    }
-    match cargo.status() {
+    // CARGO_NET_OFFLINE reaches it by the environment. After these arguments come only those of rustc.
+    match wanted.command().status() {
         Ok(status) if status.success() => {}
         Ok(status) => fail(&format!("building the preload library: {status}")),
         Err(error) => fail(&format!("starting Cargo for the preload library: {error}")),
