@@ -17,7 +17,7 @@
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::{MAIN_BASE, lowest_resident};
+use super::depth::{MAIN_BASE, lowest_resident};
 
 /// Below the stack pointer: the red zone, and what this file's functions themselves use.
 const MARGIN: usize = 512;

@@ -1,4 +1,4 @@
-//! Stacks: how much of them threads used, to the page, and how large they are made.
+//! Stacks: how much of them threads used, to the page (`depth`), and how large they are made (`size`).
 //!
 //! ```text
 //! high  +---------------------------+
@@ -10,10 +10,8 @@
 //! low   +---------------------------+  guard
 //! ```
 //!
-//! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how
-//! deep a thread ever went (a frame of more than half a MiB that is not touched hides what is below it). It is looked up
-//! when the thread ends, when the process ends, and while other threads end: one system call for a thread, and none where
-//! nobody reads the figures. The C library leaves some pages of a recycled stack to the next thread. They are given back when
+//! The lowest resident page is looked up when the thread ends, when the process ends, and while other threads end: one system call
+//! for a thread, and none where nobody reads the figures. The C library leaves some pages of a recycled stack to the next thread. They are given back when
 //! one of the first threads starts, and one in sixteen later; another thread that went no deeper than what may have been left
 //! tells nothing. A stack that the program brought itself is not touched: what was resident of it when the thread began
 //! tells nothing of this thread.
@@ -22,19 +20,24 @@
 //! when some threads end and when the process does, so what came and went between is missed: sampled.
 //! Not here: what stacks are filled with (`fill`), and segments of stacks. Linux gives each stack as one mapping, and underbar does not change that.
 
+mod depth;
 pub mod fill;
+mod size;
 
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
-use underbar_options::LEAST_THREAD_STACK;
 use underbar_sys::lock::Lock;
-use underbar_sys::syscall;
 
-use crate::next::{Next, weak};
+pub use size::{Attributes, configure};
+
+use depth::{MAIN_BASE, forget_last_user, used, used_before, used_by_main, used_of_locked};
+use size::plan_of;
+
+use crate::next::Next;
 use crate::thread_end::ThreadEnd;
 use crate::{coverage, heap, ledger, sample, sandbox};
 
@@ -71,10 +74,6 @@ const _: () = assert!(size_of::<Record>() <= heap::DESCRIPTOR);
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const Attributes, Start, *mut c_void) -> c_int;
 
-/// `pthread_attr_t` of glibc on x86-64.
-#[repr(C)]
-pub struct Attributes([u64; 7]);
-
 struct Stacks {
     first: *mut Record,
     live: u64,
@@ -91,28 +90,10 @@ static STACKS: Lock<Stacks> =
     Lock::new(Stacks { first: null_mut(), live: 1, started: 0, ended: 0, are_forgotten: false });
 pub(crate) static END: ThreadEnd = ThreadEnd::new(ends);
 static CREATE: Next = Next::new(c"pthread_create");
-/// Where the first thread's stack began, before `main`.
-static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
-/// Bytes that THREADSTACK gives to threads that ask for the default; 0: it is OFF.
-static THREAD_STACK: AtomicU64 = AtomicU64::new(0);
-
-weak! {
-    address_of_attr_init = "pthread_attr_init";
-    address_of_attr_getstacksize = "pthread_attr_getstacksize";
-    address_of_attr_setstacksize = "pthread_attr_setstacksize";
-    address_of_attr_getstack = "pthread_attr_getstack";
-    address_of_minimum = "__pthread_get_minstack";
-}
-
-/// Sets what THREADSTACK says: bytes for threads that ask for the default, or 0.
-pub fn configure(thread_stack: u64) {
-    THREAD_STACK.store(thread_stack, Ordering::Relaxed);
-}
 
 /// Does anybody ask how deep threads went: a ledger, or THREADSTACK, which keeps a distance from it?
 fn is_asked_for() -> bool {
-    !cfg!(feature = "no-accounts")
-        && (THREAD_STACK.load(Ordering::Relaxed) != 0 || ledger::attach::is_attached())
+    !cfg!(feature = "no-accounts") && (size::is_configured() || ledger::attach::is_attached())
 }
 
 /// Notes where the first thread's stack begins. By the constructor, with an address that the kernel wrote there.
@@ -172,109 +153,6 @@ pub unsafe fn create(
         }
         failed
     }
-}
-
-/// How a thread's stack is to be made.
-struct Plan {
-    /// Its size; 0 where the program brings it.
-    size: usize,
-    /// The lowest address of what the program brings; else 0.
-    low: usize,
-    /// What to create it with: what the caller gave, or where THREADSTACK decides, a copy.
-    attributes: *const Attributes,
-    /// Its size by what the caller gave.
-    given: usize,
-}
-
-/// What the caller of pthread_create gave, with the size that THREADSTACK says, for which there is room in `own`.
-unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Plan {
-    let brought = |low| Plan { size: 0, low, attributes: given, given: 0 };
-    let addresses = [
-        address_of_attr_init(),
-        address_of_attr_getstacksize(),
-        address_of_attr_setstacksize(),
-        address_of_attr_getstack(),
-    ];
-    if addresses.contains(&0) {
-        return brought(0);
-    }
-    // SAFETY: the C library's functions of these names, whose signatures these are.
-    unsafe {
-        let init: Init = core::mem::transmute(addresses[0]);
-        let get_size: unsafe extern "C" fn(*const Attributes, *mut usize) -> c_int =
-            core::mem::transmute(addresses[1]);
-        let set_size: SetSize = core::mem::transmute(addresses[2]);
-        let get_stack: unsafe extern "C" fn(*const Attributes, *mut usize, *mut usize) -> c_int =
-            core::mem::transmute(addresses[3]);
-        let own = own.as_mut_ptr();
-        let mut default = 0;
-        if init(own) != 0 || get_size(own, &raw mut default) != 0 {
-            return brought(0);
-        }
-        let mut size = default;
-        if !given.is_null() {
-            let (mut address, mut length) = (0_usize, 0_usize);
-            if get_stack(given, &raw mut address, &raw mut length) != 0 || get_size(given, &raw mut size) != 0
-            {
-                return brought(0);
-            }
-            if address.wrapping_add(length) != 0 {
-                return brought(address.next_multiple_of(PAGE));
-            }
-            own.copy_from(given, 1);
-        }
-        let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
-        if wanted == 0 || size != default || (!given.is_null() && asked_for_size(given, init, set_size)) {
-            return Plan { size, low: 0, attributes: given, given: size };
-        }
-        let size = wanted.max(floor(own)).next_multiple_of(PAGE);
-        if set_size(own, size) == 0 {
-            return Plan { size, low: 0, attributes: own, given: default };
-        }
-        ledger::add(Key::StackFallbacks, 1);
-        Plan { size: default, low: 0, attributes: given, given: default }
-    }
-}
-
-type Init = unsafe extern "C" fn(*mut Attributes) -> c_int;
-type SetSize = unsafe extern "C" fn(*mut Attributes, usize) -> c_int;
-
-/// Do these attributes say a size, though it may be that of the default? They are the C library's own affair; but in the word in
-/// which some with a size differ from some without one, a size is what differs from those without.
-unsafe fn asked_for_size(given: *const Attributes, init: Init, set_size: SetSize) -> bool {
-    /// Nobody's default.
-    const ODD_SIZE: usize = (1 << 40) + PAGE;
-    let [mut none, mut some] = [Attributes([0; 7]), Attributes([0; 7])];
-    // SAFETY: the C library's functions, on attributes of ours; the caller's are read only.
-    unsafe {
-        init(&raw mut none) == 0
-            && init(&raw mut some) == 0
-            && set_size(&raw mut some, ODD_SIZE) == 0
-            && none
-                .0
-                .iter()
-                .zip(some.0)
-                .zip((*given).0)
-                .any(|((none, some), given)| *none != some && *none != given)
-    }
-}
-
-/// The least stack that is safe as far as is known: what the C library needs for itself and thread-local storage,
-/// and four times the most that any thread used so far.
-unsafe fn floor(attributes: *const Attributes) -> usize {
-    let minimum = address_of_minimum();
-    let own = if minimum == 0 {
-        64 * 1024
-    } else {
-        // SAFETY: glibc's function of that name, which run-times of other languages call the same way.
-        unsafe {
-            core::mem::transmute::<usize, unsafe extern "C" fn(*const Attributes) -> usize>(minimum)(
-                attributes,
-            )
-        }
-    };
-    let largest = ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize;
-    (LEAST_THREAD_STACK as usize).max(4 * largest) + own
 }
 
 /// What a new thread runs first. It leaves no frame behind: the program's function returns to the C library, and
@@ -348,108 +226,6 @@ fn bounds_of(size: usize) -> (usize, usize) {
     };
     let high = (pointer + DESCRIPTION).next_multiple_of(PAGE);
     (high.saturating_sub(size) + PAGE, high)
-}
-
-/// Gives back what the last thread on a recycled stack left just below: the C library gives back the rest.
-fn forget_last_user(low: usize, base: usize) {
-    // Two pages for what runs now.
-    let top = (base & !(PAGE - 1)).saturating_sub(2 * PAGE);
-    let mut resident = [0_u8; 16];
-    if sandbox::is_closed() {
-        return;
-    }
-    let looked_at = top.saturating_sub(resident.len() * PAGE);
-    if looked_at >= low
-        && syscall::mincore(looked_at, &mut resident).is_ok()
-        && resident.iter().any(|state| state & 1 != 0)
-    {
-        // SAFETY: below the stack pointer and its red zone, on a stack that the C library made, nothing lives.
-        let _ = unsafe { syscall::madvise(low as *mut u8, top - low, syscall::MADV_DONTNEED) };
-    }
-}
-
-/// The lowest page of a stack that the program brought which is in memory as the thread begins, or 0 where that is no lower
-/// than what runs now: the stack is fresh.
-fn used_before(low: usize, base: usize) -> usize {
-    if sandbox::is_closed() {
-        return 0;
-    }
-    let bytes = used(low, base);
-    // As in `forget_last_user`.
-    if bytes <= 2 * PAGE {
-        return 0;
-    }
-    ledger::add(Key::StackReused, 1);
-    base - bytes
-}
-
-/// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time, until half of
-/// one was not used: a stack on which as much was jumped over may count down to there only.
-fn used(low: usize, base: usize) -> usize {
-    let mut resident = [0_u8; 256];
-    let mut lowest = base;
-    let mut end = base.next_multiple_of(PAGE);
-    while end > low {
-        let start = end.saturating_sub(resident.len() * PAGE).max(low & !(PAGE - 1));
-        let resident = &mut resident[..(end - start) / PAGE];
-        if syscall::mincore(start, resident).is_err() {
-            return base - lowest;
-        }
-        match resident.iter().position(|state| state & 1 != 0) {
-            Some(page) => {
-                lowest = lowest.min(start + page * PAGE);
-                // Most stacks end here, with one call.
-                if page >= 128 {
-                    break;
-                }
-            }
-            None => break,
-        }
-        end = start;
-    }
-    base - lowest
-}
-
-/// The same, where a stack that is resident to its very end tells nothing: under `mlockall` all of it is so from the start, and
-/// zero until it is used. One that was used to its end is written there.
-fn used_of_locked(low: usize, base: usize) -> usize {
-    let bytes = used(low, base);
-    if base - bytes > low + PAGE {
-        return bytes;
-    }
-    let mut words = (low.next_multiple_of(8)..base).step_by(8);
-    // SAFETY: a stack that is mapped, between its ends, word by word; whoever runs on it may write meanwhile, so it is read
-    // as memory that changes.
-    let written = words.find(|word| unsafe { (*word as *const u64).read_volatile() } != 0);
-    base - written.map_or(base, |word| word & !(PAGE - 1)).min(base)
-}
-
-/// Bytes used of the first thread's stack.
-fn used_by_main() -> usize {
-    let base = MAIN_BASE.load(Ordering::Relaxed);
-    lowest_resident(base).map_or(0, |lowest| base - lowest)
-}
-
-/// The lowest resident page of the first thread's stack. Its mapping grows downwards; where it ends is found by
-/// halving.
-fn lowest_resident(base: usize) -> Option<usize> {
-    const LARGEST: usize = 64 << 20;
-    let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
-    let top = base & !(PAGE - 1);
-    if base == 0 || !is_mapped(top) {
-        return None;
-    }
-    // The kernel keeps others away from a stack by much more than a page, so what is mapped is one run of pages.
-    let (mut unmapped, mut mapped) = (LARGEST / PAGE, 0);
-    while unmapped - mapped > 1 {
-        let middle = usize::midpoint(unmapped, mapped);
-        if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
-    }
-    /// What the kernel maps for it before it grows, page by page as it is used.
-    const AT_FIRST: usize = 40;
-    let measure = if mapped <= AT_FIRST { used_of_locked } else { used };
-    let bytes = measure(top - mapped * PAGE, base);
-    (bytes > 0).then(|| base - bytes)
 }
 
 /// A thread ends: its stack is measured, and now and then those of all others.
@@ -586,20 +362,6 @@ pub unsafe fn after_fork_in_child() {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_lowest_resident_page_tells_the_depth() {
-        let low = syscall::map_anonymous(64 * PAGE).expect("memory") as usize;
-        let base = low + 64 * PAGE - 100;
-        assert_eq!(used(low, base), 0);
-        for touched in [62, 50, 3] {
-            // SAFETY: a page of the mapping.
-            unsafe { ((low + touched * PAGE) as *mut u8).write(1) };
-            assert_eq!(used(low, base), base - (low + touched * PAGE));
-        }
-        forget_last_user(low, base);
-        assert_eq!(used(low, base), base - (low + 62 * PAGE), "the pages that run now are kept");
-    }
 
     #[test]
     fn a_thread_finds_its_own_stack() {

@@ -1,0 +1,139 @@
+//! How much of a stack was used, to the page: what of it is in memory, asked of the kernel.
+//!
+//! A page of stack becomes resident when it is first touched and stays so; so the lowest resident page tells how deep a thread ever
+//! went (a frame of more than half a MiB that is not touched hides what is below it).
+//!
+//! Invariant: nothing is written to a stack, and what is given back of one is below whatever runs on it.
+//! Not here: whose stacks are looked at, when, and what follows from it (the module above).
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use underbar_ledger::Key;
+use underbar_sys::syscall;
+
+use super::PAGE;
+use crate::{ledger, sandbox};
+
+/// Where the first thread's stack began, before `main`. Written once, by the constructor; relaxed.
+pub(super) static MAIN_BASE: AtomicUsize = AtomicUsize::new(0);
+
+/// Gives back what the last thread on a recycled stack left just below: the C library gives back the rest.
+pub(super) fn forget_last_user(low: usize, base: usize) {
+    // Two pages for what runs now.
+    let top = (base & !(PAGE - 1)).saturating_sub(2 * PAGE);
+    let mut resident = [0_u8; 16];
+    if sandbox::is_closed() {
+        return;
+    }
+    let looked_at = top.saturating_sub(resident.len() * PAGE);
+    if looked_at >= low
+        && syscall::mincore(looked_at, &mut resident).is_ok()
+        && resident.iter().any(|state| state & 1 != 0)
+    {
+        // SAFETY: below the stack pointer and its red zone, on a stack that the C library made, nothing lives.
+        let _ = unsafe { syscall::madvise(low as *mut u8, top - low, syscall::MADV_DONTNEED) };
+    }
+}
+
+/// The lowest page of a stack that the program brought which is in memory as the thread begins, or 0 where that is no lower
+/// than what runs now: the stack is fresh.
+pub(super) fn used_before(low: usize, base: usize) -> usize {
+    if sandbox::is_closed() {
+        return 0;
+    }
+    let bytes = used(low, base);
+    // As in `forget_last_user`.
+    if bytes <= 2 * PAGE {
+        return 0;
+    }
+    ledger::add(Key::StackReused, 1);
+    base - bytes
+}
+
+/// Bytes used of a stack that begins at `base` and may go down to `low`. Looked for downwards, a MiB at a time, until half of
+/// one was not used: a stack on which as much was jumped over may count down to there only.
+pub(super) fn used(low: usize, base: usize) -> usize {
+    let mut resident = [0_u8; 256];
+    let mut lowest = base;
+    let mut end = base.next_multiple_of(PAGE);
+    while end > low {
+        let start = end.saturating_sub(resident.len() * PAGE).max(low & !(PAGE - 1));
+        let resident = &mut resident[..(end - start) / PAGE];
+        if syscall::mincore(start, resident).is_err() {
+            return base - lowest;
+        }
+        match resident.iter().position(|state| state & 1 != 0) {
+            Some(page) => {
+                lowest = lowest.min(start + page * PAGE);
+                // Most stacks end here, with one call.
+                if page >= 128 {
+                    break;
+                }
+            }
+            None => break,
+        }
+        end = start;
+    }
+    base - lowest
+}
+
+/// The same, where a stack that is resident to its very end tells nothing: under `mlockall` all of it is so from the start, and
+/// zero until it is used. One that was used to its end is written there.
+pub(super) fn used_of_locked(low: usize, base: usize) -> usize {
+    let bytes = used(low, base);
+    if base - bytes > low + PAGE {
+        return bytes;
+    }
+    let mut words = (low.next_multiple_of(8)..base).step_by(8);
+    // SAFETY: a stack that is mapped, between its ends, word by word; whoever runs on it may write meanwhile, so it is read
+    // as memory that changes.
+    let written = words.find(|word| unsafe { (*word as *const u64).read_volatile() } != 0);
+    base - written.map_or(base, |word| word & !(PAGE - 1)).min(base)
+}
+
+/// Bytes used of the first thread's stack.
+pub(super) fn used_by_main() -> usize {
+    let base = MAIN_BASE.load(Ordering::Relaxed);
+    lowest_resident(base).map_or(0, |lowest| base - lowest)
+}
+
+/// The lowest resident page of the first thread's stack. Its mapping grows downwards; where it ends is found by
+/// halving.
+pub(super) fn lowest_resident(base: usize) -> Option<usize> {
+    const LARGEST: usize = 64 << 20;
+    let is_mapped = |page: usize| syscall::mincore(page, &mut [0]).is_ok();
+    let top = base & !(PAGE - 1);
+    if base == 0 || !is_mapped(top) {
+        return None;
+    }
+    // The kernel keeps others away from a stack by much more than a page, so what is mapped is one run of pages.
+    let (mut unmapped, mut mapped) = (LARGEST / PAGE, 0);
+    while unmapped - mapped > 1 {
+        let middle = usize::midpoint(unmapped, mapped);
+        if is_mapped(top - middle * PAGE) { mapped = middle } else { unmapped = middle }
+    }
+    /// What the kernel maps for it before it grows, page by page as it is used.
+    const AT_FIRST: usize = 40;
+    let measure = if mapped <= AT_FIRST { used_of_locked } else { used };
+    let bytes = measure(top - mapped * PAGE, base);
+    (bytes > 0).then(|| base - bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_resident_page_tells_the_depth() {
+        let low = syscall::map_anonymous(64 * PAGE).expect("memory") as usize;
+        let base = low + 64 * PAGE - 100;
+        assert_eq!(used(low, base), 0);
+        for touched in [62, 50, 3] {
+            // SAFETY: a page of the mapping.
+            unsafe { ((low + touched * PAGE) as *mut u8).write(1) };
+            assert_eq!(used(low, base), base - (low + touched * PAGE));
+        }
+        forget_last_user(low, base);
+        assert_eq!(used(low, base), base - (low + 62 * PAGE), "the pages that run now are kept");
+    }
+}

@@ -1,0 +1,149 @@
+//! How large threads' stacks are made: by what the caller of `pthread_create` gives, or where that is the default, by THREADSTACK.
+//!
+//! ```text
+//! attributes given ─┬─ a stack that the program brings ───────────────────────────> as it is
+//!                   ├─ a size that is not the default, or asked for ──────────────> as it is
+//!                   └─ none, or no size ── THREADSTACK, at least `floor` of it ───> a copy with that size
+//! ```
+//!
+//! Invariant: the caller's attributes are read only, and a size is never less than what is known to be safe.
+//! Not here: what is done where there is no room for such a stack (`create`).
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use underbar_ledger::Key;
+use underbar_options::LEAST_THREAD_STACK;
+
+use super::PAGE;
+use crate::ledger;
+use crate::next::weak;
+
+/// `pthread_attr_t` of glibc on x86-64.
+#[repr(C)]
+pub struct Attributes([u64; 7]);
+
+/// Bytes that THREADSTACK gives to threads that ask for the default; 0: it is OFF.
+static THREAD_STACK: AtomicU64 = AtomicU64::new(0);
+
+weak! {
+    address_of_attr_init = "pthread_attr_init";
+    address_of_attr_getstacksize = "pthread_attr_getstacksize";
+    address_of_attr_setstacksize = "pthread_attr_setstacksize";
+    address_of_attr_getstack = "pthread_attr_getstack";
+    address_of_minimum = "__pthread_get_minstack";
+}
+
+/// Sets what THREADSTACK says: bytes for threads that ask for the default, or 0.
+pub fn configure(thread_stack: u64) {
+    THREAD_STACK.store(thread_stack, Ordering::Relaxed);
+}
+
+/// Does THREADSTACK decide?
+pub(super) fn is_configured() -> bool {
+    THREAD_STACK.load(Ordering::Relaxed) != 0
+}
+
+/// How a thread's stack is to be made.
+pub(super) struct Plan {
+    /// Its size; 0 where the program brings it.
+    pub size: usize,
+    /// The lowest address of what the program brings; else 0.
+    pub low: usize,
+    /// What to create it with: what the caller gave, or where THREADSTACK decides, a copy.
+    pub attributes: *const Attributes,
+    /// Its size by what the caller gave.
+    pub given: usize,
+}
+
+/// What the caller of pthread_create gave, with the size that THREADSTACK says, for which there is room in `own`.
+pub(super) unsafe fn plan_of(given: *const Attributes, own: &mut MaybeUninit<Attributes>) -> Plan {
+    let brought = |low| Plan { size: 0, low, attributes: given, given: 0 };
+    let addresses = [
+        address_of_attr_init(),
+        address_of_attr_getstacksize(),
+        address_of_attr_setstacksize(),
+        address_of_attr_getstack(),
+    ];
+    if addresses.contains(&0) {
+        return brought(0);
+    }
+    // SAFETY: the C library's functions of these names, whose signatures these are.
+    unsafe {
+        let init: Init = core::mem::transmute(addresses[0]);
+        let get_size: unsafe extern "C" fn(*const Attributes, *mut usize) -> c_int =
+            core::mem::transmute(addresses[1]);
+        let set_size: SetSize = core::mem::transmute(addresses[2]);
+        let get_stack: unsafe extern "C" fn(*const Attributes, *mut usize, *mut usize) -> c_int =
+            core::mem::transmute(addresses[3]);
+        let own = own.as_mut_ptr();
+        let mut default = 0;
+        if init(own) != 0 || get_size(own, &raw mut default) != 0 {
+            return brought(0);
+        }
+        let mut size = default;
+        if !given.is_null() {
+            let (mut address, mut length) = (0_usize, 0_usize);
+            if get_stack(given, &raw mut address, &raw mut length) != 0 || get_size(given, &raw mut size) != 0
+            {
+                return brought(0);
+            }
+            if address.wrapping_add(length) != 0 {
+                return brought(address.next_multiple_of(PAGE));
+            }
+            own.copy_from(given, 1);
+        }
+        let wanted = THREAD_STACK.load(Ordering::Relaxed) as usize;
+        if wanted == 0 || size != default || (!given.is_null() && asked_for_size(given, init, set_size)) {
+            return Plan { size, low: 0, attributes: given, given: size };
+        }
+        let size = wanted.max(floor(own)).next_multiple_of(PAGE);
+        if set_size(own, size) == 0 {
+            return Plan { size, low: 0, attributes: own, given: default };
+        }
+        ledger::add(Key::StackFallbacks, 1);
+        Plan { size: default, low: 0, attributes: given, given: default }
+    }
+}
+
+type Init = unsafe extern "C" fn(*mut Attributes) -> c_int;
+type SetSize = unsafe extern "C" fn(*mut Attributes, usize) -> c_int;
+
+/// Do these attributes say a size, though it may be that of the default? They are the C library's own affair; but in the word in
+/// which some with a size differ from some without one, a size is what differs from those without.
+unsafe fn asked_for_size(given: *const Attributes, init: Init, set_size: SetSize) -> bool {
+    /// Nobody's default.
+    const ODD_SIZE: usize = (1 << 40) + PAGE;
+    let [mut none, mut some] = [Attributes([0; 7]), Attributes([0; 7])];
+    // SAFETY: the C library's functions, on attributes of ours; the caller's are read only.
+    unsafe {
+        init(&raw mut none) == 0
+            && init(&raw mut some) == 0
+            && set_size(&raw mut some, ODD_SIZE) == 0
+            && none
+                .0
+                .iter()
+                .zip(some.0)
+                .zip((*given).0)
+                .any(|((none, some), given)| *none != some && *none != given)
+    }
+}
+
+/// The least stack that is safe as far as is known: what the C library needs for itself and thread-local storage,
+/// and four times the most that any thread used so far.
+unsafe fn floor(attributes: *const Attributes) -> usize {
+    let minimum = address_of_minimum();
+    let own = if minimum == 0 {
+        64 * 1024
+    } else {
+        // SAFETY: glibc's function of that name, which run-times of other languages call the same way.
+        unsafe {
+            core::mem::transmute::<usize, unsafe extern "C" fn(*const Attributes) -> usize>(minimum)(
+                attributes,
+            )
+        }
+    };
+    let largest = ledger::slot().cell(Key::StackThread).load(Ordering::Relaxed) as usize;
+    (LEAST_THREAD_STACK as usize).max(4 * largest) + own
+}
