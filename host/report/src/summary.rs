@@ -12,23 +12,21 @@
 //!
 //! Invariant: at most [`LINES`] lines, none wider than the page (the last one, a command to copy, may be longer), whatever the
 //! report holds, and no control character of the program's names reaches the terminal.
-//! Not here: exact figures (JSON, [`crate::le`]), and how suggestions come about (`advise`).
+//! Not here: the areas and the heap of the program with the most memory (`areas`), exact figures (JSON, [`crate::le`]), and how
+//! suggestions come about (`advise`).
+
+mod areas;
 
 use underbar_ledger::Key;
 use underbar_ledger::table::KEYS;
-
-use underbar_options::{LEAST_THREAD_STACK, WhereSet};
+use underbar_options::WhereSet;
 
 use crate::figures::split;
-use crate::lock;
-use crate::memory;
-use crate::model::{Process, Program, Report, Role, State};
+use crate::model::{Program, Report, State};
 use crate::next;
-use crate::page::{
-    LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, set_columns, warning,
-};
+use crate::page::{LABEL_COLUMNS, Line, Page, Tone, clean, clip, clip_front, labelled, paint, warning};
 use crate::timing;
-use crate::units::{bytes, count, counted, parse_size, size};
+use crate::units::{bytes, count, counted};
 use crate::unseen;
 
 /// The most lines of a summary.
@@ -70,7 +68,7 @@ pub fn render_on(report: &Report, advice: &[Advice], page: Page<'_>) -> String {
         lines.push(labelled("kernel", timing::kernel(steps)));
     }
     if let Some(leading) = programs.first() {
-        areas(&mut lines, report, leading, programs.len(), (advice, page));
+        areas::areas(&mut lines, report, leading, programs.len(), (advice, page));
     } else {
         lines.push(warning("accounts", "none were kept: no process of this run loaded underbar".to_owned()));
     }
@@ -111,166 +109,6 @@ pub(crate) fn title(report: &Report, page: Page<'_>) -> Line {
         (Tone::Plain, ": ".to_owned()),
         (if end == "exit 0" { Tone::Plain } else { Tone::Warning }, end),
     ])
-}
-
-/// The areas of the program with the most memory: set, used, suggested, and why.
-fn areas(
-    lines: &mut Vec<Line>,
-    report: &Report,
-    leading: &Program,
-    programs: usize,
-    (advice, page): (&[Advice], Page<'_>),
-) {
-    let counters = &leading.counters;
-    let advice: Vec<&Advice> = advice.iter().filter(|advice| advice.program == leading.name).collect();
-    if programs > 1 || leading.processes > 1 {
-        let name = clean(&leading.name);
-        lines.push(labelled(
-            "of",
-            format!(
-                "{name}, {}, the most memory of {}",
-                runs(leading),
-                counted(programs as u64, "program", "programs")
-            ),
-        ));
-    }
-    let serving = leading.allocator.as_ref().filter(|allocator| allocator.role == Role::Serves);
-    lines.push(row("area", "set", "used at most", (None, "suggested"), page));
-    let mut rows = vec![("HEAP", heap_set(report, leading), counters.known(Key::HeapUsedPeak))];
-    if counters.get(Key::ThreadsPeak) > 1 {
-        let first = counters.known(Key::StackMain).or(counters.known(Key::StackLargest));
-        rows.push(("STACK", stack_set(report), first));
-        rows.push(("THREADSTACK", threadstack_set(report), counters.known(Key::StackThread)));
-    } else {
-        rows.push(("STACK", stack_set(report), counters.known(Key::StackLargest)));
-    }
-    for (area, set, used) in rows {
-        let for_area = advice.iter().find(|a| a.area == area && a.option.is_some());
-        let option = for_area.and_then(|advice| advice.option.as_deref());
-        let verdict = advice.iter().find(|a| a.area == area).map_or("", |a| a.verdict);
-        // A stack is always used: of an underbar that did not say so, 0 means that it was not looked at.
-        let used = used.filter(|&used| used > 0 || area == "HEAP").map_or("not measured".to_owned(), bytes);
-        let is_served = area != "HEAP" || serving.is_none();
-        lines.push(row(area, &set, if is_served { &used } else { "not served" }, (option, verdict), page));
-    }
-    lines.extend(allocator(leading));
-    let killed = killed(report, leading);
-    let (gets, frees) = (counters.get(Key::HeapGets), counters.get(Key::HeapFrees));
-    let inherited = match counters.get(Key::HeapInherited) {
-        had if had > 0 && frees > gets => format!(" ({} had from a parent)", count(had)),
-        _ => String::new(),
-    };
-    lines.push(labelled(
-        "heap",
-        format!(
-            "{}{}, {}{inherited}, {} ({} freed), at most {} in {}",
-            if killed.is_some() { "at least " } else { "" },
-            counted(gets, "get", "gets"),
-            counted(frees, "free", "frees"),
-            counted(counters.get(Key::HeapSegmentsAllocated), "segment", "segments"),
-            count(counters.get(Key::HeapSegmentsFreed)),
-            bytes(counters.get(Key::HeapSegmentBytesPeak)),
-            // All else in this line is of all processes together.
-            if leading.processes > 1 { "one process" } else { "them" },
-        ),
-    ));
-    lines.extend(memory::lines(leading, page));
-    lines.extend(trouble(leading));
-    lines.extend(killed);
-    lines.extend(lock::lines::lines(report));
-    for advice in advice.iter().filter(|a| a.option.is_some() || a.verdict == "no heap advice").take(3) {
-        let head = advice.option.as_deref().unwrap_or(advice.verdict);
-        lines.push(labelled("why", format!("{head}: {}", clean(&advice.reason))));
-    }
-}
-
-fn row(area: &str, set: &str, used: &str, (option, verdict): (Option<&str>, &str), page: Page<'_>) -> Line {
-    let tone = if option.is_some() { Tone::Suggestion } else { Tone::Plain };
-    // A long name takes of the next column.
-    let label = if area.len() > 9 { format!("  {area} ") } else { format!("  {area:<10}") };
-    let width = set_columns(page) + LABEL_COLUMNS - label.len();
-    let set = format!("{:<width$} {used:<14} ", clip(set, width));
-    Line(vec![(Tone::Label, label), (Tone::Plain, set), (tone, option.unwrap_or(verdict).to_owned())])
-}
-
-fn heap_set(report: &Report, program: &Program) -> String {
-    let text = |key| match program.counters.get(key) {
-        0 => "AUTO".to_owned(),
-        set => size(set),
-    };
-    let kept = report.sub_options("HEAP").and_then(|values| values.get(3).map(|kept| (*kept).to_owned()));
-    let kept =
-        kept.filter(|kept| !kept.is_empty()).map_or(String::new(), |kept| format!(",,{}", clean(&kept)));
-    format!("HEAP({},{}{kept})", text(Key::HeapInitialSize), text(Key::HeapIncrementSize))
-}
-
-fn stack_set(report: &Report) -> String {
-    match (report.sub_options("STACK"), report.host.thread_stack_bytes) {
-        (Some(values), _) if values.first().is_some_and(|value| parse_size(value).is_some()) => {
-            let sizes = values.iter().take(2).map(|value| parse_size(value).map_or(clean(value), size));
-            format!("STACK({})", sizes.collect::<Vec<_>>().join(","))
-        }
-        (_, Some(limit)) => format!("limit {}", bytes(limit)),
-        _ => "the kernel's limit".to_owned(),
-    }
-}
-
-fn threadstack_set(report: &Report) -> String {
-    let asked = report.sub_options("THREADSTACK").filter(|_| report.threads_are_governed());
-    match (asked.and_then(|values| parse_size(values.get(1)?)), report.host.thread_stack_bytes) {
-        (Some(asked), _) if asked >= LEAST_THREAD_STACK => format!("THREADSTACK(ON,{})", size(asked)),
-        (Some(asked), _) if asked > 0 => {
-            format!("THREADSTACK(ON,{}): {}", size(asked), bytes(LEAST_THREAD_STACK))
-        }
-        (_, Some(limit)) => format!("limit {}", bytes(limit)),
-        _ => "the C library's default".to_owned(),
-    }
-}
-
-/// Another allocator of the program: which serves, and which does not.
-fn allocator(program: &Program) -> Option<Line> {
-    let allocator = program.allocator.as_ref()?;
-    let (name, program) = (clean(&allocator.name), clip_front(&clean(&program.name), 32));
-    Some(match allocator.role {
-        Role::Replaced => {
-            labelled("allocator", format!("{program} brings {name} along; its malloc is served by underbar"))
-        }
-        Role::Serves => {
-            warning("allocator", format!("malloc is served by {name}, which is loaded before underbar"))
-        }
-        Role::Inside => warning(
-            "allocator",
-            format!("{program} has {name} inside: what calls it does not reach this heap"),
-        ),
-    })
-}
-
-/// What went wrong or around the heap; no line where nothing did.
-fn trouble(program: &Program) -> Option<Line> {
-    let figures: Vec<String> = [
-        Key::HeapFailedGets,
-        Key::HeapForeignFrees,
-        Key::HeapMapFallbacks,
-        Key::StackFallbacks,
-        Key::StackReused,
-    ]
-    .into_iter()
-    .filter(|&key| program.counters.get(key) > 0)
-    .map(|key| format!("{}: {}", key.entry().label, count(program.counters.get(key))))
-    .collect();
-    (!figures.is_empty()).then(|| warning("note", figures.join("; ")))
-}
-
-/// What the figures above lack: nobody can tell a death by signal from a system call that ends the process past the C library.
-fn killed(report: &Report, program: &Program) -> Option<Line> {
-    let is_killed = |process: &&Process| process.name() == program.name && process.state == State::Killed;
-    let killed = report.processes.iter().find(is_killed)?;
-    let who = if program.processes > 1 {
-        format!("process {} ended without notice", killed.process)
-    } else {
-        "ended without notice".to_owned()
-    };
-    Some(warning("note", format!("{who}: last gets and frees may be missing (explain heap.gets)")))
 }
 
 fn child(program: &Program) -> Line {
