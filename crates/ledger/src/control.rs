@@ -21,6 +21,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+pub use underbar_options::Disposition;
+
 /// Words of the page.
 pub const WORDS: usize = 512;
 /// How many settings a page has room for.
@@ -52,31 +54,6 @@ impl Kind {
             2 => Some(Kind::HeapTrim),
             3 => Some(Kind::LockPolicy),
             4 => Some(Kind::LockCounted),
-            _ => None,
-        }
-    }
-}
-
-/// Values of [`Kind::HeapDisposition`]. 0, the value of what was never set, is none of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Disposition {
-    /// HEAP(,,,AUTO).
-    Auto = 1,
-    /// HEAP(,,,KEEP).
-    Keep = 2,
-    /// HEAP(,,,FREE).
-    Free = 3,
-}
-
-impl Disposition {
-    /// The disposition with that number; noise reads as None.
-    #[must_use]
-    pub const fn from_number(number: u64) -> Option<Disposition> {
-        match number {
-            1 => Some(Disposition::Auto),
-            2 => Some(Disposition::Keep),
-            3 => Some(Disposition::Free),
             _ => None,
         }
     }

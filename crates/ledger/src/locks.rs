@@ -20,6 +20,8 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
+use underbar_options::OneLock;
+
 /// The first eight bytes of every lock area.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERLCK");
 /// Changes when a structure in this file changes.
@@ -43,11 +45,11 @@ pub const PATH_ROOM: usize = 232;
 /// `policy` of a lock: as LOCK says.
 pub const POLICY_AS_OPTION: u32 = 0;
 /// The C library waits.
-pub const POLICY_COUNT: u32 = 1;
+pub const POLICY_COUNT: u32 = OneLock::Count as u32;
 /// Few look for a moment, the rest sleep.
-pub const POLICY_SIMPLE: u32 = 2;
+pub const POLICY_SIMPLE: u32 = OneLock::Simple as u32;
 /// Nobody looks: all sleep at once.
-pub const POLICY_SLEEP: u32 = 3;
+pub const POLICY_SLEEP: u32 = OneLock::Sleep as u32;
 /// `state` of a record that is set up.
 pub const READY: u32 = 2;
 /// `state` of a record that a thread is setting up.

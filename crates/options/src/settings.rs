@@ -79,15 +79,29 @@ pub enum Size {
     Bytes(u64),
 }
 
-/// What becomes of an emptied increment.
+/// What becomes of an emptied increment. The numbers are those of the ledger's control page, where 0 means never set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
 pub enum Disposition {
-    /// Kept while the heap is busy, given back when it is not needed.
-    Auto,
+    /// Kept while the heap is busy, given back when it has been idle for a while.
+    Auto = 1,
     /// Kept for later use.
-    Keep,
-    /// Given back at once.
-    Free,
+    Keep = 2,
+    /// Given back to the kernel at once.
+    Free = 3,
+}
+
+impl Disposition {
+    /// The disposition with that number; noise reads as None.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Option<Disposition> {
+        match number {
+            1 => Some(Disposition::Auto),
+            2 => Some(Disposition::Keep),
+            3 => Some(Disposition::Free),
+            _ => None,
+        }
+    }
 }
 
 /// Which segments of the heap ask for transparent huge pages.
@@ -97,30 +111,32 @@ pub enum HugePages {
     Off,
     /// All that are large enough.
     On,
-    /// Those where it is seen to pay.
+    /// Those of a program that touches all it gets, where a trial shows them cheap.
     Auto,
 }
 
 /// How threads wait for a mutex that another one holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum Locks {
     /// As the C library does, unseen.
-    Off,
+    Off = 0,
     /// As the C library does, recorded.
-    Count,
+    Count = 1,
     /// As simple locks do, recorded.
-    Simple,
+    Simple = 2,
 }
 
-/// How threads wait for the one mutex that LOCK names.
+/// How threads wait for the one mutex that LOCK names. The numbers are the ledger's policies of a lock, of which 0 follows [`Locks`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum OneLock {
     /// As the C library does.
-    Count,
+    Count = 1,
     /// As simple locks do.
-    Simple,
+    Simple = 2,
     /// In their sleep, without looking.
-    Sleep,
+    Sleep = 3,
 }
 
 /// What HEAP sets.

@@ -14,7 +14,6 @@
 use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
-use underbar_ledger::locks::{POLICY_COUNT, POLICY_SIMPLE, POLICY_SLEEP};
 use underbar_ledger::samples;
 use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
 use underbar_preloadable::LEDGER;
@@ -58,20 +57,9 @@ fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
         errors += u64::from(diagnostic.severity() == Severity::Warning);
     });
     set_up_heap(&settings);
-    lock::configure(match settings.locks() {
-        underbar_options::Locks::Off => lock::Mode::Off,
-        underbar_options::Locks::Count => lock::Mode::Count,
-        underbar_options::Locks::Simple => lock::Mode::Simple,
-    });
+    lock::configure(settings.locks());
     if let Some((place, how)) = settings.one_lock() {
-        lock::configure_one(
-            place,
-            match how {
-                underbar_options::OneLock::Count => POLICY_COUNT,
-                underbar_options::OneLock::Simple => POLICY_SIMPLE,
-                underbar_options::OneLock::Sleep => POLICY_SLEEP,
-            },
-        );
+        lock::configure_one(place, how);
     }
     if follow::is_wanted(environment) {
         find_ledger(environment, &settings, text, name);
@@ -97,16 +85,8 @@ fn set_up_heap(settings: &Settings) {
     let policy = heap::Policy {
         initial: bytes(said.init),
         increment: bytes(said.increment),
-        disposition: match said.disposition {
-            underbar_options::Disposition::Auto => heap::Disposition::Auto,
-            underbar_options::Disposition::Keep => heap::Disposition::Keep,
-            underbar_options::Disposition::Free => heap::Disposition::Free,
-        },
-        huge_pages: match settings.huge_pages() {
-            underbar_options::HugePages::Off => heap::HugePages::Off,
-            underbar_options::HugePages::On => heap::HugePages::On,
-            underbar_options::HugePages::Auto => heap::HugePages::Auto,
-        },
+        disposition: said.disposition,
+        huge_pages: settings.huge_pages(),
     };
     let storage = settings.storage();
     let threads = settings.thread_stack();

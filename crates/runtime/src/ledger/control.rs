@@ -15,8 +15,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
+use underbar_ledger::Key;
 use underbar_ledger::control::{Control, Disposition, Kind, WORDS};
-use underbar_ledger::{Key, control};
 
 use crate::{heap, ledger};
 
@@ -58,7 +58,7 @@ fn obey() {
     let mut changes = 0;
     let epoch = page().obey(super::attach::number(), |kind, _, value| {
         changes += u64::from(match kind {
-            Kind::HeapDisposition => Disposition::from_number(value).is_some_and(change_disposition),
+            Kind::HeapDisposition => Disposition::from_number(value).is_some_and(heap::change_disposition),
             Kind::HeapTrim => trim(value),
             Kind::LockPolicy | Kind::LockCounted => false,
         });
@@ -68,14 +68,6 @@ fn obey() {
     }
     OBEYED.store(epoch, Ordering::Relaxed);
     OBEYING.store(false, Ordering::Release);
-}
-
-fn change_disposition(disposition: control::Disposition) -> bool {
-    heap::change_disposition(match disposition {
-        Disposition::Auto => heap::Disposition::Auto,
-        Disposition::Keep => heap::Disposition::Keep,
-        Disposition::Free => heap::Disposition::Free,
-    })
 }
 
 fn trim(value: u64) -> bool {

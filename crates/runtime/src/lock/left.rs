@@ -20,7 +20,7 @@ use underbar_sys::syscall::Timespec;
 
 use super::mutex::{self, Mutex};
 use super::owned::{self, CHECKING, RECURSIVE};
-use super::{Mode, mode};
+use super::{Locks, mode};
 use crate::ledger;
 use crate::next::Next;
 
@@ -72,7 +72,7 @@ pub(super) fn find() {
     ];
     for (next, entry) in entries {
         if let Some(address) = next.get()
-            && mode() == Mode::Off
+            && mode() == Locks::Off
         {
             entry.store(address as *mut (), Ordering::Relaxed);
         }
@@ -202,7 +202,7 @@ pub(super) fn met(kind: u64) {
     /// Kinds that were counted, a bit each. Any thread adds; relaxed.
     static COUNTED: AtomicU64 = AtomicU64::new(0);
     let bit = bit_of(kind as u32);
-    if mode() == Mode::Off {
+    if mode() == Locks::Off {
         return;
     }
     if COUNTED.fetch_or(bit, Ordering::Relaxed) & bit == 0 {

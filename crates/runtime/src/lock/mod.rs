@@ -52,46 +52,36 @@ pub use left::{ENTRIES, Entries};
 pub use mutex::{Mutex, clocklock, lock, timedlock, trylock, unlock};
 pub use observer::OBSERVER;
 
+use underbar_options::{Locks, OneLock};
+
 use crate::start;
 
-/// What LOCK says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Mode {
-    /// The C library does all.
-    Off = 0,
-    /// It waits, and we record.
-    Count = 1,
-    /// We wait, and record.
-    Simple = 2,
-}
-
 /// Until the options are read: nobody is recorded, and whoever waits does so in the C library. Written once; relaxed.
-static MODE: AtomicU32 = AtomicU32::new(Mode::Off as u32);
+static MODE: AtomicU32 = AtomicU32::new(Locks::Off as u32);
 
-fn mode() -> Mode {
+fn mode() -> Locks {
     match MODE.load(Ordering::Relaxed) {
-        1 => Mode::Count,
-        2 => Mode::Simple,
-        _ => Mode::Off,
+        1 => Locks::Count,
+        2 => Locks::Simple,
+        _ => Locks::Off,
     }
 }
 
 /// Obeys LOCK.
-pub fn configure(mode: Mode) {
+pub fn configure(mode: Locks) {
     MODE.store(mode as u32, Ordering::Relaxed);
-    if mode == Mode::Simple {
+    if mode == Locks::Simple {
         simple::comes_into_use();
     }
-    mutex::leave_all(mode == Mode::Off);
+    mutex::leave_all(mode == Locks::Off);
 }
 
 /// Obeys what LOCK says of one mutex, by its place in the program's file.
-pub fn configure_one(place: u64, policy: u32) {
+pub fn configure_one(place: u64, how: OneLock) {
     if place != 0 {
         simple::comes_into_use();
     }
-    one::configure(place, policy);
+    one::configure(place, how as u32);
 }
 
 /// When the C library is up: finds its functions, while nobody waits yet.

@@ -22,7 +22,7 @@ use underbar_sys::syscall::{CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 
 use super::number::{self, thread};
 use super::record::{self, Wait};
-use super::{Mode, later, left, mode, owned, share, simple, trial};
+use super::{Locks, later, left, mode, owned, share, simple, trial};
 use crate::next::weak;
 
 const EBUSY: i32 = 16;
@@ -283,11 +283,11 @@ fn lock_otherwise(mutex: &Mutex, caller: usize) -> i32 {
     // waited for in our way.
     let is_reserved = mutex.is_reserved();
     let may_take = trial::is_on() || is_reserved;
-    if may_take && !(is_reserved && mode() == Mode::Simple) && mutex.take_if_free() {
+    if may_take && !(is_reserved && mode() == Locks::Simple) && mutex.take_if_free() {
         mutex.taken_and_counted();
         return 0;
     }
-    if mode() == Mode::Off {
+    if mode() == Locks::Off {
         return left::lock(mutex);
     }
     trial::obey_if_changed();
@@ -339,7 +339,7 @@ fn wait_in_the_c_library(mutex: &Mutex, wait: &mut Wait) -> i32 {
 
 fn is_simple(wait: &Wait) -> bool {
     match wait.policy() {
-        POLICY_AS_OPTION => mode() == Mode::Simple,
+        POLICY_AS_OPTION => mode() == Locks::Simple,
         policy => policy != POLICY_COUNT,
     }
 }
@@ -456,7 +456,7 @@ fn lock_until(
     let until = unsafe { &*until };
     // What is wrong with a time, or over, the C library says best.
     let is_a_time = until.seconds >= 0 && (0..1_000_000_000).contains(&until.nanoseconds);
-    if mode() == Mode::Off || !is_a_time {
+    if mode() == Locks::Off || !is_a_time {
         return real();
     }
     trial::obey_if_changed();

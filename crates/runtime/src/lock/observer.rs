@@ -11,7 +11,7 @@ use underbar_lock::{OBSERVER_VERSION, Observer, Waited};
 
 use super::number::thread;
 use super::record::{self, Sums};
-use super::{Mode, mode};
+use super::{Locks, mode};
 
 /// The table that is exported as `underbar_lock_observer`.
 pub const OBSERVER: Observer = Observer { version: OBSERVER_VERSION, spare: 0, waits, waited, given_up };
@@ -52,13 +52,13 @@ fn sort(small: u32) -> Sort {
 }
 
 extern "C" fn waits(lock: usize, small: u32, caller: usize) {
-    if mode() != Mode::Off && record::sleeps(lock, sort(small), caller) {
+    if mode() != Locks::Off && record::sleeps(lock, sort(small), caller) {
         exchange(lock);
     }
 }
 
 extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
-    if mode() == Mode::Off {
+    if mode() == Locks::Off {
         return;
     }
     let found = record::waited(lock, sort(what.small), caller);
@@ -79,7 +79,7 @@ extern "C" fn waited(lock: usize, caller: usize, what: &Waited) {
 }
 
 extern "C" fn given_up(lock: usize, caller: usize) {
-    if mode() != Mode::Off {
+    if mode() != Locks::Off {
         let found = record::known(lock);
         if let Some(found) = found {
             record::given_up(found, caller, thread(), 1);

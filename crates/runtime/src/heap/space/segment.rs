@@ -10,6 +10,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+pub use underbar_options::{Disposition, HugePages};
+
 use super::super::block::Block;
 use super::super::extent::Extent;
 use super::super::map::{self, SEGMENT};
@@ -20,28 +22,6 @@ use super::super::own::DESCRIPTOR;
 pub const SEGMENT_LOSS: usize = 16;
 /// A free block's header and links: written even where the rest of it never was.
 pub(super) const FREE_HEAD: usize = 24;
-
-/// What to do with an increment that has become empty.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Disposition {
-    /// Keep it while the heap is busy, return it when it has been idle for a while.
-    Auto,
-    /// Keep it.
-    Keep,
-    /// Give it back to the kernel at once.
-    Free,
-}
-
-/// Which segments ask for transparent huge pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HugePages {
-    /// None.
-    Off,
-    /// All that are large enough.
-    On,
-    /// Those of a program that touches all it gets, where a trial shows them cheap.
-    Auto,
-}
 
 /// What HEAP and HUGEPAGES say.
 #[derive(Clone, Copy, Debug)]
