@@ -24,8 +24,8 @@
 //!
 //! let text = b"HEAP(64M,16M,,KEEP) MSGFILE(/tmp/%e.%p) [cc1plus] HEAP(256M)";
 //! let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
-//! let mut settings = Settings::new(Base::Underbar);
-//! settings.apply(text, &program, WhereSet::Environment, &mut |_| ());
+//! let texts = [(WhereSet::Environment, &text[..])];
+//! let settings = Settings::evaluate(Base::Underbar, texts, &program, &mut |_| ());
 //!
 //! let heap = settings.heap();
 //! assert_eq!(heap.init, Size::Bytes(256 << 20));
@@ -46,9 +46,9 @@
 //!
 //! let program = ProgramName::default();
 //! let mut said = String::new();
-//! let mut settings = Settings::new(Base::LanguageEnvironment);
-//! settings.apply(b"RPTSTG(ON)", &program, WhereSet::UserFile, &mut |_| ());
-//! settings.apply(b"HEPA(1M),HEAP(1M)", &program, WhereSet::CommandLine, &mut |diagnostic| {
+//! let texts: [(_, &[u8]); 2] =
+//!     [(WhereSet::UserFile, b"RPTSTG(ON)"), (WhereSet::CommandLine, b"HEPA(1M),HEAP(1M)")];
+//! let settings = Settings::evaluate(Base::LanguageEnvironment, texts, &program, &mut |diagnostic| {
 //!     said += &format!("{diagnostic}\n");
 //!     diagnostic.write_excerpt(&mut said).unwrap();
 //! });
@@ -68,13 +68,14 @@
 //! ```
 //!
 //! **What is deliberately absent**: files and environment (the callers read them), clocks, and any effect.
-//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `settings`, `diagnostic`, `report`.
+//! Order to read in: `table`, `row`, `value`, `grammar`, `read`, `apply`, `evaluate`, `settings`, `diagnostic`, `report`.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod apply;
 mod diagnostic;
 mod entry;
+mod evaluate;
 mod explain;
 mod file_name;
 mod grammar;
@@ -95,6 +96,7 @@ mod value;
 pub use apply::check;
 pub use diagnostic::{Diagnostic, Problem, Severity};
 pub use entry::{Effect, Entry, SubOption};
+pub use evaluate::may_name_build_ids;
 pub use file_name::FileName;
 pub use grammar::{Span, SyntaxFlaw};
 pub use nearest::nearest;

@@ -15,7 +15,7 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::samples;
-use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet};
+use underbar_options::{Base, Dsa, ProgramName, Settings, Severity, Size, WhereSet, may_name_build_ids};
 use underbar_preloadable::LEDGER;
 use underbar_preloadable::build_id::{LONGEST, build_id};
 use underbar_sys::syscall;
@@ -38,22 +38,16 @@ pub fn obey() {
 
 fn obey_for(environment: Environment<'_>, name: &[u8], started_as: &[u8]) {
     let text = environment.value(TEXT).unwrap_or_default();
-    let base =
-        if environment.value(BASE) == Some(b"le") { Base::LanguageEnvironment } else { Base::Underbar };
     let mut id = [0; LONGEST];
     let program = ProgramName {
         name,
         started_as,
         // The file is read only where somebody asks for it.
-        build_id: if text.windows(9).any(|word| word.eq_ignore_ascii_case(b"build-id:")) {
-            own_build_id(&mut id)
-        } else {
-            b""
-        },
+        build_id: if may_name_build_ids(text) { own_build_id(&mut id) } else { b"" },
     };
-    let mut settings = Settings::new(base);
+    let (base, texts) = (Base::named(environment.value(BASE)), [(WhereSet::Environment, text)]);
     let mut errors = 0;
-    settings.apply(text, &program, WhereSet::Environment, &mut |diagnostic| {
+    let settings = Settings::evaluate(base, texts, &program, &mut |diagnostic| {
         errors += u64::from(diagnostic.severity() == Severity::Warning);
     });
     set_up_heap(&settings);

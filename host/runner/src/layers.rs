@@ -23,7 +23,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use underbar_shown::Shown;
 
-use underbar_options::{Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check};
+use underbar_options::{
+    Base, Form, OPTIONS, ProgramName, Settings, Severity, WhereSet, check, may_name_build_ids,
+};
 use underbar_report::model::{OptionInForce, OptionSource, Options};
 use underbar_sys::syscall::{O_NOCTTY, O_NONBLOCK};
 
@@ -138,7 +140,7 @@ impl Layers {
 
     /// The name of the base, for the library.
     pub fn base(&self) -> Option<&'static str> {
-        (self.base == Base::LanguageEnvironment).then_some("le")
+        self.base.name()
     }
 
     /// What is in force for a program.
@@ -160,14 +162,13 @@ impl Layers {
         let path = file.as_deref().unwrap_or(path);
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let started_as = started_as.to_string_lossy();
-        let build_id = file.as_deref().map(underbar_launch::build_id).unwrap_or_default();
+        let asked_for = self.layers.iter().any(|layer| may_name_build_ids(layer.text.as_bytes()));
+        let build_id =
+            file.as_deref().filter(|_| asked_for).map(underbar_launch::build_id).unwrap_or_default();
         let program =
             ProgramName { name: name.as_bytes(), started_as: started_as.as_bytes(), build_id: &build_id };
-        let mut settings = Settings::new(self.base);
-        for layer in &self.layers {
-            settings.apply(layer.text.as_bytes(), &program, layer.source, &mut |_| ());
-        }
-        settings
+        let texts = self.layers.iter().map(|layer| (layer.source, layer.text.as_bytes()));
+        Settings::evaluate(self.base, texts, &program, &mut |_| ())
     }
 
     /// What was said for this run alone, by UNDERBAR_OPTS, --opts-file and --opts, as a text that says the same: for a file.
@@ -352,9 +353,10 @@ mod tests {
         let heap = layers.settings("/usr/bin/ls".as_ref()).heap();
         assert_eq!((heap.init, heap.increment), (Size::Bytes(4 << 20), Size::Bytes(2 << 20)));
         // The whole text, read at once by the library, says the same.
-        let mut at_once = Settings::new(Base::Underbar);
         let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
-        at_once.apply(layers.text().as_bytes(), &program, WhereSet::Environment, &mut |_| ());
+        let text = layers.text();
+        let text = [(WhereSet::Environment, text.as_bytes())];
+        let at_once = Settings::evaluate(Base::Underbar, text, &program, &mut |_| ());
         assert!(at_once.same_values(&layers.settings("cc1plus".as_ref())));
         let report = layers.for_report("ls".as_ref());
         let heap = report.in_force.iter().find(|option| option.option.starts_with("HEAP(")).expect("HEAP");
