@@ -25,7 +25,8 @@
 //! let text = b"HEAP(64M,16M,,KEEP) MSGFILE(/tmp/%e.%p) [cc1plus] HEAP(256M)";
 //! let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
 //! let texts = [(WhereSet::Environment, &text[..])];
-//! let settings = Settings::evaluate(Base::Underbar, texts, &program, &mut |_| ());
+//! let mut settings = Settings::new(Base::Underbar);
+//! settings.evaluate(texts, &program, &mut |_| ());
 //!
 //! let heap = settings.heap();
 //! assert_eq!(heap.init, Size::Bytes(256 << 20));
@@ -48,7 +49,8 @@
 //! let mut said = String::new();
 //! let texts: [(_, &[u8]); 2] =
 //!     [(WhereSet::UserFile, b"RPTSTG(ON)"), (WhereSet::CommandLine, b"HEPA(1M),HEAP(1M)")];
-//! let settings = Settings::evaluate(Base::LanguageEnvironment, texts, &program, &mut |diagnostic| {
+//! let mut settings = Settings::new(Base::LanguageEnvironment);
+//! settings.evaluate(texts, &program, &mut |diagnostic| {
 //!     said += &format!("{diagnostic}\n");
 //!     diagnostic.write_excerpt(&mut said).unwrap();
 //! });

@@ -79,6 +79,17 @@ pub enum Size {
     Bytes(u64),
 }
 
+impl Size {
+    /// How many bytes; None where underbar decides.
+    #[must_use]
+    pub const fn bytes(self) -> Option<u64> {
+        match self {
+            Size::Auto => None,
+            Size::Bytes(bytes) => Some(bytes),
+        }
+    }
+}
+
 /// What becomes of an emptied increment. The numbers are those of the ledger's control page, where 0 means never set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]

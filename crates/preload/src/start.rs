@@ -12,8 +12,7 @@ static AT_START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const
 unsafe extern "C" fn at_start(_: c_int, arguments: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the loader passes arguments and environment; no other thread runs yet.
     unsafe {
-        underbar_runtime::follow::at_start(environment);
-        underbar_runtime::start::constructor(arguments, environment as usize);
+        underbar_runtime::start::constructor(arguments, environment);
     }
 }
 

@@ -11,9 +11,9 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::fork::Before;
 use crate::next::Next;
-use crate::{fork, start};
+use crate::resources::{self, Before};
+use crate::start;
 
 /// What the child runs.
 pub type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -74,14 +74,15 @@ pub unsafe fn clone(
         // SAFETY: the caller's promise.
         return unsafe { clone(function, stack, flags, argument, parent_id, storage, child_id) };
     };
-    let before = fork::before();
+    let before = resources::before_fork();
     let mut child = Child { function: begun, argument, before };
     // SAFETY: the caller's promise; the child has a copy of this frame, with what it is told.
     let made =
         unsafe { clone(Some(begins), stack, flags, (&raw mut child).cast(), parent_id, storage, child_id) };
-    fork::after(before);
+    // SAFETY: called above.
+    unsafe { resources::after_fork(before) };
     if made < 0 {
-        fork::has_failed(before);
+        resources::fork_failed(before);
     }
     made
 }
@@ -91,7 +92,7 @@ unsafe extern "C" fn begins(child: *mut c_void) -> c_int {
     // SAFETY: `clone` was given a child; its function is the caller's, with the caller's argument.
     let status = unsafe {
         let child = &*child.cast::<Child>();
-        fork::in_child(child.before);
+        resources::after_fork_in_child(child.before);
         (child.function)(child.argument)
     };
     // The C library ends the process past its own `_exit`.

@@ -112,10 +112,12 @@ pub(crate) fn before_fork() -> bool {
 /// After a fork, in the parent.
 ///
 /// # Safety
-/// This thread called [`before_fork`], and it held.
-pub(crate) unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { BINDING.release() }
+/// This thread called [`before_fork`]; `held` is what it said.
+pub(crate) unsafe fn after_fork(held: bool) {
+    if held {
+        // SAFETY: the caller's promise.
+        unsafe { BINDING.release() }
+    }
 }
 
 /// After a fork, in the child. Where [`before_fork`] did not hold, the thread that had the lock is not here: whoever opens the next

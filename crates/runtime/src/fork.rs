@@ -4,8 +4,8 @@
 //! The order must be that in which the program's threads take them, or two threads wait for each other:
 //!
 //! ```text
-//! handlers of other libraries ─> ours: registrations ─> list of streams ─> stacks ─> heap ─> the C library: its list, fork
-//!  (may get storage, take locks)       (1)               (2)
+//! handlers of other libraries ─> ours: registrations ─> list of streams ─> resources ─> the C library: its list, fork
+//!  (may get storage, take locks)       (1)               (2)                (3)
 //! ```
 //!
 //! 1. Handlers run from the last registered to the first, after the fork the other way round. So ours are registered first, before
@@ -16,17 +16,18 @@
 //! 2. glibc's fork takes the lock of its list of streams after all handlers and before its own heap's. A thread with that lock may
 //!    wait for a stream, and a thread with a stream's lock for storage (glibc's bug 19431). So we take the list's lock first. It
 //!    can be taken again by its owner.
+//! 3. Up the table of [`crate::resources`]: names ─> stacks ─> heap. Whoever binds names may need storage for it, and nothing else;
+//!    whoever holds the list of stacks, too.
 //!
 //! Invariant: a thread that waits for anything of the C library while it forks does not hold the heap.
 //! Not here: `clone` (the same without the C library), children by vfork (they share everything and take nothing).
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use underbar_sys::lock::Lock;
-use underbar_sys::syscall::{number, syscall6};
 
 use crate::next::{self, Next, weak};
-use crate::{deepbind, faults, heap, ledger, lock, sample, stack};
+use crate::resources::{self, Before};
 
 /// What runs before a fork, and after it.
 pub type Handler = Option<unsafe extern "C" fn()>;
@@ -50,9 +51,9 @@ const PATIENCE: u64 = 50_000_000;
 
 /// For each fork that is under way in this thread [`Taken`], the last one lowest. More than one is under way where a signal handler
 /// forks in the middle of a fork. Touched by whoever holds the heap's locks; relaxed.
-static TAKEN: AtomicU32 = AtomicU32::new(0);
+static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-/// What one fork took before the heap's locks, and what it has announced.
+/// What one fork took before the locks of the resources, and what these answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Taken {
     registrations: bool,
@@ -60,30 +61,18 @@ struct Taken {
     before: Before,
 }
 
-/// What [`before`] did that is undone only where it was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Before {
-    /// The ledger knows of a child on its way.
-    announced: bool,
-    /// Nobody binds names meanwhile.
-    names_held: bool,
-}
-
 impl Taken {
-    const BITS: u32 = 4;
+    const BITS: u32 = Before::BITS + 2;
 
-    fn to_bits(self) -> u32 {
-        [self.registrations, self.list_of_streams, self.before.announced, self.before.names_held]
-            .iter()
-            .fold(0, |bits, &one| bits << 1 | u32::from(one))
+    fn to_bits(self) -> u64 {
+        self.before.0 << 2 | u64::from(self.registrations) << 1 | u64::from(self.list_of_streams)
     }
 
-    fn of_bits(bits: u32) -> Taken {
-        let is_set = |at: u32| bits >> at & 1 != 0;
+    fn of_bits(bits: u64) -> Taken {
         Taken {
-            registrations: is_set(3),
-            list_of_streams: is_set(2),
-            before: Before { announced: is_set(1), names_held: is_set(0) },
+            registrations: bits & 2 != 0,
+            list_of_streams: bits & 1 != 0,
+            before: Before(bits >> 2 & ((1 << Before::BITS) - 1)),
         }
     }
 
@@ -160,12 +149,13 @@ fn hold_registrations(lock: &Lock<()>, may_wait_for_us: bool) -> bool {
 unsafe extern "C" fn before_handler() {
     let registrations = hold_registrations(&REGISTRATIONS, MAY_WAIT_FOR_US.load(Ordering::Relaxed));
     let list_of_streams = take_list_of_streams();
-    Taken { registrations, list_of_streams, before: before() }.push();
+    Taken { registrations, list_of_streams, before: resources::before_fork() }.push();
 }
 
 unsafe extern "C" fn after_handler() {
     let taken = Taken::pop();
-    after(taken.before);
+    // SAFETY: called by this thread in `before_handler`.
+    unsafe { resources::after_fork(taken.before) };
     if taken.list_of_streams {
         call(address_of_list_unlock());
     }
@@ -181,7 +171,8 @@ unsafe extern "C" fn child_handler() {
     if taken.list_of_streams {
         call(address_of_list_reset());
     }
-    in_child(taken.before);
+    // SAFETY: called in `before_handler` by the thread that this one is the copy of.
+    unsafe { resources::after_fork_in_child(taken.before) };
     // SAFETY: held in `before_handler` by the thread that this one is the copy of, or else by one that is not in this process.
     unsafe { if taken.registrations { REGISTRATIONS.release() } else { REGISTRATIONS.forget_owner() } }
 }
@@ -204,66 +195,6 @@ fn take_list_of_streams() -> bool {
 fn call(address: usize) {
     // SAFETY: found under the name of a function of the C library without arguments and result.
     unsafe { core::mem::transmute::<usize, unsafe extern "C" fn()>(address)() }
-}
-
-/// Takes the locks of the heap and of stacks.
-pub(crate) fn before() -> Before {
-    // Before the others: whoever binds names may need storage for it, and nothing else.
-    let names_held = deepbind::before_fork();
-    // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
-    // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
-    if !is_a_signal_held_back() {
-        heap::settle();
-    }
-    let announced = ledger::attach::before_fork();
-    stack::before_fork();
-    heap::before_fork();
-    Before { announced, names_held }
-}
-
-/// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
-fn is_a_signal_held_back() -> bool {
-    let mut held = 0u64;
-    // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is told.
-    let asked =
-        unsafe { syscall6(number::RT_SIGPROCMASK, 0, 0, &raw mut held as usize, size_of::<u64>(), 0, 0) };
-    asked.is_err() || held != 0
-}
-
-/// Gives the locks back, in the parent: in the thread that called [`before`].
-pub(crate) fn after(before: Before) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        heap::after_fork();
-        stack::after_fork();
-        if before.names_held {
-            deepbind::after_fork();
-        }
-    }
-}
-
-/// No child came of it: it is not to be waited for.
-pub(crate) fn has_failed(before: Before) {
-    if before.announced {
-        ledger::attach::has_come();
-    }
-}
-
-/// Gives the locks back, in the child, and begins its own accounts.
-pub(crate) fn in_child(before: Before) {
-    lock::after_fork_in_child();
-    faults::after_fork_in_child();
-    // SAFETY: the parent's thread, of which the child's only one is the copy, called `before`.
-    unsafe {
-        heap::after_fork_in_child();
-        stack::after_fork_in_child();
-        deepbind::after_fork_in_child(before.names_held);
-    }
-    ledger::attach::after_fork();
-    if before.announced {
-        ledger::attach::has_come();
-    }
-    sample::after_fork_in_child();
 }
 
 #[cfg(test)]
@@ -307,7 +238,7 @@ mod tests {
     #[test]
     fn each_fork_finds_what_it_took() {
         let first = Taken { registrations: true, ..Taken::default() };
-        let before = Before { announced: true, names_held: false };
+        let before = Before((1 << Before::BITS) - 2);
         let second = Taken { list_of_streams: true, before, ..Taken::default() };
         first.push();
         second.push();

@@ -8,7 +8,7 @@
 use core::ffi::c_int;
 
 use crate::next::Next;
-use crate::{sample, stack, start};
+use crate::resources;
 
 /// What the C library calls for a thread that ends with a value under the key.
 pub type Destructor = Option<unsafe extern "C" fn(*mut core::ffi::c_void)>;
@@ -49,20 +49,8 @@ unsafe fn by(next: &Next, key: *mut u32, destructor: Destructor) -> Option<c_int
     loop {
         // SAFETY: the caller's promise.
         let failed = unsafe { create(key, destructor) };
-        if failed == 0 || !give_one_up() {
+        if failed == 0 || !resources::give_up_key() {
             return Some(failed);
         }
     }
-}
-
-/// Gives up the one of our keys that is missed least. False where none is left.
-fn give_one_up() -> bool {
-    if sample::END.give_up() {
-        return true;
-    }
-    if stack::END.give_up() {
-        stack::forget_all();
-        return true;
-    }
-    start::HEAP_END.give_up()
 }

@@ -38,6 +38,8 @@ pub mod options;
 #[cfg(not(loom))]
 mod own;
 #[cfg(not(loom))]
+mod resources;
+#[cfg(not(loom))]
 pub mod sample;
 #[cfg(not(loom))]
 pub mod sandbox;

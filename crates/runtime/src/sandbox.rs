@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use underbar_sys::syscall::{self, number};
 
 use crate::next::Next;
-use crate::{coverage, heap, own, sample, stack, start};
+use crate::{own, resources, start};
 
 const PR_SET_SECCOMP: i32 = 22;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
@@ -152,11 +152,8 @@ fn close() {
     if is_closed() {
         return;
     }
-    coverage::look();
-    stack::look();
-    sample::before_sandbox();
     FILTERS_BEFORE.store(filters(), Ordering::Relaxed);
-    heap::reserve();
+    resources::close();
     CLOSED.store(true, Ordering::Relaxed);
 }
 

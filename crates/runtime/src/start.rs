@@ -2,23 +2,20 @@
 //!
 //! The first request may come from the loader, long before any constructor, when only one thread exists.
 //! Invariant: [`ensure`] does its work once, and nothing that it calls asks the program's heap.
-//! Not here: what the options mean (`options`), and what is done with them (`heap`).
+//! Not here: what the options mean (`options`), and what starts and ends (`resources`).
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::next::Next;
-use crate::thread_end::ThreadEnd;
-use crate::{
-    clone, coverage, faults, fork, heap, key, ledger, lock, options, own, sample, sandbox, serving, stack,
-};
+use crate::resources::{self, Given};
+use crate::{ledger, options};
 
 const NOT_YET: u32 = 0;
 const AT_IT: u32 = 1;
 const DONE: u32 = 2;
 static STATE: AtomicU32 = AtomicU32::new(NOT_YET);
 static DAEMON: Next = Next::new(c"daemon");
-pub(crate) static HEAP_END: ThreadEnd = ThreadEnd::new(thread_ends);
 
 unsafe extern "C" {
     fn __errno_location() -> *mut i32;
@@ -32,35 +29,25 @@ pub fn ensure() {
     }
     if STATE.compare_exchange(NOT_YET, AT_IT, Ordering::Acquire, Ordering::Acquire).is_ok() {
         options::obey();
-        HEAP_END.prepare();
         STATE.store(DONE, Ordering::Release);
     }
     // Otherwise: either this thread is in the middle of it (and needs storage, which works with the defaults),
     // or another one is, which can only be when threads start before the first request was served.
 }
 
-/// The rest, for which the C library must be up: called by the preload's constructor, which knows where the kernel
-/// put the environment: just above the first thread's stack.
+/// The rest, for which the C library must be up: called by the preload's constructor.
 ///
 /// # Safety
-/// `arguments` is null, or a list of C strings that ends with null, as `main` gets it; both stay while this lasts.
-pub unsafe fn constructor(arguments: *const *const c_char, environment: usize) {
+/// Each is null, or a list of C strings that ends with null, as `main` gets it; both stay while this lasts. No other thread runs yet.
+pub unsafe fn constructor(arguments: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the caller's promise.
-    unsafe { ledger::arguments::known(arguments, ensure) };
-    faults::at_start();
-    own::at_start();
-    serving::at_start();
-    lock::at_start();
-    stack::at_start(environment);
-    fork::at_start();
-    clone::at_start();
-    key::at_start();
-    sandbox::at_start();
+    unsafe {
+        ledger::arguments::known(arguments, ensure);
+        resources::start(&Given { environment });
+    }
     // What is arranged first is done last: the program's own come before it.
     // SAFETY: a function of this library, which stays loaded: the preload is never closed.
     unsafe { __cxa_at_quick_exit(at_quick_exit, core::ptr::null_mut()) };
-    stack::fill::before_main();
-    sample::at_start();
 }
 
 /// `quick_exit` of C runs what was arranged for it, and no destructors.
@@ -70,28 +57,7 @@ extern "C" fn at_quick_exit(_: *mut u8) {
 
 /// The process ends in good order: settles its figures.
 pub fn destructor() {
-    heap::settle();
-    lock::settle();
-    coverage::look();
-    stack::look();
-    sample::ended();
-    ledger::attach::ended();
-}
-
-/// Arranges to be told when this thread, whose heap this is, ends.
-pub fn at_thread_end(heap: *mut u8) {
-    HEAP_END.register(heap);
-}
-
-/// What is told of is not believed: the program can set a key that it did not make.
-unsafe extern "C" fn thread_ends(_: *mut u8) {
-    heap::thread_ends();
-}
-
-/// Is nobody told any more when threads end? Their heaps would never come back.
-#[inline]
-pub fn are_ends_untold() -> bool {
-    HEAP_END.is_given_up()
+    resources::end();
 }
 
 /// Sets errno.
@@ -125,10 +91,8 @@ pub unsafe fn daemon(keeps_folder: i32, keeps_streams: i32) -> i32 {
         set_errno(ENOSYS);
         return -1;
     };
-    heap::settle();
-    lock::settle();
-    coverage::look();
-    stack::look();
+    resources::settle();
+    resources::look();
     ledger::attach::set_replaced(true);
     // SAFETY: the next library's function of this name has this signature; the caller's promise is passed on.
     let result = unsafe { core::mem::transmute::<usize, Daemon>(address)(keeps_folder, keeps_streams) };

@@ -168,7 +168,9 @@ impl Layers {
         let program =
             ProgramName { name: name.as_bytes(), started_as: started_as.as_bytes(), build_id: &build_id };
         let texts = self.layers.iter().map(|layer| (layer.source, layer.text.as_bytes()));
-        Settings::evaluate(self.base, texts, &program, &mut |_| ())
+        let mut settings = Settings::new(self.base);
+        settings.evaluate(texts, &program, &mut |_| ());
+        settings
     }
 
     /// What was said for this run alone, by UNDERBAR_OPTS, --opts-file and --opts, as a text that says the same: for a file.
@@ -356,7 +358,8 @@ mod tests {
         let program = ProgramName { name: b"cc1plus", started_as: b"", build_id: b"" };
         let text = layers.text();
         let text = [(WhereSet::Environment, text.as_bytes())];
-        let at_once = Settings::evaluate(Base::Underbar, text, &program, &mut |_| ());
+        let mut at_once = Settings::new(Base::Underbar);
+        at_once.evaluate(text, &program, &mut |_| ());
         assert!(at_once.same_values(&layers.settings("cc1plus".as_ref())));
         let report = layers.for_report("ls".as_ref());
         let heap = report.in_force.iter().find(|option| option.option.starts_with("HEAP(")).expect("HEAP");

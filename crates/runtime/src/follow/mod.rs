@@ -35,7 +35,8 @@ use underbar_preloadable::{LEDGER, NO_FOLLOW, counter_of};
 use underbar_sys::file::getppid;
 use underbar_sys::syscall::getpid;
 
-use crate::{heap, ledger, lock, own, sandbox};
+use crate::resources::{self, Given};
+use crate::{ledger, own, sandbox};
 
 /// Is this process one to be accounted? Written once at the start by [`at_start`], read by anybody; relaxed,
 /// as nothing else hangs on it. The same for the next two.
@@ -50,10 +51,10 @@ static OUR_LEDGER: AtomicU64 = AtomicU64::new(0);
 /// Takes the orders from the environment. To be called once, before the program's `main`.
 ///
 /// # Safety
-/// `environment` is null or a C environment, unchanged during the call.
-pub unsafe fn at_start(environment: *const *const c_char) {
+/// The environment is null or a C environment, unchanged during the call.
+pub(crate) unsafe fn at_start(given: &Given) {
     // SAFETY: the caller's promise.
-    let environment = unsafe { Environment::new(environment) };
+    let environment = unsafe { Environment::new(given.environment) };
     ORIGIN.store(getpid(), Ordering::Relaxed);
     OUR_LEDGER.store(environment.value(LEDGER).map_or(0, fingerprint), Ordering::Relaxed);
     CHILDREN.store(environment.value(NO_FOLLOW).is_none(), Ordering::Relaxed);
@@ -109,8 +110,7 @@ unsafe fn with_environment<R>(
     let is_replaced = runner == Runner::Myself && (is_filtered || ledger::attach::is_ours());
     if is_replaced {
         // Another program may take this one's place: what it did so far must be in the ledger.
-        heap::settle();
-        lock::settle();
+        resources::settle();
     }
     let judged = if is_filtered && environment.our_library().is_some() {
         Err(Reason::Filtered)

@@ -35,7 +35,8 @@
 //! | `thread`, `slot` | a thread's cells, and how it finds them |
 //! | `realloc`, `whole` | changing size; what is asked of all of it |
 //!
-//! May use: `ledger`, and `sys`. Does not know: the option grammar, the C symbols' names.
+//! May use: `ledger`, `sys`, and what HEAP, STORAGE, HEAPCHK and HUGEPAGES say (`whole`). Does not know: the option grammar, the C
+//! symbols' names.
 //!
 //! Invariant: a pointer that this heap did not hand out is never followed. Out of storage means null and
 //! ENOMEM, never an abort. What is given back twice, from its middle or damaged ends the program, as plain malloc does.
@@ -79,11 +80,12 @@ pub use own::DESCRIPTOR;
 pub use realloc::realloc;
 pub use registry::{Handle, Refused, create, default, end};
 pub use space::{Disposition, HugePages, Policy, segment_end};
+pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, configure};
 pub use whole::{
-    after_fork, after_fork_in_child, before_fork, change_disposition, get_descriptor, give_back_empty,
-    next_ours, put_descriptor, reserve, settle, trim,
+    change_disposition, get_descriptor, give_back_empty, next_ours, put_descriptor, reserve, settle, trim,
 };
 
+use crate::thread_end::ThreadEnd;
 use crate::{coverage, ledger, start};
 use block::Block;
 use cell::Cell;
@@ -92,13 +94,6 @@ use map::{Descriptor, SEGMENT};
 use object::DEFAULT;
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use thread::{FILLING, ThreadHeap};
-
-/// Sets what HEAP, STORAGE and HEAPCHK say of the heap in which threads begin. Before the first request.
-pub fn configure(policy: Policy, getheap: Option<u8>, freeheap: Option<u8>, checked: bool) {
-    DEFAULT.configure(policy, getheap, freeheap, checked);
-    ledger::set(Key::HeapInitialSize, policy.initial as u64);
-    ledger::set(Key::HeapIncrementSize, policy.increment as u64);
-}
 
 // ---- getting ---------------------------------------------------------------------------------------------
 
@@ -317,7 +312,7 @@ fn home() -> Option<*mut ThreadHeap> {
 
 /// Gives this thread a heap, and it back at the thread's end.
 fn begin_thread() -> Option<*mut ThreadHeap> {
-    if start::are_ends_untold() {
+    if END.is_given_up() {
         return None;
     }
     let heap = thread::acquire(&DEFAULT);
@@ -326,12 +321,16 @@ fn begin_thread() -> Option<*mut ThreadHeap> {
     }
     // The slot first: arranging for the thread's end may itself ask for storage.
     slot::set(heap);
-    start::at_thread_end(heap.cast());
+    END.register(heap.cast());
     Some(heap)
 }
 
-/// The calling thread ends: its heaps, if it has any, go to whoever comes next.
-pub fn thread_ends() {
+/// Tells of the ends of threads that have heaps.
+pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
+
+/// The calling thread ends: its heaps, if it has any, go to whoever comes next. What is told of is not believed: the program can set
+/// a key that it did not make.
+extern "C" fn thread_ends(_: *mut u8) {
     let heap = slot::get();
     slot::set(&thread::DEPARTED);
     if thread::is_real(heap) {

@@ -295,7 +295,7 @@ fn a_child_ends_heaps_that_its_parents_threads_were_inside_of() {
     let child = fork();
     if child == 0 {
         // SAFETY: called before the fork.
-        unsafe { after_fork_in_child() };
+        unsafe { after_fork_in_child(true) };
         let results = [end(theirs), end(ours)];
         leave(entered);
         block.free();
@@ -306,7 +306,7 @@ fn a_child_ends_heaps_that_its_parents_threads_were_inside_of() {
     }
     // SAFETY: called before the fork; the status is ours.
     let status = unsafe {
-        after_fork();
+        after_fork(true);
         let mut status = -1;
         assert_eq!(waitpid(child, &raw mut status, 0), child);
         status

@@ -1,17 +1,36 @@
-//! What is asked of the heap as a whole: to give back, to settle its figures, to stand still for a fork.
+//! What is asked of the heap as a whole: to obey the options, to give back, to settle its figures, to stand still for a fork.
 //!
 //! Not here: requests (the parent), and what single threads' heaps do (`thread`).
 
 use core::sync::atomic::Ordering;
 
 use underbar_ledger::Key;
+use underbar_options::Size;
+use underbar_sys::syscall::{number, syscall6};
 
 use super::object::DEFAULT;
 use super::own::OWN;
 use super::registry::{self, REGISTRY};
-use super::space::Disposition;
-use super::{map, slot, thread};
+use super::space::{Disposition, Policy};
+use super::{END, map, slot, thread};
 use crate::ledger;
+use crate::options::Orders;
+
+/// Obeys HEAP, STORAGE, HEAPCHK and HUGEPAGES, in the heap in which threads begin. Before the first request.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let bytes = |size: Size| size.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+    let (heap, storage) = (orders.settings.heap(), orders.settings.storage());
+    let policy = Policy {
+        initial: bytes(heap.init),
+        increment: bytes(heap.increment),
+        disposition: heap.disposition,
+        huge_pages: orders.settings.huge_pages(),
+    };
+    DEFAULT.configure(policy, storage.getheap, storage.freeheap, orders.settings.heap_check());
+    ledger::set(Key::HeapInitialSize, policy.initial as u64);
+    ledger::set(Key::HeapIncrementSize, policy.increment as u64);
+    END.prepare();
+}
 
 /// Returns what is idle to the kernel; true if there was any.
 pub fn trim() -> bool {
@@ -86,15 +105,30 @@ pub fn settle() {
 }
 
 /// Before a fork.
-pub fn before_fork() {
+pub(crate) fn before_fork() -> bool {
+    // What this thread counted and did not publish would be counted by both. But a signal handler may have come in the
+    // middle of a request, whose cells must stay where they are; the kernel holds its signal back as long as it runs.
+    if !is_a_signal_held_back() {
+        settle();
+    }
     thread::hold();
+    true
 }
 
-/// After a fork, in parent and child.
+/// Is any signal held back in this thread? The C library asks the same of the kernel in each fork.
+fn is_a_signal_held_back() -> bool {
+    let mut held = 0u64;
+    // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is told.
+    let asked =
+        unsafe { syscall6(number::RT_SIGPROCMASK, 0, 0, &raw mut held as usize, size_of::<u64>(), 0, 0) };
+    asked.is_err() || held != 0
+}
+
+/// After a fork, in the parent.
 ///
 /// # Safety
-/// This thread (in the child: its original) called [`before_fork`].
-pub unsafe fn after_fork() {
+/// This thread called [`before_fork`].
+pub(crate) unsafe fn after_fork(_: bool) {
     // SAFETY: the caller's promise.
     unsafe { thread::release() }
 }
@@ -103,7 +137,7 @@ pub unsafe fn after_fork() {
 ///
 /// # Safety
 /// This thread's original called [`before_fork`].
-pub unsafe fn after_fork_in_child() {
+pub(crate) unsafe fn after_fork_in_child(_: bool) {
     // SAFETY: the caller's promise.
     unsafe { thread::release() };
     thread::after_fork_in_child();

@@ -528,8 +528,8 @@ fn parents_figures() -> [(Key, u64); 7] {
 }
 
 /// Before a fork, in the parent: the ledger is not to go before the child has come to it. True where this was noted: then somebody
-/// calls [`has_come`] once.
-pub fn before_fork() -> bool {
+/// calls [`has_come`] once with it.
+pub(crate) fn before_fork() -> bool {
     let header = mapped_header();
     if let Some(header) = header {
         header.on_their_way.fetch_add(1, Ordering::Relaxed);
@@ -538,15 +538,24 @@ pub fn before_fork() -> bool {
 }
 
 /// In a child by fork, which has looked for a slot or never will; or in the parent, where there is no child.
-pub(crate) fn has_come() {
+pub(crate) fn has_come(is_announced: bool) {
+    if !is_announced {
+        return;
+    }
     // SAFETY: null, or mapped for ever.
     if let Some(header) = unsafe { HEADER.load(Ordering::Relaxed).as_ref() } {
         header.on_their_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// After a fork, in the child: makes sure that it has its own slot, also where no page could be wiped.
-pub fn after_fork() {
+/// After a fork, in the child: makes sure that it has its own slot.
+pub(crate) fn after_fork(is_announced: bool) {
+    own_slot();
+    has_come(is_announced);
+}
+
+/// In a child: finds a slot of its own, also where no page could be wiped.
+fn own_slot() {
     let me = PROCESS.load(Ordering::Relaxed);
     // A child that may not ask who it is finds out by its slot (`in_child`), at the latest when it ends.
     if me == 0 || sandbox::is_closed() {

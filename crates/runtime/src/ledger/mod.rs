@@ -10,13 +10,14 @@
 //! the child's first look finds nothing and attaches anew.
 //!
 //! Invariant: whatever happens, there is a slot to write to; nothing here allocates, formats or waits.
-//! Not here: finding and folding slots in the file (`attach`), which program it is (`program`), what it was told (`arguments`),
+//! Not here: which file (`path`), finding and folding slots in it (`attach`), which program it is (`program`), what it was told (`arguments`),
 //! files beside it (`beside`), what the host changes (`control`).
 
 pub(crate) mod arguments;
 pub mod attach;
 pub(crate) mod beside;
 pub mod control;
+pub(crate) mod path;
 pub mod program;
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};

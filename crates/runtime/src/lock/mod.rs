@@ -54,6 +54,7 @@ pub use observer::OBSERVER;
 
 use underbar_options::{Locks, OneLock};
 
+use crate::options::Orders;
 use crate::start;
 
 /// Until the options are read: nobody is recorded, and whoever waits does so in the C library. Written once; relaxed.
@@ -68,7 +69,14 @@ fn mode() -> Locks {
 }
 
 /// Obeys LOCK.
-pub fn configure(mode: Locks) {
+pub(crate) fn configure(orders: &Orders<'_>) {
+    set_mode(orders.settings.locks());
+    if let Some((place, how)) = orders.settings.one_lock() {
+        set_one(place, how);
+    }
+}
+
+fn set_mode(mode: Locks) {
     MODE.store(mode as u32, Ordering::Relaxed);
     if mode == Locks::Simple {
         simple::comes_into_use();
@@ -76,8 +84,8 @@ pub fn configure(mode: Locks) {
     mutex::leave_all(mode == Locks::Off);
 }
 
-/// Obeys what LOCK says of one mutex, by its place in the program's file.
-pub fn configure_one(place: u64, how: OneLock) {
+/// What LOCK says of one mutex, by its place in the program's file.
+fn set_one(place: u64, how: OneLock) {
     if place != 0 {
         simple::comes_into_use();
     }

@@ -1,6 +1,6 @@
 //! The C library's mutex, taken by its own functions and by ours at the same time, under each LOCK, with turns and without.
 
-use super::super::configure;
+use super::super::set_mode;
 use super::*;
 use std::sync::atomic::AtomicUsize;
 use std::vec::Vec;
@@ -40,7 +40,7 @@ fn release(mutex: &Mutex, which: usize) -> i32 {
 
 /// Threads add to two numbers that must always be equal; some lock by the C library's own functions, some give up.
 fn shared_with_the_c_library(mode: Locks, kind: u64) {
-    configure(mode);
+    set_mode(mode);
     let (mutex, first, second) = (new(kind), AtomicUsize::new(0), AtomicUsize::new(0));
     let got = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -84,14 +84,14 @@ fn one_holder_at_a_time_whoever_locks() {
             shared_with_the_c_library(mode, kind);
         }
     }
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 /// Whatever those that come see, the mutex is taken for one that a thread keeps busy.
 #[test]
 fn one_holder_at_a_time_with_turns() {
     let _alone = MODE_IS_ONE.lock();
-    configure(Locks::Simple);
+    set_mode(Locks::Simple);
     let (mutex, first, second) = (new(NORMAL), AtomicUsize::new(0), AtomicUsize::new(0));
     let turn = &underbar_lock::waiting::place(&raw const mutex.word as usize).turn;
     std::thread::scope(|scope| {
@@ -113,18 +113,18 @@ fn one_holder_at_a_time_with_turns() {
     });
     assert_eq!(first.load(Ordering::Relaxed), 5 * 2_000);
     assert_eq!((mutex.word.load(Ordering::Relaxed), mutex.is_reserved()), (0, false));
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 /// As a forked child may find a mutex: whoever asked for it is not in the process.
 #[test]
 fn one_that_is_reserved_for_nobody_is_had_and_no_longer_reserved() {
     let _alone = MODE_IS_ONE.lock();
-    configure(Locks::Simple);
+    set_mode(Locks::Simple);
     let mutex = new(NORMAL);
     mutex.reserve(true);
     assert_eq!((take(&mutex, 0), mutex.is_reserved(), release(&mutex, 0)), (0, false, 0));
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 const EPERM: i32 = 1;
@@ -133,7 +133,7 @@ const EPERM: i32 = 1;
 #[test]
 fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
     let _alone = MODE_IS_ONE.lock();
-    configure(Locks::Count);
+    set_mode(Locks::Count);
     // The first one teaches the thread's number.
     let first = new(owned::RECURSIVE as u64);
     assert_eq!((take(&first, 0), release(&first, 0)), (0, 0));
@@ -155,7 +155,7 @@ fn a_recursive_mutex_has_the_owner_and_count_of_the_c_library() {
     assert_eq!(take(&full, 0), 0);
     full.count.store(u32::MAX, Ordering::Relaxed);
     assert_eq!((take(&full, 0), take(&full, 2)), (EAGAIN, EAGAIN));
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 /// The same of one that checks, of which the C library says what is wrong.
@@ -223,7 +223,7 @@ fn nobody_is_forgotten_when_turns_are_taken_over() {
     const ROUNDS: usize = 1_500;
     const TIMES: usize = 8;
     let _alone = MODE_IS_ONE.lock();
-    configure(Locks::Simple);
+    set_mode(Locks::Simple);
     let seconds = syscall::clock_nanoseconds(CLOCK_MONOTONIC) / 1_000_000_000 + 60;
     let far = Timespec { seconds: seconds.cast_signed(), nanoseconds: 0 };
     let (mutex, sum, forgotten) = (new(NORMAL), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -261,14 +261,14 @@ fn nobody_is_forgotten_when_turns_are_taken_over() {
         }
     });
     assert_eq!((forgotten.into_inner(), sum.into_inner()), (0, THREADS * ROUNDS * TIMES));
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 /// Whose turn is next, and who jumped out of its sleep: those who sleep get the mutex all the same, with a time and without.
 #[test]
 fn who_is_next_and_never_comes_keeps_nobody_waiting() {
     let _alone = MODE_IS_ONE.lock();
-    configure(Locks::Simple);
+    set_mode(Locks::Simple);
     let mutex = new(NORMAL);
     let address = &raw const mutex.word as usize;
     let turn = &underbar_lock::waiting::place(address).turn;
@@ -304,7 +304,7 @@ fn who_is_next_and_never_comes_keeps_nobody_waiting() {
         }
         assert_eq!(release(&mutex, 0), 0);
     });
-    configure(Locks::Off);
+    set_mode(Locks::Off);
 }
 
 /// Whether a thread is asleep in the kernel's futex.

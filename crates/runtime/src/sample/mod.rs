@@ -32,6 +32,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use underbar_ledger::samples;
 
+use crate::options::Orders;
 use crate::sandbox;
 use crate::thread_end::ThreadEnd;
 
@@ -39,8 +40,15 @@ use crate::thread_end::ThreadEnd;
 static PERIOD: AtomicU64 = AtomicU64::new(0);
 pub(crate) static END: ThreadEnd = ThreadEnd::new(thread_ends);
 
-/// Obeys what the variable says: digits.
-pub fn configure(period: Option<&[u8]>) {
+/// Obeys what the variable says, if accounts are asked for.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    if orders.is_accounted {
+        set_period(orders.environment.value(samples::VARIABLE.as_bytes()));
+    }
+}
+
+/// Digits.
+fn set_period(period: Option<&[u8]>) {
     let digits = period.filter(|text| !text.is_empty() && text.iter().all(u8::is_ascii_digit));
     let period = digits.map_or(0, |text| {
         text.iter()
@@ -135,7 +143,7 @@ mod tests {
             (Some(b"-1"), 0),
             (Some(b"99999999999999999999999"), u64::MAX),
         ] {
-            configure(text);
+            set_period(text);
             assert_eq!(PERIOD.load(Ordering::Relaxed), period);
         }
         PERIOD.store(0, Ordering::Relaxed);

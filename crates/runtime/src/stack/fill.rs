@@ -17,7 +17,10 @@
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use underbar_options::Dsa;
+
 use super::depth::{MAIN_BASE, lowest_resident};
+use crate::options::Orders;
 
 /// Below the stack pointer: the red zone, and what this file's functions themselves use.
 const MARGIN: usize = 512;
@@ -84,9 +87,11 @@ fn stack_pointer() -> usize {
     pointer
 }
 
-/// Sets what STORAGE says of stacks.
-pub fn configure(clear: bool, byte: Option<u8>) {
-    CLEAR.store(u32::from(clear), Ordering::Relaxed);
+/// Obeys what STORAGE says of stacks.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let dsa = orders.settings.storage().dsa;
+    CLEAR.store(u32::from(dsa == Dsa::Clear), Ordering::Relaxed);
+    let byte = if let Dsa::Byte(byte) = dsa { Some(byte) } else { None };
     BYTE.store(byte.map_or(0, |byte| 256 + u32::from(byte)), Ordering::Relaxed);
 }
 

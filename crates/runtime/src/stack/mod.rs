@@ -32,12 +32,14 @@ use core::sync::atomic::Ordering;
 use underbar_ledger::Key;
 use underbar_sys::lock::Lock;
 
-pub use size::{Attributes, configure};
+pub use size::Attributes;
+pub(crate) use size::configure;
 
 use depth::{MAIN_BASE, forget_last_user, used, used_before, used_by_main, used_of_locked};
 use size::plan_of;
 
 use crate::next::Next;
+use crate::resources::Given;
 use crate::thread_end::ThreadEnd;
 use crate::{coverage, heap, ledger, sample, sandbox};
 
@@ -96,9 +98,9 @@ fn is_asked_for() -> bool {
     !cfg!(feature = "no-accounts") && (size::is_configured() || ledger::attach::is_attached())
 }
 
-/// Notes where the first thread's stack begins. By the constructor, with an address that the kernel wrote there.
-pub fn at_start(environment: usize) {
-    MAIN_BASE.store(environment, Ordering::Relaxed);
+/// Notes where the first thread's stack begins: the kernel put the environment there.
+pub(crate) fn at_start(given: &Given) {
+    MAIN_BASE.store(given.environment as usize, Ordering::Relaxed);
     ledger::add(Key::ThreadsStarted, 1);
     ledger::raise(Key::ThreadsPeak, 1);
     END.prepare();
@@ -259,12 +261,15 @@ unsafe extern "C" fn ends(record: *mut u8) {
     }
 }
 
-/// The program took the key by which ends are told: threads that run are not looked at again, as nobody tells when their stacks are
-/// gone.
-pub(crate) fn forget_all() {
-    let mut stacks = STACKS.lock();
-    stacks.are_forgotten = true;
-    stacks.first = null_mut();
+/// Gives up the key by which ends are told: threads that run are not looked at again, as nobody tells when their stacks are gone.
+pub(crate) fn give_up_key() -> bool {
+    let is_given_up = END.give_up();
+    if is_given_up {
+        let mut stacks = STACKS.lock();
+        stacks.are_forgotten = true;
+        stacks.first = null_mut();
+    }
+    is_given_up
 }
 
 fn note(record: &Record) -> usize {
@@ -313,15 +318,16 @@ pub fn look() {
 }
 
 /// Before a fork.
-pub fn before_fork() {
+pub(crate) fn before_fork() -> bool {
     STACKS.hold();
+    true
 }
 
 /// After a fork, in the parent.
 ///
 /// # Safety
 /// This thread called [`before_fork`].
-pub unsafe fn after_fork() {
+pub(crate) unsafe fn after_fork(_: bool) {
     // SAFETY: the caller's promise.
     unsafe { STACKS.release() }
 }
@@ -331,7 +337,7 @@ pub unsafe fn after_fork() {
 ///
 /// # Safety
 /// This thread called [`before_fork`] in the parent.
-pub unsafe fn after_fork_in_child() {
+pub(crate) unsafe fn after_fork_in_child(_: bool) {
     // SAFETY: the caller's promise. Where the fork interrupted this very thread in the middle of a change, the list is
     // left as it is: what has ended with the parent's threads is then only counted as if it ran on.
     let in_the_middle = unsafe {

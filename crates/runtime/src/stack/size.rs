@@ -19,6 +19,7 @@ use underbar_options::LEAST_THREAD_STACK;
 use super::PAGE;
 use crate::ledger;
 use crate::next::weak;
+use crate::options::Orders;
 
 /// `pthread_attr_t` of glibc on x86-64.
 #[repr(C)]
@@ -35,9 +36,10 @@ weak! {
     address_of_minimum = "__pthread_get_minstack";
 }
 
-/// Sets what THREADSTACK says: bytes for threads that ask for the default, or 0.
-pub fn configure(thread_stack: u64) {
-    THREAD_STACK.store(thread_stack, Ordering::Relaxed);
+/// Obeys THREADSTACK.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    let threads = orders.settings.thread_stack();
+    THREAD_STACK.store(if threads.on { threads.init.bytes().unwrap_or(0) } else { 0 }, Ordering::Relaxed);
 }
 
 /// Does THREADSTACK decide?

@@ -325,7 +325,7 @@ fn a_departed_thread_is_served() {
         assert!(super::is_real(heap));
         // SAFETY: all of it is this thread's. The call when the thread really ends finds no heap.
         unsafe {
-            super::super::thread_ends();
+            super::super::thread_ends(null_mut());
             let late = get(100);
             assert!(core::ptr::eq(heap_of_this_thread(), &DEPARTED));
             free(early);

@@ -1,0 +1,348 @@
+//! The table of the runtime's resources: what each has to do when the process starts, is looked at, forks and ends.
+//!
+//! ```text
+//! first request    configure                    │ down the table
+//! constructor      start                        v
+//! fork                    before_fork   ^  then after_fork, or after_fork_in_child   │
+//!                                       │                                            v
+//! seccomp                 look, close   ^
+//! exec                    settle        │
+//! end              settle, look, end    │ up the table
+//! ```
+//!
+//! The order of the rows is that of the start, and everything that ends goes the other way. So a fork takes locks up the table and
+//! gives them back down the table: of two rows with locks, the lower one's lock is taken first ([`crate::fork`]). The ledger is
+//! below all that writes to it.
+//!
+//! Invariant: `start`, `options`, `sandbox`, `fork` and `follow` name no resource but the ledger; a new one is a row here.
+//! Cost: none. The table is constant, so that each walk becomes direct calls of what its column holds.
+//! Not here: what the resources do, and who asks for a walk.
+
+use core::ffi::c_char;
+
+use crate::options::Orders;
+use crate::{
+    clone, coverage, deepbind, faults, follow, fork, heap, key, ledger, lock, own, sample, sandbox, serving,
+    stack,
+};
+
+/// One row.
+pub(crate) struct Resource {
+    /// As readers and tests call it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers and tests"))]
+    name: &'static str,
+    /// Obeys its options, once, before the first request is served.
+    configure: fn(&Orders<'_>),
+    /// The C library is up, and the program has not begun: by the constructor, in the first thread.
+    start: unsafe fn(&Given),
+    /// Publishes what threads counted and did not tell the ledger yet. Takes no lock that the calling thread may hold.
+    settle: fn(),
+    /// Looks at what nobody counts: the process's memory, its stacks.
+    look: fn(),
+    /// The program is about to forbid itself system calls: takes what it will need, and stops what will be forbidden.
+    close: fn(),
+    /// What a fork means to it.
+    fork: Option<Fork>,
+    /// Gives the key up by which it is told that a thread ends. False where it has none, or gave it up before.
+    give_up_key: fn() -> bool,
+    /// The process ends in good order.
+    end: fn(),
+}
+
+/// What the constructor is given.
+pub(crate) struct Given {
+    /// Null, or the environment as `main` gets it, which the kernel put just above the first thread's stack.
+    pub environment: *const *const c_char,
+}
+
+/// What a resource does at a fork. What `before` returns is what the others are given.
+pub(crate) struct Fork {
+    /// Takes locks, and says whether it did what the others undo.
+    before: fn() -> bool,
+    /// In the parent, by the thread that called `before`.
+    after: unsafe fn(bool),
+    /// In the child, whose thread is the copy of the one that called `before`.
+    after_in_child: unsafe fn(bool),
+    /// In the parent, after `after`: no child came of it.
+    failed: fn(bool),
+}
+
+const NOTHING: Resource = Resource {
+    name: "",
+    configure: |_| (),
+    start: |_| (),
+    settle: || (),
+    look: || (),
+    close: || (),
+    fork: None,
+    give_up_key: || false,
+    end: || (),
+};
+
+const NO_FORK: Fork = Fork { before: || false, after: |_| (), after_in_child: |_| (), failed: |_| () };
+
+/// The table.
+const RESOURCES: [Resource; ROWS] = [
+    Resource { name: "programs that it starts", start: follow::at_start, ..NOTHING },
+    Resource {
+        name: "page faults",
+        start: |_| faults::at_start(),
+        fork: Some(Fork { after_in_child: |_| faults::after_fork_in_child(), ..NO_FORK }),
+        ..NOTHING
+    },
+    Resource {
+        name: "locks",
+        configure: lock::configure,
+        start: |_| lock::at_start(),
+        settle: lock::settle,
+        fork: Some(Fork { after_in_child: |_| lock::after_fork_in_child(), ..NO_FORK }),
+        ..NOTHING
+    },
+    Resource {
+        name: "heap",
+        configure: heap::configure,
+        settle: heap::settle,
+        close: heap::reserve,
+        fork: Some(Fork {
+            before: heap::before_fork,
+            after: heap::after_fork,
+            after_in_child: heap::after_fork_in_child,
+            ..NO_FORK
+        }),
+        give_up_key: || heap::END.give_up(),
+        ..NOTHING
+    },
+    Resource {
+        name: "stacks",
+        configure: stack::configure,
+        start: stack::at_start,
+        look: stack::look,
+        fork: Some(Fork {
+            before: stack::before_fork,
+            after: stack::after_fork,
+            after_in_child: stack::after_fork_in_child,
+            ..NO_FORK
+        }),
+        give_up_key: stack::give_up_key,
+        ..NOTHING
+    },
+    Resource {
+        name: "names",
+        fork: Some(Fork {
+            before: deepbind::before_fork,
+            after: deepbind::after_fork,
+            after_in_child: deepbind::after_fork_in_child,
+            ..NO_FORK
+        }),
+        ..NOTHING
+    },
+    Resource { name: "coverage", look: coverage::look, ..NOTHING },
+    Resource {
+        name: "ledger",
+        configure: ledger::path::configure,
+        fork: Some(Fork {
+            before: ledger::attach::before_fork,
+            after_in_child: |is_announced| ledger::attach::after_fork(is_announced),
+            failed: ledger::attach::has_come,
+            ..NO_FORK
+        }),
+        end: ledger::attach::ended,
+        ..NOTHING
+    },
+    Resource { name: "own reads", start: |_| own::at_start(), ..NOTHING },
+    Resource { name: "other allocators", start: |_| serving::at_start(), ..NOTHING },
+    Resource { name: "forks", start: |_| fork::at_start(), ..NOTHING },
+    Resource { name: "clones", start: |_| clone::at_start(), ..NOTHING },
+    Resource { name: "keys of threads", start: |_| key::at_start(), ..NOTHING },
+    Resource { name: "filters of system calls", start: |_| sandbox::at_start(), ..NOTHING },
+    Resource {
+        name: "frames",
+        configure: stack::fill::configure,
+        start: |_| stack::fill::before_main(),
+        ..NOTHING
+    },
+    Resource {
+        name: "samples",
+        configure: sample::configure,
+        start: |_| sample::at_start(),
+        close: sample::before_sandbox,
+        fork: Some(Fork { after_in_child: |_| sample::after_fork_in_child(), ..NO_FORK }),
+        give_up_key: || sample::END.give_up(),
+        end: sample::ended,
+        ..NOTHING
+    },
+];
+
+/// Does something for each row down the table, or up. Each row is a constant there, so that what its columns hold is called
+/// directly: walking an array of pointers, the loader would have to relocate them all when a process starts.
+macro_rules! each {
+    (down, $row:ident, $then:expr) => { each!(@ $row, $then, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (up, $row:ident, $then:expr) => { each!(@ $row, $then, 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0) };
+    (@ $row:ident, $then:expr, $($at:literal)*) => {{
+        $({
+            const ROW: &Resource = &RESOURCES[$at];
+            let $row = ROW;
+            $then;
+        })*
+    }};
+}
+const ROWS: usize = 16;
+
+/// All resources obey the options.
+pub(crate) fn configure(orders: &Orders<'_>) {
+    each!(down, row, (row.configure)(orders));
+}
+
+/// All resources start.
+///
+/// # Safety
+/// The environment is null, or C's and unchanged meanwhile. No other thread runs yet.
+pub(crate) unsafe fn start(given: &Given) {
+    // SAFETY: the caller's promise.
+    each!(down, row, unsafe { (row.start)(given) });
+}
+
+/// The ledger is told all that was counted.
+pub(crate) fn settle() {
+    each!(up, row, (row.settle)());
+}
+
+/// The ledger is told what can be seen now.
+pub(crate) fn look() {
+    each!(up, row, (row.look)());
+}
+
+/// The last moment before the program forbids itself system calls.
+pub(crate) fn close() {
+    look();
+    each!(up, row, (row.close)());
+}
+
+/// The process ends in good order.
+pub(crate) fn end() {
+    settle();
+    look();
+    each!(up, row, (row.end)());
+}
+
+/// The program needs all keys of threads: gives up the one that is missed least. False where none is left.
+pub(crate) fn give_up_key() -> bool {
+    each!(
+        up,
+        row,
+        if (row.give_up_key)() {
+            return true;
+        }
+    );
+    false
+}
+
+/// What each row with a [`Fork`] answered before a fork: a bit for each, that of the row furthest up lowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Before(pub u64);
+
+impl Before {
+    /// So many bits it has.
+    pub const BITS: u32 = {
+        let mut count = 0;
+        each!(down, row, count += row.fork.is_some() as u32);
+        count
+    };
+}
+
+/// Before a fork: locks are taken, up the table.
+pub(crate) fn before_fork() -> Before {
+    let mut before = 0;
+    each!(
+        up,
+        row,
+        if let Some(fork) = &row.fork {
+            before = before << 1 | u64::from((fork.before)());
+        }
+    );
+    Before(before)
+}
+
+/// What is to be done after a fork, down the table, with what each row answered.
+#[inline(always)]
+fn after(before: Before, mut then: impl FnMut(&'static Fork, bool)) {
+    let mut bits = 0..Before::BITS;
+    each!(
+        down,
+        row,
+        if let Some(fork) = &row.fork
+            && let Some(bit) = bits.next()
+        {
+            then(fork, before.0 >> bit & 1 != 0);
+        }
+    );
+}
+
+/// After a fork, in the parent.
+///
+/// # Safety
+/// This thread called [`before_fork`], which returned this.
+pub(crate) unsafe fn after_fork(before: Before) {
+    // SAFETY: the caller's promise.
+    after(before, |fork, answer| unsafe { (fork.after)(answer) });
+}
+
+/// After a fork, in the child.
+///
+/// # Safety
+/// The thread of which this one is the copy called [`before_fork`], which returned this.
+pub(crate) unsafe fn after_fork_in_child(before: Before) {
+    // SAFETY: the caller's promise.
+    after(before, |fork, answer| unsafe { (fork.after_in_child)(answer) });
+}
+
+/// After [`after_fork`], where no child came of it.
+pub(crate) fn fork_failed(before: Before) {
+    after(before, |fork, answer| (fork.failed)(answer));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn place(name: &str) -> usize {
+        RESOURCES.iter().position(|resource| resource.name == name).expect("a row of that name")
+    }
+
+    #[test]
+    fn rows_have_names_of_their_own() {
+        for (at, resource) in RESOURCES.iter().enumerate() {
+            assert!(!resource.name.is_empty());
+            assert_eq!(place(resource.name), at, "{}", resource.name);
+        }
+    }
+
+    /// What `fork` proves rests on it; and what is written after the slot was given up would be another process's.
+    #[test]
+    fn locks_are_taken_from_names_to_the_heap_and_the_ledger_is_below_who_writes_to_it() {
+        let [ledger, names, stacks, heap] = ["ledger", "names", "stacks", "heap"].map(place);
+        assert!(ledger > names && names > stacks && stacks > heap);
+        assert!(place("samples") > stacks, "the program gets the key first that is missed least");
+        for (at, resource) in RESOURCES.iter().enumerate() {
+            let writes = [
+                resource.settle as usize != NOTHING.settle as usize,
+                resource.look as usize != NOTHING.look as usize,
+            ];
+            assert!(at < ledger || writes == [false; 2], "{}", resource.name);
+        }
+    }
+
+    #[test]
+    fn each_row_is_given_its_own_answer() {
+        let mut rows = 0;
+        after(Before(0), |_, answer| rows += u32::from(!answer));
+        assert_eq!(rows, Before::BITS);
+        for lone in 0..rows as usize {
+            let mut given = Vec::new();
+            after(Before(1 << lone), |_, answer| given.push(answer));
+            assert_eq!(given.iter().position(|&answer| answer), Some(lone));
+            assert_eq!(given.iter().filter(|&&answer| answer).count(), 1);
+        }
+    }
+}
