@@ -22,6 +22,8 @@ pub struct Counter {
     pub killed: Exactness,
     /// How two processes' figures become one.
     pub fold: Fold,
+    /// Of what there is a figure of its own.
+    pub scope: Scope,
     /// What it means, in a sentence or two, for `explain` and the manual.
     pub meaning: &'static str,
 }
@@ -99,6 +101,26 @@ pub enum Exactness {
     Within(&'static str),
     /// Seen at intervals: may miss what came and went between two of them.
     Sampled,
+}
+
+/// Of what a counter has a figure of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Of each process.
+    Process,
+    /// Of each process, and of each of its heaps, where it has more than its default one.
+    Heap,
+}
+
+impl Scope {
+    /// The words for it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Scope::Process => "each process",
+            Scope::Heap => "each process and each of its heaps",
+        }
+    }
 }
 
 /// How the figures of two processes become one, when ended processes of one program are folded

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::table::{COUNTERS, FINGERPRINT, FOLDS, Key};
 
 /// Changes when a structure in this file changes.
-pub const LAYOUT_VERSION: u32 = 7;
+pub const LAYOUT_VERSION: u32 = 8;
 /// The first eight bytes of every ledger.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"UNDERBAR");
 /// How many slots a ledger has. Beyond it, ended processes are folded together by program.
@@ -33,7 +33,7 @@ pub const OPTIONS_OFFSET: usize = 8192;
 pub const OPTIONS_ROOM: usize = 16384;
 /// Where the slots begin.
 pub const SLOTS_OFFSET: usize = OPTIONS_OFFSET + OPTIONS_ROOM;
-/// Bytes from one slot to the next.
+/// Bytes from one slot to the next: a page of the slot, and one of its heaps ([`crate::heaps`]), of which most processes have none.
 pub const SLOT_BYTES: usize = 8192;
 /// How many owners of other anonymous memory a slot can name.
 pub const OWNERS: usize = 16;
@@ -373,6 +373,9 @@ pub struct Slot {
     pub allocator: Text<4>,
     /// Why the runtime ended the process, if it did. Only the owning process writes.
     pub fault: Fault,
+    /// How many heaps the process created besides its default one; 0: the page of its heaps was never made. Added to with Release
+    /// when the heap's row is set up; only the owning process writes.
+    pub heaps: AtomicU64,
 }
 
 /// A figure as the reader takes it. What one thread freed and another has not counted yet takes a sum below zero for a moment,
@@ -384,7 +387,8 @@ pub const fn not_below_zero(figure: u64) -> u64 {
 
 const _: () = assert!(size_of::<Header>() <= CONTROL_OFFSET);
 const _: () = assert!(crate::control::WORDS * 8 == OPTIONS_OFFSET - CONTROL_OFFSET);
-const _: () = assert!(size_of::<Slot>() <= SLOT_BYTES);
+const _: () = assert!(size_of::<Slot>() == crate::heaps::PAGE_OFFSET);
+const _: () = assert!(size_of::<Slot>() + size_of::<crate::heaps::Heaps>() == SLOT_BYTES);
 const _: () = assert!(SLOTS_OFFSET.is_multiple_of(4096));
 
 /// Bytes of a whole ledger file. Space is allocated slot by slot, so most of it is never used.
@@ -465,6 +469,7 @@ impl Slot {
             owner.peak.store(0, relaxed);
         }
         self.fault.wipe();
+        self.heaps.store(0, relaxed);
     }
 }
 

@@ -9,6 +9,7 @@
 //!      4096   Control     written by the host, read by the runtime with one relaxed load
 //!      8192   option text as the run was started with it
 //!     24576   Slot 0      one process: identity, counters, owners of other anonymous memory
+//!     28672   its heaps   rows of heaps besides the default one, if it creates any
 //!     32768   Slot 1      ...
 //! ```
 //!
@@ -17,6 +18,7 @@
 //! | [`counter`] | what an entry of the table says |
 //! | [`table`] | the table: one entry for each counter |
 //! | [`layout`] | the structures above, as the runtime maps them |
+//! | [`heaps`] | rows of a process's heaps |
 //! | [`control`] | the control page: what the host changes while programs run |
 //! | [`make`] | the first bytes of a new file |
 //! | [`locks`], [`samples`] | files beside it: contended locks, and where timers met a process |
@@ -29,6 +31,7 @@
 
 pub mod control;
 pub mod counter;
+pub mod heaps;
 pub mod layout;
 pub mod locks;
 pub mod make;
@@ -37,7 +40,8 @@ pub mod table;
 pub mod view;
 
 pub use control::Control;
-pub use counter::{Counter, Exactness, Fold, Unit};
+pub use counter::{Counter, Exactness, Fold, Scope, Unit};
+pub use heaps::{HeapKind, Heaps, RowState};
 pub use layout::{AllocatorRole, Directory, FaultKind, Header, Identity, Slot, SlotState};
 pub use table::{COUNTERS, Key, TABLE};
 pub use view::{LedgerError, LedgerView, SlotView};

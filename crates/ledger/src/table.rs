@@ -6,7 +6,7 @@
 use crate::counter::{
     Counter,
     Exactness::{self, Exact, Sampled, Within},
-    Fold, Unit, Writer,
+    Fold, Scope, Unit, Writer,
 };
 
 /// What may be missing from gets and frees while a process runs or after it was killed: a thread counts gets when
@@ -27,7 +27,7 @@ const SHARE: Exactness = Within(
 );
 
 macro_rules! counters {
-    ($($name:ident = $key:literal, $label:literal, $unit:ident, by $writer:ident, live $live:expr, killed $killed:expr, $fold:ident, $meaning:literal;)*) => {
+    ($($name:ident = $key:literal, $label:literal, $unit:ident, by $writer:ident, live $live:expr, killed $killed:expr, $fold:ident $(in $scope:ident)?, $meaning:literal;)*) => {
         /// Names of the counters, in the order of their places in a slot.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(usize)]
@@ -38,7 +38,7 @@ macro_rules! counters {
 
         const TABLE_CONST: [Counter; COUNTERS] = [$(Counter {
             key: $key, label: $label, unit: Unit::$unit, writer: Writer::$writer, live: $live, killed: $killed,
-            fold: Fold::$fold, meaning: $meaning,
+            fold: Fold::$fold, scope: counters!(@scope $($scope)?), meaning: $meaning,
         }),*];
 
         /// How each of them is folded: apart, since this is all that a program itself needs of the table.
@@ -50,56 +50,58 @@ macro_rules! counters {
         /// How many counters there are.
         pub const COUNTERS: usize = [$($key),*].len();
     };
+    (@scope $scope:ident) => { Scope::$scope };
+    (@scope) => { Scope::Process };
 }
 
 counters! {
-    HeapGets = "heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
+    HeapGets = "heap.gets", "Successful Get Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Requests for heap storage that were served: malloc and its relatives, operator new, and a realloc that had to move.";
-    HeapFrees = "heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum,
+    HeapFrees = "heap.frees", "Successful Free Heap requests", Count, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Elements and cells given back by the program: also those that a child by fork has from its parent.";
     HeapInherited = "heap.inherited", "Elements and cells from the parent process", Count, by Start, live BATCH, killed BATCH, Sum,
         "What a child by fork or clone had from its parent when it began, got by the parent and not given back yet. Its frees may be of these, so its frees may be more than its gets.";
-    HeapUsed = "heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum,
+    HeapUsed = "heap.used", "Heap storage in use", Bytes, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Bytes of cells and elements that the program holds now, rounded as the heap rounds them.";
-    HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, by Gathered, live BATCH, killed BATCH, Max,
+    HeapUsedPeak = "heap.used_peak", "Total heap storage used (sugg. initial size)", Bytes, by Gathered, live BATCH, killed BATCH, Max in Heap,
         "The most bytes of cells and elements in use at one time. An initial size of this many bytes would have held everything, but for packing. Counted exactly at each new maximum by a sixteenth, above 3 MiB by a 64th, above 256 MiB by a 32nd; between two of these it may be off by as much.";
-    HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapSegmentsAllocated = "heap.segments_allocated", "Number of segments allocated", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments got from the kernel for the heap, the initial one included; each was a kernel call of its own.";
-    HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapSegmentsFreed = "heap.segments_freed", "Number of segments freed", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments given back to the kernel while the program ran.";
-    HeapSegmentBytes = "heap.segment_bytes", "Storage in segments", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapSegmentBytes = "heap.segment_bytes", "Storage in segments", Bytes, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Bytes of address space in the heap's segments now.";
-    HeapSegmentBytesPeak = "heap.segment_bytes_peak", "Most storage in segments at one time", Bytes, by SpaceLock, live Exact, killed Exact, Max,
+    HeapSegmentBytesPeak = "heap.segment_bytes_peak", "Most storage in segments at one time", Bytes, by SpaceLock, live Exact, killed Exact, Max in Heap,
         "The most storage that backed segments at any time, which the documents' report could not say.";
-    HeapSegmentBytesTotal = "heap.segment_bytes_total", "Storage asked of the kernel", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapSegmentBytesTotal = "heap.segment_bytes_total", "Storage asked of the kernel", Bytes, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Bytes of all segments ever allocated: their number times their size.";
-    HeapInitialSize = "heap.initial_size", "Initial size", Bytes, by Start, live Exact, killed Exact, Max,
+    HeapInitialSize = "heap.initial_size", "Initial size", Bytes, by Start, live Exact, killed Exact, Max in Heap,
         "First sub-option of HEAP in force; 0 for AUTO.";
-    HeapIncrementSize = "heap.increment_size", "Increment size", Bytes, by Start, live Exact, killed Exact, Max,
+    HeapIncrementSize = "heap.increment_size", "Increment size", Bytes, by Start, live Exact, killed Exact, Max in Heap,
         "Second sub-option of HEAP in force; 0 for AUTO.";
-    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapOversizeSegments = "heap.oversize_segments", "Segments larger than HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments made larger than the initial size or the increment for one request that needed it.";
-    HeapLargestRequest = "heap.largest_request", "Largest request", Bytes, by Request, live Within("requests of up to 1 KiB are not looked at one by one"), killed Within("requests of up to 1 KiB are not looked at one by one"), Max,
+    HeapLargestRequest = "heap.largest_request", "Largest request", Bytes, by Request, live Within("requests of up to 1 KiB are not looked at one by one"), killed Within("requests of up to 1 KiB are not looked at one by one"), Max in Heap,
         "The largest single request for heap storage, in bytes as asked for.";
-    HeapPurges = "heap.purges", "Times unused pages were given back", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapPurges = "heap.purges", "Times unused pages were given back", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Kernel calls by which unused pages inside kept segments were given back.";
-    HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapPurgedBytes = "heap.purged_bytes", "Unused pages given back", Bytes, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Bytes given back by those calls.";
-    HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapHugeBytes = "heap.huge_bytes", "In segments that asked for huge pages", Bytes, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Bytes of all segments ever allocated for which the kernel was asked for huge pages; whether it gave them is its own affair.";
-    HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, by Gathered, live BATCH, killed BATCH, Sum,
+    HeapRemoteFrees = "heap.remote_frees", "Cells freed by another thread", Count, by Gathered, live BATCH, killed BATCH, Sum in Heap,
         "Small cells that came back to a thread's heap from outside: freed by another thread, or by their own at its very end, when its heap was handed on already. They travel home in batches. 0 under FREE, where segments belong to all threads.";
-    HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, by Request, live Exact, killed Exact, Sum,
+    HeapFailedGets = "heap.failed_gets", "Requests that failed", Count, by Request, live Exact, killed Exact, Sum in Heap,
         "Requests answered with ENOMEM.";
     HeapForeignFrees = "heap.foreign_frees", "Frees of storage not ours", Count, by Request, live Exact, killed Exact, Sum,
         "Pointers given to free or realloc that this heap did not hand out; they were left alone.";
     HeapFaults = "heap.faults", "Ended for storage given back wrongly", Count, by Request, live Exact, killed Exact, Sum,
         "Processes that the heap ended with SIGABRT, as plain malloc does: they gave storage back twice or from its middle, or wrote past its end.";
-    HeapMapFallbacks = "heap.map_fallbacks", "Segments not as HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum,
+    HeapMapFallbacks = "heap.map_fallbacks", "Segments not as HEAP says", Count, by SpaceLock, live Exact, killed Exact, Sum in Heap,
         "Segments that were made larger than HEAP says because the kernel's limit on mappings was near, or smaller because it refused that much.";
-    HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum,
+    HeapGrownInPlace = "heap.grown_in_place", "Reallocations in place", Count, by Request, live Exact, killed Exact, Sum in Heap,
         "realloc calls on elements that were served without moving them.";
-    HeapMoved = "heap.moved", "Reallocations that moved", Count, by Request, live Exact, killed Exact, Sum,
+    HeapMoved = "heap.moved", "Reallocations that moved", Count, by Request, live Exact, killed Exact, Sum in Heap,
         "realloc calls that had to copy.";
     HeapOwnBytes = "heap.own_bytes", "underbar's own storage", Bytes, by SpaceLock, live Exact, killed Exact, Sum,
         "Bytes got from the kernel for the heap's own tables, outside of the segments.";
@@ -191,8 +193,20 @@ counters! {
         "Programs started under --no-follow.";
 }
 
+/// So many counters from the first one on hold all whose scope is a heap: a heap's row has room for them.
+pub const HEAP_COUNTERS: usize = {
+    let (mut entry, mut count) = (0, 0);
+    while entry < COUNTERS {
+        if matches!(TABLE_CONST[entry].scope, Scope::Heap) {
+            count = entry + 1;
+        }
+        entry += 1;
+    }
+    count
+};
+
 /// A number that changes whenever the table or the layout does; a ledger of another table is
-/// recognised by it. FNV-1a over keys, units and folds.
+/// recognised by it. FNV-1a over keys, units, folds and scopes.
 pub const FINGERPRINT: u64 = {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut entry = 0;
@@ -205,6 +219,7 @@ pub const FINGERPRINT: u64 = {
         }
         hash = (hash ^ TABLE_CONST[entry].unit as u64).wrapping_mul(0x100_0000_01b3);
         hash = (hash ^ TABLE_CONST[entry].fold as u64).wrapping_mul(0x100_0000_01b3);
+        hash = (hash ^ TABLE_CONST[entry].scope as u64).wrapping_mul(0x100_0000_01b3);
         entry += 1;
     }
     hash ^ crate::layout::LAYOUT_VERSION as u64

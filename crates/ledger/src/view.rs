@@ -6,6 +6,8 @@
 
 use core::mem::offset_of;
 
+use crate::counter::{Fold, Scope, Writer};
+use crate::heaps::{self, HeapKind, HeapRow, RowState};
 use crate::layout::{
     AllocatorRole, Directory, Fault, FaultKind, Header, Identity, LAYOUT_VERSION, LEFT, MAGIC,
     OPTIONS_OFFSET, OPTIONS_ROOM, OWNERS, Owner, SLOT_BYTES, SLOTS, SLOTS_OFFSET, Slot, SlotState,
@@ -263,6 +265,23 @@ impl<'a> SlotView<'a> {
         })
     }
 
+    /// Heaps of a process that has more than its default one: that one first, then those with a row of their own, and what others did
+    /// together. Of processes that were folded there is nothing.
+    pub fn heaps(&self) -> impl Iterator<Item = HeapView<'a>> + use<'a> {
+        let slot = *self;
+        let has_more = self.state != SlotState::Aggregate && word(self.bytes, offset_of!(Slot, heaps)) != 0;
+        let first = HeapView { slot, row: None, kind: HeapKind::Default, state: RowState::Live };
+        has_more.then_some(first).into_iter().chain(slot.rows().take_while(move |_| has_more))
+    }
+
+    fn rows(self) -> impl Iterator<Item = HeapView<'a>> + use<'a> {
+        (0..=heaps::ROWS).filter_map(move |row| {
+            let at = heaps::PAGE_OFFSET + row * size_of::<HeapRow>();
+            let (kind, state) = HeapRow::entry(word(self.bytes, at + offset_of!(HeapRow, word)))?;
+            Some(HeapView { slot: self, row: Some(at), kind, state })
+        })
+    }
+
     /// Owners of other anonymous memory: name, bytes mapped now, and at most.
     pub fn owners(&self) -> impl Iterator<Item = (&'a [u8], u64, u64)> + use<'a> {
         let bytes = self.bytes;
@@ -273,6 +292,48 @@ impl<'a> SlotView<'a> {
                 (name, word(bytes, at + offset_of!(Owner, bytes)), word(bytes, at + offset_of!(Owner, peak)))
             })
         })
+    }
+}
+
+/// A heap of a process.
+#[derive(Clone, Copy)]
+pub struct HeapView<'a> {
+    slot: SlotView<'a>,
+    /// Where its row is; the default heap has none.
+    row: Option<usize>,
+    /// What it is for.
+    pub kind: HeapKind,
+    /// Whether it has ended.
+    pub state: RowState,
+}
+
+impl<'a> HeapView<'a> {
+    /// Its name; empty: it has none.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        self.row.map_or(&[], |at| text(self.slot.bytes, at + offset_of!(HeapRow, name), 32))
+    }
+
+    /// A counter's figure; None of a counter that heaps do not have, and of the default heap's peaks, which are not known apart from
+    /// the process's. Its sums are those of the process less those of the others.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<u64> {
+        let entry = key.entry();
+        if entry.scope != Scope::Heap {
+            return None;
+        }
+        let in_row = |at: usize| word(self.slot.bytes, at + offset_of!(HeapRow, counters) + 8 * key as usize);
+        match (self.row, entry.fold, entry.writer) {
+            (Some(at), _, _) => Some(not_below_zero(in_row(at))),
+            (None, _, Writer::Start) => Some(self.slot.get(key)),
+            (None, Fold::Max, _) => None,
+            (None, Fold::Sum, _) => {
+                let others = self.slot.rows().filter_map(|heap| heap.row);
+                let others = others.fold(0_u64, |sum, at| sum.wrapping_add(in_row(at)));
+                let whole = word(self.slot.bytes, offset_of!(Slot, counters) + 8 * key as usize);
+                Some(not_below_zero(whole.wrapping_sub(others)))
+            }
+        }
     }
 }
 
@@ -339,6 +400,60 @@ mod tests {
         assert_eq!(view.slots().next().expect("a slot").get(Key::HeapUsed), 0);
     }
 
+    /// A ledger whose process has a heap of 40 bytes in use, and `used` bytes in all.
+    fn ledger_with_a_heap(used: u64) -> Vec<u8> {
+        let mut bytes = ledger();
+        let slot = SLOTS_OFFSET + 3 * SLOT_BYTES;
+        let row = slot + heaps::PAGE_OFFSET + 2 * size_of::<HeapRow>();
+        let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(slot + offset_of!(Slot, heaps), 1);
+        put(slot + offset_of!(Slot, counters) + 8 * Key::HeapUsed as usize, used);
+        put(slot + offset_of!(Slot, counters) + 8 * Key::HeapInitialSize as usize, 1 << 20);
+        put(row + offset_of!(HeapRow, word), HeapRow::word_of(HeapKind::Enclave, RowState::Ended));
+        put(row + offset_of!(HeapRow, name), u64::from_le_bytes(*b"parser\0\0"));
+        put(row + offset_of!(HeapRow, counters) + 8 * Key::HeapUsed as usize, 40);
+        bytes
+    }
+
+    #[test]
+    fn heaps_are_read_where_there_is_more_than_one() {
+        let bytes = ledger();
+        assert_eq!(LedgerView::new(&bytes).expect("good").slots().next().expect("a slot").heaps().count(), 0);
+        let bytes = ledger_with_a_heap(100);
+        let slot = LedgerView::new(&bytes).expect("good").slots().next().expect("a slot");
+        let heaps: Vec<_> = slot.heaps().collect();
+        let kinds: Vec<_> = heaps.iter().map(|heap| (heap.kind, heap.state, heap.name())).collect();
+        assert_eq!(
+            kinds,
+            [
+                (HeapKind::Default, RowState::Live, &b""[..]),
+                (HeapKind::Enclave, RowState::Ended, &b"parser"[..])
+            ]
+        );
+        let of = |key| heaps.iter().map(|heap| heap.get(key)).collect::<Vec<_>>();
+        assert_eq!(of(Key::HeapUsed), [Some(60), Some(40)]);
+        assert_eq!(of(Key::HeapUsedPeak), [None, Some(0)], "not known apart");
+        assert_eq!(of(Key::HeapInitialSize), [Some(1 << 20), Some(0)]);
+        assert_eq!(of(Key::StackLargest), [None, None], "no counter of heaps");
+    }
+
+    /// A process that writes past its own storage can damage its rows as everything else.
+    #[test]
+    fn damaged_rows_are_left_out_and_give_no_figure_below_zero() {
+        let mut bytes = ledger_with_a_heap(10);
+        let row = SLOTS_OFFSET + 3 * SLOT_BYTES + heaps::PAGE_OFFSET;
+        for (at, word) in [(0, u64::MAX), (1, 9 << 8 | 1), (3, 2 << 8 | 7)] {
+            let at = row + at * size_of::<HeapRow>();
+            bytes[at..at + size_of::<HeapRow>()].fill(0xa5);
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let slot = LedgerView::new(&bytes).expect("good").slots().next().expect("a slot");
+        let used: Vec<_> = slot.heaps().map(|heap| heap.get(Key::HeapUsed)).collect();
+        assert_eq!(used, [Some(0), Some(40)]);
+        // Cut in the middle of the rows: the slot is not there at all.
+        assert_eq!(LedgerView::new(&bytes[..row + 100]).expect("good").slots().count(), 0);
+    }
+
     #[test]
     fn a_cut_or_foreign_or_older_file_is_refused() {
         let good = ledger();
@@ -368,6 +483,9 @@ mod tests {
             let view = LedgerView::new(&bytes[..cut]).expect("the header is untouched");
             for slot in view.slots() {
                 let _ = (slot.get(Key::HeapGets), slot.program(), slot.arguments(), slot.owners().count());
+                for heap in slot.heaps() {
+                    let _ = (heap.name(), crate::table::KEYS.map(|key| heap.get(key)));
+                }
             }
             let _ = view.options();
         }

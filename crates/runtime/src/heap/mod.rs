@@ -23,6 +23,7 @@
 //! | `block`, `index` | how a segment is divided; which free block fits |
 //! | `own` | storage for the tables of all heaps |
 //! | `object` | a heap as a value: its space, its threads' heaps, its settings |
+//! | `account` | a heap's row in the ledger |
 //! | `registry`, `gate` | heaps come and go; how an end waits for whoever is inside |
 //! | `entering` | which heap serves a thread |
 //! | `space` | segments, elements, what HEAP says |
@@ -45,6 +46,7 @@
 #[cfg(test)]
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
+mod account;
 mod block;
 mod cell;
 mod check;
@@ -78,7 +80,7 @@ use underbar_ledger::Key;
 pub use entering::{Entered, enter, leave};
 pub use own::DESCRIPTOR;
 pub use realloc::realloc;
-pub use registry::{Handle, Refused, create, default, end};
+pub use registry::{Handle, Refused, create, create_named, default, end};
 pub use space::{Disposition, HugePages, Policy, segment_end};
 pub(crate) use whole::{after_fork, after_fork_in_child, before_fork, configure};
 pub use whole::{
@@ -91,7 +93,7 @@ use block::Block;
 use cell::Cell;
 use extent::Extent;
 use map::{Descriptor, SEGMENT};
-use object::DEFAULT;
+use object::{DEFAULT, Heap};
 use size::{CELL_BYTES, LARGEST_SMALL, class_of, class_of_large};
 use thread::{FILLING, ThreadHeap};
 
@@ -230,10 +232,11 @@ fn get_element(size: usize, align: usize) -> Got {
     if size > isize::MAX as usize {
         return out_of_storage();
     }
-    let Some(element) = object::current().space.lock().get(size, align) else { return out_of_storage() };
-    ledger::add(Key::HeapGets, 1);
-    use_elements(element.block_bytes as i64);
-    ledger::raise(Key::HeapLargestRequest, size as u64);
+    let heap = object::current();
+    let Some(element) = heap.space.lock().get(size, align) else { return out_of_storage() };
+    heap.add(Key::HeapGets, 1);
+    use_elements(heap, element.block_bytes as i64);
+    heap.raise(Key::HeapLargestRequest, size as u64);
     coverage::look_if_due();
     Got { address: element.address as *mut u8, zero_from: element.zero_from }
 }
@@ -246,9 +249,11 @@ fn get_element(size: usize, align: usize) -> Got {
 #[inline(never)]
 unsafe fn note_largest(heap: *mut ThreadHeap, size: usize) {
     // Only what the slot of this process has been told counts as known: asked first, as that may make it forget.
-    ledger::raise(Key::HeapLargestRequest, size as u64);
     // SAFETY: the caller's promise.
-    unsafe { (*heap).note(size) };
+    unsafe {
+        (*heap).heap.raise(Key::HeapLargestRequest, size as u64);
+        (*heap).note(size);
+    }
 }
 
 /// This process has a slot in which nothing stands yet.
@@ -277,7 +282,7 @@ pub fn refuse() -> *mut u8 {
 
 #[cold]
 fn out_of_storage() -> Got {
-    ledger::add(Key::HeapFailedGets, 1);
+    object::current().add(Key::HeapFailedGets, 1);
     start::set_errno(underbar_sys::syscall::Errno::ENOMEM.number());
     NOTHING
 }
@@ -489,8 +494,8 @@ unsafe fn give_back(address: *mut u8, descriptor: *mut Descriptor, caller: usize
                 Ok(freed) => freed,
                 Err(fault) => check::end("free", fault, caller),
             };
-            ledger::add(Key::HeapFrees, 1);
-            use_elements(-(freed as i64));
+            heap.add(Key::HeapFrees, 1);
+            use_elements(heap, -(freed as i64));
             coverage::look_if_due();
             return;
         }
@@ -512,9 +517,10 @@ unsafe fn give_back_cell(address: *mut u8, extent: *mut Extent) {
     }
 }
 
-/// So many bytes more of elements are used, or less. What the thread's cells added before, and nobody was told of yet, was
+/// So many bytes more of a heap's elements are used, or less. What the thread's cells added before, and nobody was told of yet, was
 /// used at the same time: without it the most that was in use would come out too low.
-fn use_elements(change: i64) {
+fn use_elements(of: &Heap, change: i64) {
+    of.account.change(Key::HeapUsed, Key::HeapUsedPeak, change);
     let heap = slot::get();
     let is_real = thread::is_real(heap);
     if is_real {

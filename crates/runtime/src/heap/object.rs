@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering
 
 use underbar_sys::lock::Lock;
 
+use super::account::Account;
 use super::extent::Extent;
 use super::gate::Gate;
 use super::map::{Descriptor, SEGMENT};
@@ -36,6 +37,8 @@ pub struct Heap {
     pub next_look: AtomicU64,
     /// Entered by threads that get storage from it, and closed at its end.
     pub gate: Gate,
+    /// Its row in the ledger.
+    pub account: Account,
     /// Next in a list of the registry; under its lock.
     pub next: AtomicPtr<Heap>,
 }
@@ -74,6 +77,7 @@ impl Heap {
             },
             next_look: AtomicU64::new(u64::MAX),
             gate: Gate::new(),
+            account: Account::new(),
             next: AtomicPtr::new(null_mut()),
         }
     }

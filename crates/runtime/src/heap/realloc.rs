@@ -49,7 +49,7 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
                 return same;
             }
         } else if size <= old && size >= old / 2 {
-            ledger::add(Key::HeapGrownInPlace, 1);
+            object::of(descriptor).add(Key::HeapGrownInPlace, 1);
             return address;
         }
         let new = malloc(size);
@@ -61,7 +61,7 @@ unsafe extern "C" fn realloc_by(address: *mut u8, size: usize, caller: usize) ->
         // oldest, and glibc's oldest memcpy is the one for processors of 2003. memmove has one version only.
         core::ptr::copy(address, new, old.min(size));
         free(address);
-        ledger::add(Key::HeapMoved, 1);
+        object::current().add(Key::HeapMoved, 1);
         new
     }
 }
@@ -89,7 +89,8 @@ unsafe fn resize(
     caller: usize,
 ) -> Option<*mut u8> {
     // SAFETY: the descriptor is that of the element's page.
-    let mut space = unsafe { object::of(descriptor) }.space.lock();
+    let heap = unsafe { object::of(descriptor) };
+    let mut space = heap.space.lock();
     // SAFETY: the element has a descriptor, and we hold the lock.
     if let Some(fault) = unsafe { space::fault_of(address as usize) } {
         drop(space);
@@ -106,8 +107,8 @@ unsafe fn resize(
         }
     };
     drop(space);
-    use_elements(new as i64 - old as i64);
-    ledger::raise(Key::HeapLargestRequest, size as u64);
-    ledger::add(Key::HeapGrownInPlace, 1);
+    use_elements(heap, new as i64 - old as i64);
+    heap.raise(Key::HeapLargestRequest, size as u64);
+    heap.add(Key::HeapGrownInPlace, 1);
     Some(place as *mut u8)
 }

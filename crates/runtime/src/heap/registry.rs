@@ -17,6 +17,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use underbar_ledger::{HeapKind, Key};
 use underbar_sys::lock::Lock;
 
 use super::object::{DEFAULT, Heap};
@@ -96,8 +97,14 @@ pub fn default() -> Handle {
     Handle { heap: &DEFAULT, generation: DEFAULT.gate.generation() }
 }
 
-/// A new heap. What STORAGE and HEAPCHK say holds for it, too. None where there is no memory.
+/// A new heap without a name, as [`create_named`].
 pub fn create(policy: Policy) -> Option<Handle> {
+    create_named(HeapKind::Additional, b"", policy)
+}
+
+/// A new heap. What STORAGE and HEAPCHK say holds for it, too. None where there is no memory. The ledger knows it by kind and name,
+/// of which it keeps 32 bytes.
+pub fn create_named(kind: HeapKind, name: &[u8], policy: Policy) -> Option<Handle> {
     start::ensure();
     let _registry = REGISTRY.lock();
     // SAFETY: heaps stay where they are for ever; new storage is of that size, and aligned to 64.
@@ -115,6 +122,9 @@ pub fn create(policy: Policy) -> Option<Handle> {
         }
     };
     heap.configure_as(&DEFAULT, policy);
+    heap.account.begin(kind, name);
+    heap.account.raise(Key::HeapInitialSize, policy.initial as u64);
+    heap.account.raise(Key::HeapIncrementSize, policy.increment as u64);
     // SAFETY: it is in no list.
     unsafe { push(&LIVE, heap) };
     Some(Handle { heap, generation: heap.gate.generation() })
@@ -139,6 +149,7 @@ pub fn end(handle: Handle) -> Result<(), Refused> {
     unsafe {
         thread::end_all(heap);
         heap.space.lock().end();
+        heap.account.end();
         remove(&LIVE, heap);
         push(&ENDED, heap);
     }

@@ -6,6 +6,8 @@ use super::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, mpsc};
 use std::vec::Vec;
 
+mod rows;
+
 const KEEP: Policy = Policy {
     initial: 256 * 1024,
     increment: 64 * 1024,

@@ -20,14 +20,15 @@ use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use underbar_ledger::heaps::PAGE_OFFSET;
 use underbar_ledger::layout::{
     CONTROL_OFFSET, Directory, ENDED_UNTIMED, FILE_BYTES, OPTIONS_OFFSET, OPTIONS_ROOM, SLOT_BYTES, SLOTS,
     SLOTS_OFFSET, not_below_zero,
 };
-use underbar_ledger::{Header, Identity, Key, Slot, SlotState, make};
+use underbar_ledger::{Header, Heaps, Identity, Key, Slot, SlotState, make};
 use underbar_sys::{file, syscall};
 
-use super::{arguments, private, program, use_slot};
+use super::{Guard, arguments, heaps, private, program, use_slot};
 use crate::follow::environment::Environment;
 use crate::{own, sandbox, serving};
 
@@ -127,22 +128,29 @@ fn remember(path: &CStr) {
 
 /// Opens the remembered file and moves into a slot of it.
 fn open() {
+    // Not there for a child by fork whose parent has become another user.
+    let moved_in = with_file(move_in);
+    if moved_in.is_none() {
+        unrecorded();
+    }
+}
+
+/// Calls `then` with the remembered file while it is open. None where it is not the ledger.
+fn with_file<R>(then: impl FnOnce(i32, &file::Status) -> R) -> Option<R> {
     let mut path = [0_u8; PATH_BYTES];
     for (bytes, word) in path.chunks_mut(8).zip(&PATH) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
-    let Ok(path) = CStr::from_bytes_until_nul(&path) else { return };
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
     // Another user may have put a pipe in its place, which keeps nobody waiting.
     let flags = syscall::O_RDWR | syscall::O_CLOEXEC | syscall::O_NOFOLLOW | syscall::O_NONBLOCK;
-    let Ok(fd) = syscall::open(path, flags, 0) else {
-        // In a child by fork, where the parent has become another user.
-        return unrecorded();
+    let fd = syscall::open(path, flags, 0).ok()?;
+    let done = match file::fstat(fd) {
+        Ok(status) if is_the_ledger(&status) => Some(then(fd, &status)),
+        _ => None,
     };
-    match file::fstat(fd) {
-        Ok(status) if is_the_ledger(&status) => move_in(fd, &status),
-        _ => unrecorded(),
-    }
     let _ = syscall::close(fd);
+    done
 }
 
 /// This process gets no slot, as far as there is a ledger in which that can be noted.
@@ -258,10 +266,25 @@ fn map_as(protection: u32, fd: i32, offset: usize, bytes: usize) -> Option<*mut 
 
 fn map_slot(fd: i32, place: usize) -> Option<&'static Slot> {
     let at = SLOTS_OFFSET + place * SLOT_BYTES;
-    syscall::fallocate(fd, 0, at as u64, SLOT_BYTES as u64).ok()?;
-    let slot: *mut Slot = map(fd, at, SLOT_BYTES)?.cast();
+    syscall::fallocate(fd, 0, at as u64, size_of::<Slot>() as u64).ok()?;
+    let slot: *mut Slot = map(fd, at, size_of::<Slot>())?.cast();
     // SAFETY: mapped, allocated, made of atomics, and never unmapped.
     Some(unsafe { &*slot })
+}
+
+/// The page behind this process's slot. None where it has no slot, or no page can be had.
+pub(super) fn map_heaps() -> Option<&'static Heaps> {
+    let place = PLACE.load(Ordering::Relaxed);
+    if sandbox::is_closed() || mapped_header().is_none() || place >= SLOTS {
+        return None;
+    }
+    let at = SLOTS_OFFSET + place * SLOT_BYTES + PAGE_OFFSET;
+    let page = with_file(|fd, _| {
+        syscall::fallocate(fd, 0, at as u64, size_of::<Heaps>() as u64).ok()?;
+        map(fd, at, size_of::<Heaps>())
+    });
+    // SAFETY: mapped, allocated, made of atomics, and never unmapped.
+    page.flatten().map(|page| unsafe { &*page.cast::<Heaps>() })
 }
 
 /// This process, as the ledger's directory has it; 0 without a ledger.
@@ -463,13 +486,13 @@ fn fill_in(slot: &Slot) {
     serving::tell(slot);
 }
 
-/// A page that the kernel wipes in a forked child, for the pointer to the slot.
-fn guard() -> *mut AtomicPtr<Slot> {
-    static PAGE: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new(null_mut());
+/// A page that the kernel wipes in a forked child, for the pointers to the slot and to the page of heaps.
+fn guard() -> *mut Guard {
+    static PAGE: AtomicPtr<Guard> = AtomicPtr::new(null_mut());
     let mut page = PAGE.load(Ordering::Relaxed);
     if page.is_null() {
         let Ok(mapped) = syscall::map_anonymous(4096) else { return super::first_guard() };
-        // SAFETY: the page is ours; wiped memory is a null pointer, which every reader expects.
+        // SAFETY: the page is ours; wiped memory is null pointers, which every reader expects.
         if unsafe { syscall::madvise(mapped, 4096, syscall::MADV_WIPEONFORK) }.is_err() {
             // An old kernel: the handler of fork has to do (`after_fork`).
             return super::first_guard();
@@ -504,6 +527,7 @@ pub fn in_child() -> &'static Slot {
         PLACE.store(SLOTS, Ordering::Relaxed);
         open();
     }
+    heaps::in_child();
     super::slot()
 }
 

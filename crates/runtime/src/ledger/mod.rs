@@ -11,32 +11,48 @@
 //!
 //! Invariant: whatever happens, there is a slot to write to; nothing here allocates, formats or waits.
 //! Not here: which file (`path`), finding and folding slots in it (`attach`), which program it is (`program`), what it was told (`arguments`),
-//! files beside it (`beside`), what the host changes (`control`).
+//! files beside it (`beside`), rows of heaps (`heaps`), what the host changes (`control`).
 
 pub(crate) mod arguments;
 pub mod attach;
 pub(crate) mod beside;
 pub mod control;
+pub(crate) mod heaps;
 pub(crate) mod path;
 pub mod program;
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use underbar_ledger::{Key, Slot};
+use underbar_ledger::{Heaps, Key, Slot};
+
+/// Two words that a fork wipes, where the kernel can: so they lie alone in a page.
+#[repr(C)]
+pub(crate) struct Guard {
+    /// Null in a child that has not found its slot yet.
+    slot: AtomicPtr<Slot>,
+    /// Null without a page of heaps, and in such a child.
+    heaps: AtomicPtr<Heaps>,
+}
 
 /// SAFETY: a slot is made of atomics only, for which zero is a value.
 static PRIVATE: Slot = unsafe { core::mem::zeroed() };
-static FIRST: AtomicPtr<Slot> = AtomicPtr::new((&raw const PRIVATE).cast_mut());
-/// Points to the word that points to the slot. Changed when the ledger is attached; read by everyone, relaxed:
-/// both words are good for ever.
-static GUARD: AtomicPtr<AtomicPtr<Slot>> = AtomicPtr::new((&raw const FIRST).cast_mut());
+static FIRST: Guard = Guard {
+    slot: AtomicPtr::new((&raw const PRIVATE).cast_mut()),
+    heaps: AtomicPtr::new(core::ptr::null_mut()),
+};
+/// The guard in use. Changed when the ledger is attached; read by everyone, relaxed: both guards are good for ever.
+static GUARD: AtomicPtr<Guard> = AtomicPtr::new((&raw const FIRST).cast_mut());
+
+#[inline]
+fn guard() -> &'static Guard {
+    // SAFETY: the guard is a static or a page that stays mapped.
+    unsafe { &*GUARD.load(Ordering::Relaxed) }
+}
 
 /// This process's slot.
 #[inline]
 pub fn slot() -> &'static Slot {
-    let guard = GUARD.load(Ordering::Relaxed);
-    // SAFETY: the guard is a static or a page that stays mapped.
-    let slot = unsafe { &*guard }.load(Ordering::Relaxed);
+    let slot = guard().slot.load(Ordering::Relaxed);
     if slot.is_null() {
         return attach::in_child();
     }
@@ -137,12 +153,12 @@ pub fn coarse_nanoseconds() -> u64 {
     (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
 }
 
-fn use_slot(slot: &'static Slot, guard: *mut AtomicPtr<Slot>) {
+fn use_slot(slot: &'static Slot, guard: *mut Guard) {
     known_by(slot);
     let slot = core::ptr::from_ref(slot).cast_mut();
     LAST.store(slot, Ordering::Relaxed);
     // SAFETY: the caller gives a guard that stays mapped.
-    unsafe { &*guard }.store(slot, Ordering::Relaxed);
+    unsafe { &*guard }.slot.store(slot, Ordering::Relaxed);
     GUARD.store(guard, Ordering::Relaxed);
     crate::heap::forget_largest();
 }
@@ -156,7 +172,7 @@ fn last_slot() -> &'static Slot {
 }
 
 /// The guard of before the ledger was attached: an ordinary static.
-fn first_guard() -> *mut AtomicPtr<Slot> {
+fn first_guard() -> *mut Guard {
     (&raw const FIRST).cast_mut()
 }
 

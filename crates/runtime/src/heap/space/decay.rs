@@ -316,7 +316,7 @@ impl Space {
             }
             if !run.is_empty() {
                 // SAFETY: whole units between the block's links and its last word; nobody relies on what is in them.
-                let went = unsafe { give_back(run.start * UNIT, run.len() * UNIT) };
+                let went = unsafe { give_back(self.owner(), run.start * UNIT, run.len() * UNIT) };
                 bytes += went;
                 // What the kernel does not take, as it is locked, stays: it is not asked again until it was used again.
                 let mark = if went > 0 { now | WENT } else { 0 };
@@ -337,14 +337,14 @@ impl Space {
 
 /// # Safety
 /// Whole pages on whose content nobody relies.
-unsafe fn give_back(start: usize, bytes: usize) -> usize {
+unsafe fn give_back(heap: &Heap, start: usize, bytes: usize) -> usize {
     debug_assert!(start.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE));
     // SAFETY: the caller's promise.
     if unsafe { syscall::madvise(start as *mut u8, bytes, syscall::MADV_DONTNEED) }.is_err() {
         return 0;
     }
-    ledger::add(Key::HeapPurges, 1);
-    ledger::add(Key::HeapPurgedBytes, bytes as u64);
+    heap.add(Key::HeapPurges, 1);
+    heap.add(Key::HeapPurgedBytes, bytes as u64);
     bytes
 }
 

@@ -25,7 +25,7 @@ use super::pages::resident_share;
 use super::segment::Segment;
 use super::supply::HUGE_PAGE;
 use super::{Disposition, HugePages, MIB, Space};
-use crate::{ledger, sandbox};
+use crate::sandbox;
 
 /// Smaller segments hold too few huge pages.
 const LEAST_SEGMENT: usize = 4 * MIB;
@@ -100,7 +100,7 @@ impl Space {
                 self.dense.pause = PAUSE;
             }
         }
-        ledger::add(Key::HeapHugeBytes, HUGE_PAGE as u64);
+        self.owner().add(Key::HeapHugeBytes, HUGE_PAGE as u64);
     }
 }
 

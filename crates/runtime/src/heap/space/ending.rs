@@ -40,7 +40,8 @@ impl Space {
             self.unmap(segment);
         }
         *self = Self::new(self.heap);
-        ledger::add(Key::HeapFrees, in_use.blocks);
+        self.owner().add(Key::HeapFrees, in_use.blocks);
+        self.owner().account.change(Key::HeapUsed, Key::HeapUsedPeak, -in_use.bytes);
         ledger::change_use(-in_use.bytes);
     }
 

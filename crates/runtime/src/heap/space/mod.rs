@@ -119,6 +119,12 @@ impl Space {
         }
     }
 
+    /// The heap whose segments they are.
+    fn owner(&self) -> &'static Heap {
+        // SAFETY: heaps stay where they are for ever, and a space is part of one.
+        unsafe { &*self.heap }
+    }
+
     /// Sets what HEAP says. Later calls change what is asked for from then on.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;

@@ -9,7 +9,6 @@ use underbar_sys::syscall;
 use super::super::map::PAGE;
 use super::super::object::Heap;
 use super::Disposition;
-use crate::ledger;
 
 /// From this size on storage is made zero by exchanging its pages.
 pub const WORTH_A_PURGE: usize = 1 << 20;
@@ -32,8 +31,8 @@ pub unsafe fn clear_pages(heap: &Heap, start: usize, bytes: usize) -> bool {
         (start as *mut u8).write_bytes(0, first - start);
         (last as *mut u8).write_bytes(0, start + bytes - last);
     }
-    ledger::add(Key::HeapPurges, 1);
-    ledger::add(Key::HeapPurgedBytes, (last - first) as u64);
+    heap.add(Key::HeapPurges, 1);
+    heap.add(Key::HeapPurgedBytes, (last - first) as u64);
     true
 }
 

@@ -135,7 +135,7 @@ impl Space {
             segment.entered = if known { segment.start } else { segment.start + size };
             self.enter_pages(segment, segment.start + size);
         }
-        ledger::add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
+        self.owner().add(Key::HeapSegmentBytesTotal, size.saturating_sub(old_size) as u64);
         self.change_bytes(size as isize - old_size as isize);
         true
     }
@@ -155,7 +155,7 @@ impl Space {
             .into_iter()
             .find_map(|size| Some((self.map_segment(size)?, size)))?;
         if size < asked {
-            ledger::add(Key::HeapMapFallbacks, 1);
+            self.owner().add(Key::HeapMapFallbacks, 1);
         }
         let start = if map::prepare(start, size, &mut OWN.lock().bytes) {
             start
@@ -198,15 +198,15 @@ impl Space {
         };
         self.link(segment);
         self.segments += 1;
-        ledger::add(Key::HeapSegmentsAllocated, 1);
+        self.owner().add(Key::HeapSegmentsAllocated, 1);
         self.grown += size;
         if self.grown >= MIB.max((self.bytes + size) / 8) {
             self.grown = 0;
             coverage::grew();
         }
-        ledger::add(Key::HeapSegmentBytesTotal, size as u64);
+        self.owner().add(Key::HeapSegmentBytesTotal, size as u64);
         if oversize {
-            ledger::add(Key::HeapOversizeSegments, 1);
+            self.owner().add(Key::HeapOversizeSegments, 1);
         }
         self.change_bytes(size as isize);
         let block = segment.first();
@@ -238,7 +238,7 @@ impl Space {
         if increment > 0 {
             let segments = OWN.lock().segments;
             if segments > self.most_segments(segments) {
-                ledger::add(Key::HeapMapFallbacks, 1);
+                self.owner().add(Key::HeapMapFallbacks, 1);
                 return (increment.saturating_mul(64), false);
             }
             return (increment, false);
@@ -285,7 +285,7 @@ impl Space {
         if self.policy.huge_pages == HugePages::On && size >= HUGE_PAGE {
             // SAFETY: the advice drops nothing. Where the kernel has no huge pages it has no effect.
             if unsafe { syscall::madvise(start, size, syscall::MADV_HUGEPAGE) }.is_ok() {
-                ledger::add(Key::HeapHugeBytes, size as u64);
+                self.owner().add(Key::HeapHugeBytes, size as u64);
             }
         }
         Some(start as usize)
@@ -310,7 +310,7 @@ impl Space {
             let _ = syscall::munmap(segment.start as *mut u8, segment.size);
             OWN.lock().put_descriptor((&raw mut *segment).cast());
         }
-        ledger::add(Key::HeapSegmentsFreed, 1);
+        self.owner().add(Key::HeapSegmentsFreed, 1);
         coverage::shrank();
         self.change_bytes(-(bytes as isize));
     }
@@ -322,6 +322,8 @@ impl Space {
         own.segment_bytes = own.segment_bytes.wrapping_add_signed(change);
         ledger::set(Key::HeapSegmentBytes, own.segment_bytes as u64);
         ledger::raise(Key::HeapSegmentBytesPeak, own.segment_bytes as u64);
+        drop(own);
+        self.owner().account.change(Key::HeapSegmentBytes, Key::HeapSegmentBytesPeak, change as i64);
     }
 
     pub(super) fn now_idle(&mut self, segment: &mut Segment) {

@@ -17,6 +17,7 @@
 //! Not here: cells of other threads (`remote`), whose a thread's heap is (`threads`); what lies behind it (`space`), and
 //! who calls (`crate::heap`).
 
+mod figures;
 mod remote;
 mod threads;
 
@@ -36,8 +37,8 @@ use super::gate::Gate;
 use super::inbox::Inbox;
 use super::object::{DEFAULT, Heap};
 use super::size::{CELL_BYTES, CLASS_OF_UNITS, CLASSES, LARGEST_CELL, LARGEST_SMALL, UNITS};
-use super::tally::Tally;
 use crate::coverage;
+use figures::Figures;
 use remote::{OUTBOXES, Outgoing};
 
 /// `owner` of an extent whose heap fills storage: not the heap's address, so that free looks closer.
@@ -96,7 +97,7 @@ pub struct ThreadHeap {
     /// As `bins` while storage is filled (STORAGE): `bins` stays empty, so that malloc looks closer.
     quiet_bins: [*mut Cell; CLASSES],
     pools: [Pool; CLASSES],
-    tally: Tally,
+    tally: Figures,
     outbox: [Outgoing; OUTBOXES],
     /// The heap that it is a part of.
     pub heap: &'static Heap,
@@ -138,7 +139,7 @@ impl ThreadHeap {
             noted_large: 0,
             quiet_bins: [null_mut(); CLASSES],
             pools: [Pool::NEW; CLASSES],
-            tally: Tally::new(),
+            tally: Figures::new(None),
             outbox: [Outgoing::NONE; OUTBOXES],
             heap,
             heap_generation: 0,
@@ -213,7 +214,7 @@ impl ThreadHeap {
     unsafe fn fill_bin(&mut self, class: usize) -> *mut Cell {
         let handed = core::mem::take(&mut self.pools[class].handed);
         // With the one that is got now: a large cell may be alone in its list.
-        if self.tally.got(handed + 1, CELL_BYTES[class]) {
+        if self.tally.got_in_all(handed + 1, CELL_BYTES[class]) {
             self.tally.publish();
         }
         // SAFETY: extents in our pools are live and ours.
@@ -224,7 +225,7 @@ impl ThreadHeap {
                 if extent.is_null() {
                     extent = self.next_extent(class);
                     if extent.is_null() {
-                        self.tally.not_got(CELL_BYTES[class]);
+                        self.tally.not_got(handed, CELL_BYTES[class]);
                         return null_mut();
                     }
                     (*extent).place = Place::Current;
@@ -236,6 +237,9 @@ impl ThreadHeap {
                     self.pools[class].handed = count - 1;
                     (*extent).countdown += count;
                     *self.bin(class) = (*cells).next.get();
+                    if self.tally.is_apart() {
+                        self.tally.filled(handed + 1, &*extent, out_before);
+                    }
                     if self.tally.handed(count, &mut *extent, out_before) {
                         self.grown();
                     }
@@ -515,7 +519,7 @@ impl ThreadHeap {
         self.bins = [null_mut(); CLASSES];
         self.quiet_bins = [null_mut(); CLASSES];
         self.pools = [Pool::NEW; CLASSES];
-        self.tally = Tally::new();
+        self.tally = Figures::new(None);
         self.outbox = [Outgoing::NONE; OUTBOXES];
         (self.counted, self.counted_cells, self.ready) = (null_mut(), 0, false);
     }

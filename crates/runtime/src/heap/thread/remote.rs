@@ -18,7 +18,6 @@ use underbar_ledger::Key;
 use super::{Cell, Extent, ThreadHeap};
 use crate::heap::gate::FOR_EVER;
 use crate::heap::{check, map};
-use crate::ledger;
 
 /// Targets for which a thread collects remote frees at a time.
 pub(super) const OUTBOXES: usize = 8;
@@ -73,7 +72,7 @@ impl ThreadHeap {
             }
             cells += 1;
         }
-        ledger::add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
+        self.heap.add(Key::HeapRemoteFrees, cells - core::mem::take(&mut self.counted_cells).min(cells));
     }
 
     /// Counts what other threads freed without putting it away: this thread may have been interrupted by a signal
@@ -101,7 +100,7 @@ impl ThreadHeap {
         }
         self.counted = newest;
         self.counted_cells += cells;
-        ledger::add(Key::HeapRemoteFrees, cells);
+        self.heap.add(Key::HeapRemoteFrees, cells);
         self.tally.publish();
     }
 

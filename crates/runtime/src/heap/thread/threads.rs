@@ -20,6 +20,7 @@ use core::sync::atomic::Ordering;
 
 use underbar_sys::lock::{Guard, Lock};
 
+use super::figures::Figures;
 use super::{Gate, ThreadHeap, is_real};
 use crate::heap::object::{DEFAULT, Heap};
 use crate::heap::own::OWN;
@@ -105,6 +106,7 @@ unsafe fn new_in(heap: &'static Heap) -> *mut ThreadHeap {
         }
         if !thread.is_null() {
             (*thread).heap = heap;
+            (*thread).tally = Figures::new(if is_default { None } else { Some(&heap.account) });
             (*thread).heap_generation = heap.gate.generation();
             (*thread).fate.store(OWNED, Ordering::Relaxed);
         }

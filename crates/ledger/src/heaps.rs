@@ -1,0 +1,296 @@
+//! Heaps of a process besides its default one: a page of rows behind its slot.
+//!
+//! ```text
+//! slot | page: row 0 | row 1 | ... | row 14 | others           allocated and touched when the process creates its first heap
+//!
+//! row:  free ──created──> live ──ended──> ended ──created──> live ...
+//!                                           \── its figures go to `others`, as do those of heaps that find no row
+//! ```
+//!
+//! A row has the counters whose scope is a heap ([`Scope::Heap`]), in the places that they have in a slot. The default heap has no
+//! row: its sums are those of the process less those of all rows, and of its peaks nothing is known apart.
+//!
+//! Invariant: the rows and `others` together are all that was done in heaps besides the default one. [`Slot::heaps`] says how many
+//! such heaps were created, and the page is read only where it is not 0. A heap's state is stored last, with Release.
+//! Known limit: where ended processes of a program are folded into one, rows are not kept.
+//! Not here: who creates heaps (`runtime`), and what is shown of rows (`report`).
+//!
+//! [`Scope::Heap`]: crate::Scope::Heap
+//! [`Slot::heaps`]: crate::Slot::heaps
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::layout::Text;
+use crate::table::{FOLDS, HEAP_COUNTERS, Key};
+
+/// How many heaps have a row of their own.
+pub const ROWS: usize = 15;
+/// Where the page begins, from the slot on.
+pub const PAGE_OFFSET: usize = 4096;
+
+/// What a heap is for. The numbers are those in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum HeapKind {
+    /// The heap in which each thread begins.
+    Default = 1,
+    /// Created by the program.
+    Additional = 2,
+    /// That of an enclave.
+    Enclave = 3,
+    /// Those of a class of ECBs.
+    Class = 4,
+    /// Several, of which none is known apart.
+    Others = 5,
+}
+
+impl HeapKind {
+    /// The kind with that number; 0 and noise read as None.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Option<Self> {
+        match number {
+            1 => Some(Self::Default),
+            2 => Some(Self::Additional),
+            3 => Some(Self::Enclave),
+            4 => Some(Self::Class),
+            5 => Some(Self::Others),
+            _ => None,
+        }
+    }
+}
+
+/// What a row is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum RowState {
+    /// Nobody's. Zero, so that a new page is all free.
+    Free = 0,
+    /// Of a heap that has not ended.
+    Live = 1,
+    /// Of a heap that has ended; all of its storage was given back.
+    Ended = 2,
+}
+
+/// One heap.
+#[repr(C, align(256))]
+pub struct HeapRow {
+    /// `kind << 8 | state`. By who has the lock of the list of heaps.
+    pub word: AtomicU64,
+    /// Its name; empty: it has none. Written before the state, as above.
+    pub name: Text<4>,
+    /// The counters of a heap, in the order of the table. Any thread of the process adds; relaxed.
+    pub counters: [AtomicU64; HEAP_COUNTERS],
+}
+
+/// All of a process.
+#[repr(C, align(4096))]
+pub struct Heaps {
+    /// Those with a row of their own.
+    pub rows: [HeapRow; ROWS],
+    /// All others together.
+    pub others: HeapRow,
+}
+
+const _: () = assert!(size_of::<HeapRow>() == 256 && size_of::<Heaps>() == 4096);
+
+impl HeapRow {
+    /// The word of a kind in a state.
+    #[must_use]
+    pub const fn word_of(kind: HeapKind, state: RowState) -> u64 {
+        (kind as u64) << 8 | state as u64
+    }
+
+    /// Kind and state of a word; None where the row is free, and for noise.
+    #[must_use]
+    pub const fn entry(word: u64) -> Option<(HeapKind, RowState)> {
+        let state = match word & 0xff {
+            1 => RowState::Live,
+            2 => RowState::Ended,
+            _ => return None,
+        };
+        match HeapKind::from_number(word >> 8) {
+            Some(kind) => Some((kind, state)),
+            None => None,
+        }
+    }
+
+    /// Kind and state; None where the row is free.
+    #[must_use]
+    pub fn get(&self) -> Option<(HeapKind, RowState)> {
+        Self::entry(self.word.load(Ordering::Acquire))
+    }
+
+    /// A counter's cell; none of a counter that heaps do not have.
+    #[must_use]
+    #[inline(always)]
+    pub fn cell(&self, key: Key) -> Option<&AtomicU64> {
+        self.counters.get(key as usize)
+    }
+
+    /// Gives the row to a heap, with nothing counted.
+    pub fn begin(&self, kind: HeapKind, name: &[u8]) {
+        self.wipe();
+        self.name.store(name);
+        self.word.store(Self::word_of(kind, RowState::Live), Ordering::Release);
+    }
+
+    /// Its heap has ended.
+    pub fn end(&self) {
+        if let Some((kind, _)) = self.get() {
+            self.word.store(Self::word_of(kind, RowState::Ended), Ordering::Release);
+        }
+    }
+
+    /// Makes the row nobody's.
+    pub fn wipe(&self) {
+        self.word.store(0, Ordering::Relaxed);
+        self.name.store(b"");
+        self.counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+
+    /// Adds another row's figures to this one, each by its fold rule.
+    fn fold(&self, other: &HeapRow) {
+        let folds = FOLDS.iter().zip(self.counters.iter().zip(&other.counters));
+        for (fold, (mine, theirs)) in folds {
+            mine.store(
+                fold.apply(mine.load(Ordering::Relaxed), theirs.load(Ordering::Relaxed)),
+                Ordering::Relaxed,
+            );
+        }
+    }
+}
+
+impl Heaps {
+    /// A row for a new heap: a free one, or else that of one that has ended, whose figures `others` gets. None where all are in use.
+    /// By who has the lock of the list of heaps.
+    #[must_use]
+    pub fn take(&self, kind: HeapKind, name: &[u8]) -> Option<usize> {
+        let of = |state| {
+            self.rows.iter().position(|row| row.get().map_or(RowState::Free, |(_, state)| state) == state)
+        };
+        let place = of(RowState::Free).or_else(|| {
+            let ended = of(RowState::Ended)?;
+            self.in_others(&self.rows[ended]);
+            Some(ended)
+        })?;
+        self.rows[place].begin(kind, name);
+        Some(place)
+    }
+
+    fn in_others(&self, row: &HeapRow) {
+        self.open_others();
+        self.others.fold(row);
+    }
+
+    /// There are others from now on.
+    pub fn open_others(&self) {
+        let word = HeapRow::word_of(HeapKind::Others, RowState::Live);
+        self.others.word.store(word, Ordering::Release);
+    }
+
+    /// Those with a row of their own, and the others.
+    pub fn all(&self) -> impl Iterator<Item = &HeapRow> {
+        self.rows.iter().chain([&self.others])
+    }
+
+    /// Makes all rows free.
+    pub fn wipe(&self) {
+        self.all().for_each(HeapRow::wipe);
+    }
+
+    /// Takes over what a forked child has of its parent's heaps: those that live, with what is in use in them.
+    pub fn inherit(&self, parent: &Heaps) {
+        const TAKEN: [(Key, Key); 6] = [
+            (Key::HeapUsed, Key::HeapUsed),
+            (Key::HeapUsedPeak, Key::HeapUsed),
+            (Key::HeapSegmentBytes, Key::HeapSegmentBytes),
+            (Key::HeapSegmentBytesPeak, Key::HeapSegmentBytes),
+            (Key::HeapInitialSize, Key::HeapInitialSize),
+            (Key::HeapIncrementSize, Key::HeapIncrementSize),
+        ];
+        for (mine, theirs) in self.all().zip(parent.all()) {
+            mine.wipe();
+            if let Some((kind, RowState::Live)) = theirs.get() {
+                mine.name.copy(&theirs.name);
+                for (to, from) in TAKEN {
+                    if let (Some(to), Some(from)) = (mine.cell(to), theirs.cell(from)) {
+                        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+                    }
+                }
+                mine.word.store(HeapRow::word_of(kind, RowState::Live), Ordering::Release);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::boxed::Box;
+
+    fn new() -> Box<Heaps> {
+        let row = || HeapRow {
+            word: AtomicU64::new(0),
+            name: Text([const { AtomicU64::new(0) }; 4]),
+            counters: [const { AtomicU64::new(0) }; HEAP_COUNTERS],
+        };
+        Box::new(Heaps { rows: core::array::from_fn(|_| row()), others: row() })
+    }
+
+    fn figure(row: &HeapRow, key: Key) -> u64 {
+        row.cell(key).expect("a counter of heaps").load(Ordering::Relaxed)
+    }
+
+    fn set(row: &HeapRow, key: Key, value: u64) {
+        row.cell(key).expect("a counter of heaps").store(value, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_row_is_used_again_and_its_figures_are_kept_among_others() {
+        let heaps = new();
+        for place in 0..ROWS {
+            assert_eq!(heaps.take(HeapKind::Additional, b"one"), Some(place));
+        }
+        assert_eq!(heaps.take(HeapKind::Enclave, b"late"), None, "all live");
+        assert_eq!(heaps.others.get(), None);
+        for (key, value) in [(Key::HeapGets, 7), (Key::HeapUsedPeak, 100)] {
+            set(&heaps.rows[3], key, value);
+            set(&heaps.others, key, 50);
+        }
+        heaps.rows[3].end();
+        assert_eq!(heaps.rows[3].get(), Some((HeapKind::Additional, RowState::Ended)));
+        assert_eq!(heaps.take(HeapKind::Enclave, b"late"), Some(3));
+        assert_eq!(heaps.rows[3].get(), Some((HeapKind::Enclave, RowState::Live)));
+        assert_eq!((figure(&heaps.rows[3], Key::HeapGets), figure(&heaps.others, Key::HeapGets)), (0, 57));
+        assert_eq!(figure(&heaps.others, Key::HeapUsedPeak), 100, "the largest");
+        assert_eq!(heaps.others.get(), Some((HeapKind::Others, RowState::Live)));
+    }
+
+    #[test]
+    fn a_child_has_what_lives_and_nothing_of_what_was_done() {
+        let (parent, child) = (new(), new());
+        for name in [b"one", b"two"] {
+            let place = parent.take(HeapKind::Additional, name).expect("a row");
+            let row = &parent.rows[place];
+            [(Key::HeapGets, 5), (Key::HeapUsed, 300), (Key::HeapUsedPeak, 900)]
+                .into_iter()
+                .for_each(|(key, value)| set(row, key, value));
+        }
+        parent.rows[0].end();
+        child.rows[7].begin(HeapKind::Class, b"noise of another process");
+        child.inherit(&parent);
+        assert_eq!(child.all().filter(|row| row.get().is_some()).count(), 1);
+        let row = &child.rows[1];
+        assert!(row.name.same(&parent.rows[1].name));
+        let figures = [Key::HeapGets, Key::HeapUsed, Key::HeapUsedPeak].map(|key| figure(row, key));
+        assert_eq!(figures, [0, 300, 300]);
+    }
+
+    #[test]
+    fn noise_is_no_heap() {
+        for word in [0, 3, 1 << 8, 9 << 8 | 1, u64::MAX] {
+            assert_eq!(HeapRow::entry(word), None, "{word:x}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A heap's account: its row in the ledger, beside the figures of the process.
+//!
+//! ```text
+//! heap.add(key, n) ─┬─> slot: the process's figure, of all heaps together
+//!                   └─> row of the heap: none of the default one, whose figures are what is left
+//! ```
+//!
+//! Invariant: what a row was told, the slot was told, too. A heap has a row from its creation to its end; which one it is, is
+//! changed only under the lock of the registry, while nobody is inside.
+//! Not here: what rows there are (`underbar_ledger::heaps`), what threads have counted and not told yet (`thread::figures`).
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use underbar_ledger::heaps::{HeapRow, ROWS};
+use underbar_ledger::{HeapKind, Key};
+
+use super::object::Heap;
+use crate::ledger;
+
+/// No row.
+const NONE: usize = usize::MAX;
+
+/// Which row is a heap's: its place, [`ROWS`] among the others, or [`NONE`].
+pub struct Account(AtomicUsize);
+
+impl Account {
+    /// That of a heap without a row.
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(NONE))
+    }
+
+    /// The heap begins. Under the lock of the registry, before anybody is inside.
+    pub fn begin(&self, kind: HeapKind, name: &[u8]) {
+        if cfg!(feature = "no-accounts") {
+            return;
+        }
+        let page = ledger::heaps::page_or_new();
+        let place = page.take(kind, name).unwrap_or_else(|| {
+            page.open_others();
+            ROWS
+        });
+        self.0.store(place, Ordering::Relaxed);
+        ledger::heaps::told(page);
+    }
+
+    /// The heap has ended, and all that it did is counted. Under the lock of the registry.
+    pub fn end(&self) {
+        if let Some(page) = ledger::heaps::page()
+            && let Some(row) = page.rows.get(self.0.load(Ordering::Relaxed))
+        {
+            row.end();
+        }
+        self.0.store(NONE, Ordering::Relaxed);
+    }
+
+    /// The row; none of the default heap, nor in a child that has no accounts of its own yet.
+    #[inline]
+    pub fn row(&self) -> Option<&'static HeapRow> {
+        let place = self.0.load(Ordering::Relaxed);
+        if place == NONE { None } else { row_at(place) }
+    }
+
+    /// Adds to a counter of the row.
+    #[inline]
+    pub fn add(&self, key: Key, amount: u64) {
+        if let Some(cell) = self.row().and_then(|row| row.cell(key)) {
+            cell.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// Raises a peak of the row.
+    #[inline]
+    pub fn raise(&self, key: Key, value: u64) {
+        if let Some(cell) = self.row().and_then(|row| row.cell(key)) {
+            raise(cell, value);
+        }
+    }
+
+    /// Adds to, or takes from, the bytes of `now`; `peak` is the most that they were.
+    pub fn change(&self, now: Key, peak: Key, change: i64) {
+        if let Some(row) = self.row()
+            && let (Some(now), Some(peak)) = (row.cell(now), row.cell(peak))
+        {
+            let all = now.fetch_add(change as u64, Ordering::Relaxed).wrapping_add(change as u64);
+            if change > 0 && all as i64 > 0 {
+                raise(peak, all);
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn row_at(place: usize) -> Option<&'static HeapRow> {
+    let page = ledger::heaps::page()?;
+    Some(page.rows.get(place).unwrap_or(&page.others))
+}
+
+fn raise(cell: &core::sync::atomic::AtomicU64, value: u64) {
+    if cell.load(Ordering::Relaxed) < value {
+        cell.fetch_max(value, Ordering::Relaxed);
+    }
+}
+
+impl Heap {
+    /// Adds to a counter, of the process and of this heap.
+    #[inline]
+    pub fn add(&self, key: Key, amount: u64) {
+        ledger::add(key, amount);
+        self.account.add(key, amount);
+    }
+
+    /// Raises a peak, of the process and of this heap.
+    #[inline]
+    pub fn raise(&self, key: Key, value: u64) {
+        ledger::raise(key, value);
+        self.account.raise(key, value);
+    }
+}

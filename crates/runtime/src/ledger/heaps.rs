@@ -1,0 +1,73 @@
+//! The page behind this process's slot with rows of its heaps.
+//!
+//! ```text
+//! first heap created ─> page of the ledger file, or a private one ─> guard (wiped in a child by fork) ─> rows
+//! child by fork      ─> a page of its own, with what lives in its parent's
+//! ```
+//!
+//! Invariant: a process that creates no heap has no page. A child never writes to its parent's: until it has a page of its own,
+//! nothing is counted.
+//! Not here: which row is whose (`heap::account`), mapping the file (`attach`).
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use underbar_ledger::{Heaps, RowState};
+
+use super::{attach, guard};
+
+/// SAFETY: a page is made of atomics only, for which zero is a value.
+static PRIVATE: Heaps = unsafe { core::mem::zeroed() };
+
+/// The page in use, where no fork wipes the word: a child finds its parent's rows by it. Null: there is none.
+static LAST: AtomicPtr<Heaps> = AtomicPtr::new(null_mut());
+
+/// The page; None where this process has created no heap.
+#[inline]
+pub(crate) fn page() -> Option<&'static Heaps> {
+    // SAFETY: null, the private page, or one that stays mapped.
+    unsafe { guard().heaps.load(Ordering::Relaxed).as_ref() }
+}
+
+/// The page, made where there is none yet. By who has the lock of the list of heaps.
+pub(crate) fn page_or_new() -> &'static Heaps {
+    // A child that nobody told of its fork has its own from then on, and its parent's rows.
+    super::slot();
+    page().unwrap_or_else(|| {
+        let page = new();
+        page.wipe();
+        set(page);
+        page
+    })
+}
+
+/// A heap got a row: the host may look at the page.
+pub(crate) fn told(page: &Heaps) {
+    if !core::ptr::eq(page, &raw const PRIVATE) {
+        super::slot().heaps.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn new() -> &'static Heaps {
+    attach::map_heaps().unwrap_or(&PRIVATE)
+}
+
+fn set(page: &'static Heaps) {
+    let page = core::ptr::from_ref(page).cast_mut();
+    LAST.store(page, Ordering::Relaxed);
+    guard().heaps.store(page, Ordering::Relaxed);
+}
+
+/// In a child by fork that has a slot of its own: takes over what it has of its parent's heaps.
+pub(super) fn in_child() {
+    // SAFETY: null, the private page, or one that stays mapped.
+    let Some(parent) = (unsafe { LAST.load(Ordering::Relaxed).as_ref() }) else { return };
+    let page = new();
+    // Its own copy of the private page has all of it.
+    if !core::ptr::eq(page, parent) {
+        page.inherit(parent);
+    }
+    set(page);
+    let live = page.rows.iter().filter(|row| row.get().is_some_and(|(_, state)| state == RowState::Live));
+    live.for_each(|_| told(page));
+}
