@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use underbar_advise::{Kind, RULES};
+use underbar_advise::{Apply, Area, Kind, RULES};
 use underbar_zoo::{code, compiled, left, scratch, skip, underbar};
 
 /// What a rule must say of a case under this LOCK.
@@ -190,7 +190,9 @@ fn a_way_of_waiting_that_changes_nothing_is_not_kept() {
 
 #[test]
 fn every_rule_about_locks_has_a_program_for_each_thing_that_it_can_say() {
-    for rule in RULES.iter().filter(|rule| rule.apply.area == "LOCK" && rule.id != "lock-order") {
+    for rule in RULES.iter().filter(|rule| {
+        matches!(rule.apply, Apply::Accounts { area: Area::Lock, .. }) && rule.id != "lock-order"
+    }) {
         for kind in [Kind::Change, Kind::NoChange] {
             let is_there = SAYS.iter().any(|says| says.rule == rule.id && says.kind == kind);
             assert!(is_there, "no program for which {} says {}", rule.id, kind.word());

@@ -5,9 +5,9 @@ use underbar_report::gate::nearest;
 use underbar_report::lock::columns::COLUMNS;
 use underbar_report::manual;
 
-use crate::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
-use crate::rule::RuleOf;
-use crate::rules::RULES;
+use crate::listing::LE_LINTS;
+use crate::rule::{Platform, Rule};
+use crate::rules::{self, RULES};
 
 /// Nothing has that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +29,8 @@ impl std::error::Error for Unknown {}
 /// All names that can be explained here: rules, then figures.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let locks = COLUMNS.iter().map(|column| column.key).filter(|key| keys().all(|known| known != *key));
-    let rules = LE_RULES.iter().chain(&NATURAL_RULES).map(|rule| rule.id);
-    let rules = rules.chain(LIBRARY_RULES.iter().map(|rule| rule.id));
-    let rules = rules.chain(TPF_RULES.iter().map(|rule| rule.id));
-    let listing = rules.chain(LE_LINTS.iter().map(|check| check.id));
-    RULES.iter().map(|rule| rule.id).chain(listing).chain(keys()).chain(locks)
+    let checks = LE_LINTS.iter().map(|check| check.id);
+    RULES.iter().map(|rule| rule.id).chain(checks).chain(keys()).chain(locks)
 }
 
 /// Values that are set by rules of other names: those of z/TPF, and parameters of Natural and Adabas. `*`: a number.
@@ -74,8 +71,8 @@ fn setter(name: &str) -> Option<&'static str> {
 /// # Errors
 /// Names the nearest thing if there is nothing of that name.
 pub fn explain(name: &str) -> Result<String, Unknown> {
-    if let Some(words) = of_rules(name) {
-        return Ok(words);
+    if let Some(rule) = rules::find(name) {
+        return Ok(rule.explained());
     }
     if let Some(check) = LE_LINTS.iter().find(|check| check.id == name) {
         return Ok(format!(
@@ -95,17 +92,6 @@ pub fn explain(name: &str) -> Result<String, Unknown> {
     })
 }
 
-/// The words of a rule.
-fn of_rules(name: &str) -> Option<String> {
-    fn of<F: 'static>(mut rules: impl Iterator<Item = &'static RuleOf<F>>, name: &str) -> Option<String> {
-        rules.find(|rule| rule.id == name).map(RuleOf::explained)
-    }
-    of(RULES.iter(), name)
-        .or_else(|| of(LE_RULES.iter().chain(&NATURAL_RULES), name))
-        .or_else(|| of(TPF_RULES.iter(), name))
-        .or_else(|| of(LIBRARY_RULES.iter(), name))
-}
-
 /// `docs/suggestions.md`.
 #[must_use]
 pub fn manual_page() -> String {
@@ -115,31 +101,13 @@ pub fn manual_page() -> String {
          This page is made from the table in `host/advise`; a test keeps it equal to it.\n\
          Every suggestion names its rule; `underbar explain RULE` prints what stands here.\n",
     );
-    for rule in &RULES {
-        text += &rule.in_manual(&format!(" (area {})", rule.apply.area));
+    for platform in Platform::ALL {
+        if let Some((title, words)) = chapter(platform) {
+            text += &format!("\n# {title}\n\n{words}\n");
+        }
+        let first = |rule: &&Rule| rule.platforms.first() == Some(&platform);
+        text.extend(RULES.iter().filter(first).map(Rule::in_manual));
     }
-    let le = section(
-        "Advice from listings of Language Environment",
-        "Each rule by which `underbar advise` arrives at an advice from a listing. Figures that are only likely, and\n\
-         reports whose lines are mixed or cut, set nothing.",
-        &LE_RULES,
-    );
-    let natural = section(
-        "Advice from listings of Natural and Adabas",
-        "The same for reports of buffers, parameters, tables of switches and clauses in programs.",
-        &NATURAL_RULES,
-    );
-    let libraries = section(
-        "Load libraries",
-        "Rules of `underbar lib survey`, which reads libraries and lists of them.",
-        &LIBRARY_RULES,
-    );
-    let ztpf = section(
-        "Advice from listings of z/TPF",
-        "What comes out are values by their names, never a command: the syntax of ZCTKA is in no public source.",
-        &TPF_RULES,
-    );
-    text += &[le, natural, libraries, ztpf].concat();
     text.push_str("\n# Checks of option texts in listings\n\nThey set nothing; each names its lines.\n");
     for check in &LE_LINTS {
         text.push_str(&format!(
@@ -150,9 +118,27 @@ pub fn manual_page() -> String {
     text
 }
 
-fn section<F>(title: &str, words: &str, rules: &[RuleOf<F>]) -> String {
-    let rules: String = rules.iter().map(|rule| rule.in_manual("")).collect();
-    format!("\n# {title}\n\n{words}\n{rules}")
+/// The heading of a platform's rules in the manual, and what comes before them. Those for Linux come first, without one.
+fn chapter(platform: Platform) -> Option<(&'static str, &'static str)> {
+    Some(match platform {
+        Platform::Linux => return None,
+        Platform::LanguageEnvironment => (
+            "Advice from listings of Language Environment",
+            "Each rule by which `underbar advise` arrives at an advice from a listing. Figures that are only likely, and\n\
+             reports whose lines are mixed or cut, set nothing.",
+        ),
+        Platform::Natural => (
+            "Advice from listings of Natural and Adabas",
+            "The same for reports of buffers, parameters, tables of switches and clauses in programs.",
+        ),
+        Platform::Libraries => {
+            ("Load libraries", "Rules of `underbar lib survey`, which reads libraries and lists of them.")
+        }
+        Platform::Ztpf => (
+            "Advice from listings of z/TPF",
+            "What comes out are values by their names, never a command: the syntax of ZCTKA is in no public source.",
+        ),
+    })
 }
 
 #[cfg(test)]

@@ -3,17 +3,16 @@
 use underbar_ledger::Key;
 use underbar_report::Role;
 use underbar_report::memory::mostly_elsewhere;
-use underbar_report::units::{bytes, counted, percent, share, size as size_text};
+use underbar_report::units::{bytes, counted, share, size as size_text};
 
-use crate::rules::{Case, Finding, sensible};
+use crate::accounts::{Case, Finding};
+use crate::sizes::{is_well_used, sensible};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// So many segments cost nothing that could be measured: the documents' tuned run had 8.
 const FEW_SEGMENTS: u64 = 8;
 /// AUTO grows its increments, so more than this many means that it started far too small.
 const FEW_UNDER_AUTO: u64 = 64;
-/// Of what is set, in percent, that counts as well used.
-const WELL_USED: u64 = 62;
 /// The largest increment suggested: enough that few are needed, little enough to waste.
 const LARGEST_INCREMENT: u64 = 64 << 20;
 /// Kept storage below this is not worth a suggestion.
@@ -183,7 +182,7 @@ pub fn size(case: &Case<'_>) -> Option<Finding> {
     let taken = held.max(first);
     let share = share(used, taken);
     let lower = need(used, u64::MAX);
-    if percent(used, taken) < WELL_USED && (lower < first || growth(lower) < increment) {
+    if !is_well_used(used, taken) && (lower < first || growth(lower) < increment) {
         // AUTO stays as it is; a set increment does not grow in passing.
         let smaller = if increment == 0 { 0 } else { growth(lower).min(increment) };
         let sizes = (lower.min(first), smaller);
@@ -212,7 +211,7 @@ fn raised(case: &Case<'_>, used: u64, held: u64, first: u64) -> ((u64, u64), &'s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::advise;
+    use crate::accounts::advise;
     use crate::suggestion::Suggestion;
     use underbar_report::Process;
     use underbar_report::sample::{self, heap, report, server};

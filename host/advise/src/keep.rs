@@ -3,8 +3,8 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count};
 
+use crate::accounts::{Case, Finding};
 use crate::heap::WORTH_FREEING;
-use crate::rules::{Case, Finding};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Rule `heap-keep-free`.
@@ -67,8 +67,8 @@ pub fn free(case: &Case<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::advise;
     use crate::heap::SECOND;
-    use crate::rules::advise;
     use crate::suggestion::Suggestion;
     use underbar_report::sample::{self, heap, report, server};
     use underbar_report::{Process, State};

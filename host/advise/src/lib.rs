@@ -8,10 +8,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`suggestion`] | what a suggestion says |
-//! | [`rules`] | the one table of rules |
+//! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
+//! | [`accounts`] | suggestions from the accounts of a run |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`] | the functions of the rules |
 //! | [`lines`](mod@lines) | several suggestions as one option line, as a file, for the summary |
-//! | [`listing`] | advice from listings of Language Environment, with rules of its own |
+//! | [`listing`] | advice from listings of Language Environment, z/TPF and Natural |
 //! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
 //!
 //! Invariant: this crate knows no clock and no process; the same report gives the same
@@ -19,6 +20,7 @@
 //! Not here: whether a suggestion helped (`verdict`).
 #![forbid(unsafe_code)]
 
+pub mod accounts;
 pub mod explain;
 pub mod heap;
 pub mod keep;
@@ -28,11 +30,13 @@ pub mod lock;
 pub mod pages;
 pub mod rule;
 pub mod rules;
+mod sizes;
 pub mod spin;
 pub mod stack;
 pub mod suggestion;
 
+pub use accounts::advise;
 pub use explain::explain;
-pub use rule::RuleOf;
-pub use rules::{RULES, Rule, advise};
+pub use rule::{Apply, Area, Platform, Rule};
+pub use rules::RULES;
 pub use suggestion::{Evidence, Kind, Setting, Suggestion};

@@ -190,7 +190,7 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::advise;
+    use crate::accounts::advise;
     use underbar_ledger::Key;
     use underbar_report::sample;
 

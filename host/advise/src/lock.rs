@@ -12,7 +12,7 @@ use underbar_report::lock::spread::at_least_in;
 use underbar_report::lock::{Lock, Locks, Mode};
 use underbar_report::units::{counted, nanoseconds, percent};
 
-use crate::rules::{Case, Finding};
+use crate::accounts::{Case, Finding};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Waits of a lock that are worth a change, together.
@@ -214,7 +214,7 @@ pub fn order(case: &Case<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::advise;
+    use crate::accounts::advise;
     use crate::suggestion::Suggestion;
     use underbar_report::lock::area::Record;
     use underbar_report::lock::sample::{self, Bytes, waits};

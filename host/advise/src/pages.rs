@@ -3,7 +3,7 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, counted};
 
-use crate::rules::{Case, Finding};
+use crate::accounts::{Case, Finding};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Below this, a few hundred faults are all that could be saved for each page of 2M wasted.
@@ -62,7 +62,7 @@ pub fn huge(case: &Case<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::advise;
+    use crate::accounts::advise;
     use underbar_report::sample;
 
     /// `others` are faults of other processes of the run.

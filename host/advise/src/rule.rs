@@ -1,10 +1,15 @@
-//! What a rule says of itself, whatever it is about; how it is applied is the business of its table.
+//! What a row of the table of rules says, and whom it serves.
 //!
 //! Invariant: `explain` and the manual print these words and no others.
-//! Not here: the rules (`rules` for our own reports, `listing` for others).
+//! Not here: the table (`rules`).
 
-/// One rule. `F`: how it is applied; `()` where that is done elsewhere.
-pub struct RuleOf<F> {
+use crate::accounts::{Case, Finding};
+use crate::listing::Collected;
+use crate::listing::le::{Found, LeCase};
+use crate::listing::ztpf::Said;
+
+/// One rule.
+pub struct Rule {
     /// Its name for `explain` and in advice.
     pub id: &'static str,
     /// What it is about.
@@ -19,11 +24,76 @@ pub struct RuleOf<F> {
     pub stop: &'static str,
     /// What following it could cost.
     pub risk: &'static str,
+    /// The platforms it serves; the manual has it under the first one.
+    pub platforms: &'static [Platform],
     /// Applies it.
-    pub apply: F,
+    pub apply: Apply,
 }
 
-impl<F> RuleOf<F> {
+/// Where what is advised is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// A program under underbar.
+    Linux,
+    /// A program of Language Environment.
+    LanguageEnvironment,
+    /// A session of Natural, with Adabas.
+    Natural,
+    /// Load libraries of z/OS.
+    Libraries,
+    /// A z/TPF system.
+    Ztpf,
+}
+
+impl Platform {
+    /// All platforms, in the order of the manual.
+    pub const ALL: [Platform; 5] =
+        [Self::Linux, Self::LanguageEnvironment, Self::Natural, Self::Libraries, Self::Ztpf];
+}
+
+/// What a rule looks at, and how it is applied.
+pub enum Apply {
+    /// To the accounts of each program of a run. None where it has nothing to say about the program.
+    Accounts {
+        /// The area of the report that it belongs to.
+        area: Area,
+        /// Does an option that it suggests do anything on Linux? Else it is shown, and neither counted nor tried.
+        acts: bool,
+        /// Its function.
+        rule: fn(&Case<'_>) -> Option<Finding>,
+    },
+    /// To each program or session of the listings.
+    Program(fn(&LeCase<'_>) -> Vec<Found>),
+    /// To everything that was read in listings.
+    Listings(fn(&Collected) -> Vec<Said>),
+    /// By `underbar lib survey`, to libraries and lists of them; a listing that holds such a list is answered with that command.
+    Survey,
+}
+
+/// An area of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// The heap.
+    Heap,
+    /// Stacks.
+    Stack,
+    /// Locks.
+    Lock,
+}
+
+impl Area {
+    /// Its name in reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Heap => "HEAP",
+            Self::Stack => "STACK",
+            Self::Lock => "LOCK",
+        }
+    }
+}
+
+impl Rule {
     /// For `explain`.
     #[must_use]
     pub fn explained(&self) -> String {
@@ -33,11 +103,15 @@ impl<F> RuleOf<F> {
         )
     }
 
-    /// For the manual, as a section; `more` stands behind the title.
+    /// For the manual, as a section.
     #[must_use]
-    pub fn in_manual(&self, more: &str) -> String {
+    pub fn in_manual(&self) -> String {
+        let area = match self.apply {
+            Apply::Accounts { area, .. } => format!(" (area {})", area.word()),
+            _ => String::new(),
+        };
         format!(
-            "\n## {}\n\n{}{more}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
+            "\n## {}\n\n{}{area}.\n\n- **Fires.** {}\n- **Suggests.** {}\n- **Stops.** {}\n- **Risk.** {}\n- **Source.** {}.\n",
             self.id, self.title, self.condition, self.formula, self.stop, self.risk, self.source
         )
     }

@@ -1,9 +1,10 @@
 //! Rules about stacks. They are measured everywhere; sizes of threads are never lowered unasked.
 
 use underbar_ledger::Key;
-use underbar_report::units::{bytes, count, counted, parse_size, percent, share, size};
+use underbar_report::units::{bytes, count, counted, parse_size, share, size};
 
-use crate::rules::{Case, Finding, sensible};
+use crate::accounts::{Case, Finding};
+use crate::sizes::{is_well_used, sensible};
 use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Never a smaller default than this.
@@ -40,14 +41,13 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
         return found(Kind::NoAdvice, None, "STACK is not set".to_owned(), reason, false);
     };
     let now = format!("STACK({},{})", size(initial), increment.map_or(String::new(), size));
-    let percent = percent(largest, initial);
     let share = share(largest, initial);
     let fitting = largest.checked_next_multiple_of(4096).unwrap_or(largest);
     let setting = || Some(Setting::new("STACK", [Some(size(fitting)), Some(size(4096))]));
     if largest > initial {
         let reason = format!("{} used, more than the initial size; {NO_EFFECT}.", bytes(largest));
         found(Kind::Raise, setting(), now, reason, false)
-    } else if percent < 62 && fitting < initial {
+    } else if !is_well_used(largest, initial) && fitting < initial {
         let reason = format!("{} of {} used ({share}); {NO_EFFECT}.", bytes(largest), bytes(initial));
         found(Kind::Lower, setting(), now, reason, true)
     } else {
@@ -109,7 +109,7 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::advise;
+    use crate::accounts::advise;
     use crate::suggestion::Suggestion;
     use underbar_report::sample;
 

@@ -421,7 +421,7 @@ fn without_places(value: &mut serde_json::Value) {
 
 /// What a region leaves above the line; all there is counts as the most.
 fn above(region: &Region) -> u64 {
-    super::sizes::above_the_line(region).unwrap_or(u64::MAX)
+    crate::sizes::above_the_line(region).unwrap_or(u64::MAX)
 }
 
 /// Takes away the texts, which can be read again at their lines.

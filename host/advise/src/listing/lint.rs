@@ -14,8 +14,8 @@ use underbar_listing::{Evidence, IN, OptionRow};
 use super::Line;
 use super::collect::Collected;
 use super::in_sight::Placed;
-use super::rules::fill::is_fill;
-use super::sizes::{above_the_line, size, written};
+use super::le::fill::is_fill;
+use crate::sizes::{above_the_line, size, written};
 
 /// One check.
 pub struct LeLint {

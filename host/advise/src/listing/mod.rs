@@ -4,10 +4,7 @@
 //! Item of each file -> Collected: runs of each program, options, region -> every rule -> Advice -> option text
 //! ```
 //!
-//! Its rules have a table of their own, [`LE_RULES`], beside [`crate::RULES`]: those look at the accounts of one run of
-//! ours, exact and complete; these at figures that stand in lines, may be missing or doubtful, come from many runs, and
-//! concern options of another system. What a rule says about itself is the same, and `explain` and the manual print both.
-//! Those for z/TPF are [`TPF_RULES`]: they look at whole listings, since its reports name no program.
+//! The rules are in the one table, [`crate::RULES`]. Rules for z/TPF look at whole listings, since its reports name no program.
 //! Invariants: a figure that is only likely, or of a report that is not sound, sets nothing. What is set names the
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
@@ -20,15 +17,13 @@ mod compare;
 mod forms;
 mod history;
 mod in_sight;
-mod libraries;
+pub(crate) mod le;
 mod lint;
 pub mod natural;
 mod no_report;
 mod page;
 mod place;
-mod rules;
 pub mod simulate;
-mod sizes;
 mod steps;
 pub mod ztpf;
 
@@ -40,20 +35,19 @@ pub use compare::{
 };
 pub use forms::Form;
 pub use in_sight::{InSight, Placed};
-pub use libraries::LIBRARY_RULES;
+pub use le::{Found, LeCase};
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
-pub use natural::NATURAL_RULES;
 pub use no_report::{no_storage_report, other_reports, run_again};
 pub use page::page;
-pub use rules::{LE_RULES, LeCase, LeRule};
 pub use simulate::simulate;
 pub use steps::Steps;
-pub use ztpf::TPF_RULES;
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::rule::{Apply, Platform};
+use crate::rules;
 use crate::suggestion::{Kind, Setting};
 
 /// A line that speaks for an advice.
@@ -70,7 +64,7 @@ pub struct Line {
 /// One advice for one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// The rule, by its id in [`LE_RULES`].
+    /// The rule, by its id in [`crate::RULES`].
     pub rule: &'static str,
     /// The program: the enclave's name.
     pub program: String,
@@ -102,8 +96,9 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
     for program in &collected.programs {
         let case = LeCase { collected, program };
         let cics = case.cics();
-        for rule in &LE_RULES {
-            for mut found in (rule.apply)(&case) {
+        for rule in rules::of(Platform::LanguageEnvironment) {
+            let Apply::Program(apply) = rule.apply else { continue };
+            for mut found in apply(&case) {
                 place::say(&case, &mut found, rule.risk);
                 if let (Some(line), true) = (&cics, found.option.is_some()) {
                     // A rule's own risk is said where nothing else is.

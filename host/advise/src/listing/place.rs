@@ -11,7 +11,7 @@
 use underbar_listing::Carrier;
 
 use super::in_sight::Placed;
-use super::rules::{Found, LeCase};
+use super::le::{Found, LeCase};
 use crate::suggestion::Kind;
 
 /// Says it of what a rule found.

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use underbar_listing::{OptionRow, StepParm};
 
-use super::sizes::size;
 use super::{Advice, Collected, Form, settings_of};
+use crate::sizes::size;
 use crate::suggestion::{Kind, Setting};
 
 /// Programs of steps that have no enclave of their own worth advice.

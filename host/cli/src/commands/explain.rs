@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use underbar_advise::RULES;
-use underbar_advise::listing::{LE_LINTS, LE_RULES, LIBRARY_RULES, NATURAL_RULES, TPF_RULES};
+use underbar_advise::listing::LE_LINTS;
+use underbar_advise::{Platform, rules};
 use underbar_ledger::TABLE;
 use underbar_options::{Effect, Entry, OPTIONS, find_option};
 use underbar_report::absent::ABSENT;
@@ -128,19 +128,19 @@ fn topics() -> String {
     let mut text = String::from("Options that act on Linux: underbar explain HEAP\n");
     list(&mut text, OPTIONS.iter().filter(acts).map(|entry| (entry.name, entry.meaning)));
     text.push_str("\nRules, by which suggestions are made: underbar explain heap-size\n");
-    list(&mut text, RULES.iter().map(|rule| (rule.id, rule.title)));
+    let rules = |platform| rules::of(platform).map(|rule| (rule.id, rule.title));
+    list(&mut text, rules(Platform::Linux));
     figures(&mut text);
     text.push_str("\nOptions that are accepted, without effect on Linux: underbar explain LIBSTACK\n");
     list(&mut text, OPTIONS.iter().filter(|entry| !acts(entry)).map(|entry| (entry.name, entry.meaning)));
     text.push_str("\nRules for listings of Language Environment: underbar explain le-heap-size\n");
-    list(&mut text, LE_RULES.iter().map(|rule| (rule.id, rule.title)));
+    list(&mut text, rules(Platform::LanguageEnvironment));
     text.push_str("\nRules for listings of z/TPF: underbar explain tpf-avl-size\n");
-    list(&mut text, TPF_RULES.iter().map(|rule| (rule.id, rule.title)));
+    list(&mut text, rules(Platform::Ztpf));
     text.push_str(
         "\nRules for listings of Natural, and for load libraries: underbar explain natural-thread-size\n",
     );
-    let natural = NATURAL_RULES.iter().map(|rule| (rule.id, rule.title));
-    list(&mut text, natural.chain(LIBRARY_RULES.iter().map(|rule| (rule.id, rule.title))));
+    list(&mut text, rules(Platform::Natural).chain(rules(Platform::Libraries)));
     text.push_str("\nChecks of option texts in listings: underbar explain le-opt-text\n");
     list(&mut text, LE_LINTS.iter().map(|check| (check.id, check.title)));
     text.push_str("\nFigures of the storage report without a counterpart here, null: underbar explain libstack.largest\n");

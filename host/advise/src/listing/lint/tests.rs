@@ -142,7 +142,7 @@ fn sizes_beyond_the_region() {
 fn checks_have_unique_ids_and_full_words() {
     for (at, check) in LE_LINTS.iter().enumerate() {
         assert!(LE_LINTS[..at].iter().all(|other| other.id != check.id));
-        assert!(super::super::rules::rule(check.id).is_none());
+        assert!(crate::rules::find(check.id).is_none());
         assert!([check.condition, check.formula].iter().all(|words| words.ends_with('.')), "{}", check.id);
     }
 }

@@ -9,8 +9,8 @@ use underbar_listing::{Carrier, Kind as Part, OptionRow};
 use super::super::Line;
 use super::super::collect::Collected;
 use super::super::in_sight::Placed;
-use super::super::sizes::{size, written};
 use super::{Lint, line};
+use crate::sizes::{size, written};
 
 const MOST: usize = 100;
 /// No initial size or increment under CICS is larger.

@@ -2,16 +2,16 @@
 
 use underbar_listing::natural::{BufferRow, Cache};
 
-use super::super::rules::{Found, LeCase};
-use super::super::sizes::{rounded, written};
+use super::super::le::{Found, LeCase};
 use super::sessions::Set;
 use super::{Kind, Line, Session, found, line, session, setting, unreadable};
+use crate::sizes::{is_well_used, rounded, written};
 
 /// In the order of PWCSIZE, with the sizes of the tuning page in KB.
 const CACHES: [(Cache, u64, &str); 3] =
     [(Cache::Print, 300, "print"), (Cache::Read, 200, "read"), (Cache::Write, 300, "write")];
 
-pub(super) fn sound(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn sound(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let bad = case.collected.natural.runs(&session).filter_map(|(file, report)| {
         let doubt = report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
@@ -32,7 +32,7 @@ struct One {
     evidence: Vec<Line>,
 }
 
-pub(super) fn caches(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn caches(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let sessions = &case.collected.natural;
     if sessions.is_off(&session) {
@@ -239,10 +239,7 @@ fn one(case: &LeCase<'_>, session: &Session, at: usize, given: Option<u64>) -> O
     let enough = rounded(most.saturating_add(most / 8), 4096);
     let mut reports = case.collected.natural.sound(session);
     let complete = reports.all(|(_, report)| report.is_complete());
-    if complete
-        && most.saturating_mul(100) < size.saturating_mul(62)
-        && size.saturating_sub(enough) >= 64 << 10
-    {
+    if complete && !is_well_used(most, size) && size.saturating_sub(enough) >= 64 << 10 {
         let reason = format!("Of the cache for {name}, {}, at most {most} bytes were used.", written(size));
         return One { then: enough, reason: Some(reason), ..keep };
     }

@@ -2,7 +2,7 @@
 
 use underbar_listing::natural::Factor;
 
-use super::super::rules::{Found, LeCase};
+use super::super::le::{Found, LeCase};
 use super::sessions::Set;
 use super::{Kind, found, line, prefetch, session};
 
@@ -12,7 +12,7 @@ const LARGEST: u64 = 100;
 /// So many findings are said of one kind.
 const MOST: usize = 20;
 
-pub(super) fn fetch(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn fetch(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     if !session.has_parameters {
         return Vec::new();

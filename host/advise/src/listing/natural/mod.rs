@@ -9,26 +9,26 @@
 //! Not here: how listings are read (`underbar_listing::natural`).
 
 mod areas;
-mod caches;
-mod fetch;
+pub(crate) mod caches;
+pub(crate) mod fetch;
 mod forms;
-mod parameters;
-mod prefetch;
-mod rules;
+pub(crate) mod parameters;
+pub(crate) mod prefetch;
 mod sessions;
-mod switches;
-mod thread;
+pub(crate) mod switches;
+pub(crate) mod thread;
 
 pub(super) use areas::areas;
 pub use forms::is_parameter;
 pub(super) use forms::text;
-pub use rules::NATURAL_RULES;
 pub(super) use sessions::Set;
 pub use sessions::{Session, Sessions};
 
 use super::collect::{Collected, Program};
-use super::rules::{Found, LeCase};
+use super::le::{Found, LeCase};
 use super::{Advice, Line};
+use crate::rule::{Apply, Platform};
+use crate::rules;
 use crate::suggestion::{Kind, Setting};
 
 /// How to go on.
@@ -41,8 +41,9 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
     for session in collected.natural.sessions() {
         let program = Program { name: session.name.clone(), runs: Vec::new() };
         let case = LeCase { collected, program: &program };
-        for rule in &NATURAL_RULES {
-            for found in (rule.apply)(&case) {
+        for rule in rules::of(Platform::Natural) {
+            let Apply::Program(apply) = rule.apply else { continue };
+            for found in apply(&case) {
                 let confidence = confidence(rule.id, collected, &session);
                 all.push(found.advice(rule, &session.name, confidence));
             }
@@ -167,16 +168,6 @@ mod tests {
             );
         }
         text
-    }
-
-    #[test]
-    fn rules_have_unique_ids_and_full_words() {
-        for (at, rule) in NATURAL_RULES.iter().enumerate() {
-            assert!(NATURAL_RULES[..at].iter().all(|other| other.id != rule.id));
-            for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
-                assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
-            }
-        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use underbar_listing::natural::Parameter;
 
-use super::super::rules::{Found, LeCase};
+use super::super::le::{Found, LeCase};
 use super::sessions::Set;
 use super::{Kind, Line, Session, found, line, session, setting, unreadable};
 
@@ -42,7 +42,7 @@ fn off(case: &LeCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> O
     case.collected.natural.is_off(session).then(|| vec![found(Kind::NoAdvice, now, lines, reason)])
 }
 
-pub(super) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let absent =
         "MT is in no text here; its default is 60. MT=0 for sessions that execute many FETCH statements.";
@@ -65,7 +65,7 @@ pub(super) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
     vec![change]
 }
 
-pub(super) fn sort(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn sort(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let (row, lines) = match known(case, &session, "SORT", "") {
         Ok(known) => known,
@@ -104,7 +104,7 @@ pub(super) fn sort(case: &LeCase<'_>) -> Vec<Found> {
     vec![change]
 }
 
-pub(super) fn main_printer(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn main_printer(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     if case.collected.natural.is_off(&session) {
         return Vec::new();
@@ -123,7 +123,7 @@ pub(super) fn main_printer(case: &LeCase<'_>) -> Vec<Found> {
     vec![found(Kind::NoChange, now, lines, "Output of programs goes to a printer, which has a cache.")]
 }
 
-pub(super) fn work_pools(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn work_pools(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let Ok((row, lines)) = known(case, &session, "WPSIZE", "") else { return Vec::new() };
     if case.collected.natural.is_off(&session) || row.parts().iter().any(|part| !matches!(*part, "0" | "")) {

@@ -3,7 +3,7 @@
 //! PREFSBL = 300 + FBL + 2 (16 + RBL) + 2 (16 + RBL) records, where FBL and RBL are the lengths of the format buffer and of
 //! the record buffer. No listing that is known prints them; a line `FBL=50,RBL=100` beside it does.
 
-use super::super::rules::{Found, LeCase};
+use super::super::le::{Found, LeCase};
 use super::sessions::{Sessions, Set};
 use super::{Kind, Line, Session, found, line, session, setting, unreadable};
 
@@ -52,7 +52,7 @@ fn number(sessions: &Sessions, session: &Session, name: &str, default: u64) -> O
     }
 }
 
-pub(super) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let sessions = &case.collected.natural;
     for name in ["PREFETCH", "PREFSBL", "PREFTBL", "PREFNREC"] {

@@ -3,15 +3,15 @@
 use underbar_listing::Figure;
 use underbar_listing::natural::ParameterCarrier;
 
-use super::super::rules::{Found, LeCase};
-use super::super::sizes::{LINE, above_the_line, rounded, written};
+use super::super::le::{Found, LeCase};
 use super::sessions::Set;
 use super::{Kind, found, line, session, setting};
+use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};
 
 /// The smallest thread, in KB.
 const LEAST: u64 = 256;
 
-pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn thread(case: &LeCase<'_>) -> Vec<Found> {
     let session = session(case);
     let sessions = &case.collected.natural;
     let mut all = Vec::new();
@@ -101,8 +101,7 @@ pub(super) fn thread(case: &LeCase<'_>) -> Vec<Found> {
         all.push(raise);
         return all;
     }
-    let too_large =
-        need.saturating_mul(100) < now.value.saturating_mul(62) && now.value.saturating_sub(need) >= 64 << 10;
+    let too_large = !is_well_used(need, now.value) && now.value.saturating_sub(need) >= 64 << 10;
     let contradiction = " What was used at most contradicts itself in the report, so nothing leans on it.";
     if too_large && sure {
         let mut lower = found(

@@ -10,8 +10,8 @@
 use std::fmt::Write as _;
 
 use super::super::areas::Area;
-use super::super::sizes::written;
 use super::escaped;
+use crate::sizes::written;
 
 /// Places in the picture: of the scale, and of the rows.
 const LEFT: f64 = 190.0;

@@ -18,9 +18,9 @@ use underbar_listing::{Field, Item, Kind as Part, OptionRow};
 
 use super::super::cells::{Range, waste};
 use super::super::collect::Collected;
-use super::super::rules::LeCase;
-use super::super::sizes::{size, written};
+use super::super::le::LeCase;
 use super::{NotTried, Tried};
+use crate::sizes::{size, written};
 
 /// No more requests are drawn.
 const MOST_REQUESTS: usize = 4_000_000;

@@ -138,7 +138,7 @@ pub(crate) fn least_waste(classes: &[Class], lists: usize) -> Vec<u64> {
 }
 
 /// The rule for sizes.
-pub(super) fn sizes(collected: &Collected) -> Vec<Said> {
+pub(crate) fn sizes(collected: &Collected) -> Vec<Said> {
     let all = populations(collected);
     all.iter().map(|population| one(collected, population, &all)).collect()
 }

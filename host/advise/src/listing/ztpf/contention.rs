@@ -25,7 +25,7 @@ const FEW: u64 = 100;
 const MUCH: u64 = 25;
 
 /// The rule for contention.
-pub(super) fn contention(collected: &Collected) -> Vec<Said> {
+pub(crate) fn contention(collected: &Collected) -> Vec<Said> {
     let mut all = Vec::new();
     for (file, found) in &collected.ztpf {
         let Found::Profile(profile) = found else { continue };

@@ -76,7 +76,7 @@ struct Known<'a> {
 }
 
 /// The rule for the area.
-pub(super) fn area(collected: &Collected) -> Vec<Said> {
+pub(crate) fn area(collected: &Collected) -> Vec<Said> {
     let mut all = Vec::new();
     let mut known: Vec<Known<'_>> = Vec::new();
     let (pairs, rest) = pairs(collected);

@@ -19,7 +19,7 @@ const ENTRIES: u64 = 150;
 const FRAME: u64 = 4096;
 
 /// Reports that cannot be used.
-pub(super) fn sound(collected: &Collected) -> Vec<Said> {
+pub(crate) fn sound(collected: &Collected) -> Vec<Said> {
     let one = |(file, found): &(usize, Found)| {
         let Found::Frequencies(report) = found else { return None };
         if report.sound {
@@ -43,7 +43,7 @@ pub(super) fn sound(collected: &Collected) -> Vec<Said> {
 }
 
 /// Numbers of buffers.
-pub(super) fn counts(collected: &Collected) -> Vec<Said> {
+pub(crate) fn counts(collected: &Collected) -> Vec<Said> {
     let all: Vec<_> = (1..=9).map_while(|list| value(collected, &format!("HAVL{list}"))).collect();
     let known = populations(collected);
     if all.is_empty() && known.is_empty() {
@@ -91,7 +91,7 @@ pub(super) fn counts(collected: &Collected) -> Vec<Said> {
 }
 
 /// Reports with classes of 128.
-pub(super) fn fine(collected: &Collected) -> Vec<Said> {
+pub(crate) fn fine(collected: &Collected) -> Vec<Said> {
     let all = populations(collected);
     let one = |population: &super::population::Population<'_>| {
         let first = population.classes.first()?;
@@ -117,7 +117,7 @@ pub(super) fn fine(collected: &Collected) -> Vec<Said> {
 }
 
 /// Displays of one ECB's lists.
-pub(super) fn sets(collected: &Collected) -> Vec<Said> {
+pub(crate) fn sets(collected: &Collected) -> Vec<Said> {
     let one = |(file, found): &(usize, Found)| {
         let Found::Lists(lists) = found else { return None };
         let mut evidence = vec![line(collected, *file, &lists.title)];
@@ -145,7 +145,7 @@ pub(super) fn sets(collected: &Collected) -> Vec<Said> {
 }
 
 /// Name-value pairs and the system heap.
-pub(super) fn read_only(collected: &Collected) -> Vec<Said> {
+pub(crate) fn read_only(collected: &Collected) -> Vec<Said> {
     collected
         .ztpf
         .iter()

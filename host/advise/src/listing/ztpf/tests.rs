@@ -2,7 +2,7 @@
 
 use super::super::simulate::{Simulation, Tried};
 use super::super::{Advice, Collected, advise_listing};
-use super::{TPF_RULES, shown, values_text};
+use super::{shown, values_text};
 use crate::suggestion::Kind;
 
 fn simulate(collected: &Collected) -> Vec<Simulation> {
@@ -398,14 +398,4 @@ fn values_are_no_command() {
     // They are read back as the present ones.
     let again = format!("{text}{}", requests("A", &FINE));
     check("tpf-avl-size", &again, Some((Kind::NoChange, "")));
-}
-
-#[test]
-fn rules_have_unique_ids_and_full_words() {
-    for (at, rule) in TPF_RULES.iter().enumerate() {
-        assert!(TPF_RULES[..at].iter().all(|other| other.id != rule.id));
-        for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
-            assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
-        }
-    }
 }

@@ -11,8 +11,8 @@
 use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Field, Kind as Part};
 
-use super::super::sizes::size;
 use super::{Found, LeCase, found};
+use crate::sizes::size;
 use crate::suggestion::Kind;
 
 const PAGE: u64 = 4096;

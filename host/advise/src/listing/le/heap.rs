@@ -10,10 +10,10 @@
 
 use underbar_listing::{Field, Figure, Kind as Part};
 
-use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, history::History};
 use super::stack::{moved, switch_unknown};
-use super::{Found, LeCase, contradiction, found, lost, now, rule, setting};
+use super::{Found, LeCase, contradiction, found, lost, now, setting};
+use crate::sizes::{LINE, is_well_used, rounded, written};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -39,7 +39,7 @@ const HEAPS: [(Part, u64); 6] = [
     (Part::User31, 4 * K),
 ];
 
-pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     HEAPS.iter().filter_map(|(part, unit)| one(case, *part, *unit)).collect()
 }
 
@@ -166,9 +166,7 @@ impl Heap<'_> {
         let (part, initial) = (self.part, self.initial);
         let used = self.history.words();
         let enough = rounded(self.need.saturating_add(self.need / 8), self.unit);
-        if self.need.saturating_mul(100) >= initial.saturating_mul(62)
-            || initial.saturating_sub(enough) < WORTH
-        {
+        if is_well_used(self.need, initial) || initial.saturating_sub(enough) < WORTH {
             let reason = format!("the initial size holds what is used, and is not far too large: {used}.");
             return self.say(Kind::NoChange, reason);
         }
@@ -260,7 +258,7 @@ impl Heap<'_> {
             1 => format!("one segment instead of {count}."),
             _ => format!("about {will} segments instead of {count}."),
         };
-        raise.risk = format!("{words}{}", rule("le-heap-size").map_or("", |rule| rule.risk));
+        raise.risk = format!("{words}{}", crate::rules::find("le-heap-size").map_or("", |rule| rule.risk));
         raise
     }
 

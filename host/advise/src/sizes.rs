@@ -1,4 +1,4 @@
-//! Sizes: rounded as options want them, written as people do, and what the region allows.
+//! Sizes: rounded as options want them, written as people do, what the region allows, and what counts as well used.
 
 use underbar_listing::Region;
 
@@ -7,6 +7,21 @@ const M: u64 = 1 << 20;
 
 /// At this size and above, nothing grows without a region in sight.
 pub const LINE: u64 = 16 * M;
+
+/// Of what is set, in percent, that counts as well used: what is used less goes down.
+pub const WELL_USED: u64 = 62;
+
+/// Whether so much of what is set is used that it need not go down.
+pub fn is_well_used(used: u64, set: u64) -> bool {
+    u128::from(used) * 100 >= u128::from(set) * u128::from(WELL_USED)
+}
+
+/// Rounds up to four binary digits and whole pages: at most an eighth more.
+pub fn sensible(bytes: u64) -> u64 {
+    const PAGE: u64 = 4096;
+    let step = (1_u64 << bytes.max(1).ilog2().saturating_sub(3)).max(PAGE);
+    bytes.max(1).checked_next_multiple_of(step).unwrap_or(u64::MAX - (PAGE - 1))
+}
 
 /// Rounds up to four binary digits behind the first and to `unit`.
 pub fn rounded(bytes: u64, unit: u64) -> u64 {
@@ -62,5 +77,37 @@ mod tests {
             assert_eq!(size(&written(bytes)), Some(bytes));
         }
         assert_eq!((size("1OM"), size(""), size("KEEP"), size("4g")), (None, None, None, Some(4 << 30)));
+    }
+
+    #[test]
+    fn sensible_sizes_are_close_and_few() {
+        let check = |n, expected| assert_eq!(sensible(n), expected, "{n}");
+        check(0, 4096);
+        check(3_744, 4096);
+        check(4097, 8192);
+        check(915_832_832, 896 << 20);
+        check(64 << 20, 64 << 20);
+        for shift in 16..60 {
+            for n in [(1_u64 << shift) + 1, (3 << (shift - 1)) - 5] {
+                let rounded = sensible(n);
+                assert!(
+                    rounded >= n && rounded - n <= n / 8 && rounded.is_multiple_of(4096),
+                    "{n} {rounded}"
+                );
+                assert_eq!(sensible(rounded), rounded);
+            }
+        }
+        assert!(sensible(u64::MAX).is_multiple_of(4096));
+    }
+
+    #[test]
+    fn what_is_well_used_is_the_same_everywhere() {
+        let check = |used, set, expect| assert_eq!(is_well_used(used, set), expect, "{used} of {set}");
+        check(62, 100, true);
+        check(61, 100, false);
+        check(619, 1000, false);
+        check(u64::MAX / 2, u64::MAX, false);
+        check(u64::MAX, u64::MAX, true);
+        check(0, 0, true);
     }
 }

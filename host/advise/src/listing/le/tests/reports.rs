@@ -51,16 +51,6 @@ fn dear_storage_is_named() {
 }
 
 #[test]
-fn rules_have_unique_ids_and_full_words() {
-    for (at, rule) in LE_RULES.iter().enumerate() {
-        assert!(LE_RULES[..at].iter().all(|other| other.id != rule.id));
-        for words in [rule.condition, rule.formula, rule.stop, rule.risk] {
-            assert!(words.ends_with('.') && words.len() > 15, "{}: {words}", rule.id);
-        }
-    }
-}
-
-#[test]
 fn free_stays_where_requests_are_larger_than_the_increment() {
     let text = heap("main", 32768, 32768, 900 << 20, [4_000, 3_990, 3_999, 3_990]);
     let all = check(&text, Some("HEAP(116M,116M)"));

@@ -2,7 +2,7 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::{Found, LeCase, contradiction, found, rule};
+use super::{Found, LeCase, contradiction, found};
 use crate::suggestion::{Kind, Setting};
 
 /// Fewer freed segments are no pattern.
@@ -21,7 +21,7 @@ const PARTS: [(Part, usize); 9] = [
     (Part::User31, 5),
 ];
 
-pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     PARTS.iter().filter_map(|(part, at)| one(case, *part, *at)).collect()
 }
 
@@ -87,7 +87,7 @@ fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
     words.push(Some("KEEP".to_owned()));
     keep.option = Some(Setting { option, sub_options: words });
     if matches!(part, Part::BelowHeap | Part::LibStack) {
-        let risk = rule("le-keep-free").map_or("", |rule| rule.risk);
+        let risk = crate::rules::find("le-keep-free").map_or("", |rule| rule.risk);
         keep.risk = format!("It lies below the 16M line, where there is little storage. {risk}");
     }
     keep.effect = "emptied increments are used again instead of being asked for anew.".to_owned();

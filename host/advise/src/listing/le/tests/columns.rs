@@ -1,7 +1,7 @@
 //! Digits that a page has lost on the left lower no value: columns taken out, and columns that are blank.
 
 use super::*;
-use crate::listing::sizes::size;
+use crate::sizes::size;
 
 /// A report with HEAP and STACK in the columns of the system, with the numbers of segments that they take.
 fn page(sizes: [u64; 2], used: [u64; 2]) -> String {

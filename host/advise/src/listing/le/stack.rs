@@ -9,9 +9,9 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::super::sizes::{LINE, rounded, written};
 use super::super::{Line, place};
-use super::{Found, LeCase, contradiction, found, heap, lost, now, rule, setting};
+use super::{Found, LeCase, contradiction, found, heap, lost, now, setting};
+use crate::sizes::{LINE, is_well_used, rounded, written};
 use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
@@ -27,7 +27,7 @@ const STACKS: [Part; 6] = [
     Part::ThreadHeap,
 ];
 
-pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     let stacks = STACKS.into_iter().filter_map(|part| match switch_unknown(case) {
         Some(_) if matches!(part, Part::ThreadStack | Part::XplinkThreadStack) => unknown(case, part),
         _ => Some(with_place(case, part, one(case, part)?)),
@@ -152,7 +152,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
     let set = now(part, initial, None);
     let enough = rounded(need.saturating_add(need / 8), 4 * K);
     if need <= initial {
-        let is_small = need.saturating_mul(100) < initial.saturating_mul(62);
+        let is_small = !is_well_used(need, initial);
         if !is_small || initial.saturating_sub(enough) < 64 * K {
             return Some(found(Kind::NoChange, set, evidence, format!("{words}.")));
         }
@@ -223,7 +223,8 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         ),
         _ => String::new(),
     };
-    raise.risk = format!("{words}{many}{mode}{}", rule("le-stack").map_or("", |rule| rule.risk));
+    raise.risk =
+        format!("{words}{many}{mode}{}", crate::rules::find("le-stack").map_or("", |rule| rule.risk));
     Some(raise)
 }
 
@@ -284,7 +285,7 @@ pub(super) fn moved(case: &LeCase<'_>, heap: Part) -> Option<Moved> {
     let before = case.last(part, Field::Initial)?.1.value;
     let option = one(case, part).filter(|advice| advice.kind == Kind::Raise)?.option?;
     let at = part.row()?.option.1;
-    let after = super::super::sizes::size(option.sub_options.get(at)?.as_deref()?)?;
+    let after = crate::sizes::size(option.sub_options.get(at)?.as_deref()?)?;
     let bytes = after.checked_sub(before)?.saturating_mul(others);
     let words = format!(
         " {others} threads besides the first take their first stack segments from it, {} each instead of {}: {} more.",

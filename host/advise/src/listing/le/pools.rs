@@ -8,15 +8,15 @@ use underbar_listing::{Evidence, Field, Kind as Part, Pool};
 
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
-use super::super::sizes::{size, written};
 use super::super::{Line, place};
 use super::{Found, LeCase, contradiction, found, heap};
+use crate::sizes::{size, written};
 use crate::suggestion::{Kind, Setting};
 
 /// An extent more, and the pool is too small.
 const EXTENTS: u64 = 2;
 
-pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     let has = |run: &&Run| !run.report.pools.is_empty() || !run.report.ranges.is_empty();
     let Some(run) = case.sound().filter(has).last() else { return Vec::new() };
     if let Some(doubt) = run.report.doubtful_pool() {

@@ -3,7 +3,7 @@
 use super::{Found, LeCase, found};
 use crate::suggestion::{Kind, Setting};
 
-pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     let Some((file, row)) = case.option("STORAGE") else { return Vec::new() };
     let values = row.sub_options();
     let Some(third) = values.get(2).filter(|word| !word.is_empty()) else { return Vec::new() };

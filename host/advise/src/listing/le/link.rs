@@ -12,7 +12,7 @@ const MANY: usize = 8;
 const SMALL: u64 = 64 << 10;
 
 /// Says it once for each listing, with the first program of it.
-pub(super) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     let Some(file) = case.sound().next().map(|run| run.file) else { return Vec::new() };
     let programs = || case.collected.programs.iter();
     let of_file = |run: &&Run| run.file == file && run.report.enclave.is_some();

@@ -1,0 +1,114 @@
+//! Suggestions from the accounts of a run: what its rules see, and how they are applied.
+//!
+//! Invariant: without coverage no rule about the heap is asked.
+//! Not here: the rules (`rules`), and their functions (`heap`, `keep`, `stack`, `pages`, `lock`, `spin`).
+
+use underbar_report::{Program, Report};
+
+use crate::rule::{Apply, Area, Platform};
+use crate::rules;
+use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
+
+/// What a rule looks at.
+pub struct Case<'a> {
+    /// The whole report.
+    pub report: &'a Report,
+    /// The program in question, all of its processes folded.
+    pub program: &'a Program,
+}
+
+/// What a rule found; with the rule's own words it becomes a [`Suggestion`].
+pub struct Finding {
+    /// Which way.
+    pub kind: Kind,
+    /// The option to set.
+    pub option: Option<Setting>,
+    /// What is set now.
+    pub now: String,
+    /// The figures.
+    pub evidence: Vec<Evidence>,
+    /// One sentence.
+    pub reason: String,
+    /// See [`Suggestion::risky`].
+    pub risky: bool,
+}
+
+/// All suggestions for a report: for each program, the one with the most memory first, what each
+/// rule says.
+#[must_use]
+pub fn advise(report: &Report) -> Vec<Suggestion> {
+    let mut suggestions = Vec::new();
+    for program in &report.programs() {
+        let case = Case { report, program };
+        let mut elsewhere = false;
+        for rule in rules::of(Platform::Linux) {
+            let Apply::Accounts { area, acts, rule: apply } = rule.apply else { continue };
+            // Without coverage nothing is said about the heap, however plain the figures look.
+            if elsewhere && area == Area::Heap {
+                continue;
+            }
+            let Some(finding) = apply(&case) else { continue };
+            elsewhere |= rule.id == "coverage";
+            suggestions.push(Suggestion {
+                rule: rule.id,
+                program: program.name.clone(),
+                area: area.word(),
+                kind: finding.kind,
+                suggested: finding.option.as_ref().map_or(finding.now.clone(), ToString::to_string),
+                option: finding.option,
+                now: finding.now,
+                evidence: finding.evidence,
+                reason: finding.reason,
+                stop: rule.stop,
+                risk: rule.risk,
+                risky: finding.risky,
+                acts,
+            });
+        }
+    }
+    suggestions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use underbar_report::sample;
+
+    #[test]
+    fn each_program_of_a_tree_has_its_own_suggestions() {
+        let mut report = sample::report(vec![
+            sample::heap("/usr/bin/driver", 1 << 20, 1, 1 << 20, (0, 0)),
+            sample::heap("/usr/libexec/cc1plus", 200 << 20, 6_400, 210 << 20, (32 << 10, 32 << 10)),
+        ]);
+        report.processes[1].processes = 2;
+        let suggestions = advise(&report);
+        let said: Vec<_> = suggestions
+            .iter()
+            .filter(|s| s.rule == "heap-size")
+            .map(|s| (s.program.as_str(), s.kind))
+            .collect();
+        assert_eq!(said, [("cc1plus", Kind::Raise), ("driver", Kind::NoChange)]);
+        assert_eq!(suggestions[0].evidence[1].figure, 3_200, "one process's share of a sum");
+    }
+
+    #[test]
+    fn noise_gives_suggestions_or_none_but_no_crash() {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        for round in 0..500 {
+            let mut process = sample::heap("/bin/x", 1, 1, 1, (0, 0));
+            for key in underbar_ledger::table::KEYS {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                process.counters.set(key, if round % 2 == 0 { state } else { state >> (state % 64) });
+            }
+            process.processes = state % 3;
+            let mut report = sample::report(vec![process]);
+            report.host.thread_stack_bytes = Some(state);
+            report.host.memory_limit_bytes = Some(state >> (state % 60));
+            for suggestion in advise(&report) {
+                assert!(!suggestion.to_string().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What rules for listings of Language Environment and Natural look at, and what they find.
+//!
+//! Not here: the table (`crate::rules`), and the functions, each in a file of its own below.
+
+mod contradiction;
+pub(crate) mod fill;
+pub(crate) mod heap;
+pub(crate) mod keep;
+pub(crate) mod link;
+mod lost;
+pub(crate) mod pools;
+pub(crate) mod region;
+pub(crate) mod sound;
+pub(crate) mod stack;
+#[cfg(test)]
+mod tests;
+
+use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow};
+
+use super::collect::{Collected, Program, Run};
+use super::history::History;
+use super::{Advice, Line};
+use crate::rule::Rule;
+use crate::sizes::{LINE, above_the_line, written};
+use crate::suggestion::{Kind, Setting};
+
+/// What a rule looks at.
+pub struct LeCase<'a> {
+    /// All that was read.
+    pub collected: &'a Collected,
+    /// The program in question.
+    pub program: &'a Program,
+}
+
+/// What a rule found.
+pub struct Found {
+    pub(super) kind: Kind,
+    pub(super) now: String,
+    pub(super) option: Option<Setting>,
+    pub(super) evidence: Vec<Line>,
+    pub(super) reason: String,
+    pub(super) effect: String,
+    pub(super) risk: String,
+}
+
+impl LeCase<'_> {
+    /// Runs whose figures may be used.
+    pub(super) fn sound(&self) -> impl Iterator<Item = &Run> {
+        self.program.runs.iter().filter(|run| run.report.is_sound())
+    }
+
+    /// A line to show as evidence.
+    pub(super) fn line(&self, file: usize, evidence: &Evidence) -> Line {
+        let file = self.collected.name_of(file).to_owned();
+        // Of the first reports the text is kept; of others the line says where it is.
+        let text =
+            if evidence.text.is_empty() { "(text not kept)".to_owned() } else { evidence.text.clone() };
+        Line { file, line: evidence.line, text }
+    }
+
+    /// Of all sound runs that have it: each run's file and figure.
+    fn figures(&self, part: Part, field: Field) -> Vec<(usize, &Figure)> {
+        self.sound().filter_map(|run| Some((run.file, run.report.section(part)?.get(field)?))).collect()
+    }
+
+    fn largest(&self, part: Part, field: Field) -> Option<(usize, &Figure)> {
+        self.figures(part, field).into_iter().max_by_key(|(_, figure)| figure.value)
+    }
+
+    /// What the last run had: sizes that are set now.
+    fn last(&self, part: Part, field: Field) -> Option<(usize, &Figure)> {
+        self.figures(part, field).into_iter().next_back()
+    }
+
+    fn history(&self, part: Part, field: Field) -> History {
+        let all: Vec<u64> = self.figures(part, field).iter().map(|(_, figure)| figure.value).collect();
+        History::of(&all)
+    }
+
+    /// An option as it is known to be in force.
+    fn option(&self, name: &str) -> Option<(usize, &OptionRow)> {
+        let placed = self.collected.options.option_of(&self.program.name, name)?;
+        Some((placed.file, &placed.row))
+    }
+
+    /// Whether a sub-option is known to be this word.
+    pub(super) fn is_set(&self, option: &str, at: usize, word: &str) -> bool {
+        self.option(option)
+            .and_then(|(_, row)| row.sub_options().get(at).map(|value| value.eq_ignore_ascii_case(word)))
+            .unwrap_or(false)
+    }
+
+    /// Most threads at one time, if a sound report says it.
+    fn threads(&self) -> Option<u64> {
+        let threads = self.sound().filter_map(|run| run.report.threads.as_ref());
+        threads.filter(|threads| !threads.likely).map(|threads| threads.value).max()
+    }
+
+    /// A line that shows that the program runs under CICS: increments 16 bytes short of a page, or the step of CICS.
+    pub(super) fn cics(&self) -> Option<Line> {
+        let run = self.program.runs.iter().find_map(|run| {
+            let sections = run.report.sections.iter();
+            let mut increments = sections.filter_map(|section| section.get(Field::Increment));
+            Some((run.file, increments.find(|figure| (figure.value + 16).is_multiple_of(4096))?))
+        });
+        let step = || {
+            let mut runs = self.program.runs.iter();
+            runs.find_map(|run| Some(self.line(run.file, self.collected.step_of(run.file, "DFHSIP")?)))
+        };
+        run.map(|(file, figure)| self.line(file, &figure.evidence)).or_else(step)
+    }
+
+    /// The region's limit for what grows above 16M: a line to show, and words for the risk.
+    pub(super) fn region(&self, bytes: u64) -> (Option<u64>, Option<Line>, String) {
+        match self.collected.region_of(&self.program.name) {
+            Some((file, region)) => {
+                let line = self.line(file, &region.evidence);
+                match above_the_line(region) {
+                    Some(limit) => (
+                        Some(limit),
+                        Some(line),
+                        format!(
+                            "The region leaves {} above the line, unless IEFUSI sets another limit. ",
+                            written(limit)
+                        ),
+                    ),
+                    None => (
+                        None,
+                        Some(line),
+                        "REGION asks for all there is; IEFUSI may set a limit. ".to_owned(),
+                    ),
+                }
+            }
+            None if bytes > LINE => {
+                let used = self.collected.regions.iter().filter_map(|(file, region)| {
+                    Some((region.used_above?, self.line(*file, &region.evidence)))
+                });
+                let (seen, line) = match used.max_by_key(|(used, _)| *used) {
+                    Some((used, line)) => {
+                        (format!("A step in the listing used {} above the line. ", written(used)), Some(line))
+                    }
+                    None => (String::new(), None),
+                };
+                let words = format!(
+                    "region unknown: whether {} fit into it cannot be seen here; check REGION first. {seen}",
+                    written(bytes)
+                );
+                (None, line, words)
+            }
+            None => (None, None, String::new()),
+        }
+    }
+}
+
+impl Found {
+    /// As advice of a rule for a program or session.
+    pub(super) fn advice(self, rule: &Rule, program: &str, confidence: String) -> Advice {
+        Advice {
+            rule: rule.id,
+            program: program.to_owned(),
+            kind: self.kind,
+            now: self.now,
+            option: self.option,
+            values: Vec::new(),
+            evidence: self.evidence,
+            reason: self.reason,
+            effect: self.effect,
+            risk: if self.risk.is_empty() { rule.risk.to_owned() } else { self.risk },
+            confidence,
+        }
+    }
+}
+
+/// What a rule found, as long as it sets nothing.
+pub(super) fn found(kind: Kind, now: String, evidence: Vec<Line>, reason: String) -> Found {
+    Found { kind, now, option: None, evidence, reason, effect: String::new(), risk: String::new() }
+}
+
+/// A setting with sizes at the place of a section's initial size.
+fn setting(part: Part, initial: Option<u64>, increment: Option<u64>) -> Option<Setting> {
+    let (option, at) = part.row()?.option;
+    let mut words: Vec<Option<String>> = vec![None; at];
+    if matches!(option, "THREADSTACK" | "THREADSTACK64") && at > 0 {
+        words[0] = Some("ON".to_owned());
+    }
+    words.push(initial.map(written));
+    words.push(increment.map(written));
+    Some(Setting { option, sub_options: words })
+}
+
+/// What the report shows; whether THREADSTACK is ON it does not show.
+fn now(part: Part, initial: u64, increment: Option<u64>) -> String {
+    let setting = setting(part, Some(initial), increment);
+    setting.map_or(String::new(), |setting| setting.to_string().replace("(ON,", "(,"))
+}
