@@ -19,10 +19,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{
-    Advice, Area, Beside, Form, Steps, advise_listing, areas, lint, settings, simulate,
-};
-use underbar_advise::{Setting, explain};
+use underbar_advise::listing::{Area, Beside, Form, Steps, advise_listing, areas, lint, settings, simulate};
+use underbar_advise::{Advice, Setting, explain};
 
 use crate::session::{FileRead, Session, Understood};
 
@@ -117,13 +115,13 @@ fn text(session: &Session) -> String {
     let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
     for advice in &all {
         // Nearly always the last one's: advice comes program by program.
-        if names.last() != Some(&advice.program.as_str()) && !names.contains(&advice.program.as_str()) {
-            names.push(&advice.program);
+        if names.last() != Some(&advice.target.as_str()) && !names.contains(&advice.target.as_str()) {
+            names.push(&advice.target);
         }
     }
     let mut by_program: BTreeMap<&str, Vec<&Advice>> = BTreeMap::new();
     for advice in &all {
-        by_program.entry(&advice.program).or_default().push(advice);
+        by_program.entry(&advice.target).or_default().push(advice);
     }
     let steps = Steps::of(collected);
     let programs = names.into_iter().map(|name| {

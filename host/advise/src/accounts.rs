@@ -5,9 +5,9 @@
 
 use underbar_report::{Program, Report};
 
+use crate::advice::Advice;
 use crate::rule::{Apply, Area, Platform};
 use crate::rules;
-use crate::suggestion::{Evidence, Kind, Setting, Suggestion};
 
 /// What a rule looks at.
 pub struct Case<'a> {
@@ -17,53 +17,23 @@ pub struct Case<'a> {
     pub program: &'a Program,
 }
 
-/// What a rule found; with the rule's own words it becomes a [`Suggestion`].
-pub struct Finding {
-    /// Which way.
-    pub kind: Kind,
-    /// The option to set.
-    pub option: Option<Setting>,
-    /// What is set now.
-    pub now: String,
-    /// The figures.
-    pub evidence: Vec<Evidence>,
-    /// One sentence.
-    pub reason: String,
-    /// See [`Suggestion::risky`].
-    pub risky: bool,
-}
-
 /// All suggestions for a report: for each program, the one with the most memory first, what each
 /// rule says.
 #[must_use]
-pub fn advise(report: &Report) -> Vec<Suggestion> {
+pub fn advise(report: &Report) -> Vec<Advice> {
     let mut suggestions = Vec::new();
     for program in &report.programs() {
         let case = Case { report, program };
         let mut elsewhere = false;
         for rule in rules::of(Platform::Linux) {
-            let Apply::Accounts { area, acts, rule: apply } = rule.apply else { continue };
+            let Apply::Accounts { area, rule: apply, .. } = rule.apply else { continue };
             // Without coverage nothing is said about the heap, however plain the figures look.
             if elsewhere && area == Area::Heap {
                 continue;
             }
-            let Some(finding) = apply(&case) else { continue };
+            let Some(found) = apply(&case) else { continue };
             elsewhere |= rule.id == "coverage";
-            suggestions.push(Suggestion {
-                rule: rule.id,
-                program: program.name.clone(),
-                area: area.word(),
-                kind: finding.kind,
-                suggested: finding.option.as_ref().map_or(finding.now.clone(), ToString::to_string),
-                option: finding.option,
-                now: finding.now,
-                evidence: finding.evidence,
-                reason: finding.reason,
-                stop: rule.stop,
-                risk: rule.risk,
-                risky: finding.risky,
-                acts,
-            });
+            suggestions.push(Advice { target: program.name.clone(), ..rule.gives(Platform::Linux, found) });
         }
     }
     suggestions
@@ -72,6 +42,8 @@ pub fn advise(report: &Report) -> Vec<Suggestion> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::{Evidence, Kind};
+    use underbar_ledger::Key;
     use underbar_report::sample;
 
     #[test]
@@ -85,10 +57,14 @@ mod tests {
         let said: Vec<_> = suggestions
             .iter()
             .filter(|s| s.rule == "heap-size")
-            .map(|s| (s.program.as_str(), s.kind))
+            .map(|s| (s.target.as_str(), s.kind))
             .collect();
         assert_eq!(said, [("cc1plus", Kind::Raise), ("driver", Kind::NoChange)]);
-        assert_eq!(suggestions[0].evidence[1].figure, 3_200, "one process's share of a sum");
+        assert_eq!(
+            suggestions[0].evidence[1],
+            Evidence::counter(Key::HeapSegmentsAllocated, 3_200),
+            "one process's share of a sum"
+        );
     }
 
     #[test]

@@ -5,9 +5,9 @@ use underbar_report::Role;
 use underbar_report::memory::mostly_elsewhere;
 use underbar_report::units::{bytes, counted, share, size as size_text};
 
-use crate::accounts::{Case, Finding};
+use crate::accounts::Case;
+use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::sizes::{is_well_used, sensible};
-use crate::suggestion::{Evidence, Kind, Setting};
 
 /// So many segments cost nothing that could be measured: the documents' tuned run had 8.
 const FEW_SEGMENTS: u64 = 8;
@@ -73,20 +73,19 @@ impl Case<'_> {
 }
 
 /// Rule `coverage`.
-pub fn coverage(case: &Case<'_>) -> Option<Finding> {
+pub fn coverage(case: &Case<'_>) -> Option<Advice> {
     if let Some(allocator) = case.program.served_by() {
         let reason = if allocator.role == Role::Serves {
             format!("malloc is served by {}, which is loaded before underbar.", allocator.name)
         } else {
             format!("{} is inside the program, and what calls it does not reach this heap.", allocator.name)
         };
-        return Some(Finding {
+        return Some(Advice {
             kind: Kind::NoAdvice,
-            option: None,
             now: case.heap_now(),
             evidence: vec![Evidence::counter(Key::HeapGets, case.get(Key::HeapGets))],
             reason,
-            risky: false,
+            ..Advice::default()
         });
     }
     if !mostly_elsewhere(case.program) {
@@ -96,16 +95,15 @@ pub fn coverage(case: &Case<'_>) -> Option<Finding> {
     let owner = case.program.owners.first().filter(|owner| owner.bytes > 0);
     let owner =
         owner.map_or(String::new(), |owner| format!("; {} belong to {}", bytes(owner.bytes), owner.name));
-    Some(Finding {
+    Some(Advice {
         kind: Kind::NoAdvice,
-        option: None,
         now: case.heap_now(),
         evidence: vec![
             Evidence::counter(Key::CoverageAnonymous, anonymous),
             Evidence::counter(Key::CoverageHeap, heap),
         ],
         reason: format!("only {} of {} is in this heap{owner}.", share(heap, anonymous), bytes(anonymous)),
-        risky: false,
+        ..Advice::default()
     })
 }
 
@@ -127,7 +125,7 @@ fn step_to(peak: u64) -> u64 {
 }
 
 /// Rule `heap-size`.
-pub fn size(case: &Case<'_>) -> Option<Finding> {
+pub fn size(case: &Case<'_>) -> Option<Advice> {
     let used = case.get(Key::HeapUsedPeak);
     if used == 0 {
         return None;
@@ -150,7 +148,14 @@ pub fn size(case: &Case<'_>) -> Option<Finding> {
             let increment = (increment > 0).then(|| size_text(increment));
             Setting::new("HEAP", [Some(size_text(initial)), increment, None, None])
         });
-        Some(Finding { kind, option, now: case.heap_now(), evidence: evidence.clone(), reason, risky: false })
+        Some(Advice {
+            kind,
+            option,
+            now: case.heap_now(),
+            evidence: evidence.clone(),
+            reason,
+            ..Advice::default()
+        })
     };
 
     let many = if automatic { FEW_UNDER_AUTO } else { FEW_SEGMENTS };
@@ -212,24 +217,25 @@ fn raised(case: &Case<'_>, used: u64, held: u64, first: u64) -> ((u64, u64), &'s
 mod tests {
     use super::*;
     use crate::accounts::advise;
-    use crate::suggestion::Suggestion;
+    use crate::advice::Advice;
+    use crate::rule::Area;
     use underbar_report::Process;
     use underbar_report::sample::{self, heap, report, server};
 
-    fn check(process: Process, rule: &str) -> Option<Suggestion> {
+    fn check(process: Process, rule: &str) -> Option<Advice> {
         advise(&report(vec![process])).into_iter().find(|suggestion| suggestion.rule == rule)
     }
 
     fn size_of(process: Process) -> (Kind, String) {
         let suggestion = check(process, "heap-size").expect("the rule speaks");
-        (suggestion.kind, suggestion.suggested)
+        (suggestion.kind, suggestion.then())
     }
 
     #[test]
     fn the_documents_experiment_is_raised() {
         let process = heap("/bin/getfree", 819_229_056, 27_949, 915_832_832, (32 << 10, 32 << 10));
         let suggestion = check(process, "heap-size").expect("fires");
-        assert_eq!((suggestion.kind, suggestion.suggested.as_str()), (Kind::Raise, "HEAP(896M,64M)"));
+        assert_eq!((suggestion.kind, suggestion.then().as_str()), (Kind::Raise, "HEAP(896M,64M)"));
         assert_eq!(
             suggestion.to_string(),
             "\
@@ -304,7 +310,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
                 let held = initial + extra * increment;
                 let after = heap("/bin/x", used, 1 + extra, held, (initial, increment));
                 let again = check(after, "heap-size").expect("the rule speaks");
-                assert_eq!(again.kind, Kind::NoChange, "{used}: {option}, then {}", again.suggested);
+                assert_eq!(again.kind, Kind::NoChange, "{used}: {option}, then {}", again.then());
             }
         }
     }
@@ -316,7 +322,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         small.host.memory_limit_bytes = Some(1 << 30);
         let suggestions = advise(&small);
         let suggestion = suggestions.iter().find(|s| s.rule == "heap-size").expect("fires");
-        assert_eq!(suggestion.suggested, "HEAP(128K,104M)");
+        assert_eq!(suggestion.then(), "HEAP(128K,104M)");
         assert!(suggestion.reason.contains("memory is short"));
         small.host.memory_limit_bytes = Some(100 << 10);
         let suggestions = advise(&small);
@@ -335,7 +341,8 @@ HEAP(896M,64M): raise, for getfree (heap-size)
             peak_bytes: 400 << 20,
         });
         let said = advise(&report(vec![process.clone()]));
-        let about_heap: Vec<_> = said.iter().filter(|s| s.area == "HEAP").map(|s| (s.rule, s.kind)).collect();
+        let about_heap: Vec<_> =
+            said.iter().filter(|s| s.area == Some(Area::Heap)).map(|s| (s.rule, s.kind)).collect();
         assert_eq!(about_heap, [("coverage", Kind::NoAdvice)]);
         assert_eq!(said[0].reason, "only 49 % of 1000 MiB is in this heap; 400 MiB belong to libjvm.so.");
         process.counters.set(Key::CoverageHeap, 500 << 20);
@@ -354,7 +361,7 @@ HEAP(896M,64M): raise, for getfree (heap-size)
         sample::in_force(&mut report, "HEAP(1M,5M,ANYWHERE,KEEP)");
         let suggestions = advise(&report);
         let sizes = suggestions.iter().find(|s| s.rule == "heap-size").expect("fires");
-        assert_eq!(sizes.suggested, "HEAP(24M,128M)");
+        assert_eq!(sizes.then(), "HEAP(24M,128M)");
         assert!(sizes.reason.contains("a rare peak"), "{}", sizes.reason);
 
         // Followed, with FREE: the storage of each peak comes and goes, and that is right.

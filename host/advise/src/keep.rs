@@ -3,19 +3,19 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count};
 
-use crate::accounts::{Case, Finding};
+use crate::accounts::Case;
+use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::heap::WORTH_FREEING;
-use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Rule `heap-keep-free`.
-pub fn free(case: &Case<'_>) -> Option<Finding> {
+pub fn free(case: &Case<'_>) -> Option<Advice> {
     let segments = case.program.each(Key::HeapSegmentsAllocated);
     let freed = case.program.each(Key::HeapSegmentsFreed);
     let asked = case.program.each(Key::HeapSegmentBytesTotal);
     let peak = case.get(Key::HeapSegmentBytesPeak);
     let disposition = case.disposition();
     let found = |kind, word: Option<&str>, reason| {
-        Some(Finding {
+        Some(Advice {
             kind,
             option: word.map(|word| Setting::new("HEAP", [None, None, None, Some(word.to_owned())])),
             now: case.heap_now(),
@@ -27,7 +27,7 @@ pub fn free(case: &Case<'_>) -> Option<Finding> {
                 Evidence::counter(Key::HeapUsed, case.program.each(Key::HeapUsed)),
             ],
             reason,
-            risky: false,
+            ..Advice::default()
         })
     };
     if disposition == "KEEP" {
@@ -68,12 +68,12 @@ pub fn free(case: &Case<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
+    use crate::advice::Advice;
     use crate::heap::SECOND;
-    use crate::suggestion::Suggestion;
     use underbar_report::sample::{self, heap, report, server};
     use underbar_report::{Process, State};
 
-    fn check_under(process: Process, disposition: &str) -> Option<Suggestion> {
+    fn check_under(process: Process, disposition: &str) -> Option<Advice> {
         let mut report = report(vec![process]);
         sample::in_force(&mut report, &format!("HEAP(0,0,ANYWHERE,{disposition},8192,4096)"));
         advise(&report).into_iter().find(|suggestion| suggestion.rule == "heap-keep-free")
@@ -91,7 +91,7 @@ mod tests {
         let process = thrash(39_122, 39_120, 39_122 << 15, 27_952 << 15);
         for disposition in ["FREE", "AUTO"] {
             let suggestion = check_under(process.clone(), disposition).expect("fires");
-            assert_eq!((suggestion.kind, suggestion.suggested.as_str()), (Kind::Raise, "HEAP(,,,KEEP)"));
+            assert_eq!((suggestion.kind, suggestion.then().as_str()), (Kind::Raise, "HEAP(,,,KEEP)"));
         }
         let kept = check_under(process, "KEEP").expect("speaks");
         assert_eq!(kept.kind, Kind::NoChange);
@@ -107,7 +107,7 @@ mod tests {
         assert!(check_under(thrash(15, 15, 30 << 15, 1 << 15), "FREE").is_none());
     }
 
-    fn lasting(mut process: Process, seconds: u64, disposition: &str) -> Option<Suggestion> {
+    fn lasting(mut process: Process, seconds: u64, disposition: &str) -> Option<Advice> {
         if process.ended_ns.is_some() {
             process.ended_ns = Some(seconds * SECOND);
         }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn idle_storage_is_given_back() {
         let suggestion = lasting(server(), 3_600, "KEEP").expect("fires");
-        assert_eq!((suggestion.kind, suggestion.suggested.as_str()), (Kind::Lower, "HEAP(,,,FREE)"));
+        assert_eq!((suggestion.kind, suggestion.then().as_str()), (Kind::Lower, "HEAP(,,,FREE)"));
         assert!(lasting(server(), 3_600, "FREE").is_none(), "free already");
         assert_eq!(lasting(server(), 5, "KEEP").map(|s| s.kind), Some(Kind::NoChange), "not for long");
 

@@ -1,13 +1,14 @@
 //! Suggestions from a report, each with its evidence and its stop rule.
 //!
 //! ```text
-//! Report -> for each program of the tree: every rule of the table -> Suggestion
+//! Report -> for each program of the tree: every rule of the table -> Advice
 //!                                              \-> option lines, options file, summary, JSON
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`suggestion`] | what a suggestion says |
+//! | [`advice`] | the one result of a rule |
+//! | [`render`] | advice as text, JSON, pages, option files |
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
 //! | [`accounts`] | suggestions from the accounts of a run |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`] | the functions of the rules |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod advice;
 pub mod explain;
 pub mod heap;
 pub mod keep;
@@ -28,15 +30,15 @@ pub mod lines;
 pub mod listing;
 pub mod lock;
 pub mod pages;
+pub mod render;
 pub mod rule;
 pub mod rules;
 mod sizes;
 pub mod spin;
 pub mod stack;
-pub mod suggestion;
 
 pub use accounts::advise;
+pub use advice::{Advice, Evidence, Kind, Line, Setting, Value};
 pub use explain::explain;
 pub use rule::{Apply, Area, Platform, Rule};
 pub use rules::RULES;
-pub use suggestion::{Evidence, Kind, Setting, Suggestion};

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use serde_json::json;
 use underbar_options::WhereSet;
 use underbar_report::Report;
-use underbar_report::summary::Advice;
+use underbar_report::summary;
 
-use crate::suggestion::{Kind, Setting, Suggestion};
+use crate::advice::{Advice, Kind, Setting};
+use crate::rule::Area;
 
 /// Name and version of the form that suggestions have in JSON.
 pub const SCHEMA: &str = "underbar.advice/1";
@@ -19,7 +20,7 @@ pub struct ProgramOptions {
     /// File name of the program: the section's name.
     pub program: String,
     /// One setting for each option, with the suggestions that it came from.
-    pub settings: Vec<(Setting, Vec<Suggestion>)>,
+    pub settings: Vec<(Setting, Vec<Advice>)>,
 }
 
 /// Why an option is not set, though it is suggested.
@@ -34,7 +35,7 @@ pub enum Withheld {
 impl Withheld {
     /// Why one suggestion is not followed.
     #[must_use]
-    pub fn of(suggestion: &Suggestion, risky: bool) -> Option<Withheld> {
+    pub fn of(suggestion: &Advice, risky: bool) -> Option<Withheld> {
         if !suggestion.acts {
             Some(Withheld::Idle)
         } else if suggestion.risky && !risky {
@@ -46,7 +47,7 @@ impl Withheld {
 
     /// Why an option is not set that these suggestions led to.
     #[must_use]
-    pub fn any_of(from: &[Suggestion], risky: bool) -> Option<Withheld> {
+    pub fn any_of(from: &[Advice], risky: bool) -> Option<Withheld> {
         from.iter().find_map(|suggestion| Withheld::of(suggestion, risky))
     }
 }
@@ -62,12 +63,12 @@ impl ProgramOptions {
 
 /// Merges suggestions by program and option. Those that set nothing are left out.
 #[must_use]
-pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Suggestion>) -> Vec<ProgramOptions> {
+pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Advice>) -> Vec<ProgramOptions> {
     let mut programs: Vec<ProgramOptions> = Vec::new();
     for suggestion in suggestions {
         let Some(setting) = &suggestion.option else { continue };
-        let at = programs.iter().position(|p| p.program == suggestion.program).unwrap_or_else(|| {
-            programs.push(ProgramOptions { program: suggestion.program.clone(), settings: Vec::new() });
+        let at = programs.iter().position(|p| p.program == suggestion.target).unwrap_or_else(|| {
+            programs.push(ProgramOptions { program: suggestion.target.clone(), settings: Vec::new() });
             programs.len() - 1
         });
         let settings = &mut programs[at].settings;
@@ -84,14 +85,14 @@ pub fn merged<'a>(suggestions: impl IntoIterator<Item = &'a Suggestion>) -> Vec<
 
 /// The options that are to be set: without those that do nothing here, and without risky ones unless asked for.
 #[must_use]
-pub fn to_set(suggestions: &[Suggestion], risky: bool) -> Vec<ProgramOptions> {
+pub fn to_set(suggestions: &[Advice], risky: bool) -> Vec<ProgramOptions> {
     merged(suggestions.iter().filter(|suggestion| Withheld::of(suggestion, risky).is_none()))
 }
 
 /// An options file: a section for each program, each option with its reasons as comments. Risky
 /// suggestions stand there as comments only, unless asked for.
 #[must_use]
-pub fn options_file(report: &Report, suggestions: &[Suggestion], risky: bool) -> String {
+pub fn options_file(report: &Report, suggestions: &[Advice], risky: bool) -> String {
     let words = std::iter::once(&report.run.program).chain(&report.run.arguments);
     let command = words.map(String::as_str).collect::<Vec<_>>().join(" ");
     let mut text = format!(
@@ -133,11 +134,11 @@ fn nameable(program: &str) -> bool {
 
 /// What the summary of a report shows.
 #[must_use]
-pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
+pub fn for_summary(suggestions: &[Advice]) -> Vec<summary::Advice> {
     let mut advice = Vec::new();
     for program in merged(suggestions) {
         for (setting, from) in &program.settings {
-            advice.push(Advice {
+            advice.push(summary::Advice {
                 program: program.program.clone(),
                 area: from.first().map_or("HEAP", row_of),
                 option: Some(setting.to_string()),
@@ -151,12 +152,12 @@ pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
     }
     for suggestion in suggestions.iter().filter(|suggestion| suggestion.option.is_none()) {
         let verdict = match (suggestion.kind, suggestion.area) {
-            (Kind::NoAdvice, "HEAP") => "no heap advice",
+            (Kind::NoAdvice, Some(Area::Heap)) => "no heap advice",
             (Kind::NoAdvice, _) => "measured to the page",
             (kind, _) => kind.word(),
         };
-        advice.push(Advice {
-            program: suggestion.program.clone(),
+        advice.push(summary::Advice {
+            program: suggestion.target.clone(),
             area: row_of(suggestion),
             option: None,
             verdict,
@@ -169,13 +170,13 @@ pub fn for_summary(suggestions: &[Suggestion]) -> Vec<Advice> {
 }
 
 /// The row of the summary that a suggestion is about: the first thread's stack and those of the others have one each.
-fn row_of(suggestion: &Suggestion) -> &'static str {
-    if suggestion.rule == "threadstack" { "THREADSTACK" } else { suggestion.area }
+fn row_of(suggestion: &Advice) -> &'static str {
+    if suggestion.rule == "threadstack" { "THREADSTACK" } else { suggestion.area.map_or("HEAP", Area::word) }
 }
 
 /// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.
 #[must_use]
-pub fn to_json(suggestions: &[Suggestion], risky: bool) -> String {
+pub fn to_json(suggestions: &[Advice], risky: bool) -> String {
     let options: Vec<_> = to_set(suggestions, risky)
         .iter()
         .map(|program| json!({"program": program.program, "options": program.text()}))

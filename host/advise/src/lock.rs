@@ -12,8 +12,8 @@ use underbar_report::lock::spread::at_least_in;
 use underbar_report::lock::{Lock, Locks, Mode};
 use underbar_report::units::{counted, nanoseconds, percent};
 
-use crate::accounts::{Case, Finding};
-use crate::suggestion::{Evidence, Kind, Setting};
+use crate::accounts::Case;
+use crate::advice::{Advice, Evidence, Kind, Setting};
 
 /// Waits of a lock that are worth a change, together.
 pub const WORTH_NS: u64 = 10_000_000;
@@ -43,7 +43,7 @@ fn sections<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Locks> {
 }
 
 pub(crate) fn evidence(key: &'static str, figure: u64) -> Evidence {
-    Evidence { key, figure }
+    Evidence::Counter { key, figure }
 }
 
 pub(crate) fn found(
@@ -52,19 +52,19 @@ pub(crate) fn found(
     mode: Mode,
     evidence: Vec<Evidence>,
     reason: String,
-) -> Option<Finding> {
-    Some(Finding {
+) -> Option<Advice> {
+    Some(Advice {
         kind,
         option: option.map(|word| Setting::new("LOCK", [Some(word.to_owned())])),
         now: mode.option().to_owned(),
         evidence,
         reason,
-        risky: false,
+        ..Advice::default()
     })
 }
 
 /// Rule `lock-holder-blocks`.
-pub fn holder_blocks(case: &Case<'_>) -> Option<Finding> {
+pub fn holder_blocks(case: &Case<'_>) -> Option<Advice> {
     let shares = worth(case).into_iter().filter(|(_, lock)| !lock.blocked.is_empty()).map(|(locks, lock)| {
         let seen = lock.blocked.iter().fold(0_u64, |sum, call| sum.saturating_add(call.count));
         let long = lock.histogram.iter().skip(LOOKED_AT).fold(0_u64, |sum, waits| sum.saturating_add(*waits));
@@ -82,7 +82,7 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Finding> {
         evidence("locks.blocked", seen),
     ];
     if let Some(holder) = lock.holders.first() {
-        evidence.push(Evidence { key: "locks.given_up", figure: holder.count });
+        evidence.push(Evidence::Counter { key: "locks.given_up", figure: holder.count });
     }
     if share < 25 || seen < 3 {
         let reason = format!("the holder of {} blocks for about {share} % of the wait.", lock.name());
@@ -104,7 +104,7 @@ pub fn holder_blocks(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Rule `lock-same-line`.
-pub fn same_line(case: &Case<'_>) -> Option<Finding> {
+pub fn same_line(case: &Case<'_>) -> Option<Advice> {
     let worth = worth(case);
     let (locks, first) = *worth.first()?;
     let pair = worth.iter().enumerate().find_map(|(at, (locks, lock))| {
@@ -146,7 +146,7 @@ pub fn same_line(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Rule `lock-starves`.
-pub fn starves(case: &Case<'_>) -> Option<Finding> {
+pub fn starves(case: &Case<'_>) -> Option<Advice> {
     let worth = worth(case);
     let given = worth.iter().filter(|(_, lock)| lock.given_up >= 100);
     let (locks, lock) =
@@ -181,7 +181,7 @@ fn gives(lock: &Lock) -> String {
 }
 
 /// Rule `lock-order`.
-pub fn order(case: &Case<'_>) -> Option<Finding> {
+pub fn order(case: &Case<'_>) -> Option<Advice> {
     let locks =
         sections(case).filter(|locks| !locks.edges.is_empty()).max_by_key(|locks| locks.circles.len())?;
     let circles = locks.circles.len() as u64;
@@ -215,12 +215,13 @@ pub fn order(case: &Case<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
-    use crate::suggestion::Suggestion;
+    use crate::advice::Advice;
+    use crate::rule::Area;
     use underbar_report::lock::area::Record;
     use underbar_report::lock::sample::{self, Bytes, waits};
 
     /// What a rule says of a process with these locks under this LOCK.
-    fn check(rule: &str, mode: u32, locks: &[Record]) -> Option<Suggestion> {
+    fn check(rule: &str, mode: u32, locks: &[Record]) -> Option<Advice> {
         let mut bytes = Bytes::new(1, 1, mode);
         for (place, lock) in locks.iter().enumerate() {
             bytes.lock(place, |record| *record = lock.clone());
@@ -228,7 +229,7 @@ mod tests {
         said(rule, &bytes)
     }
 
-    fn said(rule: &str, bytes: &Bytes) -> Option<Suggestion> {
+    fn said(rule: &str, bytes: &Bytes) -> Option<Advice> {
         let report = sample::report_of(sample::locks_of(bytes));
         advise(&report).into_iter().find(|suggestion| suggestion.rule == rule)
     }
@@ -294,7 +295,7 @@ mod tests {
     fn a_thread_that_takes_it_again_and_again_starves_others() {
         let lock = Record { same_holder: 900, wait_max_ns: 400_000_000, ..mutex(0x1000, 15) };
         let said = check("lock-starves", 1, std::slice::from_ref(&lock)).expect("fires");
-        assert_eq!((said.kind, said.suggested.as_str()), (Kind::Change, "LOCK(SIMPLE)"));
+        assert_eq!((said.kind, said.then().as_str()), (Kind::Change, "LOCK(SIMPLE)"));
         assert!(said.reason.contains("90 % of 1,000 times"), "{}", said.reason);
         let followed = check("lock-starves", 2, std::slice::from_ref(&lock)).expect("fires");
         assert_eq!((followed.kind, followed.option), (Kind::Change, None), "there is nothing more to set");
@@ -310,9 +311,9 @@ mod tests {
     fn spinning_pays_where_waits_are_short() {
         let short = Record { wait_ns: 50_000_000, ..mutex(0x1000, 10) };
         let said = check("lock-spin-pays", 1, std::slice::from_ref(&short)).expect("fires");
-        assert_eq!((said.kind, said.suggested.as_str()), (Kind::Change, "LOCK(SIMPLE)"));
+        assert_eq!((said.kind, said.then().as_str()), (Kind::Change, "LOCK(SIMPLE)"));
         let followed = check("lock-spin-pays", 2, &[Record { spun: 980, ..short }]).expect("speaks");
-        assert_eq!((followed.kind, followed.suggested.as_str()), (Kind::NoChange, "LOCK(SIMPLE)"));
+        assert_eq!((followed.kind, followed.then().as_str()), (Kind::NoChange, "LOCK(SIMPLE)"));
         assert!(followed.reason.starts_with("98 % of 1,000 waits"), "{}", followed.reason);
         assert_eq!(check("lock-spin-pays", 1, &[mutex(0x1000, 14)]), None, "these are long");
     }
@@ -322,7 +323,7 @@ mod tests {
         // 20 ms of the run's second of processor time.
         let dear = Record { spun: 50, parked: 950, spin_ns: 20_000_000, ..mutex(0x1000, 17) };
         let said = check("lock-spin-does-not-pay", 2, std::slice::from_ref(&dear)).expect("fires");
-        assert_eq!((said.kind, said.suggested.as_str()), (Kind::Lower, "LOCK(COUNT)"));
+        assert_eq!((said.kind, said.then().as_str()), (Kind::Lower, "LOCK(COUNT)"));
         let kind = |mode, lock: Record| check("lock-spin-does-not-pay", mode, &[lock]).map(|said| said.kind);
         assert_eq!(kind(2, Record { spin_ns: 9_000_000, ..dear.clone() }), Some(Kind::NoChange));
         assert_eq!(kind(2, Record { spun: 500, ..dear.clone() }), Some(Kind::NoChange));
@@ -334,7 +335,7 @@ mod tests {
         assert_eq!(kind(1, mutex(0x1000, 17)), None, "glibc's normal mutex does not spin");
         let adaptive =
             check("lock-spin-does-not-pay", 1, &[Record { sort: 2, ..mutex(0x1000, 17) }]).expect("fires");
-        assert_eq!(adaptive.suggested, "LOCK(SIMPLE)");
+        assert_eq!(adaptive.then(), "LOCK(SIMPLE)");
         assert_eq!(kind(1, mutex(0x1000, 11)), None, "these are short");
     }
 
@@ -369,13 +370,14 @@ mod tests {
         let mut bytes = Bytes::new(1, 1, 1);
         bytes.lock(0, |lock| *lock = little);
         let report = sample::report_of(sample::locks_of(&bytes));
-        assert!(advise(&report).iter().all(|said| said.area != "LOCK"));
+        assert!(advise(&report).iter().all(|said| said.area != Some(Area::Lock)));
     }
 
     #[test]
     fn every_lock_rule_can_be_printed() {
         let report = sample::report();
-        let said: Vec<Suggestion> = advise(&report).into_iter().filter(|said| said.area == "LOCK").collect();
+        let said: Vec<Advice> =
+            advise(&report).into_iter().filter(|said| said.area == Some(Area::Lock)).collect();
         let rules: Vec<&str> = said.iter().map(|said| said.rule).collect();
         assert_eq!(rules, ["lock-holder-blocks", "lock-starves", "lock-spin-does-not-pay", "lock-order"]);
         for said in &said {

@@ -3,14 +3,14 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, counted};
 
-use crate::accounts::{Case, Finding};
-use crate::suggestion::{Evidence, Kind, Setting};
+use crate::accounts::Case;
+use crate::advice::{Advice, Evidence, Kind, Setting};
 
 /// Below this, a few hundred faults are all that could be saved for each page of 2M wasted.
 const LARGE: u64 = 64 << 20;
 
 /// Rule `hugepages`. Of a report without each process's own faults it takes those of the run, where that was one process.
-pub fn huge(case: &Case<'_>) -> Option<Finding> {
+pub fn huge(case: &Case<'_>) -> Option<Advice> {
     let used = case.get(Key::HeapUsedPeak);
     let own = Some(case.program.each(Key::ProcessFaults)).filter(|&faults| faults > 0);
     let of_the_run = || {
@@ -28,13 +28,16 @@ pub fn huge(case: &Case<'_>) -> Option<Finding> {
     let set = set.unwrap_or_else(|| "AUTO".to_owned());
     let on = set == "ON";
     let found = |kind, word: Option<&str>, reason| {
-        Some(Finding {
+        Some(Advice {
             kind,
             option: word.map(|word| Setting::new("HUGEPAGES", [Some(word.to_owned())])),
             now: format!("HUGEPAGES({set})"),
-            evidence: vec![Evidence::counter(Key::HeapUsedPeak, used), Evidence { key, figure: faults }],
+            evidence: vec![
+                Evidence::counter(Key::HeapUsedPeak, used),
+                Evidence::Counter { key, figure: faults },
+            ],
             reason,
-            risky: false,
+            ..Advice::default()
         })
     };
     if on {
@@ -75,7 +78,7 @@ mod tests {
             steps.minor_faults = faults + others;
         }
         let all = advise(&report);
-        all.into_iter().find(|s| s.rule == "hugepages" && s.program == "x").map(|s| (s.kind, s.suggested))
+        all.into_iter().find(|s| s.rule == "hugepages" && s.target == "x").map(|s| (s.kind, s.then()))
     }
 
     #[test]
@@ -119,6 +122,7 @@ mod tests {
             steps.minor_faults = 20_000;
         }
         let said = advise(&report).into_iter().find(|said| said.rule == "hugepages").expect("speaks");
-        assert_eq!((said.kind, said.evidence[1].key), (Kind::Change, "steps.minor_faults"));
+        let faults = Evidence::Counter { key: "steps.minor_faults", figure: 20_000 };
+        assert_eq!((said.kind, &said.evidence[1]), (Kind::Change, &faults));
     }
 }

@@ -3,10 +3,10 @@
 //! Invariant: `explain` and the manual print these words and no others.
 //! Not here: the table (`rules`).
 
-use crate::accounts::{Case, Finding};
+use crate::accounts::Case;
+use crate::advice::Advice;
 use crate::listing::Collected;
-use crate::listing::le::{Found, LeCase};
-use crate::listing::ztpf::Said;
+use crate::listing::le::LeCase;
 
 /// One rule.
 pub struct Rule {
@@ -60,12 +60,12 @@ pub enum Apply {
         /// Does an option that it suggests do anything on Linux? Else it is shown, and neither counted nor tried.
         acts: bool,
         /// Its function.
-        rule: fn(&Case<'_>) -> Option<Finding>,
+        rule: fn(&Case<'_>) -> Option<Advice>,
     },
     /// To each program or session of the listings.
-    Program(fn(&LeCase<'_>) -> Vec<Found>),
+    Program(fn(&LeCase<'_>) -> Vec<Advice>),
     /// To everything that was read in listings.
-    Listings(fn(&Collected) -> Vec<Said>),
+    Listings(fn(&Collected) -> Vec<Advice>),
     /// By `underbar lib survey`, to libraries and lists of them; a listing that holds such a list is answered with that command.
     Survey,
 }
@@ -94,6 +94,16 @@ impl Area {
 }
 
 impl Rule {
+    /// What it found for a platform, with its words.
+    pub(crate) fn gives(&self, platform: Platform, found: Advice) -> Advice {
+        let (area, acts) = match self.apply {
+            Apply::Accounts { area, acts, .. } => (Some(area), acts),
+            _ => (None, true),
+        };
+        let risk = if found.risk.is_empty() { self.risk.to_owned() } else { found.risk };
+        Advice { rule: self.id, platform, area, acts, stop: self.stop, risk, ..found }
+    }
+
     /// For `explain`.
     #[must_use]
     pub fn explained(&self) -> String {

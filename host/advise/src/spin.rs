@@ -6,15 +6,15 @@
 use underbar_report::lock::{Lock, LockSort, Mode};
 use underbar_report::units::{count, counted, nanoseconds, percent};
 
-use crate::accounts::{Case, Finding};
+use crate::accounts::Case;
+use crate::advice::{Advice, Evidence, Kind};
 use crate::lock::{evidence, found, worth};
-use crate::suggestion::{Evidence, Kind};
 
 /// A sleep and a wake take about this long: a wait below it is cheaper to look out.
 pub const SLEEP_AND_WAKE_NS: u64 = 4_096;
 
 /// Rule `lock-spin-pays`.
-pub fn spin_pays(case: &Case<'_>) -> Option<Finding> {
+pub fn spin_pays(case: &Case<'_>) -> Option<Advice> {
     let short = |lock: &Lock| lock.p50_ns.is_some_and(|p50| p50.at_most < SLEEP_AND_WAKE_NS);
     let worth = worth(case);
     let (locks, lock) = worth.iter().copied().find(|(_, lock)| short(lock))?;
@@ -33,7 +33,7 @@ pub fn spin_pays(case: &Case<'_>) -> Option<Finding> {
         return found(Kind::Change, Some("SIMPLE"), locks.mode, evidence, reason);
     }
     let spun = lock.spun?;
-    evidence.push(Evidence { key: "locks.spun", figure: spun });
+    evidence.push(Evidence::Counter { key: "locks.spun", figure: spun });
     let reason = format!(
         "{} % of {} for {} were got without sleeping: spinning pays.",
         percent(spun.min(lock.contended), lock.contended),
@@ -44,7 +44,7 @@ pub fn spin_pays(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Rule `lock-spin-does-not-pay`.
-pub fn spin_does_not_pay(case: &Case<'_>) -> Option<Finding> {
+pub fn spin_does_not_pay(case: &Case<'_>) -> Option<Advice> {
     let long = |lock: &Lock| lock.p50_ns.is_some_and(|p50| p50.at_least >= SLEEP_AND_WAKE_NS);
     let worth = worth(case);
     let (locks, lock) = worth
@@ -68,8 +68,8 @@ pub fn spin_does_not_pay(case: &Case<'_>) -> Option<Finding> {
         return found(Kind::Change, Some("SIMPLE"), locks.mode, evidence, reason);
     };
     evidence.extend([
-        Evidence { key: "locks.spun", figure: spun },
-        Evidence { key: "locks.spin_ns", figure: spin_ns },
+        Evidence::Counter { key: "locks.spun", figure: spun },
+        Evidence::Counter { key: "locks.spin_ns", figure: spin_ns },
     ]);
     let rarely = spun < lock.contended / 10;
     let dear = lock.spin_share_millionths.is_some_and(|share| share >= 10_000);

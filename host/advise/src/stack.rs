@@ -3,9 +3,9 @@
 use underbar_ledger::Key;
 use underbar_report::units::{bytes, count, counted, parse_size, share, size};
 
-use crate::accounts::{Case, Finding};
+use crate::accounts::Case;
+use crate::advice::{Advice, Evidence, Kind, Setting};
 use crate::sizes::{is_well_used, sensible};
-use crate::suggestion::{Evidence, Kind, Setting};
 
 /// Never a smaller default than this.
 const FLOOR: u64 = underbar_options::LEAST_THREAD_STACK;
@@ -21,7 +21,7 @@ const MANY_THREADS: u64 = 64;
 const NO_EFFECT: &str = "the kernel makes it, not STACK";
 
 /// Rule `stack`.
-pub fn first(case: &Case<'_>) -> Option<Finding> {
+pub fn first(case: &Case<'_>) -> Option<Advice> {
     // STACK means all threads, and under THREADSTACK(ON) the first one only.
     let key = if case.report.threads_are_governed() { Key::StackMain } else { Key::StackLargest };
     let largest = case.get(key);
@@ -34,7 +34,7 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
     });
     let found = |kind, option, now: String, reason, risky| {
         let evidence = vec![Evidence::counter(key, largest)];
-        Some(Finding { kind, option, now, evidence, reason, risky })
+        Some(Advice { kind, option, now, evidence, reason, risky, ..Advice::default() })
     };
     let Some((initial, increment)) = set else {
         let reason = format!("{} used at most; the kernel grows the first stack by itself.", bytes(largest));
@@ -56,7 +56,7 @@ pub fn first(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Rule `threadstack`.
-pub fn threads(case: &Case<'_>) -> Option<Finding> {
+pub fn threads(case: &Case<'_>) -> Option<Advice> {
     // The first thread's stack is the kernel's and may be far larger: it says nothing about the others.
     let largest = case.get(Key::StackThread);
     let at_once = case.get(Key::ThreadsPeak);
@@ -71,7 +71,7 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
     let needed = sensible(largest.saturating_mul(4)).max(FLOOR);
     let found = |kind, to: Option<u64>, reason, risky| {
         let on = || Some("ON".to_owned());
-        Some(Finding {
+        Some(Advice {
             kind,
             option: to.map(|to| Setting::new("THREADSTACK", [on(), Some(size(to))])),
             now: match set {
@@ -86,6 +86,7 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
             ],
             reason,
             risky,
+            ..Advice::default()
         })
     };
     if largest > now / 4 * 3 {
@@ -110,10 +111,11 @@ pub fn threads(case: &Case<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::accounts::advise;
-    use crate::suggestion::Suggestion;
+    use crate::advice::Advice;
+    use crate::rule::Area;
     use underbar_report::sample;
 
-    fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Suggestion> {
+    fn check(option: &str, largest: u64, at_once: u64, started: u64, rule: &str) -> Option<Advice> {
         let mut process = sample::heap("/bin/x", 1 << 20, 1, 1 << 20, (0, 0));
         process.counters.set(Key::StackLargest, largest);
         process.counters.set(Key::StackMain, if at_once == 1 { largest } else { 4_096 });
@@ -127,7 +129,7 @@ mod tests {
 
     fn stack(option: &str, largest: u64) -> (Kind, String, bool) {
         let suggestion = check(option, largest, 1, 1, "stack").expect("speaks");
-        (suggestion.kind, suggestion.suggested, suggestion.risky)
+        (suggestion.kind, suggestion.then(), suggestion.risky)
     }
 
     #[test]
@@ -155,7 +157,7 @@ mod tests {
 
     fn threadstack(option: &str, largest: u64, at_once: u64, started: u64) -> Option<(Kind, String, bool)> {
         let suggestion = check(option, largest, at_once, started, "threadstack")?;
-        Some((suggestion.kind, suggestion.suggested, suggestion.risky))
+        Some((suggestion.kind, suggestion.then(), suggestion.risky))
     }
 
     #[test]
@@ -195,9 +197,13 @@ mod tests {
             process.counters.set(key, figure);
         }
         let mut report = sample::report(vec![process]);
+        let figure = |evidence: &Evidence| match evidence {
+            Evidence::Counter { figure, .. } => *figure,
+            Evidence::Line(_) => panic!("{evidence:?}"),
+        };
         let said = |report: &underbar_report::Report| {
-            let all = advise(report).into_iter().filter(|s| s.area == "STACK");
-            all.map(|s| (s.rule, s.kind, s.suggested, s.evidence[0].figure)).collect::<Vec<_>>()
+            let all = advise(report).into_iter().filter(|s| s.area == Some(Area::Stack));
+            all.map(|s| (s.rule, s.kind, s.then(), figure(&s.evidence[0]))).collect::<Vec<_>>()
         };
         sample::in_force(&mut report, "STACK(4M,4K)");
         let lower = ("threadstack", Kind::Lower, "THREADSTACK(ON,256K)".to_owned(), 12_288);

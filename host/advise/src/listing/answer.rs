@@ -14,7 +14,8 @@ use underbar_listing::{OptionRow, StepTiming};
 use super::areas::areas_by;
 use super::simulate::Tried;
 use super::steps::Steps;
-use super::{Advice, Area, Collected, Form, Lint, settings_by_program};
+use super::{Area, Collected, Form, Lint, settings_by_program};
+use crate::advice::Advice;
 
 /// What stands beside the advice.
 #[derive(Serialize)]
@@ -127,7 +128,7 @@ pub fn not_in_form(collected: &Collected, advice: &[Advice], form: Form) -> Vec<
     let lacks = |name: &String| settings.get(name.as_str()).is_some_and(|all| form.text(all).is_none());
     let mut names: Vec<String> = collected.names().into_iter().filter(lacks).collect();
     if !has_values(form) {
-        let others = advice.iter().filter(|one| !one.values.is_empty()).map(|one| one.program.clone());
+        let others = advice.iter().filter(|one| !one.values.is_empty()).map(|one| one.target.clone());
         names.extend(others);
         names.dedup();
     }

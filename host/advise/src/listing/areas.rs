@@ -9,9 +9,9 @@ use underbar_listing::sections::{Row, SECTIONS};
 use underbar_listing::{Field, StorageReport};
 
 use super::collect::{Collected, Program};
-use super::{Advice, natural, settings};
+use super::{natural, settings};
+use crate::advice::{Advice, Setting};
 use crate::sizes;
-use crate::suggestion::Setting;
 
 /// One area of one program, or one buffer of a session; all sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -5,7 +5,7 @@
 use underbar_listing::Side;
 use underbar_options::{Effect, OPTIONS};
 
-use crate::suggestion::Setting;
+use crate::advice::Setting;
 
 /// The form of an option text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,10 +19,9 @@ use underbar_listing::{Evidence, Field, Figure, Kind as Part, OptionRow};
 
 use super::collect::{Collected, Program, Run};
 use super::history::History;
-use super::{Advice, Line};
-use crate::rule::Rule;
+use crate::advice::{Advice, Kind, Line, Setting};
+
 use crate::sizes::{LINE, above_the_line, written};
-use crate::suggestion::{Kind, Setting};
 
 /// What a rule looks at.
 pub struct LeCase<'a> {
@@ -30,17 +29,6 @@ pub struct LeCase<'a> {
     pub collected: &'a Collected,
     /// The program in question.
     pub program: &'a Program,
-}
-
-/// What a rule found.
-pub struct Found {
-    pub(super) kind: Kind,
-    pub(super) now: String,
-    pub(super) option: Option<Setting>,
-    pub(super) evidence: Vec<Line>,
-    pub(super) reason: String,
-    pub(super) effect: String,
-    pub(super) risk: String,
 }
 
 impl LeCase<'_> {
@@ -152,28 +140,9 @@ impl LeCase<'_> {
     }
 }
 
-impl Found {
-    /// As advice of a rule for a program or session.
-    pub(super) fn advice(self, rule: &Rule, program: &str, confidence: String) -> Advice {
-        Advice {
-            rule: rule.id,
-            program: program.to_owned(),
-            kind: self.kind,
-            now: self.now,
-            option: self.option,
-            values: Vec::new(),
-            evidence: self.evidence,
-            reason: self.reason,
-            effect: self.effect,
-            risk: if self.risk.is_empty() { rule.risk.to_owned() } else { self.risk },
-            confidence,
-        }
-    }
-}
-
 /// What a rule found, as long as it sets nothing.
-pub(super) fn found(kind: Kind, now: String, evidence: Vec<Line>, reason: String) -> Found {
-    Found { kind, now, option: None, evidence, reason, effect: String::new(), risk: String::new() }
+pub(super) fn found(kind: Kind, now: String, evidence: Vec<Line>, reason: String) -> Advice {
+    Advice::of_lines(kind, now, evidence, reason)
 }
 
 /// A setting with sizes at the place of a section's initial size.

@@ -11,10 +11,10 @@ mod values;
 use serde::Serialize;
 use underbar_listing::{Evidence, IN, OptionRow};
 
-use super::Line;
 use super::collect::Collected;
 use super::in_sight::Placed;
 use super::le::fill::is_fill;
+use crate::advice::Line;
 use crate::sizes::{above_the_line, size, written};
 
 /// One check.

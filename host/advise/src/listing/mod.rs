@@ -35,7 +35,7 @@ pub use compare::{
 };
 pub use forms::Form;
 pub use in_sight::{InSight, Placed};
-pub use le::{Found, LeCase};
+pub use le::LeCase;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};
 pub use page::page;
@@ -44,50 +44,9 @@ pub use steps::Steps;
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
+use crate::advice::{Advice, Setting};
 use crate::rule::{Apply, Platform};
 use crate::rules;
-use crate::suggestion::{Kind, Setting};
-
-/// A line that speaks for an advice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
-    /// The file, as it was named.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u64,
-    /// What stands there.
-    pub text: String,
-}
-
-/// One advice for one program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Advice {
-    /// The rule, by its id in [`crate::RULES`].
-    pub rule: &'static str,
-    /// The program: the enclave's name.
-    pub program: String,
-    /// Which way it goes.
-    pub kind: Kind,
-    /// What is set now, as far as it is known.
-    pub now: String,
-    /// The option to set; None where nothing is to be set.
-    pub option: Option<Setting>,
-    /// Values to set by their names, where there are no options.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<ztpf::Value>,
-    /// The lines that it rests on.
-    pub evidence: Vec<Line>,
-    /// Why, in one sentence.
-    pub reason: String,
-    /// What is to be expected of it.
-    pub effect: String,
-    /// What it could cost.
-    pub risk: String,
-    /// How many runs it rests on, and how sure that makes it.
-    pub confidence: String,
-}
 
 /// All advice: for each program in the order of the listing what each rule says.
 #[must_use]
@@ -104,20 +63,24 @@ pub fn advise_listing(collected: &Collected) -> Vec<Advice> {
                     // A rule's own risk is said where nothing else is.
                     found.risk =
                         format!("{CICS}{}", if found.risk.is_empty() { rule.risk } else { &found.risk });
-                    found.evidence.push(line.clone());
+                    found.evidence.push(line.clone().into());
                 }
                 let runs = program.runs.len();
                 let doubts: usize = program.runs.iter().map(|run| run.report.doubts.len()).sum();
-                let mut confidence = match runs {
+                let mut certainty = match runs {
                     0 | 1 => "low: one run only; its peak need not be the largest".to_owned(),
                     2..=9 => format!("medium: {runs} runs"),
                     _ => format!("high: {runs} runs"),
                 };
                 if doubts > 0 {
                     let word = if doubts == 1 { "doubt" } else { "doubts" };
-                    confidence += &format!("; {doubts} {word} about the listing");
+                    certainty += &format!("; {doubts} {word} about the listing");
                 }
-                all.push(found.advice(rule, &program.name, confidence));
+                all.push(Advice {
+                    target: program.name.clone(),
+                    certainty,
+                    ..rule.gives(Platform::LanguageEnvironment, found)
+                });
             }
         }
     }
@@ -133,14 +96,14 @@ const CICS: &str = "CICS, as its step or an increment 16 bytes short of a page s
 /// The options of one program as settings, one for each option.
 #[must_use]
 pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
-    settings_of(advice.iter().filter(|advice| advice.program == program))
+    settings_of(advice.iter().filter(|advice| advice.target == program))
 }
 
 /// The same for all programs at once, since there may be thousands.
 fn settings_by_program(advice: &[Advice]) -> HashMap<&str, Vec<Setting>> {
     let mut by_program: HashMap<&str, Vec<&Advice>> = HashMap::new();
     for one in advice.iter().filter(|one| one.option.is_some()) {
-        by_program.entry(&one.program).or_default().push(one);
+        by_program.entry(&one.target).or_default().push(one);
     }
     by_program.into_iter().map(|(program, advice)| (program, settings_of(advice.into_iter()))).collect()
 }
@@ -154,29 +117,4 @@ fn settings_of<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<Setting> {
         }
     }
     settings
-}
-
-impl Advice {
-    /// The option or the values to set, as text.
-    #[must_use]
-    pub fn suggested(&self) -> Option<String> {
-        let values = (!self.values.is_empty()).then(|| ztpf::shown(&self.values));
-        self.option.as_ref().map(ToString::to_string).or(values)
-    }
-}
-
-impl std::fmt::Display for Advice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let suggested = self.suggested().map_or(String::new(), |suggested| format!(" -> {suggested}"));
-        writeln!(f, "{}: {}: {}{suggested}   ({})", self.program, self.kind.word(), self.now, self.rule)?;
-        writeln!(f, "    why        {}", self.reason)?;
-        for line in &self.evidence {
-            writeln!(f, "    evidence   {}:{}: {}", line.file, line.line, line.text)?;
-        }
-        if self.option.is_some() || !self.effect.is_empty() {
-            writeln!(f, "    effect     {}", self.effect)?;
-            writeln!(f, "    risk       {}", self.risk)?;
-        }
-        writeln!(f, "    confidence {}", self.confidence)
-    }
 }

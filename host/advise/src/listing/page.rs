@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use super::collect::Collected;
 use super::simulate::Tried;
 use super::steps::Steps;
-use super::{Advice, Form, Lint, areas, natural, run_again, settings, ztpf};
-use crate::suggestion::Kind;
+use super::{Form, Lint, areas, natural, run_again, settings, ztpf};
+use crate::advice::{Advice, Evidence, Kind};
 
 const STYLE: &str = include_str!("page/page.css");
 
@@ -83,7 +83,7 @@ fn program(
     form: Form,
     name: &str,
 ) {
-    let of: Vec<&Advice> = advice.iter().filter(|advice| advice.program == name).collect();
+    let of: Vec<&Advice> = advice.iter().filter(|advice| advice.target == name).collect();
     let areas = areas(collected, advice, name);
     if of.is_empty() && areas.is_empty() {
         return;
@@ -142,7 +142,7 @@ fn row(text: &mut String, advice: &Advice) {
     );
     if !advice.evidence.is_empty() {
         text.push_str("<ul class=\"evidence\">");
-        for line in &advice.evidence {
+        for line in advice.evidence.iter().filter_map(Evidence::line) {
             let _ = write!(
                 text,
                 "<li><span class=\"where\">{}:{}</span> {}</li>",
@@ -161,7 +161,7 @@ fn row(text: &mut String, advice: &Advice) {
         pair("Effect", &advice.effect);
         pair("Risk", &advice.risk);
     }
-    pair("Confidence", &advice.confidence);
+    pair("Confidence", &advice.certainty);
     text.push_str("</dl></td></tr></tbody>\n");
 }
 

@@ -11,11 +11,11 @@
 use underbar_listing::Carrier;
 
 use super::in_sight::Placed;
-use super::le::{Found, LeCase};
-use crate::suggestion::Kind;
+use super::le::LeCase;
+use crate::advice::{Advice, Kind};
 
 /// Says it of what a rule found.
-pub(super) fn say(case: &LeCase<'_>, found: &mut Found, risk: &str) {
+pub(super) fn say(case: &LeCase<'_>, found: &mut Advice, risk: &str) {
     let Some(setting) = &found.option else { return };
     if let Some(Placed { file, row, .. }) = fixed(case, setting.option) {
         found.reason += &format!(
@@ -23,7 +23,7 @@ pub(super) fn say(case: &LeCase<'_>, found: &mut Found, risk: &str) {
              there: it is not among the options to set.",
             row.name
         );
-        found.evidence.push(case.line(*file, &row.evidence));
+        found.evidence.push(case.line(*file, &row.evidence).into());
         (found.kind, found.option) = (Kind::NoAdvice, None);
         return;
     }
@@ -34,7 +34,7 @@ pub(super) fn say(case: &LeCase<'_>, found: &mut Found, risk: &str) {
         "{} is set by {place}, which outranks CEEOPTS, CEEUOPT and CEEPRMxx: change it there, or it stays as it is. {known}",
         placed.row.name
     );
-    let line = case.line(placed.file, &placed.row.evidence);
+    let line = case.line(placed.file, &placed.row.evidence).into();
     if !found.evidence.contains(&line) {
         found.evidence.push(line);
     }

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use underbar_listing::{OptionRow, StepParm};
 
-use super::{Advice, Collected, Form, settings_of};
+use super::{Collected, Form, settings_of};
+use crate::advice::{Advice, Kind, Setting};
 use crate::sizes::size;
-use crate::suggestion::{Kind, Setting};
 
 /// Programs of steps that have no enclave of their own worth advice.
 const OTHERS: [&str; 16] = [
@@ -137,8 +137,8 @@ impl<'a> Steps<'a> {
 fn together(advice: &[Advice], members: &BTreeSet<&str>) -> (Vec<Setting>, Vec<String>) {
     // There may be thousands of each.
     let mut by_name: HashMap<&str, Vec<&Advice>> = HashMap::new();
-    for one in advice.iter().filter(|one| one.option.is_some() && members.contains(one.program.as_str())) {
-        by_name.entry(&one.program).or_default().push(one);
+    for one in advice.iter().filter(|one| one.option.is_some() && members.contains(one.target.as_str())) {
+        by_name.entry(&one.target).or_default().push(one);
     }
     let of = |name: &str| by_name.get(name).map_or(&[][..], Vec::as_slice).iter().copied();
     let each: Vec<(&str, Vec<Setting>)> = members.iter().map(|name| (*name, settings_of(of(name)))).collect();
@@ -173,7 +173,7 @@ fn together(advice: &[Advice], members: &BTreeSet<&str>) -> (Vec<Setting>, Vec<S
             continue;
         };
         let lines = counted.iter().filter_map(|(name, _)| {
-            let line = of(name).find(is_set)?.evidence.first()?;
+            let line = of(name).find(is_set)?.evidence.first()?.line()?;
             Some(fitted(&format!("{option}: {name} "), &format!("{}:{}", line.file, line.line)))
         });
         words.extend(lines.take(NAMED));

@@ -17,7 +17,7 @@ use underbar_advise::listing::{
     Collected, Form, advise_listing, has_values, json, linked, lint, natural, no_storage_report, not_in_form,
     options, other_reports, page, run_again, simulate, ztpf,
 };
-use underbar_advise::{Suggestion, advise, lines};
+use underbar_advise::{Advice, advise, lines};
 use underbar_options::WhereSet;
 use underbar_report::Report;
 
@@ -341,7 +341,7 @@ impl Advise {
         text
     }
 
-    fn in_words(&self, report: &Report, suggestions: &[Suggestion]) -> String {
+    fn in_words(&self, report: &Report, suggestions: &[Advice]) -> String {
         let mut text = String::new();
         if suggestions.is_empty() {
             let reason = match report.processes.len() {
@@ -357,7 +357,7 @@ impl Advise {
         }
         let withheld = |why| {
             let withheld =
-                |said: &&Suggestion| Withheld::of(said, self.risky) == Some(why) && said.option.is_some();
+                |said: &&Advice| Withheld::of(said, self.risky) == Some(why) && said.option.is_some();
             suggestions.iter().filter(withheld).count()
         };
         let (idle, risky) = (withheld(Withheld::Idle), withheld(Withheld::Risky));
@@ -386,7 +386,7 @@ impl Advise {
 /// All settings as one option text: with a section for each program, unless there is only one program.
 ///
 /// Made from the options file, so that the two cannot disagree.
-fn option_line(report: &Report, suggestions: &[Suggestion], risky: bool) -> Option<String> {
+fn option_line(report: &Report, suggestions: &[Advice], risky: bool) -> Option<String> {
     let file = lines::options_file(report, suggestions, risky);
     let alone = report.programs().len() == 1;
     let mut line = String::new();

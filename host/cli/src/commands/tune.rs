@@ -23,7 +23,7 @@ use underbar_shown::{Shown, line};
 
 use clap::Args;
 use serde_json::Value;
-use underbar_advise::{Kind as Advised, Suggestion, advise};
+use underbar_advise::{Advice, Area, Kind as Advised, advise};
 use underbar_launch::Session;
 use underbar_options::WhereSet;
 use underbar_report::Report;
@@ -127,7 +127,7 @@ pub struct Tune {
 /// What came out, as far as it came.
 #[derive(Default)]
 struct Outcome {
-    suggestions: Vec<Suggestion>,
+    suggestions: Vec<Advice>,
     measured: Option<Value>,
     repeatable: bool,
     default_plain: Option<CompareVerdict>,
@@ -209,16 +209,17 @@ impl Tune {
         self.say(&self.measured_lines(&default, &measured.sample, outcome.repeatable));
         if self.live {
             // Nothing else is going to be tried.
-            let of_locks = outcome.suggestions.iter().filter(|said| said.area == "LOCK");
-            let of_locks: Vec<Suggestion> = of_locks.cloned().collect();
+            let of_locks = outcome.suggestions.iter().filter(|said| said.area == Some(Area::Lock));
+            let of_locks: Vec<Advice> = of_locks.cloned().collect();
             self.say(&lines(&of_locks, self.risky));
             let sample = measured.sample;
             drop(measured);
             return self.try_live(&task, &default, (&report, &sample), &mut progress, outcome);
         }
         self.say(&lines(&outcome.suggestions, self.risky));
-        let of_locks =
-            |said: &Suggestion| said.area == "LOCK" && matches!(said.kind, Advised::Change | Advised::Lower);
+        let of_locks = |said: &Advice| {
+            said.area == Some(Area::Lock) && matches!(said.kind, Advised::Change | Advised::Lower)
+        };
         if outcome.suggestions.iter().any(of_locks) && Wanted::of(&report, None).is_ok() {
             let about = "--live tries ways of waiting for one lock while the program runs";
             self.say(&format!("{:<11}underbar tune {about}\n", "locks"));

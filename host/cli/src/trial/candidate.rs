@@ -9,7 +9,7 @@ use std::path::Path;
 use underbar_shown::Shown;
 use underbar_shown::door::{self, Form};
 
-use underbar_advise::Suggestion;
+use underbar_advise::Advice;
 use underbar_advise::lines::{Withheld, merged, options_file};
 use underbar_report::Report;
 use underbar_verdict::sample::Measure;
@@ -48,11 +48,10 @@ pub fn frugal(report: &Report) -> Option<Candidate> {
 }
 
 /// The suggestions of two runs as one list: what only the first run showed is tried, too.
-pub fn of_both(first: Vec<Suggestion>, second: Vec<Suggestion>) -> Vec<Suggestion> {
+pub fn of_both(first: Vec<Advice>, second: Vec<Advice>) -> Vec<Advice> {
     let mut all = second;
     for suggestion in first.into_iter().filter(|suggestion| suggestion.option.is_some()) {
-        let is_of_it =
-            |other: &Suggestion| other.program == suggestion.program && other.rule == suggestion.rule;
+        let is_of_it = |other: &Advice| other.target == suggestion.target && other.rule == suggestion.rule;
         if !all.iter().any(|other| is_of_it(other) && other.option.is_some()) {
             all.retain(|other| !is_of_it(other));
             all.push(suggestion);
@@ -64,7 +63,7 @@ pub fn of_both(first: Vec<Suggestion>, second: Vec<Suggestion>) -> Vec<Suggestio
 /// All sets to be tried: the suggested one, where there is something suggested, and those of the user.
 pub fn candidates(
     report: &Report,
-    suggestions: &[Suggestion],
+    suggestions: &[Advice],
     risky: bool,
     given: &[String],
     primary: Measure,
@@ -127,7 +126,7 @@ pub fn may_be_written(path: &Path) -> Result<(), String> {
 }
 
 /// The suggestions for the reader: each option with its reasons, and what is not tried.
-pub fn lines(suggestions: &[Suggestion], risky: bool) -> String {
+pub fn lines(suggestions: &[Advice], risky: bool) -> String {
     let clean = |text: &str| text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
     let mut text = String::new();
     for program in merged(suggestions) {
@@ -149,7 +148,7 @@ pub fn lines(suggestions: &[Suggestion], risky: bool) -> String {
             text += &format!(
                 "{:<11}  {}, {}: {}\n",
                 "",
-                clean(&suggestion.program),
+                clean(&suggestion.target),
                 suggestion.rule,
                 clean(&suggestion.reason)
             );
@@ -168,7 +167,7 @@ mod tests {
         let loud = underbar_report::sample::getfree();
         let mut quiet = loud.clone();
         quiet.processes[0].counters.set(Key::HeapSegmentsAllocated, 1);
-        let set = |all: &[Suggestion]| all.iter().filter(|said| said.option.is_some()).count();
+        let set = |all: &[Advice]| all.iter().filter(|said| said.option.is_some()).count();
         let (loud, quiet) = (underbar_advise::advise(&loud), underbar_advise::advise(&quiet));
         assert!(set(&loud) > set(&quiet), "{loud:?} {quiet:?}");
         for all in [of_both(loud.clone(), quiet.clone()), of_both(quiet.clone(), loud.clone())] {

@@ -11,14 +11,14 @@
 use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Field, Kind as Part};
 
-use super::{Found, LeCase, found};
+use super::{LeCase, found};
+use crate::advice::{Advice, Kind};
 use crate::sizes::size;
-use crate::suggestion::Kind;
 
 const PAGE: u64 = 4096;
 
 /// What is said of every option that is shown otherwise.
-pub(super) fn all<'a>(case: &'a LeCase<'a>) -> impl Iterator<Item = Found> + 'a {
+pub(super) fn all<'a>(case: &'a LeCase<'a>) -> impl Iterator<Item = Advice> + 'a {
     SECTIONS.iter().filter_map(|row| of(case, row.kind))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn concerns(case: &LeCase<'_>, part: Part) -> bool {
 }
 
 /// What is said of the option of this section, where its sizes are shown otherwise.
-fn of(case: &LeCase<'_>, part: Part) -> Option<Found> {
+fn of(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let (option, place) = part.row()?.option;
     let (option_file, row) = case.option(option).filter(|(_, row)| !row.negative)?;
     // Under THREADSTACK(OFF) the report shows sizes that nobody set.

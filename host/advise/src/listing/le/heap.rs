@@ -10,11 +10,11 @@
 
 use underbar_listing::{Field, Figure, Kind as Part};
 
-use super::super::{Line, history::History};
+use super::super::history::History;
 use super::stack::{moved, switch_unknown};
-use super::{Found, LeCase, contradiction, found, lost, now, setting};
+use super::{LeCase, contradiction, found, lost, now, setting};
+use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
-use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
@@ -39,7 +39,7 @@ const HEAPS: [(Part, u64); 6] = [
     (Part::User31, 4 * K),
 ];
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     HEAPS.iter().filter_map(|(part, unit)| one(case, *part, *unit)).collect()
 }
 
@@ -76,7 +76,7 @@ struct Heap<'a> {
 }
 
 /// The advice for one heap; None where it is not in the listing or not used.
-pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
+pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Advice> {
     if contradiction::concerns(case, part) {
         return None;
     }
@@ -121,7 +121,7 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
     {
         lower.reason += " But whether THREADSTACK is ON or OFF, and so how much of it stacks of threads will take, cannot be \
                          seen: it stays.";
-        lower.evidence.push(line);
+        lower.evidence.push(line.into());
         (lower.kind, lower.option) = (Kind::NoAdvice, None);
         lower.effect.clear();
     }
@@ -139,12 +139,12 @@ pub(super) fn one(case: &LeCase<'_>, part: Part, unit: u64) -> Option<Found> {
 }
 
 impl Heap<'_> {
-    fn say(self, kind: Kind, reason: String) -> Found {
+    fn say(self, kind: Kind, reason: String) -> Advice {
         let now = now(self.part, self.initial, self.increment);
         found(kind, now, self.evidence, format!("{}: {reason}", self.part.title()))
     }
 
-    fn unused(self) -> Option<Found> {
+    fn unused(self) -> Option<Advice> {
         let is_large = self.initial >= WORTH && self.unit < M;
         is_large.then(|| {
             if let Some(why) = lost::use_of(self.case, self.part, Field::Total) {
@@ -162,7 +162,7 @@ impl Heap<'_> {
         })
     }
 
-    fn holds_all(self) -> Found {
+    fn holds_all(self) -> Advice {
         let (part, initial) = (self.part, self.initial);
         let used = self.history.words();
         let enough = rounded(self.need.saturating_add(self.need / 8), self.unit);
@@ -193,7 +193,7 @@ impl Heap<'_> {
         (next < increment).then_some(next)
     }
 
-    fn too_small(self) -> Found {
+    fn too_small(self) -> Advice {
         let used = self.history.words();
         let Some(count) = self.segments else {
             let reason = format!(
@@ -212,7 +212,7 @@ impl Heap<'_> {
                 if self.part == Part::User64 { "MEMLIMIT allows" } else { "the region leaves" }
             );
             let mut none = self.say(Kind::NoAdvice, reason);
-            none.evidence.push(region);
+            none.evidence.push(region.into());
             return none;
         }
         if self.is_wasteful(count) || (count <= FEW && !self.fits_below_the_line()) {
@@ -246,7 +246,7 @@ impl Heap<'_> {
         };
         let reason = format!("{}, {each}: {used}{rarely}.", counted(count));
         let mut raise = self.say(Kind::Raise, reason);
-        raise.evidence.extend(region.1);
+        raise.evidence.extend(region.1.map(Evidence::Line));
         raise.option = setting(part, first, next);
         raise.effect = match will {
             // There the first segment is not counted.
@@ -277,7 +277,7 @@ impl Heap<'_> {
     }
 
     /// Few segments; but the last may be far larger than what it holds.
-    fn few(self, count: u64) -> Found {
+    fn few(self, count: u64) -> Advice {
         let used = self.history.words();
         let beyond = self.need - self.initial;
         let Some(increment) = self.increment.filter(|_| self.is_wasteful(count)) else {

@@ -2,8 +2,8 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::{Found, LeCase, contradiction, found};
-use crate::suggestion::{Kind, Setting};
+use super::{LeCase, contradiction, found};
+use crate::advice::{Advice, Kind, Setting};
 
 /// Fewer freed segments are no pattern.
 const LEAST: u64 = 16;
@@ -21,11 +21,11 @@ const PARTS: [(Part, usize); 9] = [
     (Part::User31, 5),
 ];
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     PARTS.iter().filter_map(|(part, at)| one(case, *part, *at)).collect()
 }
 
-fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Found> {
+fn one(case: &LeCase<'_>, part: Part, at: usize) -> Option<Advice> {
     let runs = case.sound().filter_map(|run| {
         let section = run.report.section(part)?;
         Some((run.file, section, section.get(Field::Allocated)?, section.get(Field::Freed)?))

@@ -3,8 +3,8 @@
 use underbar_listing::{Field, Kind as Part};
 
 use super::super::collect::Run;
-use super::{Found, LeCase, found};
-use crate::suggestion::Kind;
+use super::{LeCase, found};
+use crate::advice::{Advice, Kind};
 
 /// So many enclaves are many.
 const MANY: usize = 8;
@@ -12,7 +12,7 @@ const MANY: usize = 8;
 const SMALL: u64 = 64 << 10;
 
 /// Says it once for each listing, with the first program of it.
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     let Some(file) = case.sound().next().map(|run| run.file) else { return Vec::new() };
     let programs = || case.collected.programs.iter();
     let of_file = |run: &&Run| run.file == file && run.report.enclave.is_some();

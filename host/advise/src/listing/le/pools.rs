@@ -8,15 +8,15 @@ use underbar_listing::{Evidence, Field, Kind as Part, Pool};
 
 use super::super::cells::{Range, best, waste};
 use super::super::collect::Run;
-use super::super::{Line, place};
-use super::{Found, LeCase, contradiction, found, heap};
+use super::super::place;
+use super::{LeCase, contradiction, found, heap};
+use crate::advice::{Advice, Kind, Line, Setting};
 use crate::sizes::{size, written};
-use crate::suggestion::{Kind, Setting};
 
 /// An extent more, and the pool is too small.
 const EXTENTS: u64 = 2;
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     let has = |run: &&Run| !run.report.pools.is_empty() || !run.report.ranges.is_empty();
     let Some(run) = case.sound().filter(has).last() else { return Vec::new() };
     if let Some(doubt) = run.report.doubtful_pool() {
@@ -44,7 +44,7 @@ pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
     all
 }
 
-fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     if contradiction::concerns(case, Part::Heap) {
         return None;
     }
@@ -107,7 +107,7 @@ fn percentages(case: &LeCase<'_>, run: &Run) -> Option<Found> {
 
 /// Percentages where HEAP's initial size and the cells of an extent disagree: the cells that were used, of those that an
 /// extent has, tell them without any size of the heap.
-fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Found {
+fn by_themselves(case: &LeCase<'_>, run: &Run, of: (u64, u64), many: &[&Pool]) -> Advice {
     let mut words = vec![Some(switch(case))];
     for pool in &run.report.pools {
         let now = pool.percent.unwrap_or(1);
@@ -153,7 +153,7 @@ fn close(words: &mut Vec<Option<String>>, pairs: usize) {
 }
 
 /// Other sizes, where those in force waste much.
-fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     let cells: Vec<u64> = run.report.pools.iter().map(|pool| pool.cell).collect();
     let ranges: Vec<Range> = run
         .report
@@ -193,7 +193,7 @@ fn sizes(case: &LeCase<'_>, run: &Run) -> Option<Found> {
     Some(change)
 }
 
-fn larger(case: &LeCase<'_>, run: &Run) -> Option<Found> {
+fn larger(case: &LeCase<'_>, run: &Run) -> Option<Advice> {
     let gets = run.report.section(Part::Heap)?.get(Field::Gets)?;
     let large = run.report.larger_than_cells.as_ref().filter(|large| !large.likely)?;
     if large.value.saturating_mul(10) <= gets.value.max(1) {

@@ -9,10 +9,10 @@
 
 use underbar_listing::{Field, Kind as Part};
 
-use super::super::{Line, place};
-use super::{Found, LeCase, contradiction, found, heap, lost, now, setting};
+use super::super::place;
+use super::{LeCase, contradiction, found, heap, lost, now, setting};
+use crate::advice::{Advice, Evidence, Kind, Line};
 use crate::sizes::{LINE, is_well_used, rounded, written};
-use crate::suggestion::Kind;
 
 const K: u64 = 1 << 10;
 /// Below the 16M line no stack is raised beyond this.
@@ -27,7 +27,7 @@ const STACKS: [Part; 6] = [
     Part::ThreadHeap,
 ];
 
-pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn apply(case: &LeCase<'_>) -> Vec<Advice> {
     let stacks = STACKS.into_iter().filter_map(|part| match switch_unknown(case) {
         Some(_) if matches!(part, Part::ThreadStack | Part::XplinkThreadStack) => unknown(case, part),
         _ => Some(with_place(case, part, one(case, part)?)),
@@ -53,7 +53,7 @@ pub(super) fn switch_unknown(case: &LeCase<'_>) -> Option<Line> {
 }
 
 /// That nothing is advised upon a section of THREADSTACK, and why.
-fn unknown(case: &LeCase<'_>, part: Part) -> Option<Found> {
+fn unknown(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let (file, figure) = case.largest(part, Field::AnyThread).filter(|(_, figure)| figure.value > 0)?;
     let (_, initial) = case.last(part, Field::Initial)?;
     let own = if part == Part::ThreadStack { Part::Stack } else { Part::XplinkStack };
@@ -78,7 +78,7 @@ fn unknown(case: &LeCase<'_>, part: Part) -> Option<Found> {
 }
 
 /// Adds to the risk of a raise what threads take for their first segments, and whether the heap that holds them is raised.
-fn with_place(case: &LeCase<'_>, part: Part, mut raise: Found) -> Found {
+fn with_place(case: &LeCase<'_>, part: Part, mut raise: Advice) -> Advice {
     let is_raise = raise.kind == Kind::Raise && matches!(part, Part::Stack | Part::ThreadStack);
     if !is_raise || case.threads() == Some(1) {
         return raise;
@@ -147,7 +147,7 @@ fn governs(case: &LeCase<'_>, part: Part) -> bool {
     }
 }
 
-fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
+fn one(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let Stack { need, initial, evidence, words, .. } = stack(case, part)?;
     let set = now(part, initial, None);
     let enough = rounded(need.saturating_add(need / 8), 4 * K);
@@ -162,7 +162,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
                  stays."
             );
             let mut none = found(Kind::NoAdvice, set, evidence, reason);
-            none.evidence.push(line);
+            none.evidence.push(line.into());
             return Some(none);
         }
         if let Some(why) = lost::use_of(case, part, Field::AnyThread).or_else(|| lost::size(case, part)) {
@@ -198,7 +198,7 @@ fn one(case: &LeCase<'_>, part: Part) -> Option<Found> {
         raise.reason += " The region leaves no room for a larger one.";
         return Some(raise);
     }
-    raise.evidence.extend(line);
+    raise.evidence.extend(line.map(Evidence::Line));
     raise.option = setting(part, Some(enough), None);
     raise.effect = match part {
         Part::ThreadHeap => "the heap of each task fits into its first segment.".to_owned(),
@@ -249,7 +249,7 @@ fn is_below(case: &LeCase<'_>, part: Part) -> bool {
 }
 
 /// Stacks of 64-bit programs: said, and left alone.
-fn above(case: &LeCase<'_>, part: Part) -> Option<Found> {
+fn above(case: &LeCase<'_>, part: Part) -> Option<Advice> {
     let Stack { largest, initial, evidence, words, .. } = stack(case, part)?;
     let reason = match largest > initial {
         true => {

@@ -6,8 +6,9 @@ mod pools;
 mod reports;
 mod stacks;
 
-use super::super::{Advice, Form, advise_listing, settings};
+use super::super::{Form, advise_listing, settings};
 use super::*;
+use crate::advice::Advice;
 
 fn listing(text: &str) -> Collected {
     let mut collected = Collected::default();

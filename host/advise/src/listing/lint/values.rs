@@ -6,10 +6,10 @@
 use underbar_listing::sections::SECTIONS;
 use underbar_listing::{Carrier, Kind as Part, OptionRow};
 
-use super::super::Line;
 use super::super::collect::Collected;
 use super::super::in_sight::Placed;
 use super::{Lint, line};
+use crate::advice::Line;
 use crate::sizes::{size, written};
 
 const MOST: usize = 100;

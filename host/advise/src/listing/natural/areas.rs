@@ -4,7 +4,7 @@ use underbar_listing::natural::Cache;
 
 use super::super::areas::Area;
 use super::super::collect::Collected;
-use crate::suggestion::Setting;
+use crate::advice::Setting;
 
 /// In the order of PWCSIZE.
 const CACHES: [(Cache, &str); 3] =

@@ -2,16 +2,17 @@
 
 use underbar_listing::natural::{BufferRow, Cache};
 
-use super::super::le::{Found, LeCase};
+use super::super::le::LeCase;
 use super::sessions::Set;
-use super::{Kind, Line, Session, found, line, session, setting, unreadable};
+use super::{Kind, Session, found, line, session, setting, unreadable};
+use crate::advice::{Advice, Line};
 use crate::sizes::{is_well_used, rounded, written};
 
 /// In the order of PWCSIZE, with the sizes of the tuning page in KB.
 const CACHES: [(Cache, u64, &str); 3] =
     [(Cache::Print, 300, "print"), (Cache::Read, 200, "read"), (Cache::Write, 300, "write")];
 
-pub(crate) fn sound(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn sound(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let bad = case.collected.natural.runs(&session).filter_map(|(file, report)| {
         let doubt = report.doubts.iter().find(|doubt| doubt.kind.spoils_the_report())?;
@@ -32,7 +33,7 @@ struct One {
     evidence: Vec<Line>,
 }
 
-pub(crate) fn caches(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn caches(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     if sessions.is_off(&session) {
@@ -138,7 +139,7 @@ pub(super) fn growth(rows: &[BufferRow], then: [u64; 3]) -> u64 {
 }
 
 /// No report shows a cache.
-fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidence: Vec<Line>) -> Vec<Found> {
+fn unseen(case: &LeCase<'_>, session: &Session, given: Option<[u64; 3]>, evidence: Vec<Line>) -> Vec<Advice> {
     let sessions = &case.collected.natural;
     let reports = sessions.sound(session).count();
     let complete = sessions.sound(session).all(|(_, report)| report.is_complete());
@@ -326,7 +327,7 @@ mod tests {
         // Another session filled it.
         let other = report("ANNA", &[("PCACHE", 900 * K, 900 * K)], Some((4000, 3_600_000)));
         let all = check(&[&text, &other], None);
-        assert!(of(&all, "natural-cache-size").confidence.starts_with("medium: 2 sessions"));
+        assert!(of(&all, "natural-cache-size").certainty.starts_with("medium: 2 sessions"));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use underbar_listing::natural::Factor;
 
-use super::super::le::{Found, LeCase};
+use super::super::le::LeCase;
 use super::sessions::Set;
 use super::{Kind, found, line, prefetch, session};
+use crate::advice::Advice;
 
 /// The experts' factor, and the largest that they use.
 const USUAL: u64 = 10;
@@ -12,7 +13,7 @@ const LARGEST: u64 = 100;
 /// So many findings are said of one kind.
 const MOST: usize = 20;
 
-pub(crate) fn fetch(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn fetch(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     if !session.has_parameters {
         return Vec::new();

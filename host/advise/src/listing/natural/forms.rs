@@ -1,7 +1,7 @@
 //! Parameters as text: dynamic ones, and the same as macros of the parameter module.
 
 use super::super::Form;
-use crate::suggestion::Setting;
+use crate::advice::Setting;
 
 /// Columns of a record that count.
 const COLUMNS: usize = 71;

@@ -25,11 +25,10 @@ pub(super) use sessions::Set;
 pub use sessions::{Session, Sessions};
 
 use super::collect::{Collected, Program};
-use super::le::{Found, LeCase};
-use super::{Advice, Line};
+use super::le::LeCase;
+use crate::advice::{Advice, Kind, Line, Setting};
 use crate::rule::{Apply, Platform};
 use crate::rules;
-use crate::suggestion::{Kind, Setting};
 
 /// How to go on.
 pub const NEXT: &str = "Natural: then run the session once more, switches counted (ZIIP STAT ON), with BUS and ZIIP PRINT at its end, and \
@@ -44,15 +43,19 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
         for rule in rules::of(Platform::Natural) {
             let Apply::Program(apply) = rule.apply else { continue };
             for found in apply(&case) {
-                let confidence = confidence(rule.id, collected, &session);
-                all.push(found.advice(rule, &session.name, confidence));
+                let certainty = certainty(rule.id, collected, &session);
+                all.push(Advice {
+                    target: session.name.clone(),
+                    certainty,
+                    ..rule.gives(Platform::Natural, found)
+                });
             }
         }
     }
     all
 }
 
-fn confidence(rule: &str, collected: &Collected, session: &Session) -> String {
+fn certainty(rule: &str, collected: &Collected, session: &Session) -> String {
     let by_report = ["natural-cache-size", "natural-thread-size"].contains(&rule);
     let runs: Vec<_> = collected.natural.runs(session).collect();
     let doubts: usize = runs.iter().map(|(_, report)| report.doubts.len()).sum();
@@ -82,13 +85,12 @@ fn session(case: &LeCase<'_>) -> Session {
     all.find(|session| session.name == case.program.name).unwrap_or_default()
 }
 
-fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl Into<String>) -> Found {
-    let (now, reason) = (now.into(), reason.into());
-    Found { kind, now, option: None, evidence, reason, effect: String::new(), risk: String::new() }
+fn found(kind: Kind, now: impl Into<String>, evidence: Vec<Line>, reason: impl Into<String>) -> Advice {
+    Advice::of_lines(kind, now, evidence, reason)
 }
 
 /// What is said of a parameter whose value cannot be read.
-fn unreadable(case: &LeCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Found {
+fn unreadable(case: &LeCase<'_>, file: usize, row: &underbar_listing::natural::Parameter) -> Advice {
     let name = row.name;
     let reason = format!("{name} is set to a value that cannot be read: nothing is advised upon it.");
     found(Kind::NoAdvice, format!("{name} cannot be read"), vec![line(case, file, &row.evidence)], reason)
@@ -175,7 +177,7 @@ mod tests {
         let one = report("ANNA", &[("PCACHE", 65_536, 65_530)], Some((4000, 3_600_000)));
         let two = report("BERT", &[("PCACHE", 524_288, 524_280)], Some((4000, 3_600_000)));
         let all = check(&[&one, &two, "MT=0,THSIZE=3000\n"], None);
-        assert_eq!(of(&all, "natural-cache-size").program, "Natural ANNA");
-        assert_eq!(of(&all, "natural-time-limit").program, "Natural");
+        assert_eq!(of(&all, "natural-cache-size").target, "Natural ANNA");
+        assert_eq!(of(&all, "natural-time-limit").target, "Natural");
     }
 }

@@ -2,9 +2,10 @@
 
 use underbar_listing::natural::Parameter;
 
-use super::super::le::{Found, LeCase};
+use super::super::le::LeCase;
 use super::sessions::Set;
-use super::{Kind, Line, Session, found, line, session, setting, unreadable};
+use super::{Kind, Session, found, line, session, setting, unreadable};
+use crate::advice::{Advice, Line};
 
 /// WRKSIZE of the tuning page, in KB.
 const WORK: u64 = 1000;
@@ -15,7 +16,7 @@ fn known<'a>(
     session: &Session,
     name: &str,
     absent: &str,
-) -> Result<(&'a Parameter, Vec<Line>), Vec<Found>> {
+) -> Result<(&'a Parameter, Vec<Line>), Vec<Advice>> {
     match case.collected.natural.parameter(session, name) {
         Set::To(file, _, row) => Ok((row, vec![line(case, file, &row.evidence)])),
         Set::Differently(rows) => {
@@ -37,12 +38,12 @@ fn known<'a>(
 }
 
 /// zIIP support is off: what spares switches spares nothing.
-fn off(case: &LeCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> Option<Vec<Found>> {
+fn off(case: &LeCase<'_>, session: &Session, now: String, lines: Vec<Line>) -> Option<Vec<Advice>> {
     let reason = "zIIP support is off (ZIIP=OFF): there are no switches to spare.";
     case.collected.natural.is_off(session).then(|| vec![found(Kind::NoAdvice, now, lines, reason)])
 }
 
-pub(crate) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn time_limit(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let absent =
         "MT is in no text here; its default is 60. MT=0 for sessions that execute many FETCH statements.";
@@ -65,7 +66,7 @@ pub(crate) fn time_limit(case: &LeCase<'_>) -> Vec<Found> {
     vec![change]
 }
 
-pub(crate) fn sort(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn sort(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let (row, lines) = match known(case, &session, "SORT", "") {
         Ok(known) => known,
@@ -104,7 +105,7 @@ pub(crate) fn sort(case: &LeCase<'_>) -> Vec<Found> {
     vec![change]
 }
 
-pub(crate) fn main_printer(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn main_printer(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     if case.collected.natural.is_off(&session) {
         return Vec::new();
@@ -123,7 +124,7 @@ pub(crate) fn main_printer(case: &LeCase<'_>) -> Vec<Found> {
     vec![found(Kind::NoChange, now, lines, "Output of programs goes to a printer, which has a cache.")]
 }
 
-pub(crate) fn work_pools(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn work_pools(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let Ok((row, lines)) = known(case, &session, "WPSIZE", "") else { return Vec::new() };
     if case.collected.natural.is_off(&session) || row.parts().iter().any(|part| !matches!(*part, "0" | "")) {
@@ -143,7 +144,7 @@ mod tests {
     fn a_time_limit_is_dropped_where_it_is_set() {
         let all = check(&["THSIZE=3000,MT=60\n"], Some("MT=0"));
         assert_eq!(of(&all, "natural-time-limit").kind, Kind::Change);
-        assert!(of(&all, "natural-time-limit").confidence.starts_with("low"));
+        assert!(of(&all, "natural-time-limit").certainty.starts_with("low"));
         assert_eq!(of(&check(&["THSIZE=3000,MT=0\n"], None), "natural-time-limit").kind, Kind::NoChange);
         let all = check(&["THSIZE=3000\n"], None);
         assert!(of(&all, "natural-time-limit").reason.contains("in no text"));

@@ -3,9 +3,10 @@
 //! PREFSBL = 300 + FBL + 2 (16 + RBL) + 2 (16 + RBL) records, where FBL and RBL are the lengths of the format buffer and of
 //! the record buffer. No listing that is known prints them; a line `FBL=50,RBL=100` beside it does.
 
-use super::super::le::{Found, LeCase};
+use super::super::le::LeCase;
 use super::sessions::{Sessions, Set};
-use super::{Kind, Line, Session, found, line, session, setting, unreadable};
+use super::{Kind, Session, found, line, session, setting, unreadable};
+use crate::advice::{Advice, Line};
 
 /// Records that experts let one call bring.
 const WANTED: u64 = 10;
@@ -52,7 +53,7 @@ fn number(sessions: &Sessions, session: &Session, name: &str, default: u64) -> O
     }
 }
 
-pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     for name in ["PREFETCH", "PREFSBL", "PREFTBL", "PREFNREC"] {
@@ -135,9 +136,13 @@ pub(crate) fn prefetch(case: &LeCase<'_>) -> Vec<Found> {
     raise.effect = format!("one call for each {then} records instead of each {}.", holds.max(1));
     let mut all = vec![raise];
     if total < need {
-        let lines = all[0].evidence.clone();
-        let mut more =
-            found(Kind::Raise, shown("PREFTBL", total), lines, "PREFTBL must not be smaller than PREFSBL.");
+        let mut more = found(
+            Kind::Raise,
+            shown("PREFTBL", total),
+            Vec::new(),
+            "PREFTBL must not be smaller than PREFSBL.",
+        );
+        more.evidence.clone_from(&all[0].evidence);
         more.option = setting("PREFTBL=", vec![need.to_string()]);
         more.effect = "one sequential read at a time has its buffer.".to_owned();
         all.push(more);

@@ -2,14 +2,15 @@
 
 use underbar_listing::natural::{Counted, SwitchTable, Way};
 
-use super::super::le::{Found, LeCase};
+use super::super::le::LeCase;
 use super::sessions::Set;
 use super::{Kind, found, line, session};
+use crate::advice::Advice;
 
 /// So many tables are said something of.
 const MOST: usize = 20;
 
-pub(crate) fn switches(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn switches(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     if !session.has_parameters {
         return Vec::new();
@@ -77,7 +78,7 @@ fn chatty(way: Way, counted: Counted) -> String {
     format!("{} records, {} switches. {what}", way.records, way.switches)
 }
 
-pub(crate) fn components(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn components(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     let mut all = Vec::new();

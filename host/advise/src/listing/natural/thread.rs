@@ -3,15 +3,16 @@
 use underbar_listing::Figure;
 use underbar_listing::natural::ParameterCarrier;
 
-use super::super::le::{Found, LeCase};
+use super::super::le::LeCase;
 use super::sessions::Set;
 use super::{Kind, found, line, session, setting};
+use crate::advice::Advice;
 use crate::sizes::{LINE, above_the_line, is_well_used, rounded, written};
 
 /// The smallest thread, in KB.
 const LEAST: u64 = 256;
 
-pub(crate) fn thread(case: &LeCase<'_>) -> Vec<Found> {
+pub(crate) fn thread(case: &LeCase<'_>) -> Vec<Advice> {
     let session = session(case);
     let sessions = &case.collected.natural;
     let mut all = Vec::new();
@@ -76,7 +77,7 @@ pub(crate) fn thread(case: &LeCase<'_>) -> Vec<Found> {
         let mut raise = found(Kind::Raise, words, evidence, reason);
         let region = case.collected.region_of(&case.program.name);
         let limit = region.and_then(|(_, region)| above_the_line(region));
-        raise.evidence.extend(region.map(|(file, region)| line(case, file, &region.evidence)));
+        raise.evidence.extend(region.map(|(file, region)| line(case, file, &region.evidence).into()));
         let fixed = "The thread is taken at once, out of the region. It must hold all buffers of fixed size, or the session does \
                      not start. THSIZE is ignored in strings of SYS= and PROFILE= and in an alternative parameter module. It \
                      counts in batch and under TSO only.";

@@ -15,7 +15,8 @@ mod heap;
 use serde::Serialize;
 
 pub use self::heap::{Outcome, WhatIf};
-use super::{Collected, Line};
+use super::Collected;
+use crate::advice::Line;
 
 /// The least and the most that a figure can be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

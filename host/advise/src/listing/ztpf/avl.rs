@@ -10,12 +10,12 @@
 //! Invariant: sizes grow, are class limits rounded up to [`UNIT`], and hold all requests but one in [`RARE`].
 //! Cost: lists times classes squared; a report has some tens of classes, and no more than 1,000 are read.
 
+use super::super::Collected;
 use super::super::simulate::avl::serve;
 use super::super::simulate::grouped;
-use super::super::{Collected, Line};
 use super::population::{Class, Population, line, populations, value};
-use super::{LISTS, Said, Value, counted, share, shown};
-use crate::suggestion::Kind;
+use super::{LISTS, about, counted, share};
+use crate::advice::{Advice, Kind, Line, Value, shown};
 
 /// The smallest size that is seen on z/TPF: sizes are its multiples.
 const UNIT: u64 = 32;
@@ -138,14 +138,14 @@ pub(crate) fn least_waste(classes: &[Class], lists: usize) -> Vec<u64> {
 }
 
 /// The rule for sizes.
-pub(crate) fn sizes(collected: &Collected) -> Vec<Said> {
+pub(crate) fn sizes(collected: &Collected) -> Vec<Advice> {
     let all = populations(collected);
     all.iter().map(|population| one(collected, population, &all)).collect()
 }
 
-fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>]) -> Said {
+fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>]) -> Advice {
     let now: Vec<u64> = population.now.iter().map(|now| now.size).collect();
-    let mut said = Said::new(&population.name, Kind::NoAdvice, evidence(collected, population));
+    let mut said = about(&population.name, Kind::NoAdvice, evidence(collected, population));
     said.now = if now.is_empty() {
         "sizes not known: the listing does not hold all of them".to_owned()
     } else {
@@ -160,10 +160,10 @@ fn one(collected: &Collected, population: &Population<'_>, all: &[Population<'_>
             && figure.value != *size
         {
             said.now += &format!("; {name}={} elsewhere contradicts that", figure.value);
-            said.evidence.push(line(collected, file, &figure.evidence));
+            said.evidence.push(line(collected, file, &figure.evidence).into());
         }
     }
-    said.confidence = confidence(population);
+    said.certainty = confidence(population);
     if too_coarse(population) && now.is_empty() {
         said.reason = "Half of the requests or more lie in the one class up to 128, and the present sizes are not known: sizes by \
                        these classes could be worse than they are."

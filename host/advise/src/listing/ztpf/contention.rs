@@ -9,11 +9,11 @@
 
 use underbar_listing::ztpf::model::{Found, Sample};
 
+use super::super::Collected;
 use super::super::simulate::grouped;
-use super::super::{Collected, Line};
 use super::population::line;
-use super::{Said, counted};
-use crate::suggestion::Kind;
+use super::{about, counted};
+use crate::advice::{Advice, Kind, Line};
 
 /// Instructions that compare and swap.
 const SWAPS: [&str; 8] = ["CS", "CSG", "CSY", "CDS", "CDSG", "CDSY", "CSST", "CSPG"];
@@ -25,7 +25,7 @@ const FEW: u64 = 100;
 const MUCH: u64 = 25;
 
 /// The rule for contention.
-pub(crate) fn contention(collected: &Collected) -> Vec<Said> {
+pub(crate) fn contention(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     for (file, found) in &collected.ztpf {
         let Found::Profile(profile) = found else { continue };
@@ -45,7 +45,13 @@ pub(crate) fn contention(collected: &Collected) -> Vec<Said> {
     all
 }
 
-fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], doubts: usize) -> Option<Said> {
+fn one(
+    collected: &Collected,
+    file: usize,
+    object: &str,
+    samples: &[&Sample],
+    doubts: usize,
+) -> Option<Advice> {
     let is_swap = |sample: &&&Sample| is_swap(&sample.mnemonic);
     let sum = |of: &mut dyn Iterator<Item = &&Sample>| {
         of.fold(0_u64, |sum, sample| sum.saturating_add(sample.count.value))
@@ -65,10 +71,10 @@ fn one(collected: &Collected, file: usize, object: &str, samples: &[&Sample], do
     shown.sort_by_key(|sample| std::cmp::Reverse(sample.count.value));
     evidence.extend(shown.iter().take(3).map(|sample| line(collected, file, &sample.count.evidence)));
     let name = if object.is_empty() { "z/TPF" } else { object };
-    let mut said = Said::new(name, Kind::NoAdvice, evidence);
-    said.confidence = format!("low: one profile, {}", counted(total, "sample", "samples"));
+    let mut said = about(name, Kind::NoAdvice, evidence);
+    said.certainty = format!("low: one profile, {}", counted(total, "sample", "samples"));
     if doubts > 0 {
-        said.confidence += &format!("; {} about the listing", counted(doubts as u64, "doubt", "doubts"));
+        said.certainty += &format!("; {} about the listing", counted(doubts as u64, "doubt", "doubts"));
     }
     let share = |part: u64| {
         let all = u128::from(total.max(1));

@@ -18,35 +18,18 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
 use underbar_listing::ztpf::model::{Found, Frequencies};
 
+use super::Collected;
 use super::simulate::grouped;
-use super::{Advice, Collected, Line};
+use crate::advice::{Advice, Kind, Line};
 use crate::rule::{Apply, Platform, Rule};
 use crate::rules;
-use crate::suggestion::Kind;
 
 /// Lists that every system has: AVL1 to AVL4.
 pub(crate) const LISTS: usize = 4;
 /// The rule whose proposal can be tried without changing anything.
 pub(crate) const AVL_SIZE: &str = "tpf-avl-size";
-
-/// A value to set, by its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Value {
-    /// `HAVSZ1`.
-    pub name: String,
-    /// Its value as text.
-    pub value: String,
-}
-
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}={}", self.name, self.value)
-    }
-}
 
 /// `1 request`, `5,000 requests`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
@@ -60,36 +43,9 @@ pub(crate) fn share(part: u64, all: u64) -> String {
     format!("{}.{:02} %", share / 100, share % 100)
 }
 
-/// Values on one line.
-pub(crate) fn shown(values: &[Value]) -> String {
-    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-}
-
-/// What a rule said.
-pub struct Said {
-    pub(crate) program: String,
-    pub(crate) kind: Kind,
-    pub(crate) now: String,
-    pub(crate) values: Vec<Value>,
-    pub(crate) evidence: Vec<Line>,
-    pub(crate) reason: String,
-    pub(crate) effect: String,
-    pub(crate) confidence: String,
-}
-
-impl Said {
-    pub(crate) fn new(program: &str, kind: Kind, evidence: Vec<Line>) -> Self {
-        Self {
-            program: program.to_owned(),
-            kind,
-            now: String::new(),
-            values: Vec::new(),
-            evidence,
-            reason: String::new(),
-            effect: String::new(),
-            confidence: String::new(),
-        }
-    }
+/// What a rule says of a set of sizes or of the system.
+pub(crate) fn about(target: &str, kind: Kind, evidence: Vec<Line>) -> Advice {
+    Advice { target: target.to_owned(), ..Advice::of_lines(kind, "", evidence, "") }
 }
 
 /// Where a report stands that was found before: the same counts of the same collection.
@@ -128,20 +84,7 @@ pub(super) fn advise(collected: &Collected) -> Vec<Advice> {
     }
     let of = |rule: &'static Rule| {
         let Apply::Listings(apply) = rule.apply else { return Vec::new() };
-        let said = apply(collected).into_iter().map(|said| Advice {
-            rule: rule.id,
-            program: said.program,
-            kind: said.kind,
-            now: said.now,
-            option: None,
-            values: said.values,
-            evidence: said.evidence,
-            reason: said.reason,
-            effect: said.effect,
-            risk: rule.risk.to_owned(),
-            confidence: said.confidence,
-        });
-        said.collect()
+        apply(collected).into_iter().map(|said| rule.gives(Platform::Ztpf, said)).collect()
     };
     rules::of(Platform::Ztpf).flat_map(of).collect()
 }
@@ -163,7 +106,7 @@ pub fn values_text(advice: &[Advice]) -> Option<String> {
 /// The values to set for one population: one `NAME=value` a line.
 #[must_use]
 pub fn values_of(advice: &[Advice], program: &str) -> Option<String> {
-    let values = advice.iter().filter(|one| one.program == program).flat_map(|one| &one.values);
+    let values = advice.iter().filter(|one| one.target == program).flat_map(|one| &one.values);
     let text: String = values.map(|value| format!("{value}\n")).collect();
     (!text.is_empty()).then_some(text)
 }
@@ -177,8 +120,8 @@ pub fn names(advice: &[Advice]) -> Vec<&str> {
 fn distinct<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for one in advice {
-        if !names.contains(&one.program.as_str()) {
-            names.push(&one.program);
+        if !names.contains(&one.target.as_str()) {
+            names.push(&one.target);
         }
     }
     names

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 use underbar_listing::{Evidence, Figure};
 
-use super::super::{Collected, Line};
+use super::super::Collected;
+use crate::advice::Line;
 
 /// Requests of a class of sizes: above `from`, up to `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

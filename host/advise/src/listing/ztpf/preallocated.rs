@@ -10,11 +10,11 @@
 
 use underbar_listing::ztpf::model::{Found, Frequencies, Table};
 
+use super::super::Collected;
 use super::super::simulate::grouped;
-use super::super::{Collected, Line};
 use super::population::{line, name, value};
-use super::{Said, Value, counted};
-use crate::suggestion::Kind;
+use super::{about, counted};
+use crate::advice::{Advice, Kind, Line, Value};
 
 const FRAME: u64 = 4096;
 /// The area is to hold so many ECBs of a hundred.
@@ -76,7 +76,7 @@ struct Known<'a> {
 }
 
 /// The rule for the area.
-pub(crate) fn area(collected: &Collected) -> Vec<Said> {
+pub(crate) fn area(collected: &Collected) -> Vec<Advice> {
     let mut all = Vec::new();
     let mut known: Vec<Known<'_>> = Vec::new();
     let (pairs, rest) = pairs(collected);
@@ -94,10 +94,10 @@ pub(crate) fn area(collected: &Collected) -> Vec<Said> {
         }
         match usage(&pair) {
             Err(why) => {
-                let mut said = Said::new(&name(set), Kind::NoAdvice, evidence);
+                let mut said = about(&name(set), Kind::NoAdvice, evidence);
                 said.now = "preallocated 31-bit area".to_owned();
                 said.reason = why;
-                said.confidence = "none".to_owned();
+                said.certainty = "none".to_owned();
                 all.push(said);
             }
             Ok((used, note)) => {
@@ -119,12 +119,12 @@ pub(crate) fn area(collected: &Collected) -> Vec<Said> {
     all.extend(known.into_iter().map(|known| one(collected, known)));
     for (file, report) in rest.into_iter().take(20) {
         let lines = vec![line(collected, file, &report.title)];
-        let mut said = Said::new(&name(report.set.as_deref()), Kind::NoAdvice, lines);
+        let mut said = about(&name(report.set.as_deref()), Kind::NoAdvice, lines);
         said.now = "a report on the virtual area alone".to_owned();
         said.reason = "The report on the preallocated area that belongs to it is missing: how many ECBs stay within the area is not \
                        known."
             .to_owned();
-        said.confidence = "none".to_owned();
+        said.certainty = "none".to_owned();
         all.push(said);
     }
     all
@@ -229,15 +229,15 @@ fn usage(pair: &Pair<'_>) -> Result<(Use, Option<String>), String> {
     Ok((used, note))
 }
 
-fn one(collected: &Collected, known: Known<'_>) -> Said {
+fn one(collected: &Collected, known: Known<'_>) -> Advice {
     let Known { set, used, lines, notes } = known;
-    let mut said = Said::new(&name(set), Kind::NoAdvice, lines);
+    let mut said = about(&name(set), Kind::NoAdvice, lines);
     let frames = |bytes: u64| bytes.div_ceil(FRAME);
     let written = |bytes: u64| format!("{} KB, {} frames of 4 KB", bytes / 1024, frames(bytes));
     let all = used.all();
     said.now = format!("area of {}", written(used.now));
     if let Some((file, figure)) = value(collected, "PEH") {
-        said.evidence.push(line(collected, file, &figure.evidence));
+        said.evidence.push(line(collected, file, &figure.evidence).into());
         if figure.value != frames(used.now) {
             said.now +=
                 &format!(" by the report; PEH={} says another size, or counts in other units", figure.value);
@@ -248,7 +248,7 @@ fn one(collected: &Collected, known: Known<'_>) -> Said {
         2..=9 => "medium",
         _ => "high",
     };
-    said.confidence = format!(
+    said.certainty = format!(
         "{level}: {}, {}",
         counted(used.pairs, "collection", "collections"),
         counted(all, "ECB", "ECBs")

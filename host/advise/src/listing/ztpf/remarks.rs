@@ -11,39 +11,36 @@ use super::super::Collected;
 use super::super::simulate::grouped;
 use super::avl::too_coarse;
 use super::population::{line, name, populations, value};
-use super::{LISTS, Said, counted, share};
-use crate::suggestion::Kind;
+use super::{LISTS, about, counted, share};
+use crate::advice::{Advice, Kind};
 
 /// Entries of the first control table.
 const ENTRIES: u64 = 150;
 const FRAME: u64 = 4096;
 
 /// Reports that cannot be used.
-pub(crate) fn sound(collected: &Collected) -> Vec<Said> {
+pub(crate) fn sound(collected: &Collected) -> Vec<Advice> {
     let one = |(file, found): &(usize, Found)| {
         let Found::Frequencies(report) = found else { return None };
         if report.sound {
             return None;
         }
-        let mut said = Said::new(
-            &name(report.set.as_deref()),
-            Kind::NoAdvice,
-            vec![line(collected, *file, &report.title)],
-        );
+        let mut said =
+            about(&name(report.set.as_deref()), Kind::NoAdvice, vec![line(collected, *file, &report.title)]);
         said.now = "not used".to_owned();
         let absurd = report.doubts.iter().rfind(|doubt| doubt.kind == Doubtful::Absurd);
         let why = absurd.or(report.doubts.last()).map_or("it is damaged", |doubt| doubt.words.as_str());
         let mut why = why.chars();
         let first = why.next().map(|c| c.to_ascii_uppercase());
         said.reason = first.into_iter().chain(why).chain(['.']).collect();
-        said.confidence = "none".to_owned();
+        said.certainty = "none".to_owned();
         Some(said)
     };
     collected.ztpf.iter().filter_map(one).take(20).collect()
 }
 
 /// Numbers of buffers.
-pub(crate) fn counts(collected: &Collected) -> Vec<Said> {
+pub(crate) fn counts(collected: &Collected) -> Vec<Advice> {
     let all: Vec<_> = (1..=9).map_while(|list| value(collected, &format!("HAVL{list}"))).collect();
     let known = populations(collected);
     if all.is_empty() && known.is_empty() {
@@ -56,8 +53,8 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Said> {
         _ => all.iter().map(|(file, figure)| line(collected, *file, &figure.evidence)).collect(),
     };
     evidence.dedup();
-    let mut said = Said::new(&name(None), Kind::NoAdvice, evidence);
-    said.confidence = "none: nothing is set".to_owned();
+    let mut said = about(&name(None), Kind::NoAdvice, evidence);
+    said.certainty = "none: nothing is set".to_owned();
     said.reason = "How many buffers an ECB holds at one time is in none of these reports, so the numbers are left as they are; \
                    name-value pairs of PJ48166 count what each list dispenses and gets back."
         .to_owned();
@@ -91,7 +88,7 @@ pub(crate) fn counts(collected: &Collected) -> Vec<Said> {
 }
 
 /// Reports with classes of 128.
-pub(crate) fn fine(collected: &Collected) -> Vec<Said> {
+pub(crate) fn fine(collected: &Collected) -> Vec<Advice> {
     let all = populations(collected);
     let one = |population: &super::population::Population<'_>| {
         let first = population.classes.first()?;
@@ -102,7 +99,7 @@ pub(crate) fn fine(collected: &Collected) -> Vec<Said> {
         let (file, report) = population.reports.last()?;
         let rows = report.rows.first()?;
         let lines = vec![line(collected, *file, &report.title), line(collected, *file, &rows.count.evidence)];
-        let mut said = Said::new(&population.name, Kind::NoAdvice, lines);
+        let mut said = about(&population.name, Kind::NoAdvice, lines);
         said.now = "classes of 128".to_owned();
         said.reason = format!(
             "{} of the requests are of 1 to {} bytes, and the report does not say which: whether a list of 32 or 64 would \
@@ -110,19 +107,19 @@ pub(crate) fn fine(collected: &Collected) -> Vec<Said> {
             share(first.count, population.all()),
             first.limit
         );
-        said.confidence = "none: nothing is set".to_owned();
+        said.certainty = "none: nothing is set".to_owned();
         Some(said)
     };
     all.iter().filter_map(one).collect()
 }
 
 /// Displays of one ECB's lists.
-pub(crate) fn sets(collected: &Collected) -> Vec<Said> {
+pub(crate) fn sets(collected: &Collected) -> Vec<Advice> {
     let one = |(file, found): &(usize, Found)| {
         let Found::Lists(lists) = found else { return None };
         let mut evidence = vec![line(collected, *file, &lists.title)];
         evidence.extend(lists.sizes.first().map(|(_, size)| line(collected, *file, &size.evidence)));
-        let mut said = Said::new(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
+        let mut said = about(&name(lists.set.as_deref()), Kind::NoAdvice, evidence);
         let sizes: Vec<String> = lists
             .sizes
             .iter()
@@ -138,14 +135,14 @@ pub(crate) fn sets(collected: &Collected) -> Vec<Said> {
             ),
             None => "The display does not say to which set these sizes belong.".to_owned(),
         };
-        said.confidence = "none: nothing is set".to_owned();
+        said.certainty = "none: nothing is set".to_owned();
         Some(said)
     };
     collected.ztpf.iter().filter_map(one).take(20).collect()
 }
 
 /// Name-value pairs and the system heap.
-pub(crate) fn read_only(collected: &Collected) -> Vec<Said> {
+pub(crate) fn read_only(collected: &Collected) -> Vec<Advice> {
     collected
         .ztpf
         .iter()
@@ -154,7 +151,7 @@ pub(crate) fn read_only(collected: &Collected) -> Vec<Said> {
         .collect()
 }
 
-fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Said> {
+fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Advice> {
     let (title, now, reason) = match found {
         Found::Metrics(metrics) => {
             let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
@@ -231,8 +228,8 @@ fn pairs_or_heap(collected: &Collected, file: usize, found: &Found) -> Option<Sa
         }
         _ => return None,
     };
-    let mut said = Said::new(&name(None), Kind::NoAdvice, vec![line(collected, file, title)]);
+    let mut said = about(&name(None), Kind::NoAdvice, vec![line(collected, file, title)]);
     (said.now, said.reason) = (now, reason);
-    said.confidence = "none: nothing is set".to_owned();
+    said.certainty = "none: nothing is set".to_owned();
     Some(said)
 }

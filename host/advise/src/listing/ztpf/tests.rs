@@ -1,9 +1,10 @@
 //! Each rule fires, says no change, lowers, or says why it says nothing; values of our own.
 
 use super::super::simulate::{Simulation, Tried};
-use super::super::{Advice, Collected, advise_listing};
-use super::{shown, values_text};
-use crate::suggestion::Kind;
+use super::super::{Collected, advise_listing};
+use super::values_text;
+use crate::advice::shown;
+use crate::advice::{Advice, Kind};
 
 fn simulate(collected: &Collected) -> Vec<Simulation> {
     tried(collected, "AVL").expect("sizes")
@@ -89,7 +90,7 @@ fn sizes_go_where_requests_are() {
     let text = requests("AVL1 128 , AVL2 256 , AVL3 512 , AVL4 1024", &FINE);
     let said = check("tpf-avl-size", &text, Some((Kind::Lower, expect))).expect("said");
     assert_eq!(said.now, "HAVSZ1=128 HAVSZ2=256 HAVSZ3=512 HAVSZ4=1024");
-    assert_eq!(said.evidence[1].line, 6, "{:?}", said.evidence);
+    assert_eq!(said.evidence[1].line().map(|line| line.line), Some(6), "{:?}", said.evidence);
     let small = requests("AVL1 32 , AVL2 64 , AVL3 96 , AVL4 128", &FINE);
     check("tpf-avl-size", &small, Some((Kind::Raise, expect)));
     let right = requests("AVL1 64 , AVL2 128 , AVL3 256 , AVL4 512", &FINE);
@@ -141,7 +142,7 @@ fn usage_reports_are_joined_in_any_order_and_from_two_files() {
         }
         let all = advise_listing(&collected);
         let said = all.into_iter().find(|one| one.rule == "tpf-preallocated").expect("said");
-        (said.kind, shown(&said.values), said.reason)
+        (said.kind, said.suggested().unwrap_or_default(), said.reason)
     };
     let one = said(&[&text]);
     assert_eq!((one.0, one.1.as_str()), (Kind::Raise, "PEH=10"));
@@ -165,7 +166,7 @@ fn the_same_report_twice_is_one_collection() {
     }
     let all = advise_listing(&collected);
     let said = all.iter().find(|one| one.rule == "tpf-avl-size").expect("said");
-    assert!(said.confidence.starts_with("low: 1 report,"), "{}", said.confidence);
+    assert!(said.certainty.starts_with("low: 1 report,"), "{}", said.certainty);
     let words = "the same report as that of a.txt:1: it counts once".to_owned();
     assert!(collected.unread.contains(&(1, 1, words)), "{:?}", collected.unread);
 }
@@ -241,7 +242,7 @@ fn sets_are_populations_of_their_own() {
                    ------------------------------------------------------------------------------------------\n";
     let said = check("tpf-population", display, Some((Kind::NoAdvice, ""))).expect("said");
     assert_eq!(
-        (said.program.as_str(), said.now.as_str()),
+        (said.target.as_str(), said.now.as_str()),
         ("z/TPF, set JVM", "AVL1 48, AVL2 96, AVL3 192, AVL4 384")
     );
     let said = check(
@@ -372,10 +373,10 @@ fn what_if_serves_the_same_requests_twice() {
         check("tpf-avl-size", &whole, Some((Kind::Lower, "HAVSZ1=64 HAVSZ2=128 HAVSZ3=512 HAVSZ4=1024")))
             .expect("said");
     assert!(
-        said.confidence
+        said.certainty
             .ends_with("500,000 requests; rounded percentages allow up to 69 more in rows that are not here"),
         "{}",
-        said.confidence
+        said.certainty
     );
     assert!(simulate(&listing("nothing")).is_empty());
     let own = tried(&listing(&requests("A", &FINE)), "havsz1=64, HAVSZ2=1024").expect("sizes");

@@ -147,7 +147,7 @@ fn the_step_of_cics_tells_it_too() {
     ] {
         let all = check(&format!("{step}{text}"), Some("HEAP(1664K,425968)"));
         assert!(all[0].risk.starts_with("CICS") && all[0].risk.contains("CEEOPTS is not read"), "{all:#?}");
-        assert!(all[0].evidence.iter().any(|line| line.line == 1), "{all:#?}");
+        assert!(all[0].evidence.iter().any(|at| at.line().is_some_and(|line| line.line == 1)), "{all:#?}");
     }
 }
 
