@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use underbar_advise::listing::simulate::Tried;
-use underbar_advise::listing::{Area, Beside, Form, Steps, advise_listing, areas, lint, settings, simulate};
+use underbar_advise::listing::{Area, advise_listing, areas, lint, settings, simulate};
+use underbar_advise::render::{Form, Steps, json::Beside};
 use underbar_advise::{Advice, Setting, explain};
 
 use crate::session::{FileRead, Session, Understood};
@@ -158,7 +159,7 @@ fn texts(
     let reports = ["RPTSTG", "RPTOPTS"].map(|option| Setting::new(option, [Some("ON".to_owned())]));
     let more: Vec<Setting> = settings.iter().cloned().chain(reports).collect();
     // What is no option of Language Environment has no carrier of its options either, and is the same in all.
-    let has_carrier = !settings.iter().any(underbar_advise::listing::natural::is_parameter);
+    let has_carrier = !settings.iter().any(underbar_advise::render::parameters::is_parameter);
     let mut texts: Vec<Text> = Vec::new();
     for (form, title, make) in &FORMS {
         let text = |settings: &[Setting]| steps.text(advice, name, settings, *make);

@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use underbar_advise::listing::{Collected, Form, advise_listing, lint, settings, ztpf};
+use underbar_advise::listing::{Collected, advise_listing, lint, settings};
+use underbar_advise::render::{Form, values};
 use underbar_listing::{Reader, shown};
 
 /// Reads a folder and all below it; true when every file could be read.
@@ -83,7 +84,7 @@ fn read(path: &Path, collected: &mut Collected) -> io::Result<()> {
 fn advise(collected: &Collected) {
     let all = advise_listing(collected);
     all.iter().for_each(|advice| print!("{advice}"));
-    print!("{}", ztpf::values_text(&all).unwrap_or_default());
+    print!("{}", values::text(&all).unwrap_or_default());
     lint(collected).iter().for_each(|lint| print!("{lint}"));
     for program in &collected.programs {
         if let Some(text) = Form::Ceeopts.text(&settings(&all, &program.name)) {

@@ -12,7 +12,6 @@
 //! | [`rules`] | the one table of rules, for all platforms; [`rule`] is a row of it |
 //! | [`accounts`] | suggestions from the accounts of a run |
 //! | [`heap`], [`keep`], [`stack`], [`pages`], [`lock`], [`spin`] | the functions of the rules |
-//! | [`lines`](mod@lines) | several suggestions as one option line, as a file, for the summary |
 //! | [`listing`] | advice from listings of Language Environment, z/TPF and Natural |
 //! | [`explain`](mod@explain) | what a rule or a counter means, from the tables |
 //!
@@ -26,7 +25,6 @@ pub mod advice;
 pub mod explain;
 pub mod heap;
 pub mod keep;
-pub mod lines;
 pub mod listing;
 pub mod lock;
 pub mod pages;
@@ -40,5 +38,6 @@ pub mod stack;
 pub use accounts::advise;
 pub use advice::{Advice, Evidence, Kind, Line, Setting, Value};
 pub use explain::explain;
+pub use render::lines;
 pub use rule::{Apply, Area, Platform, Rule};
 pub use rules::RULES;

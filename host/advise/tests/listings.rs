@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use underbar_advise::listing::{Collected, Form, advise_listing, lint, settings};
+use underbar_advise::listing::{Collected, advise_listing, lint, settings};
+use underbar_advise::render::Form;
 
 fn advised(name: &str, bytes: &[u8]) -> String {
     let mut collected = Collected::default();
@@ -22,7 +23,7 @@ fn advised(name: &str, bytes: &[u8]) -> String {
         let forms =
             [Form::Ceeopts, Form::Ceeuopt, Form::Parm, Form::CeeRunopts, Form::Values, Form::Underbar];
         let natural = [Form::Ceeopts, Form::Values, Form::Natparm];
-        let is_natural = settings.iter().any(underbar_advise::listing::natural::is_parameter);
+        let is_natural = settings.iter().any(underbar_advise::render::parameters::is_parameter);
         for form in if is_natural { &natural[..] } else { &forms } {
             if let Some(options) = form.text(&settings) {
                 let _ = write!(text, "-- {name} as {form:?}\n{options}");

@@ -33,7 +33,7 @@ pub fn areas(collected: &Collected, advice: &[Advice], name: &str) -> Vec<Area> 
 }
 
 /// The same by what is to be set.
-pub(super) fn areas_by(collected: &Collected, set: &[Setting], name: &str) -> Vec<Area> {
+pub(crate) fn areas_by(collected: &Collected, set: &[Setting], name: &str) -> Vec<Area> {
     let areas = collected.program(name).map_or_else(Vec::new, |program| of_program(program, set));
     areas.into_iter().chain(natural::areas(collected, name, set)).collect()
 }

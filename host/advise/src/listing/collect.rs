@@ -59,7 +59,7 @@ pub struct Collected {
     /// Statements of steps that ask for no region, by program and file.
     without_region: BTreeMap<(String, usize), Evidence>,
     /// PARM of steps: the file, PARM, and its options.
-    pub(super) parms: Vec<(usize, StepParm, Vec<OptionRow>)>,
+    pub(crate) parms: Vec<(usize, StepParm, Vec<OptionRow>)>,
     /// The options of the PARM that was read last.
     in_parm: Vec<OptionRow>,
     /// Step timings.
@@ -176,7 +176,7 @@ impl Collected {
     }
 
     /// The program of that name.
-    pub(super) fn program(&self, name: &str) -> Option<&Program> {
+    pub(crate) fn program(&self, name: &str) -> Option<&Program> {
         self.programs.get(*self.places.get(name)?)
     }
 
@@ -372,7 +372,7 @@ impl Collected {
     }
 
     /// The step in this file that runs a program: its statement.
-    pub(super) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
+    pub(crate) fn step_of(&self, file: usize, program: &str) -> Option<&Evidence> {
         let mut regions = self.regions.iter();
         let with = regions.find(|(of, region)| *of == file && region.program.as_deref() == Some(program));
         let without = || self.without_region.get(&(program.to_owned(), file));
@@ -380,7 +380,7 @@ impl Collected {
     }
 
     /// The programs of the steps that a file shows.
-    pub(super) fn programs_of_steps(&self, file: usize) -> BTreeSet<&str> {
+    pub(crate) fn programs_of_steps(&self, file: usize) -> BTreeSet<&str> {
         let with = self.regions.iter().filter(|(of, _)| *of == file);
         let with = with.filter_map(|(_, region)| region.program.as_deref());
         let without = self.without_region.keys().filter(|(_, of)| *of == file);

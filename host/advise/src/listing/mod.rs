@@ -9,38 +9,31 @@
 //! lines that it rests on. Without a region in sight nothing grows beyond 16M without the words "region unknown".
 //! Not here: how listings are read (`underbar_listing`).
 
-mod answer;
 mod areas;
 mod cells;
 mod collect;
 mod compare;
-mod forms;
 mod history;
 mod in_sight;
 pub(crate) mod le;
 mod lint;
 pub mod natural;
 mod no_report;
-mod page;
 mod place;
 pub mod simulate;
-mod steps;
 pub mod ztpf;
 
-pub use answer::{Beside, OfProgram, has_values, json, linked, not_in_form, options};
+pub(crate) use areas::areas_by;
 pub use areas::{Area, areas};
 pub use collect::{Collected, Program, Run};
 pub use compare::{
     Amount, ComparedProgram, ComparedStep, Comparison, Group, Known, NO_INTERVAL, Pair, Row, Subject,
 };
-pub use forms::Form;
 pub use in_sight::{InSight, Placed};
 pub use le::LeCase;
 pub use lint::{LE_LINTS, LeLint, Lint, lint};
 pub use no_report::{no_storage_report, other_reports, run_again};
-pub use page::page;
 pub use simulate::simulate;
-pub use steps::Steps;
 
 use std::collections::HashMap;
 
@@ -100,7 +93,7 @@ pub fn settings(advice: &[Advice], program: &str) -> Vec<Setting> {
 }
 
 /// The same for all programs at once, since there may be thousands.
-fn settings_by_program(advice: &[Advice]) -> HashMap<&str, Vec<Setting>> {
+pub(crate) fn settings_by_program(advice: &[Advice]) -> HashMap<&str, Vec<Setting>> {
     let mut by_program: HashMap<&str, Vec<&Advice>> = HashMap::new();
     for one in advice.iter().filter(|one| one.option.is_some()) {
         by_program.entry(&one.target).or_default().push(one);
@@ -108,7 +101,7 @@ fn settings_by_program(advice: &[Advice]) -> HashMap<&str, Vec<Setting>> {
     by_program.into_iter().map(|(program, advice)| (program, settings_of(advice.into_iter()))).collect()
 }
 
-fn settings_of<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<Setting> {
+pub(crate) fn settings_of<'a>(advice: impl Iterator<Item = &'a Advice>) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
     for setting in advice.filter_map(|advice| advice.option.as_ref()) {
         match settings.iter_mut().find(|known| known.option == setting.option) {

@@ -1,9 +1,26 @@
-//! Advice as JSON: one form for the accounts of a run, one for listings.
+//! Advice as JSON: one form for the accounts of a run, one for listings; and what the web page has in common with the latter.
+//!
+//! ```text
+//! advice[]  options[]: program, options    not_in_this_form[]    sizes[]    what_if[]       the command's
+//! not_read[]: file, line, why                                                             each; the page has them by words
+//! lint[]    in_force[]    steps[]    left_out                                                both have them
+//! ```
+//!
+//! Invariant: what both have is made here, once, so that they cannot differ.
 
 use serde::{Serialize, Serializer};
+use underbar_listing::{OptionRow, StepTiming};
 
+use super::forms::Form;
+use super::lines::to_set;
+use super::options::{OfProgram, not_in_form, options};
 use crate::advice::{Advice, Evidence, Kind, Setting, Value};
+use crate::listing::simulate::Tried;
+use crate::listing::{Area as Sized, Collected, Lint, areas_by, settings_by_program};
 use crate::rule::{Area, Platform};
+
+/// Name and version of the form that advice from accounts has.
+pub const SCHEMA: &str = "underbar.advice/1";
 
 /// Of the accounts of a run.
 #[derive(Serialize)]
@@ -84,4 +101,116 @@ impl Serialize for Advice {
             }
         }
     }
+}
+
+/// Suggestions as JSON, one line and a line feed: all of them, and the options of those that are to be set.
+#[must_use]
+pub fn accounts(suggestions: &[Advice], risky: bool) -> String {
+    let options: Vec<_> = to_set(suggestions, risky)
+        .iter()
+        .map(|program| serde_json::json!({"program": program.program, "options": program.text()}))
+        .collect();
+    format!("{}\n", serde_json::json!({"schema": SCHEMA, "suggestions": suggestions, "options": options}))
+}
+
+/// What stands beside the advice.
+#[derive(Serialize)]
+pub struct Beside<'a> {
+    lint: &'a [Lint],
+    in_force: Vec<InForce<'a>>,
+    steps: Vec<Step<'a>>,
+    left_out: u64,
+}
+
+#[derive(Serialize)]
+struct InForce<'a> {
+    file: &'a str,
+    program: Option<String>,
+    option: OptionRow,
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    step: &'a StepTiming,
+}
+
+#[derive(Serialize)]
+struct NotRead<'a> {
+    file: &'a str,
+    line: u64,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    advice: &'a [Advice],
+    options: Vec<OfProgram>,
+    not_in_this_form: Vec<String>,
+    sizes: Vec<Sizes>,
+    what_if: &'a [Tried],
+    not_read: Vec<NotRead<'a>>,
+    #[serde(flatten)]
+    beside: Beside<'a>,
+}
+
+#[derive(Serialize)]
+struct Sizes {
+    program: String,
+    areas: Vec<Sized>,
+}
+
+impl<'a> Beside<'a> {
+    /// All of it, with no more options in force than this many.
+    #[must_use]
+    pub fn of(collected: &'a Collected, lint: &'a [Lint], most_in_force: usize) -> Self {
+        let name = |file: usize| collected.name_of(file);
+        let in_force = collected.options.in_force().into_iter().take(most_in_force);
+        let in_force = in_force.map(|shown| InForce {
+            file: name(shown.file),
+            program: shown.enclave,
+            option: shown.row,
+        });
+        Self {
+            lint,
+            in_force: in_force.collect(),
+            steps: collected.steps.iter().map(|(file, step)| Step { file: name(*file), step }).collect(),
+            left_out: collected.beyond,
+        }
+    }
+}
+
+/// The command's answer, on one line.
+#[must_use]
+pub fn listings(
+    collected: &Collected,
+    advice: &[Advice],
+    lint: &[Lint],
+    what_if: &[Tried],
+    form: Form,
+) -> String {
+    let settings = settings_by_program(advice);
+    let sizes = |program: String| {
+        let set = settings.get(program.as_str()).map_or(&[][..], Vec::as_slice);
+        Sizes { areas: areas_by(collected, set, &program), program }
+    };
+    let mut unread: Vec<_> = collected.unread.iter().collect();
+    unread.sort_by_key(|(file, line, _)| (*file, *line));
+    let name = |file: usize| collected.name_of(file);
+    let not_read = unread.into_iter();
+    let not_read = not_read.map(|(file, line, why)| NotRead { file: name(*file), line: *line, why });
+    let answer = Answer {
+        schema: "underbar.listing-advice/1",
+        advice,
+        options: options(collected, advice, form),
+        not_in_this_form: not_in_form(collected, advice, form),
+        sizes: collected.names().into_iter().map(sizes).collect(),
+        what_if,
+        not_read: not_read.collect(),
+        beside: Beside::of(collected, lint, usize::MAX),
+    };
+    // Numbers, texts and lists of them have a JSON form, always.
+    serde_json::to_string(&answer).unwrap_or_default() + "\n"
 }

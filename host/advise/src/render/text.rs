@@ -1,9 +1,25 @@
 //! Advice in words.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
+use underbar_options::WhereSet;
+use underbar_report::Report;
+
+use super::forms::Form;
+use super::lines::{Withheld, options_file};
+use super::options::{has_values, linked, not_in_form, options};
+use super::{parameters, values};
 use crate::advice::Advice;
+use crate::listing::simulate::Tried;
+use crate::listing::{Collected, Lint, natural, no_storage_report, other_reports, run_again};
 use crate::rule::{Area, Platform};
+
+/// So many options in force, and so many steps, are listed in words. An options report has about 60.
+const IN_FORCE: usize = 80;
+/// Which of several places wins, to read the list of options in force by.
+const PRECEDENCE: &str = "  The first of these that sets an option wins: storage tuning exit, CEEBXITA, the invocation (PARM, _CEE_RUNOPTS), \
+CEEOPTS, CEEUOPT,\n  the region's options (CEEROPT), the system's (CEEPRMxx, SETCEE), IBM's. NONOVR in a lower place beats every place \
+above it.\n";
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,4 +66,203 @@ fn of_listing(advice: &Advice, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "    risk       {}", advice.risk)?;
     }
     writeln!(f, "    confidence {}", advice.certainty)
+}
+
+/// All that is said of listings; `form_name` is what the user calls the form.
+#[must_use]
+pub fn listings(
+    collected: &Collected,
+    advice: &[Advice],
+    lints: &[Lint],
+    what_if: &[Tried],
+    form: Form,
+    form_name: &str,
+) -> String {
+    let options = options(collected, advice, form);
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for advice in advice {
+        let _ = writeln!(text, "{advice}");
+    }
+    for one in &options {
+        let _ = write!(text, "For {}:\n{}", one.program, one.options);
+    }
+    for (name, main) in linked(collected, advice, form) {
+        let _ = writeln!(text, "For {name}: it runs in the step of {main}, whose options are its own, too.");
+    }
+    let without = not_in_form(collected, advice, form);
+    for name in &without {
+        let _ = writeln!(
+            text,
+            "For {name}: nothing of what is to be set has the form {}; --as values names it.",
+            form_name
+        );
+    }
+    if !collected.ztpf.is_empty() {
+        if has_values(form) {
+            text += &values::text(advice).unwrap_or_default();
+        }
+        text.push_str(values::afterwards(advice));
+    }
+    let other = !collected.natural.is_empty() || collected.has_lists();
+    match (options.is_empty(), collected.programs.is_empty()) {
+        (true, true) if !collected.ztpf.is_empty() => {}
+        (true, _) if !without.is_empty() => {}
+        (true, true) if !collected.is_of_language_environment() && !other => {
+            text.push_str("Nothing was read that an advice could rest on.\n");
+        }
+        (true, true) if !other => text += &no_storage_report(collected),
+        (true, _) => text.push_str("Nothing to set.\n"),
+        (false, true) => {}
+        (false, false) => {
+            let again = run_again(collected);
+            let _ = writeln!(text, "{again}: `underbar diff OLD NEW`, one run each, no interval.");
+        }
+    }
+    if !collected.programs.is_empty() {
+        text += &other_reports(collected);
+    }
+    if advice.iter().any(|advice| advice.option.as_ref().is_some_and(parameters::is_parameter)) {
+        text.push_str(natural::NEXT);
+    }
+    if !collected.programs.is_empty() {
+        text.push_str(
+            "Not in these figures: storage got before options are read, heap managers of vendors, the reserve stack.\n",
+        );
+    }
+    for one in what_if {
+        let _ = write!(text, "{one}");
+    }
+    if !collected.steps.is_empty() {
+        text.push_str("Steps:\n");
+    }
+    for (file, step) in collected.steps.iter().take(IN_FORCE) {
+        let file = collected.name_of(*file);
+        let line = step.evidence.as_ref().map_or(0, |evidence| evidence.line);
+        let time = |hundredths: Option<u64>| {
+            hundredths.map_or("not known".to_owned(), |all| format!("{}.{:02} s", all / 100, all % 100))
+        };
+        let excp = step.excp.map_or("not known".to_owned(), |excp| excp.to_string());
+        let (cpu, elapsed, names) = (time(step.cpu), time(step.elapsed), step.names.join(" "));
+        let _ = writeln!(text, "  {names}: CPU {cpu}, elapsed {elapsed}, EXCP {excp}, {file}:{line}");
+    }
+    if collected.steps.len() > IN_FORCE {
+        text.push_str("  and more; --json has all\n");
+    }
+    if !lints.is_empty() {
+        text.push_str("About option texts:\n");
+    }
+    for lint in lints {
+        let _ = write!(text, "{lint}");
+    }
+    let in_force = collected.options.in_force();
+    if !in_force.is_empty() {
+        text.push_str("In force as far as is known, and set where:\n");
+    }
+    for shown in in_force.iter().take(IN_FORCE) {
+        let row = &shown.row;
+        let file = collected.name_of(shown.file);
+        let no = if row.negative { "NO" } else { "" };
+        let over = match row.overridable {
+            Some(false) => ", NONOVR",
+            Some(true) => ", OVR",
+            None => "",
+        };
+        let values = if row.negative { String::new() } else { format!("({})", row.values) };
+        let _ = writeln!(
+            text,
+            "  {no}{}{values} from {}{over}, {file}:{}",
+            row.name, row.source, row.evidence.line
+        );
+    }
+    if in_force.len() > IN_FORCE {
+        text.push_str("  and more; --json has all\n");
+    }
+    if !in_force.is_empty() {
+        text.push_str(PRECEDENCE);
+    }
+    if !collected.unread.is_empty() {
+        text.push_str("Not certain, or not read:\n");
+    }
+    for (place, why) in collected.doubts() {
+        let _ = writeln!(text, "  {place}: {why}");
+    }
+    if collected.beyond > 0 {
+        let _ = writeln!(text, "Left out, since there are so many: {} more.", collected.beyond);
+    }
+    text
+}
+
+/// All that is said of the accounts of a run.
+#[must_use]
+pub fn accounts(report: &Report, suggestions: &[Advice], risky: bool) -> String {
+    let mut text = String::new();
+    if suggestions.is_empty() {
+        let reason = match report.processes.len() {
+            0 => "no accounts were kept: `underbar doctor` says why",
+            _ => "no storage was asked for",
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "Nothing to advise upon: {reason}.");
+        return text;
+    }
+    for suggestion in suggestions {
+        let _ = writeln!(text, "{suggestion}");
+    }
+    let withheld = |why| {
+        let withheld = |said: &&Advice| Withheld::of(said, risky) == Some(why) && said.option.is_some();
+        suggestions.iter().filter(withheld).count()
+    };
+    let (idle, harmful) = (withheld(Withheld::Idle), withheld(Withheld::Risky));
+    match option_line(report, suggestions, risky) {
+        Some(line) => {
+            let base = if report.options.has_set(WhereSet::LanguageEnvironmentDefault) {
+                "--opts-base le "
+            } else {
+                ""
+            };
+            let _ = writeln!(text, "Use: {base}--opts '{}'", line.replace('\'', "'\\''"));
+        }
+        None if idle + harmful == 0 => text.push_str("Nothing to set.\n"),
+        None => {}
+    }
+    if idle > 0 {
+        let _ = writeln!(text, "Left out, since it does nothing on Linux: {idle}.");
+    }
+    if harmful > 0 {
+        let _ = writeln!(text, "Left out, since it could harm: {harmful}; --risky sets it.");
+    }
+    text
+}
+
+/// All settings as one option text: with a section for each program, unless there is only one program.
+///
+/// Made from the options file, so that the two cannot disagree.
+fn option_line(report: &Report, suggestions: &[Advice], risky: bool) -> Option<String> {
+    let file = options_file(report, suggestions, risky);
+    let alone = report.programs().len() == 1;
+    let mut line = String::new();
+    let mut section = None;
+    for words in file.lines().filter(|words| !words.is_empty() && !words.starts_with('#')) {
+        if words.starts_with('[') {
+            section = Some(words);
+            continue;
+        }
+        let separator = if line.is_empty() {
+            ""
+        } else if section.is_some() && !alone {
+            " "
+        } else {
+            ","
+        };
+        line += separator;
+        if let Some(section) = section.take()
+            && !alone
+        {
+            line += section;
+            line.push(' ');
+        }
+        line += words;
+    }
+    (!line.is_empty()).then_some(line)
 }

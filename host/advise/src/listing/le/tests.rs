@@ -6,9 +6,10 @@ mod pools;
 mod reports;
 mod stacks;
 
-use super::super::{Form, advise_listing, settings};
+use super::super::{advise_listing, settings};
 use super::*;
 use crate::advice::Advice;
+use crate::render::Form;
 
 fn listing(text: &str) -> Collected {
     let mut collected = Collected::default();

@@ -11,7 +11,6 @@
 mod areas;
 pub(crate) mod caches;
 pub(crate) mod fetch;
-mod forms;
 pub(crate) mod parameters;
 pub(crate) mod prefetch;
 mod sessions;
@@ -19,8 +18,6 @@ pub(crate) mod switches;
 pub(crate) mod thread;
 
 pub(super) use areas::areas;
-pub use forms::is_parameter;
-pub(super) use forms::text;
 pub(super) use sessions::Set;
 pub use sessions::{Session, Sessions};
 
@@ -108,8 +105,9 @@ fn line(case: &LeCase<'_>, file: usize, evidence: &underbar_listing::Evidence) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Form, advise_listing, settings};
+    use super::super::{advise_listing, settings};
     use super::*;
+    use crate::render::Form;
 
     /// The parameters to set, and the advice.
     pub(super) fn check(files: &[&str], expect: Option<&str>) -> Vec<Advice> {

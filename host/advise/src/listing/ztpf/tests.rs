@@ -2,9 +2,9 @@
 
 use super::super::simulate::{Simulation, Tried};
 use super::super::{Collected, advise_listing};
-use super::values_text;
 use crate::advice::shown;
 use crate::advice::{Advice, Kind};
+use crate::render::values::text as values_text;
 
 fn simulate(collected: &Collected) -> Vec<Simulation> {
     tried(collected, "AVL").expect("sizes")

@@ -35,9 +35,9 @@ impl Form {
     /// The text, with a line feed behind each line; None where there is nothing to set, or nothing of it has this form.
     #[must_use]
     pub fn text(self, settings: &[Setting]) -> Option<String> {
-        if settings.iter().any(super::natural::is_parameter) {
+        if settings.iter().any(super::parameters::is_parameter) {
             let is_carrier_of_others = matches!(self, Self::Ceeuopt | Self::CeeRunopts | Self::Underbar);
-            return if is_carrier_of_others { None } else { super::natural::text(settings, self) };
+            return if is_carrier_of_others { None } else { super::parameters::text(settings, self) };
         }
         if self == Self::Natparm {
             return None;

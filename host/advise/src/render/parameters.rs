@@ -1,6 +1,6 @@
 //! Parameters as text: dynamic ones, and the same as macros of the parameter module.
 
-use super::super::Form;
+use super::forms::Form;
 use crate::advice::Setting;
 
 /// Columns of a record that count.
@@ -15,7 +15,7 @@ pub fn is_parameter(setting: &Setting) -> bool {
 /// One line for each value, or dynamic parameters, cut at commas where a record would be too long; those of ADARUN in a statement of their own.
 ///
 /// As NATPARM with the macros of the parameter module behind it, as comments of its source.
-pub(in super::super) fn text(settings: &[Setting], form: Form) -> Option<String> {
+pub(super) fn text(settings: &[Setting], form: Form) -> Option<String> {
     if form == Form::Values {
         return Some(settings.iter().map(|setting| format!("{setting}\n")).collect());
     }

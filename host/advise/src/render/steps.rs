@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use underbar_listing::{OptionRow, StepParm};
 
-use super::{Collected, Form, settings_of};
+use super::forms::Form;
 use crate::advice::{Advice, Kind, Setting};
+use crate::listing::{Collected, settings_of};
 use crate::sizes::size;
 
 /// Programs of steps that have no enclave of their own worth advice.
@@ -256,7 +257,8 @@ fn with_arguments(all: &[Setting], parm: &StepParm, rows: &[OptionRow]) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::{advise_listing, options};
+    use crate::listing::advise_listing;
+    use crate::render::options::options;
 
     fn heap(name: &str, initial: u64, total: u64, allocated: u64) -> String {
         let title =

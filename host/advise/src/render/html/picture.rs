@@ -9,8 +9,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::areas::Area;
 use super::escaped;
+use crate::listing::Area;
 use crate::sizes::written;
 
 /// Places in the picture: of the scale, and of the rows.

@@ -11,13 +11,14 @@ mod picture;
 
 use std::fmt::Write as _;
 
-use super::collect::Collected;
-use super::simulate::Tried;
+use super::forms::Form;
 use super::steps::Steps;
-use super::{Form, Lint, areas, natural, run_again, settings, ztpf};
+use super::{parameters, values};
 use crate::advice::{Advice, Evidence, Kind};
+use crate::listing::simulate::Tried;
+use crate::listing::{Collected, Lint, areas, natural, run_again, settings};
 
-const STYLE: &str = include_str!("page/page.css");
+const STYLE: &str = include_str!("html/page.css");
 
 /// The whole page, with option texts in this form.
 #[must_use]
@@ -49,7 +50,7 @@ pub fn page(
     for name in collected.names() {
         program(&mut text, collected, (advice, &steps), form, &name);
     }
-    for name in ztpf::names(advice) {
+    for name in values::names(advice) {
         program(&mut text, collected, (advice, &steps), form, name);
     }
     let quoted = |words: String| format!("<pre>{}</pre>", escaped(words.trim_end()));
@@ -63,7 +64,7 @@ pub fn page(
         let _ = writeln!(text, "<p>Left out, since there are so many: {} more.</p>", collected.beyond);
     }
     text += "</main>\n<footer>\n<p>";
-    let parameters = |advice: &&Advice| advice.option.as_ref().is_some_and(natural::is_parameter);
+    let parameters = |advice: &&Advice| advice.option.as_ref().is_some_and(parameters::is_parameter);
     if advice.iter().any(|advice| parameters(&advice)) {
         text += &escaped(natural::NEXT.trim_end());
         text.push(' ');
@@ -97,7 +98,7 @@ fn program(
     } else if !settings.is_empty() {
         text.push_str("<p>Nothing of what is to be set has the form that was asked for.</p>\n");
     }
-    if let Some(values) = ztpf::values_of(advice, name) {
+    if let Some(values) = values::of(advice, name) {
         let _ = writeln!(
             text,
             "<h3>To set, as values: check each name and its unit with HELP</h3>\n<pre>{values}</pre>"
@@ -200,8 +201,8 @@ fn broken(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::advise_listing;
     use super::*;
+    use crate::listing::advise_listing;
 
     fn made(file: &str, text: &str) -> String {
         let mut collected = Collected::default();
