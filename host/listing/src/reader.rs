@@ -116,6 +116,51 @@ impl Taker for Looking<'_> {
     }
 }
 
+/// Shows a line to one reader. True if it takes the line: those below it in the table do not see it.
+type Takes = fn(&mut State, Line<'_>, &mut dyn FnMut(Item)) -> bool;
+
+/// The readers, in the order in which they are asked.
+const READERS: [Takes; 7] = [
+    // Natural and Adabas look on, and take no line. Operands of CEEXOPT, which are written NAME=value too, are not Natural's.
+    |state, line, out| {
+        if !state.carriers.is_macro(line.text) {
+            state.natural.line(line, out);
+        }
+        false
+    },
+    // Lists of data sets look on, too.
+    |state, line, out| {
+        state.lists.line(line, out);
+        false
+    },
+    // Reports of z/TPF have titles that nothing else has.
+    |state, line, out| state.ztpf.line(line, out),
+    // A line of a storage report ends an options report, and what merely looked like options of a carrier.
+    |state, line, out| {
+        let taken = state.storage.line(line, out);
+        if taken {
+            state.options.finish(out);
+            state.carriers.interrupted(false, out);
+        }
+        taken
+    },
+    // A row of an options report ends the latter, too; on the first line it may itself be the rest of a row.
+    |state, line, out| {
+        let taken = state.options.line(line, out);
+        if taken {
+            state.carriers.interrupted(true, out);
+        }
+        taken
+    },
+    // Option texts: CEEOPTS, CEEUOPT, PARM, _CEE_RUNOPTS.
+    |state, line, out| state.carriers.line(line, out),
+    // What is left may be of the job: steps, regions, timings.
+    |state, line, out| {
+        state.job.line(line, out);
+        true
+    },
+];
+
 impl State {
     /// Whether every line has to be looked at.
     fn is_open(&self) -> bool {
@@ -138,22 +183,10 @@ impl State {
             self.foreign = true;
             out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why: why.to_owned() }));
         }
-        // Beside the others: it takes no line away from them. Operands of CEEXOPT, which are written NAME=value too, are not
-        // Natural's.
-        if !self.carriers.is_macro(line.text) {
-            self.natural.line(line, out);
-        }
-        self.lists.line(line, out);
-        if self.ztpf.line(line, out) {
-            return;
-        }
-        if self.storage.line(line, out) {
-            self.options.finish(out);
-            self.carriers.interrupted(false, out);
-        } else if self.options.line(line, out) {
-            self.carriers.interrupted(true, out);
-        } else if !self.carriers.line(line, out) {
-            self.job.line(line, out);
+        for takes in READERS {
+            if takes(self, line, out) {
+                return;
+            }
         }
     }
 }
