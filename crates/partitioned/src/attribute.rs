@@ -1,17 +1,17 @@
-//! What a member is, how it asks to be fetched, and which of its pages that means.
+//! The attributes of a member, its fetch option, and the pages that the option affects.
 //!
 //! ```text
 //! pages of a member:   |<- initial ->|<--- deferred --->|<- no load ->|
 //!                       read at LOAD   read on reference  symbols, debugging: never by LOAD
 //! ```
 //!
-//! The rule is the documented one, literally: a program under 96 KB is read whole at LOAD, of a larger one the first 16
-//! pages of 4 KiB; PRIME reads all at LOAD; PACK moves it to storage instead of mapping pages; (PACK,NOPRIME) is no
-//! combination.
+//! The rule follows the documentation literally. LOAD reads a program under 96 KB whole, and of a larger program the first
+//! 16 pages of 4 KiB. PRIME reads all pages at LOAD; PACK moves the program to storage instead of mapping pages;
+//! (PACK,NOPRIME) is invalid.
 //!
 //! Invariant: initial + deferred + no load == pages of the member.
 
-/// Bytes of a page, in both organisations' files.
+/// Bytes of a page, in files of both organisations.
 pub const PAGE: usize = 4096;
 /// A program of fewer bytes is read whole: 96 KB.
 pub const READ_WHOLE_BELOW: u64 = 96 * 1024;
@@ -23,18 +23,18 @@ pub const FIRST_PAGES: u32 = 16;
 pub struct Attributes(pub u16);
 
 impl Attributes {
-    /// A shared object of this machine's kind: LOAD can have it.
+    /// A shared object for this kind of machine, which LOAD accepts.
     pub const PROGRAM: Attributes = Attributes(0x0001);
     /// Its text and data are never written after loading: it has no writable segment.
     pub const REENTRANT: Attributes = Attributes(0x0002);
-    /// It has a function `main`: LINK can run it.
+    /// It has a `main` function, so LINK can run it.
     pub const MAIN: Attributes = Attributes(0x0004);
-    /// In a PDS: one block of text, so that no control block is read at LOAD.
+    /// In a PDS: it has one block of text, so LOAD reads no control record.
     pub const ONE_BLOCK: Attributes = Attributes(0x0008);
-    /// It has storage for each thread.
+    /// It has thread-local storage.
     pub const THREAD_STORAGE: Attributes = Attributes(0x0010);
 
-    /// Each with its name, as lists and JSON show it.
+    /// Each attribute with its name in lists and JSON.
     pub const NAMES: [(Attributes, &'static str); 5] = [
         (Attributes::PROGRAM, "EXEC"),
         (Attributes::REENTRANT, "RENT"),
@@ -43,7 +43,7 @@ impl Attributes {
         (Attributes::THREAD_STORAGE, "TLS"),
     ];
 
-    /// Both sets together.
+    /// The union of both sets.
     #[must_use]
     pub const fn with(self, more: Attributes) -> Attributes {
         Attributes(self.0 | more.0)
@@ -55,7 +55,7 @@ impl Attributes {
         Attributes(self.0 & !less.0)
     }
 
-    /// Are all of these in it?
+    /// Does the set contain all of these?
     #[must_use]
     pub const fn has(self, all: Attributes) -> bool {
         self.0 & all.0 == all.0
@@ -86,7 +86,7 @@ impl FetchOptions {
         }
     }
 
-    /// As it lies in an entry.
+    /// The value as an entry holds it.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -96,13 +96,13 @@ impl FetchOptions {
         }
     }
 
-    /// From an entry; None for what no writer of ours leaves there.
+    /// Decodes the value from an entry; None for a value that our writers never leave there.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<FetchOptions> {
         if code > 3 { None } else { FetchOptions::new(code & 2 != 0, code & 1 != 0) }
     }
 
-    /// As the binder's option is written.
+    /// The binder's notation of the option.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -118,14 +118,14 @@ impl FetchOptions {
 pub struct Classes {
     /// Read at LOAD: the first ones.
     pub initial: u32,
-    /// Read on reference: those behind.
+    /// Read on reference: the pages after the initial ones.
     pub deferred: u32,
     /// Not part of the program in storage: the last ones.
     pub no_load: u32,
 }
 
 impl Classes {
-    /// Of a member of `size` bytes, whose first `loadable` are the program in storage.
+    /// The pages of a member of `size` bytes, whose first `loadable` bytes are the program in storage.
     #[must_use]
     pub const fn new(size: u64, loadable: u64, fetch: FetchOptions) -> Classes {
         let loadable = if loadable > size { size } else { loadable };

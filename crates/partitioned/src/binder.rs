@@ -1,32 +1,32 @@
-//! How text is cut into blocks: the binder's rule, by which a short block fills the rest of a track.
+//! The binder's rule for cutting text into blocks: a short block fills the rest of a track.
 //!
 //! ```text
 //! one long section at a block size of 32,760, control records of 40 bytes:
 //! | control 21 | text 32,760: 1,008 | control 21 | text 21,632: 672 | 7 left |   = 1,729 cells
 //! ```
 //!
-//! 1. Before each control record, what a full one costs is reserved, however short it will be.
-//! 2. A block of text is the least of: the block size, rounded down to a multiple of 8; what fits into the rest of the
-//!    track, rounded down likewise; what is left of the text.
-//! 3. Where not even [`SHORTEST`] bytes fit, the next track begins.
+//! 1. Before each control record, the space of a full one is reserved, however short the record will be.
+//! 2. The size of a text block is the least of: the block size, rounded down to a multiple of 8; the rest of the track,
+//!    rounded down likewise; the rest of the text.
+//! 3. If fewer than [`SHORTEST`] bytes fit, the next track begins.
 //!
-//! The rule was recovered from a real library; that 3 says 1,024 is an assumption. [`copy`] is what a copy of a library
-//! at another block size would take by it: computed, not observed.
+//! The rule was recovered from a real library; the 1,024 of point 3 is an assumption. [`copy`] computes by this rule the
+//! space of a library copied to another block size; that figure is not observed.
 //!
 //! Invariant: no track holds more than the device's capacity.
 
 use crate::track::Device;
 
-/// Bytes of a full control record, for which room is reserved.
+/// Bytes of a full control record; this much room is reserved for each.
 pub const FULL_CONTROL: u32 = 256;
-/// Shorter blocks than this are not written to fill a track (MINBLK).
+/// No block shorter than this is written to fill a track (MINBLK).
 pub const SHORTEST: u32 = 1024;
 /// The largest block size of a load library.
 pub const LARGEST_BLOCK_SIZE: u32 = 32_760;
-/// The smallest one.
+/// The smallest block size.
 pub const SMALLEST_BLOCK_SIZE: u32 = 256;
 
-/// Where a record lies.
+/// The location of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Track of the data set, from 0 (TT).
@@ -35,7 +35,7 @@ pub struct Place {
     pub record: u8,
 }
 
-/// Tracks while they are filled, record by record.
+/// Tracks as they are filled, record by record.
 #[derive(Clone, Copy, Debug)]
 pub struct Fill {
     device: &'static Device,
@@ -46,14 +46,14 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Begins with an empty track 0. The block size is rounded down to a multiple of 8, as the binder does, and brought
-    /// into the range that the device allows.
+    /// Begins with an empty track 0. Rounds the block size down to a multiple of 8, as the binder does, and brings it into the
+    /// range that the device allows.
     #[must_use]
     pub fn new(device: &'static Device, block_size: u32) -> Fill {
         Fill::from(device, block_size, 0, 0, 0)
     }
 
-    /// Goes on behind what a track holds already.
+    /// Continues after the records that a track already holds.
     #[must_use]
     pub fn from(device: &'static Device, block_size: u32, track: u32, used: u32, records: u8) -> Fill {
         let most = LARGEST_BLOCK_SIZE.min(device.largest(device.cost(FULL_CONTROL, 0), 0).unwrap_or(0));
@@ -61,7 +61,7 @@ impl Fill {
         Fill { device, block_size, track, used, records }
     }
 
-    /// Puts a record, on the next track where this one has no room for it.
+    /// Places a record on this track, or on the next one if this track has no room for it.
     pub fn put(&mut self, data: u32, key: u32) -> Place {
         if !self.device.fits(self.used, data, key) || self.records == u8::MAX - 1 {
             self.next_track();
@@ -71,7 +71,7 @@ impl Fill {
         Place { track: self.track, record: self.records }
     }
 
-    /// Bytes of the next block of text, of which `rest` are left: what [`Fill::put`] must then be asked for, behind its
+    /// Bytes of the next block of text, of which `rest` are left. The caller passes this size to [`Fill::put`], after the
     /// control record. 0 only for a rest of 0.
     pub fn next_text(&mut self, rest: u64) -> u32 {
         let rest = u32::try_from(rest).unwrap_or(u32::MAX);
@@ -84,7 +84,7 @@ impl Fill {
         rest.min(self.block_size).min(fit)
     }
 
-    /// Bytes of text that fit behind a full control record, a multiple of 8.
+    /// Bytes of text that fit after a full control record, a multiple of 8.
     fn room(&self) -> u32 {
         let used = self.used + self.device.cost(FULL_CONTROL, 0);
         self.device.largest(used, 0).unwrap_or(0) & !7
@@ -96,7 +96,7 @@ impl Fill {
         self.records = 0;
     }
 
-    /// Tracks that hold something.
+    /// Tracks that hold at least one record.
     #[must_use]
     pub fn tracks(&self) -> u32 {
         self.track + u32::from(self.records > 0)
@@ -115,36 +115,36 @@ impl Fill {
     }
 }
 
-/// A member as the tracks it takes depend on it.
+/// The properties of a member that decide how many tracks it takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Module<'a> {
-    /// Blocks that every copy keeps as they are: symbols, sections, identification.
+    /// Blocks that every copy keeps unchanged: symbols, sections, identification.
     pub fixed: &'a [u32],
-    /// Bytes that are no program's: cut into whole blocks, without control records, and no short one fills a track. They are
-    /// written so by everyone but the binder.
+    /// Bytes of members that are not programs. They are cut into whole blocks, without control records, and no short block
+    /// fills a track. Every tool but the binder writes them so.
     pub data: u64,
-    /// Lengths of its texts; each is cut into blocks on its own.
+    /// Lengths of its texts; each is cut into blocks separately.
     pub texts: &'a [u64],
     /// Bytes of relocation entries, spread over the texts.
     pub relocations: u64,
-    /// Bytes of a control record: [`FULL_CONTROL`] where they are not known, as the reference simulation has it.
+    /// Bytes of a control record: [`FULL_CONTROL`] if unknown, as in the reference simulation.
     pub control: u32,
 }
 
-/// What a copy would take.
+/// The space and cost of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// Tracks, the directory's among them.
+    /// Tracks, including those of the directory.
     pub tracks: u32,
     /// Blocks of text.
     pub texts: u64,
-    /// Channel programs that load each member once, without the search, by the article's count: each text but a member's
-    /// first is announced by a control record that has to be read, and so has each record of relocations; of data each block
-    /// is one.
+    /// Channel programs that load each member once, by the article's count, without the search. Each text except a member's
+    /// first has a control record that must be read, and so has each record of relocations; each block of data counts as
+    /// one.
     pub programs: u64,
 }
 
-/// What members would take at a block size, with a directory of so many blocks in front.
+/// The space that members would take at a block size, after a directory of so many blocks.
 pub fn copy<'a>(
     device: &'static Device,
     block_size: u32,
@@ -179,7 +179,7 @@ pub fn copy<'a>(
                 fill.put(length, 0);
                 copied.texts += 1;
                 rest -= u64::from(length);
-                // This block's share of the relocations, in records of 240 bytes behind a header of 16.
+                // This block's share of the relocations, in records of 240 bytes after a header of 16.
                 let mut share =
                     (u128::from(member.relocations) * u128::from(length) / u128::from(all.max(1))) as u64;
                 while share > 0 {
@@ -203,7 +203,7 @@ mod tests {
     use crate::track::{D3390, DEVICES};
     use std::vec::Vec;
 
-    /// Texts of one long section on an empty track, behind control records of 40 bytes, until the track is full.
+    /// Texts of one long section on an empty track, after control records of 40 bytes, until the track is full.
     fn first_track(block_size: u32) -> (Vec<u32>, u32) {
         let mut fill = Fill::new(&D3390, block_size);
         let (mut texts, mut used) = (Vec::new(), 0);
@@ -279,7 +279,7 @@ mod tests {
             let copied = copy(&D3390, size, 1, [data(10 * 32_760), data(0)]);
             (copied.tracks, copied.programs)
         };
-        // Two of 27,992 bytes fill a track but for the directory's; one of 32,760 leaves half of its own.
+        // Two blocks of 27,992 bytes fill a track except for the directory's; one of 32,760 leaves half of its track free.
         assert_eq!((at(32_760), at(27_998)), ((10, 10), (7, 12)));
         assert_eq!(at(6_144).1, 54, "eight on a track, less the directory's part");
     }

@@ -1,7 +1,7 @@
 //! Fields at offsets of a slice, little-endian unless the name says otherwise.
 //!
-//! Invariant: what lies beyond the slice reads as zero and is not written: nothing here panics. Callers check lengths
-//! first wherever a zero could be taken for a value.
+//! Invariant: bytes beyond the slice read as zero and are not written, so nothing here panics. Callers check lengths first
+//! wherever a zero could pass for a value.
 
 /// N bytes from an offset.
 pub fn take<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {

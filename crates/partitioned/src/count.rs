@@ -1,18 +1,18 @@
-//! What a search and a load cost, in counts that are never mixed and never turned into time.
+//! The cost of a search and a load, in counts that are never mixed and never converted to time.
 //!
 //! | count | is |
 //! |---|---|
 //! | channel programs, by the article's count | one for the search of a directory, one for each block of text, one for each control block that had to be read |
 //! | channel programs, by MVS 3.8's fetch | one for the search, one for the module, whose program goes on from block to block |
-//! | blocks, tracks | what was transferred, and the tracks (of a PDSE: groups of twelve pages) that it lay on |
-//! | directory blocks, tracks | the same for the search alone |
+//! blocks, tracks | the blocks transferred, and the tracks (of a PDSE: groups of twelve pages) that hold them
+//! directory blocks, tracks | the same for the search alone
 //!
-//! Invariant: reading by the page cache or without it changes no count. Reads of the real device are a fourth thing, which
-//! only the system knows (`/proc/self/io`); it is not here.
+//! Invariant: reading with or without the page cache changes no count. Reads of the real device are a separate count, which
+//! only the system keeps (`/proc/self/io`).
 
 use core::ops::AddAssign;
 
-/// Counts of one or more searches and loads.
+/// The counts of one or more searches and loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Channel programs by the article's count.

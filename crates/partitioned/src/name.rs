@@ -1,9 +1,9 @@
-//! Names of members: what may be one, and their order.
+//! Names of members: their syntax and their order.
 //!
-//! A name of a PDS has one to eight characters, one of a PDSE up to 64: graphic ASCII characters but for those that part
-//! names from each other in commands, paths and options. Upper and lower case differ.
+//! A name has one to eight characters in a PDS, up to 64 in a PDSE. Allowed are graphic ASCII characters except those that
+//! separate names in commands, paths and options. Names are case-sensitive.
 //!
-//! Invariant: no name has a `/`, is `.` or `..`, or is empty: a file of that name lies in the directory it was put into.
+//! Invariant: no name has a `/`, is `.` or `..`, or is empty: a file of that name is always inside its directory.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -21,10 +21,10 @@ pub struct Name {
     characters: [u8; LONGEST],
 }
 
-/// Why a text is no name.
+/// The reason why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misnomer {
-    /// Nothing is left of it.
+    /// It is empty.
     Empty,
     /// More characters than this.
     Long(usize),
@@ -50,7 +50,7 @@ impl core::error::Error for Misnomer {}
 impl Name {
     /// A name of the given characters.
     ///
-    /// # Errors
+    /// A text that is no name in any organisation.
     /// What may be no name of any organisation.
     pub fn new(text: &[u8]) -> Result<Name, Misnomer> {
         if text.is_empty() {
@@ -67,16 +67,16 @@ impl Name {
         Ok(Name { length: text.len() as u8, characters })
     }
 
-    /// A name as a PDS has it: eight characters, blanks behind.
+    /// A name in the form of a PDS: eight characters, padded with blanks.
     ///
     /// # Errors
-    /// What may be no name.
+    /// A text that is no name.
     pub fn from_padded(padded: &[u8; 8]) -> Result<Name, Misnomer> {
         let length = padded.iter().rposition(|&character| character != b' ').map_or(0, |last| last + 1);
         Name::new(&padded[..length])
     }
 
-    /// As a PDS has it; None if it is too long for one.
+    /// The name in the form of a PDS; None if it is too long for one.
     #[must_use]
     pub fn padded(&self) -> Option<[u8; 8]> {
         let mut padded = [b' '; 8];
@@ -97,7 +97,7 @@ impl Name {
     }
 }
 
-/// Graphic, and none of those that part names from each other.
+/// Is the character graphic, and not a separator of names?
 fn may_be_in_a_name(character: u8) -> bool {
     character.is_ascii_graphic() && !b"/\\(),'\"".contains(&character)
 }

@@ -1,25 +1,25 @@
-//! Reading a library: the one thing asked of who has its bytes, and what can be wrong with them.
+//! Reading a library: the one request to the owner of its bytes, and the faults that its bytes can have.
 //!
-//! Invariant: a fault names what is guilty: the reading, the file as a whole, its directory, or one member.
+//! Invariant: a fault names the faulty part: the read, the file as a whole, its directory, or one member.
 
 use core::fmt;
 
 /// Bytes at offsets of a library: a file, a mapping, a slice.
 ///
-/// Implementations may be shared between threads; a library that was opened never asks beyond the length that its
-/// header or superblock states.
+/// Implementations may be shared between threads. An open library never asks for bytes beyond the length that its header or
+/// superblock states.
 pub trait ReadAt {
     /// Fills `into` from `offset` on.
     ///
     /// # Errors
-    /// [`Unread::End`] where fewer bytes are there.
+    /// [`Unread::End`] if the file has fewer bytes.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Unread>;
 }
 
-/// Why bytes could not be had.
+/// The reason why bytes could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// The file ends before.
+    /// The file is too short.
     End,
     /// The system refused, with this number of `errno.h`.
     System(i32),
@@ -40,7 +40,7 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
     }
 }
 
-/// What is wrong with a library, and where.
+/// A fault of a library, and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -50,7 +50,7 @@ pub enum Fault {
     OtherOrganisation,
     /// Made by a later version of this program: its number.
     Version(u8),
-    /// The file ends before byte `offset` + `length`, which it says it has.
+    /// The file ends before byte `offset` + `length`, although its header covers that byte.
     Cut {
         /// Where reading began.
         offset: u64,
@@ -64,14 +64,14 @@ pub enum Fault {
         /// The number of `errno.h`.
         errno: i32,
     },
-    /// The header, or both superblocks, do not have their sums, or contradict themselves.
+    /// The header or both superblocks have wrong sums or contradict themselves.
     DamagedHeader,
-    /// A block of the directory of a PDS, or a page of the tree of a PDSE, does not have its sum or its place.
+    /// A directory block of a PDS, or a tree page of a PDSE, has a wrong sum or belongs elsewhere.
     DamagedDirectory {
         /// Number of the block or page.
         block: u32,
     },
-    /// A block or a page of a member does not have its sum.
+    /// A block or a page of a member has a wrong sum.
     DamagedMember {
         /// Track or page.
         track: u32,
@@ -115,7 +115,7 @@ impl fmt::Display for Fault {
 
 impl core::error::Error for Fault {}
 
-/// Reads, and says in terms of a library why not.
+/// Reads, and turns a failure into a fault of the library.
 pub(crate) fn fill<R: ReadAt + ?Sized>(read: &R, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
     read.read_at(offset, into).map_err(|error| match error {
         Unread::End => Fault::Cut { offset, length: into.len() as u64 },
@@ -123,7 +123,7 @@ pub(crate) fn fill<R: ReadAt + ?Sized>(read: &R, offset: u64, into: &mut [u8]) -
     })
 }
 
-/// The first page of a library. A file too short for one is no library, unless it begins as one.
+/// The first page of a library. A file shorter than that is not a library, unless it begins like one.
 pub(crate) fn first_page<R: ReadAt + ?Sized>(read: &R, page: &mut [u8]) -> Result<(), Fault> {
     fill(read, 0, page).map_err(|fault| {
         let mut begins = [0; 7];
@@ -132,9 +132,9 @@ pub(crate) fn first_page<R: ReadAt + ?Sized>(read: &R, page: &mut [u8]) -> Resul
     })
 }
 
-/// What a PDS begins with; the version follows.
+/// The first bytes of a PDS; the version follows.
 pub const PDS_BEGINS: [u8; 7] = *b"UNDPDS\r";
-/// What a PDSE begins with; the version follows.
+/// The first bytes of a PDSE; the version follows.
 pub const PDSE_BEGINS: [u8; 7] = *b"UNDPSE\r";
 /// The version that is written, and the only one so far.
 pub(crate) const VERSION: u8 = 1;

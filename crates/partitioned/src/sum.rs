@@ -1,7 +1,7 @@
 //! Checksums: XXH64, as published by Yann Collet, whole or piece by piece.
 //!
-//! Each is seeded with the place it belongs to (a page's or a block's number and the library's identity), so that a
-//! right page in a wrong place is found, too. It finds damage, not malice: who can write the file can write its sums.
+//! Each sum is seeded with its place (the number of the page or block, and the library's identity), so a correct page in a
+//! wrong place is detected, too. Sums find damage, not malice: anyone who can write the file can write its sums.
 //!
 //! Cost: about a third of a nanosecond for four bytes, optimised.
 
@@ -11,7 +11,7 @@ const P3: u64 = 0x1656_67B1_9E37_79F9;
 const P4: u64 = 0x85EB_CA77_C2B2_AE63;
 const P5: u64 = 0x27D4_EB2F_1656_67C5;
 
-/// The sum of bytes that are at hand as a whole.
+/// The sum of bytes that are available as a whole.
 #[must_use]
 pub fn sum(seed: u64, bytes: &[u8]) -> u64 {
     let mut running = Sum::new(seed);
@@ -19,11 +19,11 @@ pub fn sum(seed: u64, bytes: &[u8]) -> u64 {
     running.finish()
 }
 
-/// A sum over pieces: the same as over all of them in one.
+/// A sum over pieces: equal to the sum over all of them at once.
 #[derive(Clone, Debug)]
 pub struct Sum {
     lanes: [u64; 4],
-    /// Bytes that did not fill a stripe yet; `held` of them count.
+    /// Bytes that do not fill a stripe yet; the first `held` are in use.
     rest: [u8; 32],
     held: usize,
     length: u64,
@@ -31,7 +31,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Of nothing, yet.
+    /// The sum of no bytes so far.
     #[must_use]
     pub fn new(seed: u64) -> Sum {
         let lanes =
@@ -39,7 +39,7 @@ impl Sum {
         Sum { lanes, rest: [0; 32], held: 0, length: 0, seed }
     }
 
-    /// Goes on with more bytes.
+    /// Adds more bytes.
     pub fn add(&mut self, mut bytes: &[u8]) {
         self.length = self.length.wrapping_add(bytes.len() as u64);
         if self.held > 0 {
@@ -63,7 +63,7 @@ impl Sum {
 
     #[inline]
     fn stripes(&mut self, stripes: &[[u8; 32]]) {
-        // Each lane in a register of its own: the four multiplications of a stripe wait for none of each other.
+        // Each lane has its own register: the four multiplications of a stripe do not depend on each other.
         let [mut a, mut b, mut c, mut d] = self.lanes;
         for stripe in stripes {
             let (words, _) = stripe.as_chunks::<8>();
@@ -75,7 +75,7 @@ impl Sum {
         self.lanes = [a, b, c, d];
     }
 
-    /// The sum of all that was added.
+    /// The sum of all bytes that were added.
     #[must_use]
     pub fn finish(&self) -> u64 {
         let [a, b, c, d] = self.lanes;

@@ -1,6 +1,6 @@
-//! The name of the function that is an entry point.
+//! The name of the function at an entry point.
 //!
-//! Not here: where it lies; that is an address of the entry.
+//! Not here: its address, which is in the entry.
 
 /// The name of a function: up to 184 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -10,12 +10,12 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// Most bytes of one.
+    /// Maximum length in bytes.
     pub const LONGEST: usize = 184;
-    /// None.
+    /// No name.
     pub const NONE: Symbol = Symbol { length: 0, bytes: [0; Symbol::LONGEST] };
 
-    /// Of the given bytes; None if they are too many.
+    /// A symbol of the given bytes; None if there are too many.
     #[must_use]
     pub fn new(name: &[u8]) -> Option<Symbol> {
         let mut bytes = [0; Symbol::LONGEST];
@@ -23,7 +23,7 @@ impl Symbol {
         Some(Symbol { length: name.len() as u8, bytes })
     }
 
-    /// Its bytes; empty for none.
+    /// Its bytes; empty if there is no name.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or(&[])

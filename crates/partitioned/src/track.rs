@@ -1,4 +1,4 @@
-//! What a block costs on a track, and what still fits behind it, for seven disks.
+//! The cost of a block on a track, and the space left after it, for seven disks.
 //!
 //! ```text
 //! 3390 track: 1,729 cells of 34 bytes
@@ -11,13 +11,13 @@
 //! Invariant: used + cost of a block <= capacity, or the block begins the next track.
 //! Not here: how blocks are chosen ([`crate::binder`]).
 
-/// Bytes of a track's image in a PDS of ours: 14 pages, which hold any track of a 3390 with our counts.
+/// Bytes of a track's image in our PDS files: 14 pages, which hold any track of a 3390 with our counts.
 pub const TRACK_IMAGE: usize = 14 * 4096;
 
 /// A disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// As people call it.
+    /// Its usual name.
     pub name: &'static str,
     /// The same as a number, as files carry it: 0x3390.
     pub code: u16,
@@ -34,23 +34,23 @@ pub struct Device {
     formula: Formula,
 }
 
-/// How the cost of a block is found.
+/// The formula for the cost of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Formula {
     /// Cells of 34 bytes, with six bytes more for each 232 (3390).
     Cells,
-    /// Multiples of 32 bytes: what is added to the data, and to the key (3375, 3380).
+    /// Multiples of 32 bytes, with an addition to the data and to the key (3375, 3380).
     Rounded { data: u32, key: u32 },
-    /// Bytes and an overhead: of each block, and of a key (3330, 3350).
+    /// Bytes plus an overhead for each block and for a key (3330, 3350).
     Plain { block: u32, key: u32 },
     /// The last block of a track costs less than those before it (2314).
     Tolerant,
 }
 
-/// The disk that everyone has, or pretends to.
+/// The disk that every installation has or emulates.
 pub const D3390: Device = DEVICES[0];
 
-/// All of them; the first is the usual one.
+/// All devices; the first is the usual one.
 pub const DEVICES: [Device; 6] = [
     device("3390", 0x3390, 0x90, 15, 1113, 1729, 56_664, Formula::Cells),
     device("3380", 0x3380, 0x80, 15, 885, 47_968, 47_476, Formula::Rounded { data: 492, key: 236 }),
@@ -81,10 +81,10 @@ impl Device {
         DEVICES.iter().find(|device| device.code == code)
     }
 
-    /// What a block costs that others follow, in units; lengths in bytes.
+    /// The cost in units of a block that is not the last of its track; lengths in bytes.
     #[must_use]
     pub const fn cost(&self, data: u32, key: u32) -> u32 {
-        // More than any device can hold costs more than any track has, and no sum overflows.
+        // A length beyond any device costs more than any track has, and no sum overflows.
         let data = if data > 1 << 20 { 1 << 20 } else { data };
         let key = if key > 256 { 256 } else { key };
         match self.formula {
@@ -103,7 +103,7 @@ impl Device {
         }
     }
 
-    /// Does a block still fit behind what costs `used` units?
+    /// Does a block still fit after `used` units?
     #[must_use]
     pub const fn fits(&self, used: u32, data: u32, key: u32) -> bool {
         let cost = match self.formula {
@@ -124,14 +124,14 @@ impl Device {
         blocks
     }
 
-    /// The most bytes of data that fit behind what costs `used` units, with a key of so many bytes; None if not even an
-    /// empty block does.
+    /// The most bytes of data that fit after `used` units, with a key of so many bytes; None if not even an empty block
+    /// fits.
     #[must_use]
     pub fn largest(&self, used: u32, key: u32) -> Option<u32> {
         if !self.fits(used, 0, key) {
             return None;
         }
-        // Costs only rise with the length: the last that fits is found by halves.
+        // Costs only rise with the length, so a binary search finds the last length that fits.
         let (mut fits, mut not) = (0, self.largest_block + 1);
         while not - fits > 1 {
             let middle = fits + (not - fits) / 2;
@@ -141,7 +141,7 @@ impl Device {
     }
 }
 
-/// Cells for so many bytes of data or key, without the fixed ones.
+/// Cells for so many bytes of data or key, without the fixed cells.
 const fn cells_of(length: u32) -> u32 {
     (length + 6 + 6 * (length + 6).div_ceil(232)).div_ceil(34)
 }

@@ -1,4 +1,4 @@
-//! Any bytes, names and lengths: no panic, and what is read is what could have been written.
+//! Any bytes, names and lengths: no panic, and a decoded value is one that could have been encoded.
 
 use proptest::prelude::*;
 use underbar_partitioned::binder::Fill;
@@ -33,7 +33,7 @@ proptest! {
         }
         let name = Name::new(name.as_bytes()).expect("a name");
         if let Some(value) = Value::decode(&name, &cell) {
-            // Fields that nobody reads may differ; what is read is the same again.
+            // Fields that nothing reads may differ; the decoded value is the same again.
             let (again, length) = value.encode();
             prop_assert_eq!(Value::decode(&name, &again[..length]), Some(value));
         }

@@ -1,4 +1,4 @@
-//! The directory of a PDS: blocks of 256 bytes with the highest name in each as key, searched from the first on.
+//! The directory of a PDS: blocks of 256 bytes, each with its highest name as the key, searched from the first block.
 //!
 //! ```text
 //! block: key 8 | used 2 (big-endian) | entry | entry | ... |
@@ -52,11 +52,11 @@ pub struct Entry {
     pub first: Place,
     /// Its first text block (TTRT); 0 if it is empty.
     pub text: Place,
-    /// Where that begins in its track's image.
+    /// Offset of that block in its track's image.
     pub text_at: u32,
     /// Bytes of that block.
     pub text_length: u16,
-    /// What it is.
+    /// Its attributes.
     pub attributes: Attributes,
     /// How it asks to be fetched.
     pub fetch: FetchOptions,
@@ -66,11 +66,11 @@ pub struct Entry {
     pub entry_point: Option<u32>,
     /// Bytes of the member.
     pub size: u32,
-    /// For an alias: of what.
+    /// For an alias: its member.
     pub alias: Option<Alias>,
 }
 
-/// What an alias says about its member.
+/// An alias's reference to its member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The member's name.
@@ -80,7 +80,7 @@ pub struct Alias {
 }
 
 impl Entry {
-    /// The name of the member, also where this is an alias.
+    /// The name of the member, also if this entry is an alias.
     #[must_use]
     pub fn member(&self) -> Name {
         self.alias.map_or(self.name, |alias| alias.of)
@@ -154,8 +154,8 @@ fn ttr(place: Place) -> [u8; 3] {
     [high, low, place.record]
 }
 
-/// Appends an entry to a directory block and makes its name the key; None stands for the last entry of all. False if the
-/// block is full: then it is as it was. A new block is all zero.
+/// Appends an entry to a directory block and makes its name the key; None means the last entry of all. Returns false and
+/// leaves the block unchanged if it is full. A new block is all zero.
 pub fn put_entry(key: &mut [u8; 8], block: &mut [u8; DIRECTORY_BLOCK], entry: Option<&Entry>) -> bool {
     let (bytes, length) = match entry {
         Some(entry) => entry.encode(),
@@ -205,14 +205,14 @@ pub(super) fn find<R: ReadAt>(
 pub struct Entries<'a, R> {
     blocks: Blocks<'a, R>,
     at: usize,
-    /// The name before, which the next one must follow.
+    /// The previous name, which the next one must follow.
     before: Option<Name>,
     is_over: bool,
 }
 
 impl<'a, R: ReadAt> Entries<'a, R> {
     pub(super) fn new(pds: &'a Pds<R>) -> Entries<'a, R> {
-        // No block yet: its data is read as used up.
+        // No block yet: the iterator starts with its data used up.
         Entries { blocks: Blocks::new(pds), at: DIRECTORY_BLOCK, before: None, is_over: false }
     }
 
@@ -259,7 +259,7 @@ impl<R: ReadAt> Iterator for Entries<'_, R> {
 struct Blocks<'a, R> {
     pds: &'a Pds<R>,
     group: [u8; GROUP * STRIDE],
-    /// Blocks handed out; the last of them lies at `at` of the group, which holds them up to number `until`.
+    /// Blocks handed out. The last one is at `at` in the group, which holds the blocks up to number `until`.
     handed: u32,
     until: u32,
     at: usize,
@@ -270,7 +270,7 @@ impl<'a, R: ReadAt> Blocks<'a, R> {
         Blocks { pds, group: [0; GROUP * STRIDE], handed: 0, until: 0, at: 0 }
     }
 
-    /// Goes to the next block; false behind the last.
+    /// Goes to the next block; false after the last.
     fn next(&mut self) -> Result<bool, Fault> {
         let header = &self.pds.header;
         let number = self.handed;

@@ -1,4 +1,4 @@
-//! The header, a track's header, and records: as they lie in the file, both ways.
+//! The header, a track's header, and records: encoding to and decoding from the file.
 //!
 //! ```text
 //! track image:  header 32 | record | record | ... | FF
@@ -20,17 +20,17 @@ use crate::track::{Device, TRACK_IMAGE};
 
 /// Bytes of the header.
 pub const HEADER: usize = PAGE;
-/// Where the header's sum lies.
+/// Offset of the header's sum.
 const SUM: usize = PAGE - 8;
-/// Most tracks of a PDS.
+/// Maximum number of tracks of a PDS.
 pub const MOST_TRACKS: u32 = 65_535;
 
-/// What the header page says.
+/// The content of the header page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Drawn when the library was created, and kept by everything but a copy.
+    /// A random number, drawn when the library is created. Every change keeps it; a copy gets a new one.
     pub identity: u64,
-    /// Rises with each change: who keeps a directory compares it.
+    /// Rises with each change; a reader that keeps a directory compares it.
     pub generation: u64,
     /// Number of the device whose tracks these are: 0x3390.
     pub device: u16,
@@ -46,7 +46,7 @@ pub struct Header {
     pub members: u32,
     /// Aliases.
     pub aliases: u32,
-    /// The last record; what is behind it on its track is free.
+    /// The last record; the rest of its track is free.
     pub last: Place,
     /// Units in use on the last track.
     pub last_used: u32,
@@ -59,7 +59,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// As it lies in the file.
+    /// Encodes the header for the file.
     #[must_use]
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
@@ -85,10 +85,10 @@ impl Header {
         page
     }
 
-    /// From the file.
+    /// Decodes a header from the file.
     ///
     /// # Errors
-    /// Another file, another version, damage, figures that no PDS has.
+    /// Another file, another version, damage, or figures that no PDS has.
     pub fn decode(page: &[u8; PAGE]) -> Result<Header, Fault> {
         match (take::<7>(page, 0), u8_at(page, 7)) {
             (PDS_BEGINS, VERSION) => {}
@@ -130,12 +130,12 @@ impl Header {
     /// The device.
     #[must_use]
     pub fn device(&self) -> &'static Device {
-        // `decode` knows it, and writers take it from the table.
+        // `decode` accepts only known numbers, and writers take theirs from the table.
         Device::of_code(self.device).unwrap_or(&crate::track::DEVICES[0])
     }
 }
 
-/// Where a track's image begins in the file.
+/// The file offset of a track's image.
 #[must_use]
 pub const fn track_offset(track: u32) -> u64 {
     HEADER as u64 + track as u64 * TRACK_IMAGE as u64
@@ -145,7 +145,7 @@ pub const fn track_offset(track: u32) -> u64 {
 pub const TRACK_HEADER: usize = 32;
 const TRACK_MAGIC: [u8; 4] = *b"TRK1";
 
-/// What stands before the records of a track.
+/// The header of a track's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackHeader {
     /// Its number.
@@ -159,7 +159,7 @@ pub struct TrackHeader {
 }
 
 impl TrackHeader {
-    /// As it lies in the file.
+    /// Encodes the track's header for the file.
     #[must_use]
     pub fn encode(&self, identity: u64) -> [u8; TRACK_HEADER] {
         let mut header = [0; TRACK_HEADER];
@@ -173,10 +173,10 @@ impl TrackHeader {
         header
     }
 
-    /// From the file.
+    /// Decodes a track's header from the file.
     ///
     /// # Errors
-    /// A header that is damaged, or another track's.
+    /// A header that is damaged or belongs to another track.
     pub fn decode(header: &[u8; TRACK_HEADER], identity: u64, track: u32) -> Result<TrackHeader, Fault> {
         let is_sound = take::<4>(header, 0) == TRACK_MAGIC
             && u32_at(header, 4) == track
@@ -193,7 +193,7 @@ impl TrackHeader {
     }
 }
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A block of the directory.
@@ -202,7 +202,7 @@ pub enum Kind {
     EndOfDirectory,
     /// The first record of a member: [`Identification`].
     Identification,
-    /// What stands before a text block: [`Control`].
+    /// The control record before a text block: [`Control`].
     Control,
     /// A block of text.
     Text,
@@ -229,18 +229,18 @@ impl Kind {
     }
 }
 
-/// What stands before key and data of a record.
+/// The count field before key and data of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Number on the track, from 1.
     pub record: u8,
     /// Bytes of the key: 0 or 8.
     pub key: u8,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Bytes of the data.
     pub data: u32,
-    /// Of all of it.
+    /// The sum of the whole record.
     pub sum: u64,
 }
 
@@ -248,7 +248,7 @@ impl Count {
     /// Bytes of a count.
     pub const LENGTH: usize = 16;
 
-    /// From the track. None where the track ends; an error for what is no count.
+    /// Decodes a count from the track. None at the end of the track; an error for anything else.
     #[must_use]
     pub fn decode(bytes: &[u8; Count::LENGTH]) -> Option<Result<Count, ()>> {
         if bytes[0] == 0xFF {
@@ -264,7 +264,7 @@ impl Count {
         Some(count.filter(|count| count.data as usize <= TRACK_IMAGE).ok_or(()))
     }
 
-    /// The sum over its own front, a key and the data.
+    /// The sum over the front of the count, a key and the data.
     #[must_use]
     pub fn sum_of(&self, identity: u64, track: u32, key: &[u8], data: &[u8]) -> u64 {
         let mut sum = Sum::new(identity ^ (u64::from(track) << 8 | u64::from(self.record)));
@@ -287,17 +287,17 @@ impl Count {
     }
 }
 
-/// A record that was read: its count, and where it begins in the track's image.
+/// A record that was read: its count, and the start of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its count.
     pub count: Count,
-    /// Where the next record begins in the image.
+    /// Offset of the next record in the image.
     pub next: usize,
 }
 
-/// Writes a record into a track's image at `at`, and says where the next one begins; None if the image is full. The end of
-/// the track is marked behind it.
+/// Writes a record into a track's image at `at`, marks the end of the track after it, and returns the offset of the next
+/// record; None if the image is full.
 pub fn put_record(
     image: &mut [u8],
     at: usize,
@@ -316,7 +316,7 @@ pub fn put_record(
     };
     count.sum = count.sum_of(identity, place.track, key, data);
     let next = at.checked_add(count.stride())?;
-    // A byte is kept for the mark behind the last record.
+    // One byte stays reserved for the end mark after the last record.
     if next >= image.len() {
         return None;
     }
@@ -331,21 +331,21 @@ pub fn put_record(
 /// Bytes of a control record's data.
 pub const CONTROL: usize = 40;
 
-/// What stands before a block of text, in the words of a load module's control record.
+/// The control record before a block of text, with the fields of a load module's control record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// No more text follows that which this one announces.
+    /// No more text follows the block that this record announces.
     pub is_last: bool,
     /// Byte of the member at which the text begins.
     pub origin: u64,
     /// Bytes of the text.
     pub length: u32,
-    /// Whose it is.
+    /// The member that it belongs to.
     pub member: Name,
 }
 
 impl Control {
-    /// As it lies on the track.
+    /// Encodes the control record for the track.
     #[must_use]
     pub fn encode(&self) -> [u8; CONTROL] {
         let mut control = [0; CONTROL];
@@ -356,7 +356,7 @@ impl Control {
         control
     }
 
-    /// From the track; None for what is none.
+    /// Decodes a control record from the track; None for anything else.
     #[must_use]
     pub fn decode(control: &[u8; CONTROL]) -> Option<Control> {
         let is_last = match control[0] {
@@ -369,7 +369,7 @@ impl Control {
     }
 }
 
-/// What a member says about itself, in its first record.
+/// A member's description of itself, in its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identification {
     /// Its name when it was written.
@@ -384,15 +384,15 @@ pub struct Identification {
     pub modified: u64,
     /// Blocks of text.
     pub texts: u32,
-    /// The function that is its entry point, or nothing.
+    /// The function at its entry point; empty if none.
     pub symbol: Symbol,
 }
 
 impl Identification {
-    /// Most bytes of one.
+    /// Maximum length of an encoded one in bytes.
     pub const LONGEST: usize = 56 + Symbol::LONGEST;
 
-    /// As it lies on the track, and how many bytes of it.
+    /// Encodes it for the track; also returns its length in bytes.
     #[must_use]
     pub fn encode(&self) -> ([u8; Identification::LONGEST], usize) {
         let mut record = [0; Identification::LONGEST];
@@ -407,7 +407,7 @@ impl Identification {
         (record, 56 + self.symbol.as_bytes().len())
     }
 
-    /// From the track; None for what is none.
+    /// Decodes it from the track; None for anything else.
     #[must_use]
     pub fn decode(record: &[u8]) -> Option<Identification> {
         let symbol = record.get(56..56 + usize::from(u8_at(record, 48)))?;

@@ -1,5 +1,5 @@
-//! The blocks of a member, as fetch reads them: the first text from what the directory says, then each control record with
-//! the text that it announces.
+//! The blocks of a member, in the order of fetch: the first text by its directory entry, then each control record with its
+//! text.
 //!
 //! ```text
 //! directory: place and length of the first text      text                     1 channel program
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Cost: one read of 16 bytes for the first block, one of 72 for each further one, and the text itself, which the caller
-//! reads where it wants it.
+//! reads into its own buffer.
 //!
 //! Invariant: places ascend, origins follow each other, the lengths' sum is the entry's size: the walk ends.
 
@@ -20,14 +20,14 @@ use crate::count::Counts;
 use crate::read::{Fault, ReadAt, fill};
 use crate::track::TRACK_IMAGE;
 
-/// A block of text: where to read it, and how to check it.
+/// A block of text: its location and its check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Byte of the file at which its data begin.
+    /// Offset of its data in the file.
     pub offset: u64,
     /// Bytes.
     pub length: u32,
-    /// Byte of the member at which it begins.
+    /// Its offset in the member.
     pub origin: u64,
     /// Its track and record.
     pub place: Place,
@@ -36,7 +36,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Are these its bytes?
+    /// Does the sum of these bytes match?
     ///
     /// # Errors
     /// [`Fault::DamagedMember`] with its place.
@@ -51,7 +51,7 @@ impl Text {
 pub struct Texts<'a, R> {
     pds: &'a Pds<R>,
     entry: Entry,
-    /// Where the next record begins in its track's image.
+    /// Offset of the next record in its track's image.
     at: usize,
     place: Place,
     origin: u64,
@@ -62,7 +62,7 @@ impl<'a, R: ReadAt> Texts<'a, R> {
         Texts { pds, entry: *entry, at: entry.text_at as usize, place: entry.text, origin: 0 }
     }
 
-    /// The next block; None behind the last. `counts` rises by what reading it costs.
+    /// The next block; None after the last. `counts` rises by the cost of reading it.
     ///
     /// # Errors
     /// A member that is cut, damaged, or contradicts its entry.
@@ -102,7 +102,7 @@ impl<'a, R: ReadAt> Texts<'a, R> {
         Ok(Some(text))
     }
 
-    /// The first block lies where the directory says, and is as long.
+    /// The first block, whose place and length the directory gives.
     fn first(&mut self) -> Result<(Count, Option<bool>), Fault> {
         let place = self.place;
         let count = read_count(self.pds, place, self.at)?.ok_or(damaged(place))?;
@@ -114,7 +114,7 @@ impl<'a, R: ReadAt> Texts<'a, R> {
         Ok((count, None))
     }
 
-    /// Each further one lies behind its control record.
+    /// Each further block comes after its control record.
     fn following(&mut self) -> Result<(Count, Option<bool>), Fault> {
         let control_count = match read_count(self.pds, self.place, self.at)? {
             Some(count) => count,
@@ -147,7 +147,7 @@ impl<'a, R: ReadAt> Texts<'a, R> {
 
 pub(super) fn identification<R: ReadAt>(pds: &Pds<R>, entry: &Entry) -> Result<Identification, Fault> {
     let (mut at, place) = (TRACK_HEADER, entry.first);
-    // Places on a track are found by walking it: counts say how long records are.
+    // A record on a track is found by walking the records before it: their counts give their lengths.
     for record in 1..place.record {
         let before = Place { record, ..place };
         at += read_count(pds, before, at)?.ok_or(damaged(before))?.stride();
@@ -193,7 +193,7 @@ pub(super) fn record<R: ReadAt>(
     Ok(Some(Record { count, next: at + count.stride() }))
 }
 
-/// The count of a record that must be at a place; None where the track has ended.
+/// The count of a record at a place; None after the end of the track.
 fn read_count<R: ReadAt>(pds: &Pds<R>, place: Place, at: usize) -> Result<Option<Count>, Fault> {
     if place.track >= pds.header.tracks {
         return Err(Fault::Contradiction("a TTR lies beyond the last track"));

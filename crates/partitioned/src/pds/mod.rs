@@ -10,12 +10,12 @@
 //!                             \______ on one track _____/
 //! ```
 //!
-//! Blocks and their order are those of a load library: each text block has a control record in front, which says how long
-//! it is; short blocks fill the tracks ([`crate::binder`]). The directory tells the first text block's length, so that a
-//! member of one block is read without a control record. A track begins on a page, and a whole one is 14 pages: either can
-//! be read past the page cache.
+//! Blocks and their order are those of a load library. Each text block has a control record in front that gives its length;
+//! short blocks fill the tracks ([`crate::binder`]). The directory gives the length of the first text block, so a member of
+//! one block is read without a control record. A track begins on a page, and a whole track has 14 pages: both can be read
+//! past the page cache.
 //!
-//! A PDS is made whole and renamed into place; so a reader's open file never changes, and readers need no lock.
+//! A new PDS is written whole and renamed into place. A reader's open file never changes, and readers need no lock.
 //!
 //! Invariant: TTRs of a member ascend, its control records name it, and its texts are exactly as long as its entry says;
 //! anything else is a [`Fault`].
@@ -45,10 +45,10 @@ pub struct Pds<R> {
 }
 
 impl<R: ReadAt> Pds<R> {
-    /// Opens what the bytes hold.
+    /// Opens the PDS in the bytes.
     ///
     /// # Errors
-    /// Bytes that are no PDS, or whose header is damaged. The rest is looked at when it is asked for.
+    /// Bytes that are no PDS, or whose header is damaged. Everything else is checked on use.
     pub fn open(read: R) -> Result<Pds<R>, Fault> {
         let mut page = [0; PAGE];
         first_page(&read, &mut page)?;
@@ -56,19 +56,19 @@ impl<R: ReadAt> Pds<R> {
         Ok(Pds { read, header })
     }
 
-    /// What the header says.
+    /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where the bytes are read.
+    /// The source of its bytes.
     #[must_use]
     pub fn reader(&self) -> &R {
         &self.read
     }
 
-    /// Searches the directory in sequence for a member or alias (BLDL), and counts what was searched.
+    /// Searches the directory sequentially for a member or alias (BLDL), and counts the blocks searched.
     ///
     /// # Errors
     /// A directory that cannot be read, or is damaged up to the block in which the name belongs.
@@ -82,7 +82,7 @@ impl<R: ReadAt> Pds<R> {
         Entries::new(self)
     }
 
-    /// The blocks of text of a member, first to last.
+    /// The blocks of text of a member, in order.
     #[must_use]
     pub fn texts(&self, entry: &Entry) -> Texts<'_, R> {
         Texts::new(self, entry)
@@ -91,7 +91,7 @@ impl<R: ReadAt> Pds<R> {
     /// Reads the next record of a member's text into the front of `into`.
     ///
     /// # Errors
-    /// What [`Texts::next_text`] says; a short buffer; a block that is damaged.
+    /// The errors of [`Texts::next_text`]; a buffer that is too short; a damaged block.
     pub fn read_text(&self, text: &Text, into: &mut [u8]) -> Result<(), Fault> {
         let needed = text.length;
         let into = into.get_mut(..needed as usize).ok_or(Fault::ShortBuffer { needed })?;
@@ -99,16 +99,16 @@ impl<R: ReadAt> Pds<R> {
         text.check(into)
     }
 
-    /// What a member says about itself in its first record.
+    /// The member's description of itself, from its first record.
     ///
     /// # Errors
-    /// A member that is damaged there, or that is another than the entry says.
+    /// A member that is damaged there, or that does not match the entry.
     pub fn identification(&self, entry: &Entry) -> Result<Identification, Fault> {
         member::identification(self, entry)
     }
 
-    /// Reads the record that begins at a byte of a track's image, with its key and data, and checks its sum. None at the
-    /// end of the track. For those who look at tracks as they are: verify, compress, COPYMOD.
+    /// Reads the record at an offset of a track's image, with its key and data, and checks its sum. None at the end of the
+    /// track. For callers that read whole tracks: verify, compress, COPYMOD.
     ///
     /// # Errors
     /// A record that is damaged, or longer than the buffer.

@@ -4,8 +4,8 @@
 //! path: root, cell 3 -> node, cell 7 -> leaf, which is kept
 //! ```
 //!
-//! Invariant: keys ascend strictly, in leaves and from cell to cell of inner nodes, so that a tree that leads in circles ends at
-//! its first key that does not, also where its leaves are empty.
+//! Invariant: keys ascend strictly, in leaves and from cell to cell of inner nodes. A walk over a tree with a cycle ends at the
+//! first key that does not ascend, also if its leaves are empty.
 //! Cost: a leaf is read once, an inner node once for each child.
 
 use super::node::{Decoded, Key, NodeView};
@@ -20,7 +20,7 @@ use crate::read::{Fault, ReadAt};
 #[derive(Debug)]
 pub struct Cursor<'a, R> {
     pdse: &'a Pdse<R>,
-    /// From the root down: page of each inner node and the cell taken; the first `depth` count.
+    /// From the root down: the page of each inner node and the cell taken; the first `depth` entries count.
     path: [(u32, usize); MOST_LEVELS as usize],
     depth: usize,
     leaf: [u8; PAGE],
@@ -29,19 +29,19 @@ pub struct Cursor<'a, R> {
     is_over: bool,
     last: [u8; 256],
     last_length: usize,
-    /// The key of the inner node's cell that was taken last, behind the first of its node.
+    /// The key of the inner node's cell that was taken last, after the first cell of its node.
     passed: [u8; 256],
     passed_length: usize,
 }
 
-/// A cell: page of its leaf, key, value.
+/// A cell: the page of its leaf, its key, its value.
 pub type Cell<'c> = (u32, &'c [u8], &'c [u8]);
 
 impl<'a, R: ReadAt> Cursor<'a, R> {
-    /// Before the first key that is not below the given one.
+    /// A cursor before the first key that is not below the given one.
     ///
     /// # Errors
-    /// A tree that is damaged on the way to it.
+    /// A tree with damage between the root and that key.
     pub fn new(pdse: &'a Pdse<R>, key: &[u8]) -> Result<Cursor<'a, R>, Fault> {
         let mut cursor = Cursor {
             pdse,
@@ -62,7 +62,7 @@ impl<'a, R: ReadAt> Cursor<'a, R> {
         Ok(cursor)
     }
 
-    /// The next cell; None behind the last.
+    /// The next cell; None after the last.
     ///
     /// # Errors
     /// A tree that is damaged there.
@@ -90,7 +90,7 @@ impl<'a, R: ReadAt> Cursor<'a, R> {
         Ok(Some((self.leaf_number, key, value)))
     }
 
-    /// From a node at `levels` above nothing down to a leaf: along a key, or along the first cells.
+    /// From a node at height `levels` down to a leaf: along a key, or along the first cells.
     fn descend(&mut self, mut number: u32, levels: u8, key: Option<&[u8]>) -> Result<(), Fault> {
         for level in (1..levels).rev() {
             let mut page = [0; PAGE];

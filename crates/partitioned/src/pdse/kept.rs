@@ -4,8 +4,8 @@
 //! place of a node: its page modulo the number of places        100,000 members: 13 inner nodes
 //! ```
 //!
-//! Invariant: a kept node was read and had its sum, in this library and generation; of another one it is read anew.
-//! Cost: a page of storage for each place. Counts are the same with and without: what was searched, not what was transferred.
+//! Invariant: a kept node was read from this library and generation with a correct sum; in another generation it is read again.
+//! Cost: a page of storage for each place. The counts are equal with and without: they count searches, not transfers.
 //! Not here: keeping entries of the directory (LLA), which saves the leaf, too.
 
 use super::Pdse;
@@ -25,10 +25,10 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Holds nothing.
+    /// An empty place.
     pub const EMPTY: Kept = Kept { identity: 0, generation: 0, number: 0, page: [0; PAGE] };
 
-    /// The node of a page: as it is kept, or read and kept from now on.
+    /// The node of a page: the kept one, or one that is read and kept from now on.
     pub(super) fn node<R: ReadAt>(
         &mut self,
         pdse: &Pdse<R>,
@@ -38,7 +38,7 @@ impl Kept {
         let Superblock { identity, generation, .. } = pdse.superblock;
         let is_kept = (self.identity, self.generation, self.number) == (identity, generation, number);
         if !is_kept {
-            // What is read into is not kept until it is known to be right.
+            // A node is kept only after it was found to be correct.
             self.number = 0;
             pdse.node(number, level, &mut self.page)?;
             (self.identity, self.generation, self.number) = (identity, generation, number);

@@ -1,4 +1,4 @@
-//! The pages of a member: reading, checking, and what reading them counts.
+//! The pages of a member: reading, checking, and counting.
 
 use super::Pdse;
 use super::value::{Member, TABLE_SUMS, is_sealed_table, table_pages};
@@ -9,7 +9,7 @@ use crate::read::{Fault, ReadAt, fill};
 use crate::sum::sum;
 use core::ops::Range;
 
-/// Pages of 4 KiB that a track of a 3390 holds: what a PDSE's tracks are counted by.
+/// Pages of 4 KiB on a track of a 3390; a PDSE's tracks are counted in this unit.
 pub(super) const PAGES_PER_TRACK: u32 = 12;
 
 pub(super) fn read<R: ReadAt>(
@@ -23,7 +23,7 @@ pub(super) fn read<R: ReadAt>(
         return Err(outside);
     }
     let (mut at, mut rest) = (offset, into);
-    // Each run's bytes of the member begin where those of the run before ended.
+    // Each run's bytes of the member begin where those of the previous run end.
     let mut begins = 0u64;
     for run in member.runs.as_slice() {
         let length = u64::from(run.pages) * PAGE as u64;
@@ -40,8 +40,8 @@ pub(super) fn read<R: ReadAt>(
     if rest.is_empty() { Ok(()) } else { Err(outside) }
 }
 
-/// What reading a range of a member's pages counts: a channel program for each page by the article's count, one for each
-/// run by fetch's.
+/// The count for reading a range of a member's pages: by the article's count a channel program for each page, by fetch's
+/// count one for each run.
 #[must_use]
 pub fn load_counts(member: &Member, range: Range<u32>) -> Counts {
     let mut counts = Counts::default();
@@ -64,8 +64,8 @@ pub fn load_counts(member: &Member, range: Range<u32>) -> Counts {
     counts
 }
 
-/// The sums of members' pages, for members that have them: checks pages one by one. For one generation of a library:
-/// what was read of another is not read again.
+/// The sums of members' pages, for members that have them; checks single pages. A value serves one generation of a library
+/// only: it does not read its page of sums again if another generation has that number.
 #[derive(Debug)]
 pub struct PageSums {
     /// The page of sums that was read last, and its number in the file.
@@ -80,8 +80,8 @@ impl Default for PageSums {
 }
 
 impl PageSums {
-    /// Is this the page `number` of the member? A page behind the last whole one is padded with zeros. True also where
-    /// the member has no such sums: then only its own sum, over all of it, can tell.
+    /// Is this the page `number` of the member? A page after the last whole one is padded with zeros. Also true if the member
+    /// has no such sums: then only the sum over the whole member can tell.
     ///
     /// # Errors
     /// [`Fault::DamagedMember`] if it is not; sums that are damaged or cannot be read.

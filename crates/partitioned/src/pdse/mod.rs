@@ -1,4 +1,4 @@
-//! A PDSE: pages of 4 KiB, an index of names that stays flat, and members that a program maps as they lie.
+//! A PDSE: pages of 4 KiB, a shallow index of names, and members that a program maps directly.
 //!
 //! ```text
 //! page 0, 1   superblocks, written in turn: generation, root of the tree, pages in use
@@ -8,13 +8,13 @@
 //!                            pages to come free     what the last changes no longer need
 //! ```
 //!
-//! No page that the newest superblock reaches is ever written again: a change writes new pages, then a superblock. So
-//! what a kill or a power cut leaves is the library before the change or after it. How readers are kept from pages that
-//! are used again is in [`turns`].
+//! No page that the newest superblock reaches is ever written again: a change writes new pages, then a superblock. After a
+//! kill or a power cut, the library is in the state before the change or after it. [`turns`] describes how readers are kept
+//! from pages that are used again.
 //!
-//! Invariant: levels of the tree sink by one from node to node, keys ascend, members' runs lie inside the file; anything
-//! else is a [`Fault`], and every walk ends.
-//! Not here: changing one (`underbar-store`).
+//! Invariant: the levels of the tree fall by one from node to node, keys ascend, and members' runs are inside the file;
+//! anything else is a [`Fault`], and every walk ends.
+//! Not here: changing a PDSE (`underbar-store`).
 
 mod cursor;
 mod kept;
@@ -39,19 +39,19 @@ use crate::name::Name;
 use crate::read::{Fault, ReadAt, fill};
 use crate::symbol::Symbol;
 
-/// An open PDSE, as it was at one generation.
+/// An open PDSE, at one generation.
 #[derive(Clone, Debug)]
 pub struct Pdse<R> {
     read: R,
     superblock: Superblock,
 }
 
-/// What a name stands for.
+/// The result of a search for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The member.
     pub member: Member,
-    /// The alias by which it was found, if it was one.
+    /// The alias by which it was found, if any.
     pub alias: Option<Alias>,
 }
 
@@ -62,7 +62,7 @@ impl Found {
         self.alias.map_or(self.member.entry_point, |alias| alias.entry_point)
     }
 
-    /// The function that it is.
+    /// The function at that entry point.
     #[must_use]
     pub fn symbol(&self) -> Symbol {
         self.alias.map_or(self.member.symbol, |alias| alias.symbol)
@@ -70,8 +70,8 @@ impl Found {
 }
 
 impl<R: ReadAt> Pdse<R> {
-    /// Opens the newest generation, without registering as a reader: right for who holds the writer's lock, or for bytes
-    /// that nobody changes. Others take [`turns::begin`].
+    /// Opens the newest generation, without registering as a reader. Only for a caller that holds the writer's lock, or for
+    /// bytes that nobody changes; other callers use [`turns::begin`].
     ///
     /// # Errors
     /// Bytes that are no PDSE, or without a whole superblock.
@@ -80,34 +80,34 @@ impl<R: ReadAt> Pdse<R> {
         Ok(Pdse { read, superblock })
     }
 
-    /// The library at a generation whose superblock was read, and is held, by the caller.
+    /// The library at the generation of a superblock that the caller has read and holds.
     #[must_use]
     pub fn at(read: R, superblock: Superblock) -> Pdse<R> {
         Pdse { read, superblock }
     }
 
-    /// What the superblock says.
+    /// The superblock.
     #[must_use]
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// Where the bytes are read.
+    /// The source of its bytes.
     #[must_use]
     pub fn reader(&self) -> &R {
         &self.read
     }
 
-    /// Finds a member or alias by the index (BLDL), and counts the pages of the index that were read. An alias is
-    /// followed to its member.
+    /// Finds a member or alias by the index (BLDL), and counts the index pages read. An alias is followed to its
+    /// member.
     ///
     /// # Errors
-    /// A tree that is damaged on the way to the name.
+    /// A tree with damage between the root and the name.
     pub fn find(&self, name: &Name, counts: &mut Counts) -> Result<Option<Found>, Fault> {
         self.find_keeping(name, counts, &mut [])
     }
 
-    /// As [`Pdse::find`], with places for inner nodes: those that are kept from a search before are not read again.
+    /// Like [`Pdse::find`], but keeps inner nodes in `kept`, so that later searches do not read them again.
     ///
     /// # Errors
     /// As [`Pdse::find`].
@@ -156,10 +156,10 @@ impl<R: ReadAt> Pdse<R> {
         Ok(None)
     }
 
-    /// Reads a node of the tree and checks what it says of itself.
+    /// Reads a node of the tree and checks its header and sum.
     ///
     /// # Errors
-    /// A page that is no node, is damaged, or stands at another level.
+    /// A page that is no node, is damaged, or has a wrong level.
     pub fn node<'p>(&self, number: u32, level: u8, page: &'p mut [u8; PAGE]) -> Result<NodeView<'p>, Fault> {
         if number < FIRST_PAGE || number >= self.superblock.pages {
             return Err(Fault::Contradiction("the tree leads beyond the file"));
@@ -173,7 +173,7 @@ impl<R: ReadAt> Pdse<R> {
     /// All members and aliases, in the order of their names.
     ///
     /// # Errors
-    /// A tree that is damaged on the way to the first name.
+    /// A tree with damage between the root and the first name.
     pub fn entries(&self) -> Result<Entries<'_, R>, Fault> {
         Entries::new(self)
     }
@@ -181,22 +181,22 @@ impl<R: ReadAt> Pdse<R> {
     /// The aliases of a member, in the order of their names.
     ///
     /// # Errors
-    /// A tree that is damaged on the way to them.
+    /// A tree with damage between the root and the aliases.
     pub fn aliases(&self, member: &Name) -> Result<Aliases<'_, R>, Fault> {
         Aliases::new(self, member)
     }
 
-    /// Is an alias listed with its member? By the index: what lists all of them would take the square of their number for all.
+    /// Is an alias listed with its member? Uses the index: listing every alias for each check would take quadratic time.
     ///
     /// # Errors
-    /// A tree that is damaged on the way to it.
+    /// A tree with damage between the root and the alias.
     pub fn lists_alias(&self, member: &Name, alias: &Name) -> Result<bool, Fault> {
         let key = Key::of_alias(member, Some(alias));
         let mut cursor = Cursor::new(self, key.as_bytes())?;
         Ok(cursor.next_cell()?.is_some_and(|(_, found, _)| found == key.as_bytes()))
     }
 
-    /// Reads bytes of a member from `offset` on, without looking at sums.
+    /// Reads bytes of a member from `offset` on, without checking sums.
     ///
     /// # Errors
     /// Bytes beyond its end; a file that cannot be read.

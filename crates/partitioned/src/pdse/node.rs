@@ -1,15 +1,15 @@
-//! Nodes of the tree and their keys: as they lie in the file, both ways.
+//! Nodes of the tree and their keys: encoding to and decoding from the file.
 //!
 //! ```text
 //! node: "NODE" level count page generation sum | places of cells, 2 each | ...free... | cells
 //!   leaf cell:   key length 1 | value length 2 | key | value
 //!   inner cell:  key length 1 | child 4 | key: the lowest below the child
 //! key:  1, name                  -> member | alias
-//!       2, member, 0, alias      -> nothing: how a member's aliases are found
+//!       2, member, 0, alias      -> nothing: lists a member's aliases
 //! ```
 //!
-//! Invariant: a node's sum covers all of it but the sum, and is seeded with the library's identity and the page's number;
-//! what a cell says of its length is checked whenever it is read.
+//! Invariant: a node's sum covers the whole node except the sum, and is seeded with the library's identity and the page's
+//! number. The lengths in a cell are checked on each read.
 
 use crate::attribute::PAGE;
 use crate::bytes::{put, take, u8_at, u16_at, u32_at, u64_at};
@@ -29,13 +29,13 @@ pub struct Key {
 }
 
 impl Key {
-    /// Under which a member or alias is found.
+    /// The key of a member or alias.
     #[must_use]
     pub fn of_name(name: &Name) -> Key {
         Key::join(1, name.as_bytes(), None)
     }
 
-    /// What tells that a member has an alias; without one, where its aliases begin.
+    /// The key that records an alias of a member; without an alias, the start of the member's aliases.
     #[must_use]
     pub fn of_alias(member: &Name, alias: Option<&Name>) -> Key {
         Key::join(2, member.as_bytes(), Some(alias.map_or(&[][..], Name::as_bytes)))
@@ -59,7 +59,7 @@ impl Key {
         self.bytes.get(..usize::from(self.length)).unwrap_or(&[])
     }
 
-    /// What a key says.
+    /// Decodes a key.
     #[must_use]
     pub fn decode(key: &[u8]) -> Option<Decoded> {
         let (kind, rest) = key.split_first()?;
@@ -75,7 +75,7 @@ impl Key {
     }
 }
 
-/// What a key says.
+/// The meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// A name.
@@ -89,11 +89,11 @@ pub enum Decoded {
     },
 }
 
-/// Bytes in front of the places of a node's cells.
+/// Bytes before the cell offsets of a node.
 pub const NODE_HEADER: usize = 32;
 const NODE_MAGIC: [u8; 4] = *b"NODE";
 
-/// Completes a node whose places and cells are in the page: header and sum.
+/// Completes a node whose offsets and cells are in the page: adds the header and the sum.
 pub fn seal_node(page: &mut [u8; PAGE], identity: u64, number: u32, level: u8, cells: u16, generation: u64) {
     put(page, 0, &NODE_MAGIC);
     put(page, 4, &[level, 0]);
@@ -112,14 +112,14 @@ fn node_sum(page: &[u8; PAGE], seed: u64) -> u64 {
     sum.finish()
 }
 
-/// A node that was read and has its sum.
+/// A node that was read and whose sum is correct.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeView<'p> {
     page: &'p [u8; PAGE],
 }
 
 impl<'p> NodeView<'p> {
-    /// From a page of the file; None for what is no node, or is damaged.
+    /// Decodes a page of the file; None if it is no node or is damaged.
     #[must_use]
     pub fn decode(page: &'p [u8; PAGE], superblock: &Superblock, number: u32) -> Option<NodeView<'p>> {
         let node = NodeView { page };
@@ -184,7 +184,7 @@ impl<'p> NodeView<'p> {
         let (mut low, mut high) = (0, self.cells());
         while low < high {
             let middle = low + (high - low) / 2;
-            // A cell that cannot be read counts as high: it is found, and refused, by whoever reads it.
+            // An unreadable cell counts as high: the search finds it, and the code that reads it rejects it.
             if self.key(middle).is_some_and(|found| found < key) { low = middle + 1 } else { high = middle }
         }
         low
@@ -195,7 +195,7 @@ impl<'p> NodeView<'p> {
         (self.key(index)? == key).then_some(index)
     }
 
-    /// The cell below which a key lies: the last whose key is not above it, or the first.
+    /// The cell whose child covers a key: the last whose key is not above it, or the first.
     #[must_use]
     pub fn index_for(&self, key: &[u8]) -> usize {
         let index = self.lower_bound(key);
@@ -206,7 +206,7 @@ impl<'p> NodeView<'p> {
         self.child(self.index_for(key))
     }
 
-    /// What a leaf's cell says of a name.
+    /// The meaning of a leaf's cell for a name.
     pub(super) fn entry<R: ReadAt>(&self, index: usize, pdse: &Pdse<R>, name: &Name) -> Result<Value, Fault> {
         let value = self.value(index).and_then(|value| Value::decode(name, value));
         value

@@ -1,6 +1,6 @@
-//! The superblock of a PDSE: as it lies in the file, both ways.
+//! The superblock of a PDSE: encoding to and decoding from the file.
 //!
-//! Invariant: decode(encode(x)) == x, and of two that are whole the one with the higher generation counts.
+//! Invariant: decode(encode(x)) == x. Of two whole superblocks, the one with the higher generation counts.
 
 use crate::attribute::PAGE;
 use crate::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
@@ -10,42 +10,42 @@ use crate::sum::sum;
 
 /// Where its sum lies.
 const SUM: usize = PAGE - 8;
-/// Where its figures end; zeros follow up to the sum.
+/// End of its figures; zeros follow up to the sum.
 const FIGURES: usize = 96;
-/// What is alike in all superblocks of a library: what it begins with and its identity, padding, block size, limit and date
-/// of making.
+/// The parts that are equal in all superblocks of a library: its first bytes and identity, padding, block size, limit and date
+/// of creation.
 const UNCHANGED: [(usize, usize); 5] = [(0, 16), (29, 32), (52, 56), (72, 88), (FIGURES, SUM)];
-/// The first page behind the superblocks.
+/// The first page after the superblocks.
 pub const FIRST_PAGE: u32 = 2;
 /// Generations stay below this, and so the bytes of their locks (`turns`) below what a lock can name.
 pub const MOST_GENERATIONS: u64 = 1 << 61;
 /// Most levels of a tree.
 pub const MOST_LEVELS: u8 = 8;
 
-/// How the label lies that does not count: the page of the other turn.
+/// The state of the superblock page that does not count.
 ///
-/// A writer that is cut off in its last write leaves that page as a mixture, by sectors, of the label before and the one
-/// that it wrote: both begin alike and end alike, so what neither can have held is no trace of a writer. And where one
-/// flipped bit, turned back, gives a page its sum of 64 bits again, it was whole once: a change that had been completed.
-/// The two must not be confused: the first is how a change comes to nothing by itself, the second would lose one.
+/// A writer that is cut off in its last write leaves that page as a mixture, by sectors, of the previous superblock and the
+/// new one. Both have equal beginnings and ends, so bytes there that neither can have held do not come from a writer. If
+/// flipping one bit back makes the page's sum of 64 bits correct again, the page was whole once: its change was completed.
+/// The two cases must not be confused: in the first, the change did not happen; in the second, a change would be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
     /// It is whole.
     Whole,
     /// Nobody has written it yet: the library is new.
     NotWritten,
-    /// It may be what a writer left that was cut off: then its change has not happened.
+    /// It may come from a writer that was cut off: then its change has not happened.
     CutShort,
-    /// It has decayed, and was older than the one that counts: nothing is lost.
+    /// It has decayed, and is older than the one that counts: nothing is lost.
     OlderDamaged,
-    /// It has decayed, and may be the newest: what counts may be the state before the last change.
+    /// It has decayed, and may be the newest: the superblock that counts may be the state before the last change.
     Damaged,
 }
 
-/// What a superblock says.
+/// The content of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Drawn when the library was created.
+    /// A random number, drawn when the library is created.
     pub identity: u64,
     /// Rises by one with each change.
     pub generation: u64,
@@ -53,23 +53,23 @@ pub struct Superblock {
     pub root: u32,
     /// Levels of the tree; 0 while there is none.
     pub levels: u8,
-    /// Pages of the file, the superblocks among them.
+    /// Pages of the file, including the superblocks.
     pub pages: u32,
     /// Of these: nodes of the tree.
     pub directory_pages: u32,
-    /// Pages that hold nothing, or nothing any more.
+    /// Pages that hold nothing, or no longer hold anything.
     pub free_pages: u32,
     /// Members, without aliases.
     pub members: u32,
     /// Aliases.
     pub aliases: u32,
-    /// The block size of its label. It changes nothing, as on the mainframe.
+    /// The block size of its label. It has no effect, as on the mainframe.
     pub block_size: u32,
-    /// First of the pages that list what came free lately, and their number.
+    /// First of the pages that list the pages freed lately.
     pub pending: u32,
-    /// See `pending`.
+    /// Number of those pages.
     pub pending_pages: u32,
-    /// Members added so far: what tokens are made of.
+    /// Members added so far, the source of tokens.
     pub added: u64,
     /// Most pages that the file may have; 0 for no limit.
     pub space: u32,
@@ -80,7 +80,7 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// As it lies in the file.
+    /// Encodes the superblock for the file.
     #[must_use]
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
@@ -107,10 +107,10 @@ impl Superblock {
         page
     }
 
-    /// From the file.
+    /// Decodes a superblock from the file.
     ///
     /// # Errors
-    /// Another file, another version, damage, figures that no PDSE has.
+    /// Another file, another version, damage, or figures that no PDSE has.
     pub fn decode(page: &[u8; PAGE]) -> Result<Superblock, Fault> {
         match (take::<7>(page, 0), u8_at(page, 7)) {
             (PDSE_BEGINS, VERSION) => {}
@@ -153,7 +153,7 @@ impl Superblock {
         if is_sound { Ok(superblock) } else { Err(Fault::DamagedHeader) }
     }
 
-    /// The newer of those that are whole.
+    /// The newer of the whole superblocks.
     ///
     /// # Errors
     /// Neither is.
@@ -165,13 +165,13 @@ impl Superblock {
             (Ok(first), Ok(second)) if first.generation < second.generation => Ok(second),
             (Ok(first), _) => Ok(first),
             (_, Ok(second)) => Ok(second),
-            // Whose first page is another file's is another file, whatever the second holds.
+            // If the first page belongs to another kind of file, so does the whole file, whatever the second page holds.
             (Err(Fault::NotALibrary), Err(Fault::DamagedHeader)) => Err(Fault::DamagedHeader),
             (Err(fault), _) => Err(fault),
         }
     }
 
-    /// How the other label lies, where this is the one that counts.
+    /// The state of the other superblock page, if this superblock is the one that counts.
     pub fn other<R: ReadAt + ?Sized>(&self, read: &R) -> Other {
         let mut page = [0; PAGE];
         let at = u64::from(Superblock::turn(self.generation + 1)) * PAGE as u64;
@@ -209,14 +209,14 @@ impl Superblock {
     }
 }
 
-/// What a superblock said before one of its bits was flipped; None where that is not what happened to it.
+/// The superblock before one of its bits was flipped; None if the damage is of another kind.
 fn turned_back(page: &mut [u8; PAGE]) -> Option<Superblock> {
     if (u64_at(page, SUM) ^ sum(0, &page[..SUM])).count_ones() == 1 {
         let right = sum(0, &page[..SUM]);
         put(page, SUM, &right.to_le_bytes());
         return Superblock::decode(page).ok();
     }
-    // More than one byte that is not zero behind the figures is more than one bit.
+    // More than one nonzero byte after the figures is more than one bit.
     let places = page[FIGURES..SUM].iter().position(|byte| *byte != 0).map(|at| at + FIGURES);
     for at in (0..FIGURES).chain(places) {
         for bit in 0..8 {
@@ -297,7 +297,7 @@ pub(super) mod tests {
                 assert_eq!(other(&page), is, "bit {bit}");
             }
         }
-        // Any sectors of the old and of the new: the sum is of one, the figures are of the other.
+        // Any sectors of the old and of the new superblock: the sum comes from one, the figures from the other.
         for (first, last) in [(before, next), (next, before)] {
             let page = [&first.encode()[..512], &last.encode()[512..]].concat();
             assert_eq!(other(&page), Other::CutShort);

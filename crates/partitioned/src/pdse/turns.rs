@@ -1,7 +1,7 @@
-//! How readers and the writer of a PDSE keep out of each other's way, in as many processes as there are.
+//! Coordination of the readers and the writer of a PDSE, across any number of processes.
 //!
-//! One writer at a time holds the lock on byte [`WRITER`] of the file, far beyond its end. A reader never waits: it holds
-//! a shared lock on the byte of the generation that it reads ([`reader_byte`]), and any number of readers may.
+//! One writer at a time holds the lock on byte [`WRITER`] of the file, far beyond its end. A reader never waits: it holds a
+//! shared lock on the byte of its generation ([`reader_byte`]). Any number of readers may hold the same byte.
 //!
 //! ```text
 //! reader                                        writer, from generation n to n + 1
@@ -13,21 +13,21 @@
 //!    it uses any of them, mappings too          5  makes it durable
 //! ```
 //!
-//! Why no page is written that a reader uses: a page that a reader of g needs came free at some h > g. The writer uses it
-//! again only if its question (2) showed no byte below h. If the reader held g at that time, the question showed it. If it
-//! did not yet, the superblock h was already there when the reader held its byte (the question is asked by a change that
-//! began with n >= h), so its second look (3) showed n >= h, not g, and it never read a page of g.
+//! Why no page is written that a reader uses: a page that a reader of g needs became free at some h > g. The writer uses it
+//! again only if its question (2) showed no byte below h. If the reader held g at that time, the question showed it. If the
+//! reader did not hold it yet, superblock h was already there when the reader took its byte (the question is asked by a
+//! change that began with n >= h). Its second read (3) therefore showed n >= h, not g, and it never read a page of g.
 //!
-//! Locks rather than a delay: a reader that is stopped, or keeps a program loaded for a month, is as safe as a fast one,
-//! and a reader that is killed holds nothing, since the kernel releases its locks. They are locks of open file
-//! descriptions (F_OFD_SETLK), so threads do not share them by accident, and closing another descriptor releases nothing.
+//! Locks instead of a delay: a reader that is stopped, or keeps a program loaded for a month, is as safe as a fast one. A
+//! killed reader holds nothing, since the kernel releases its locks. They are locks of open file descriptions (F_OFD_SETLK),
+//! so threads do not share them by accident, and closing another descriptor releases nothing.
 //!
-//! Why the first thing a writer does is to make the file durable: it may stand on a superblock that its killed predecessor
-//! wrote and did not make durable. Without that, a power cut could bring the superblock before back, whose pages this writer
-//! already uses again.
+//! Why a writer first makes the file durable: the superblock that it builds on may come from a killed predecessor that did
+//! not make it durable. Without this step, a power cut could bring back the superblock before that one, whose pages this
+//! writer has already reused.
 //!
-//! Cost: a reader's begin is two reads of two pages and a call for the lock.
-//! Not here: the locks themselves (`underbar_sys::file`, or whoever implements [`Hold`]).
+//! Cost: a reader's start takes two reads of two pages and one system call for the lock.
+//! Not here: the locks themselves (`underbar_sys::file`, or another implementation of [`Hold`]).
 
 use super::superblock::Superblock;
 use crate::read::{Fault, ReadAt};
@@ -41,7 +41,7 @@ pub const fn reader_byte(generation: u64) -> u64 {
     WRITER + 1 + generation
 }
 
-/// The generation of a reader's byte; None for a byte that is none.
+/// The generation of a reader's byte; None for any other byte.
 #[must_use]
 pub const fn generation_of(byte: u64) -> Option<u64> {
     byte.checked_sub(WRITER + 1)
@@ -49,20 +49,20 @@ pub const fn generation_of(byte: u64) -> Option<u64> {
 
 /// Holds the bytes of generations.
 pub trait Hold {
-    /// Why not.
+    /// The reason for a failure.
     type Error;
 
     /// Holds the byte of a generation, shared.
     ///
     /// # Errors
-    /// What the system says; a reader can then still copy what it needs, if it checks sums.
+    /// The system's error. The reader can then still copy the data that it needs, if it checks sums.
     fn hold(&self, generation: u64) -> Result<(), Self::Error>;
 
     /// Gives it up.
     fn release(&self, generation: u64);
 }
 
-/// Why a reader could not begin.
+/// The reason why a reader could not begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused<E> {
     /// The library.
@@ -71,7 +71,7 @@ pub enum Refused<E> {
     Lock(E),
 }
 
-/// Begins to read: the newest superblock, whose generation is held from now on. [`Hold::release`] gives it up.
+/// Begins to read: finds the newest superblock and holds its generation. [`Hold::release`] gives it up.
 ///
 /// # Errors
 /// A library without a whole superblock, a lock that was refused, or a writer that changes the library faster than it can
@@ -93,8 +93,8 @@ pub fn begin<R: ReadAt + ?Sized, H: Hold>(read: &R, hold: &H) -> Result<Superblo
     Err(Refused::Library(Fault::Contradiction("the library changes faster than it can be read")))
 }
 
-/// May a page be used again that came free at generation `freed`, when the lowest generation that a reader holds is
-/// `lowest`?
+/// May a page that became free at generation `freed` be used again, if `lowest` is the lowest generation that a reader
+/// holds?
 #[must_use]
 pub fn may_be_used_again(freed: u64, lowest: Option<u64>) -> bool {
     lowest.is_none_or(|lowest| freed <= lowest)
@@ -107,7 +107,7 @@ mod tests {
     use std::collections::HashSet;
     use std::vec::Vec;
 
-    /// What can be left out, to see that the model finds it.
+    /// The steps that can be left out, to check that the model finds the fault.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Planted {
         Nothing,
@@ -120,7 +120,7 @@ mod tests {
     struct State {
         /// Generation and root of the newest superblock.
         newest: (u64, usize),
-        /// Which generation's root each page holds, and when it came free.
+        /// For each page: the generation whose root it holds, and the generation at which it became free.
         pages: Vec<(u64, Option<u64>)>,
         readers: [Reader; 2],
         writer: Writer,
@@ -152,7 +152,7 @@ mod tests {
             held.min()
         }
 
-        /// One step of a reader; an error if it read a page that is another generation's.
+        /// One step of a reader; an error if it read a page of another generation.
         fn read(&mut self, which: usize, planted: Planted) -> Result<(), ()> {
             let newest = self.newest;
             self.readers[which] = match self.readers[which] {
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Is there an order of steps in which a reader reads a page of another generation? And how many states there are.
+    /// Does a sequence of steps exist in which a reader reads a page of another generation? Also returns the number of states.
     fn explore(planted: Planted) -> (bool, usize) {
         let begin = State {
             newest: (1, 0),

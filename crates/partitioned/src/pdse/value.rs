@@ -1,7 +1,7 @@
-//! What a name leads to: a member with its pages, or an alias; as it lies in a leaf's cell, both ways.
+//! The value of a name: a member with its pages, or an alias; encoding to and decoding from a leaf's cell.
 //!
-//! Invariant: decode(encode(x)) == x. That pages lie inside the file is looked at apart ([`Value::is_inside`]), whenever an
-//! entry is handed out.
+//! Invariant: decode(encode(x)) == x. A separate check, [`Value::is_inside`], runs whenever an entry is handed out: its pages
+//! must be inside the file.
 
 use crate::attribute::{Attributes, Classes, FetchOptions, PAGE, pages};
 use crate::bytes::{put, u8_at, u16_at, u32_at, u64_at};
@@ -11,22 +11,22 @@ use crate::symbol::Symbol;
 
 use super::superblock::{FIRST_PAGE, Superblock};
 
-/// Where the sum of a page of sums lies.
+/// Offset of the sum in a page of sums.
 const SUM: usize = PAGE - 8;
 
-/// Most runs of a member.
+/// Maximum number of runs of a member.
 pub const MOST_RUNS: usize = 8;
 
-/// Pages in a row.
+/// Consecutive pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// The first.
+    /// The first page.
     pub first: u32,
-    /// How many.
+    /// Their number.
     pub pages: u32,
 }
 
-/// Where a member's pages lie, in their order.
+/// The pages of a member, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     number: u8,
@@ -34,7 +34,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Of so many runs at most.
+    /// No runs yet, with room for so many.
     #[must_use]
     pub fn new(given: &[Run]) -> Option<Runs> {
         let mut runs = [Run::default(); MOST_RUNS];
@@ -42,7 +42,7 @@ impl Runs {
         Some(Runs { number: given.len() as u8, runs })
     }
 
-    /// Each.
+    /// Each run.
     #[must_use]
     pub fn as_slice(&self) -> &[Run] {
         self.runs.get(..usize::from(self.number)).unwrap_or(&[])
@@ -54,7 +54,7 @@ impl Runs {
         self.as_slice().iter().map(|run| u64::from(run.pages)).sum()
     }
 
-    /// The page of the file that is a page of the member.
+    /// The page of the file that holds a page of the member.
     #[must_use]
     pub fn page(&self, mut index: u32) -> Option<u32> {
         for run in self.as_slice() {
@@ -67,18 +67,18 @@ impl Runs {
     }
 }
 
-/// Members with more pages than this have sums for each of their pages: those that LOAD does not read whole.
+/// Members with more pages than this have a sum for each page. LOAD does not read these members whole.
 pub const TABLE_ABOVE: u32 = 24;
-/// Sums on a page of them; the page's own is the last.
+/// The number of sums in a page of sums; the page's own sum comes last.
 pub const TABLE_SUMS: u32 = 511;
 
-/// Pages of sums that a member of so many pages has.
+/// The pages of sums for a member of so many pages.
 #[must_use]
 pub const fn table_pages(pages: u32) -> u32 {
     if pages > TABLE_ABOVE { pages.div_ceil(TABLE_SUMS) } else { 0 }
 }
 
-/// Writes the sum of a page of sums into it.
+/// Writes the sum of a page of sums into the page.
 pub fn seal_table(page: &mut [u8; PAGE], seed: u64) {
     let sum = sum(seed, &page[..SUM]);
     put(page, SUM, &sum.to_le_bytes());
@@ -88,12 +88,12 @@ pub(super) fn is_sealed_table(page: &[u8; PAGE], seed: u64) -> bool {
     u64_at(page, SUM) == sum(seed, &page[..SUM])
 }
 
-/// A member, as its name leads to it.
+/// A member, as the value of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Its name.
     pub name: Name,
-    /// What it is.
+    /// Its attributes.
     pub attributes: Attributes,
     /// How it asks to be fetched.
     pub fetch: FetchOptions,
@@ -107,13 +107,13 @@ pub struct Member {
     pub storage: u64,
     /// Address of the entry point, in the file's own addresses.
     pub entry_point: Option<u64>,
-    /// The function that it is, or nothing.
+    /// The function at its entry point; empty if none.
     pub symbol: Symbol,
     /// The sum of all bytes, with seed 0.
     pub sum: u64,
     /// Seconds since 1970.
     pub modified: u64,
-    /// First page of the sums of its pages; 0 where it has none.
+    /// First page of the sums of its pages; 0 if it has none.
     pub table: u32,
     /// Its pages.
     pub runs: Runs,
@@ -132,15 +132,15 @@ impl Member {
 pub struct Alias {
     /// Its name.
     pub name: Name,
-    /// The member that it stands for.
+    /// Its member.
     pub of: Name,
     /// Address of the entry point of this name.
     pub entry_point: Option<u64>,
-    /// The function that it is, or nothing.
+    /// The function at its entry point; empty if none.
     pub symbol: Symbol,
 }
 
-/// What a name leads to.
+/// The value of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there is no heap to put the larger one on")]
 pub enum Value {
@@ -156,7 +156,7 @@ const MEMBER_FIXED: usize = 72;
 const ALIAS_FIXED: usize = 16;
 
 impl Value {
-    /// Most bytes of one.
+    /// Maximum length of an encoded value in bytes.
     pub const LONGEST: usize = MEMBER_FIXED + MOST_RUNS * 8 + Symbol::LONGEST;
 
     /// The name.
@@ -168,7 +168,7 @@ impl Value {
         }
     }
 
-    /// As it lies in a cell, and how many bytes.
+    /// Encodes the value for a cell; also returns its length in bytes.
     #[must_use]
     pub fn encode(&self) -> ([u8; Value::LONGEST], usize) {
         let mut value = [0; Value::LONGEST];
@@ -207,7 +207,7 @@ impl Value {
         (value, end)
     }
 
-    /// From a cell; None for what is none. Whether its pages lie inside the file is not looked at.
+    /// Decodes a value from a cell; None for anything else. Does not check that its pages are inside the file.
     #[must_use]
     pub fn decode(name: &Name, value: &[u8]) -> Option<Value> {
         let address = |field: u64| (field != NONE).then_some(field);
@@ -257,7 +257,7 @@ impl Value {
         }
     }
 
-    /// Do its pages lie inside the file, and are they as many as its size needs?
+    /// Are its pages inside the file, and does their number match its size?
     #[must_use]
     pub fn is_inside(&self, superblock: &Superblock) -> bool {
         let Value::Member(member) = self else { return true };
