@@ -1,17 +1,17 @@
-//! What the kernel says about a file that is about to be executed: kind, owner, special rights.
+//! The kernel's data about a file that is about to be executed: kind, owner, special rights.
 //!
-//! Invariant: as in [`crate::syscall`], no C library, no `errno`, no allocation; so it may be asked between
-//! vfork and exec.
-//! Not here: what is written in the file (`carry` of preloadable).
+//! Invariant: as in [`crate::syscall`], no C library, no `errno`, no allocation, so its functions may be called between vfork
+//! and exec.
+//! Not here: the content of the file (`carry` of preloadable).
 
 use crate::syscall::{Errno, MAP_PRIVATE, PROT_READ, Result, mmap, munmap, number, syscall3, syscall6};
 use core::ffi::{CStr, c_char};
 
-/// The part of the kernel's `struct stat` that we read, in its place.
+/// The fields of the kernel's `struct stat` that we read, at their offsets.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Status {
-    /// Device on which the file lies.
+    /// Device that holds the file.
     pub device: u64,
     /// Number of the file on its device.
     pub inode: u64,
@@ -41,7 +41,7 @@ impl Status {
     /// Takes the group's rights when executed.
     pub const SET_GROUP: u32 = 0o2000;
 
-    /// When the content was changed last: seconds since 1970, and nanoseconds.
+    /// Time of the last change of the content: seconds since 1970, and nanoseconds.
     #[must_use]
     pub fn changed(&self) -> (u64, u64) {
         (self.modified[0], self.modified[1])
@@ -69,13 +69,13 @@ pub fn fstat(fd: i32) -> Result<Status> {
     Ok(status)
 }
 
-/// The status of what `path` leads to.
+/// The status of the file at `path`, following symbolic links.
 #[inline]
 pub fn stat(path: &CStr) -> Result<Status> {
     statat(crate::syscall::AT_FDCWD, path)
 }
 
-/// The status of what `path` leads to from the directory `fd`.
+/// The status of the file at `path`, relative to the directory `fd`, following symbolic links.
 #[inline]
 pub fn statat(fd: i32, path: &CStr) -> Result<Status> {
     let mut status = Status::default();
@@ -106,7 +106,7 @@ pub fn has_capabilities(fd: i32) -> bool {
     length.is_ok_and(|bytes| bytes > 0)
 }
 
-/// May code be run from the open file, as the loader will want to? Not where its file system forbids it.
+/// May the loader map code from the open file? It may not if its file system forbids execution.
 #[must_use]
 pub fn is_executable_mapping_allowed(fd: i32) -> bool {
     const PROT_EXEC: u32 = 4;
@@ -127,7 +127,7 @@ pub fn getegid() -> u32 {
     unsafe { syscall3(GETEGID, 0, 0, 0) }.map_or(u32::MAX, |group| group as u32)
 }
 
-/// Where a symbolic link leads: fills `buffer`, says how many bytes. Cut without notice where it is too long.
+/// The target of a symbolic link: fills `buffer` and returns the number of bytes. A longer target is cut without notice.
 pub fn readlink<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
     // SAFETY: the kernel reads the path up to its zero byte and writes at most the buffer.
     let length = unsafe {
@@ -136,7 +136,7 @@ pub fn readlink<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
     Ok(buffer.get(..length).unwrap_or_default())
 }
 
-/// The parent process; 0 where it lives outside our process namespace.
+/// The parent process; 0 if it is outside our process namespace.
 #[inline]
 #[must_use]
 pub fn getppid() -> i32 {
@@ -144,7 +144,7 @@ pub fn getppid() -> i32 {
     unsafe { syscall3(number::GETPPID, 0, 0, 0) }.map_or(0, |pid| pid as i32)
 }
 
-/// Replaces this process by the program at `path`. Comes back only with the reason for which it could not.
+/// Replaces this process by the program at `path`. Returns only on failure, with the reason.
 ///
 /// # Safety
 /// `arguments` and `environment` are null or arrays of C strings that end with a null pointer.

@@ -1,12 +1,12 @@
-//! What the caller of the command handed over, noted before anybody changes it.
+//! The state that the caller of the command handed over, noted before anything changes it.
 //!
-//! As its first act the command (as any program of Rust) sets SIGPIPE to ignored and opens `/dev/null` in place of closed
-//! descriptors 0, 1 and 2. A program started by us must see what it would see without us; so a function in
-//! `.init_array`, which the C library runs earlier, notes both, and where the environment lies.
+//! First of all the command (like any Rust program) sets SIGPIPE to ignored and opens `/dev/null` in place of closed
+//! descriptors 0, 1 and 2. A program that we start must see the same state as without us. A function in `.init_array`, which
+//! the C library runs earlier, therefore notes both, and the address of the environment.
 //!
-//! Invariant: [`inherited`] is what the process was given at exec, whatever was done since.
-//! [`restore_dispositions`] undoes the signals' part in this process, which then becomes the program itself.
-//! Not here: undoing it in the child ([`crate::process`]).
+//! Invariant: [`inherited`] is the state of the process at exec, regardless of later changes.
+//! [`restore_dispositions`] restores the signals in this process, which then becomes the program itself.
+//! Not here: restoring the state in the child ([`crate::process`]).
 
 use crate::signal::{Disposition, SignalSet, disposition, set_disposition};
 use crate::syscall::{Errno, syscall3};
@@ -14,22 +14,22 @@ use core::ffi::{CStr, c_char, c_int};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// What the command was given at exec.
+/// The state that the command was given at exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inherited {
-    /// The signals that were ignored, of the standard ones (1 to 31).
+    /// The ignored signals among the standard ones (1 to 31).
     pub ignored: SignalSet,
     /// Bit n: descriptor n (0 to 2) was closed.
     pub closed: u32,
 }
 
-/// Written once by [`note`] before `main`, while there is one thread; read by [`inherited`]. Relaxed: no
-/// other data hangs on them.
+/// Written once by [`note`] before `main`, while there is one thread; read by [`inherited`]. Relaxed: no other data depends
+/// on them.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
-/// The signals that somebody handles who came before us: a library that was loaded ahead of the command.
+/// The signals that have a handler from code that ran earlier: a library that was loaded before the command.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU32 = AtomicU32::new(0);
-/// The list of the environment that the kernel laid down; null where the C library does not say.
+/// The kernel's list of the environment; null if the C library does not pass it.
 static ENVIRONMENT: AtomicPtr<*const c_char> = AtomicPtr::new(null_mut());
 
 /// Runs [`note`] before `main`.
@@ -37,10 +37,10 @@ static ENVIRONMENT: AtomicPtr<*const c_char> = AtomicPtr::new(null_mut());
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn(c_int, *mut *const c_char) = note;
 
-/// Its arguments are those of `main` where the C library is glibc, and nothing elsewhere.
+/// With glibc, the C library passes the arguments of `main`; other C libraries pass nothing.
 extern "C" fn note(count: c_int, arguments: *mut *const c_char) {
     if cfg!(target_env = "gnu") && !arguments.is_null() {
-        // Behind the arguments and their null. Not `environ`, which somebody loaded ahead of the command may have changed.
+        // After the arguments and their null. Not `environ`, which a library loaded before the command may have changed.
         ENVIRONMENT.store(arguments.wrapping_add(count as usize + 1), Ordering::Relaxed);
     }
     crate::withheld::note();
@@ -56,7 +56,7 @@ extern "C" fn note(count: c_int, arguments: *mut *const c_char) {
     }
     let mut closed = 0;
     for fd in 0..=2 {
-        // SAFETY: no memory is involved; only the descriptor's flags are asked for. Where that is forbidden it is not closed.
+        // SAFETY: no memory is involved; only the descriptor's flags are queried. If that is forbidden, it is not closed.
         if unsafe { syscall3(FCNTL, fd, F_GETFD, 0) } == Err(Errno::EBADF) {
             closed |= 1 << fd;
         }
@@ -66,7 +66,7 @@ extern "C" fn note(count: c_int, arguments: *mut *const c_char) {
     CLOSED.store(closed, Ordering::Relaxed);
 }
 
-/// What the command was given at exec.
+/// The state that the command was given at exec.
 #[must_use]
 pub fn inherited() -> Inherited {
     // The address is taken so that a linker which drops unused sections keeps the entry of `.init_array`.
@@ -74,16 +74,16 @@ pub fn inherited() -> Inherited {
     Inherited { ignored: SignalSet(IGNORED.load(Ordering::Relaxed)), closed: CLOSED.load(Ordering::Relaxed) }
 }
 
-/// The environment that the command was given, as the kernel passed it: strings without `=` are among it. Empty where it is
-/// not known, too.
+/// The environment that the command was given, as the kernel passed it, including strings without `=`. Empty also if it is
+/// unknown.
 pub fn environment() -> impl Iterator<Item = &'static CStr> {
     let mut next = ENVIRONMENT.load(Ordering::Relaxed);
     core::iter::from_fn(move || {
         if next.is_null() {
             return None;
         }
-        // SAFETY: the kernel laid down the list, a null at its end, and its strings, for as long as the process lives;
-        // nothing in the command writes there.
+        // SAFETY: the kernel set up the list, with a null at its end, and its strings, for the lifetime of the process; nothing
+        // in the command writes there.
         unsafe {
             let string = *next;
             if string.is_null() {
@@ -95,14 +95,14 @@ pub fn environment() -> impl Iterator<Item = &'static CStr> {
     })
 }
 
-/// Brings back what happened on each standard signal when the command began: it ignores SIGPIPE, and more. For a program that
-/// runs in this process and must find what exec would have given it.
+/// Restores the dispositions of the standard signals at the command's start: the command ignores SIGPIPE, among others. For a
+/// program that runs in this process and must find the dispositions that exec would have given it.
 pub fn restore_dispositions() {
     let ignored = inherited().ignored;
     let handled = SignalSet(HANDLED.load(Ordering::Relaxed));
     for signal in (1..=31).filter(|signal| !handled.has(*signal)) {
         let at_start = if ignored.has(signal) { Disposition::Ignore } else { Disposition::Default };
-        // KILL and STOP cannot be set, nor ever change.
+        // KILL and STOP cannot be set and never change.
         let _ = set_disposition(signal, at_start);
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     use std::process::Command;
     use std::vec::Vec;
 
-    /// The child's part: says what it was given. Run as a test it proves nothing and says nothing.
+    /// The child's part: prints the state that it was given. Run as a test of its own, it checks and prints nothing.
     #[test]
     fn say_what_was_given() {
         if std::env::var_os("SAY_WHAT_WAS_GIVEN").is_some() {

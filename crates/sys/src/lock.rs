@@ -1,14 +1,14 @@
-//! A lock for the runtime's own structures: one word, a futex when it has to wait.
+//! A lock for the runtime's own structures: one word, and a futex for waiting.
 //!
 //! ```text
 //! 0 --lock--> owner --another wants it--> owner | AWAITED
 //! ^--unlock-----/          \--unlock: wake one--/
 //! ```
 //!
-//! The word names its owner, so that a fork in a signal handler which interrupted the owner itself does not wait for
-//! ever ([`Lock::hold`]).
-//! Invariant: while a [`Guard`] lives no other guard of the same lock does.
-//! Cost: one compare-and-swap to lock and one exchange to unlock, where nobody waits.
+//! The word names its owner. A fork in a signal handler that interrupted the owner itself therefore does not wait forever
+//! ([`Lock::hold`]).
+//! Invariant: at most one guard of a lock exists at any time.
+//! Cost without waiters: one compare-and-swap to lock and one exchange to unlock.
 //! Not here: fairness, and the locks that underbar offers to programs.
 
 use core::cell::UnsafeCell;
@@ -18,16 +18,16 @@ use crate::sync::Plain;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 const FREE: u32 = 0;
-/// Beside the owner: somebody may sleep.
+/// A bit in addition to the owner: a thread may sleep.
 const AWAITED: u32 = 1 << 31;
 
-/// How what was written under the lock becomes visible to the next owner.
+/// The ordering that makes writes under the lock visible to the next owner.
 #[cfg(not(seeded_bug = "relaxed_unlock"))]
 const GIVEN_UP: Ordering = Ordering::Release;
 #[cfg(seeded_bug = "relaxed_unlock")]
 const GIVEN_UP: Ordering = Ordering::Relaxed;
 
-/// What one who had to wait takes the lock with: others may sleep still, and the next unlock wakes one of them.
+/// The bit that a thread sets with the lock if it had to wait: others may still sleep, and the next unlock wakes one of them.
 #[cfg(not(seeded_bug = "forgotten_sleeper"))]
 const AFTER_WAITING: u32 = AWAITED;
 #[cfg(seeded_bug = "forgotten_sleeper")]
@@ -35,10 +35,10 @@ const AFTER_WAITING: u32 = 0;
 
 /// A value that one thread at a time may touch.
 pub struct Lock<T> {
-    /// The owner's name, see [`me`]. Taken with Acquire, given up with Release, so that each owner sees what the last
-    /// one wrote.
+    /// The owner's name, see [`me`]. Taken with Acquire, given up with Release, so each owner sees the writes of the
+    /// previous one.
     word: AtomicU32,
-    /// How often the owner holds it beyond the first time. The owner's alone.
+    /// How often the owner holds it beyond the first time. Only the owner uses it.
     again: Plain<u32>,
     sleepers: Sleepers,
     value: UnsafeCell<T>,
@@ -117,7 +117,7 @@ impl<T> Lock<T> {
             if word == awaited
                 || self.word.compare_exchange(word, awaited, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             {
-                // A wake for no reason, a signal or a changed word: look again in any case.
+                // A wake without a reason, a signal or a changed word: check again in each case.
                 self.sleepers.sleep(&self.word, awaited);
             }
         }
@@ -128,9 +128,9 @@ impl<T> Lock<T> {
         self.word.load(Ordering::Relaxed) & !AWAITED == me()
     }
 
-    /// Takes the lock and leaves it taken, for the time of a fork. Where this thread has it already, since a signal
-    /// handler that forks has interrupted it, it stays so; what the lock guards is then in the middle of a change,
-    /// for the handler as for the child's copy of it.
+    /// Takes the lock and keeps it during a fork. If this thread already has it, because a signal handler that forks interrupted
+    /// the thread, the thread keeps it. The data under the lock is then in the middle of a change, both for the handler and in
+    /// the child's copy.
     pub fn hold(&self) {
         if self.is_mine() {
             // SAFETY: this thread is the owner.
@@ -140,15 +140,15 @@ impl<T> Lock<T> {
         }
     }
 
-    /// As [`Lock::hold`], but waits no longer than so many nanoseconds: for where the owner may wait for this thread in its turn.
-    /// False where the lock was not to be had. The wait looks again in steps, as it is hardly ever needed.
+    /// Like [`Lock::hold`], but waits at most so many nanoseconds: for cases in which the owner may itself wait for this thread.
+    /// False if the lock did not become free. The wait polls in steps, since it is rarely needed.
     #[cfg(not(loom))]
     #[must_use]
     pub fn hold_within(&self, nanoseconds: u64) -> bool {
         const STEP: u64 = 100_000;
         const CLOCK_MONOTONIC: u32 = 1;
         let now = || crate::syscall::clock_nanoseconds(CLOCK_MONOTONIC);
-        // The clock is asked where there is a wait only: a program may forbid itself to ask.
+        // The clock is read only if there is a wait: a program may forbid itself to read it.
         let mut deadline = None;
         loop {
             let word = self.word.load(Ordering::Relaxed);
@@ -166,17 +166,17 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Makes the lock free, whoever held it.
+    /// Frees the lock, whoever held it.
     ///
     /// # Safety
     /// Its owner is gone: this is a forked child, and the owner another thread of the parent.
     pub unsafe fn forget_owner(&self) {
-        // SAFETY: nobody else is there.
+        // SAFETY: no other thread exists here.
         unsafe { self.again.set(0) };
         self.word.store(FREE, Ordering::Relaxed);
     }
 
-    /// Does this thread have the lock beyond what [`Lock::hold`] took first? Between `hold` and [`Lock::release`].
+    /// Does this thread hold the lock more often than the first [`Lock::hold`]? Call it between `hold` and [`Lock::release`].
     ///
     /// # Safety
     /// The caller's thread took the lock by `hold`, as for `release`.
@@ -185,7 +185,7 @@ impl<T> Lock<T> {
         unsafe { self.again.get() > 0 }
     }
 
-    /// Gives up what [`Lock::hold`] took.
+    /// Gives up the lock that [`Lock::hold`] took.
     ///
     /// # Safety
     /// The caller's thread took the lock by `hold` (in a forked child: its parent's thread did, and no
@@ -208,10 +208,10 @@ impl<T> Lock<T> {
     }
 }
 
-/// This thread, as an owner: never 0, and without [`AWAITED`].
+/// This thread as an owner: never 0, and without [`AWAITED`].
 ///
-/// Where its thread-local storage lies: threads are more than 2 KiB apart there, and the name of one comes again
-/// after 2 TiB of addresses. Only [`Lock::hold`] asks whose a name is.
+/// The address of its thread-local storage: these are more than 2 KiB apart, and a thread's name repeats only after 2 TiB of
+/// addresses. Only [`Lock::hold`] compares names.
 #[cfg(not(loom))]
 #[inline]
 fn me() -> u32 {
@@ -223,7 +223,7 @@ fn me() -> u32 {
     ((storage >> 10) as u32 & !AWAITED) | 1
 }
 
-/// Those who sleep until the word changes: the kernel keeps them.
+/// The threads that sleep until the word changes; the kernel keeps them.
 #[cfg(not(loom))]
 struct Sleepers;
 
@@ -295,7 +295,7 @@ mod tests {
         assert!(lock.try_lock().is_some());
     }
 
-    /// The owner waits for this thread: it goes on without the lock.
+    /// The owner waits for this thread: this thread continues without the lock.
     #[test]
     fn a_wait_for_an_owner_that_waits_for_us_ends() {
         static LOCK: Lock<()> = Lock::new(());
@@ -326,7 +326,7 @@ mod tests {
         static LOCK: Lock<u32> = Lock::new(0);
         let mut guard = LOCK.lock();
         *guard = 1;
-        // What a fork does in a signal handler that came just here.
+        // The action of a fork in a signal handler that interrupts this point.
         LOCK.hold();
         // SAFETY: held.
         assert!(unsafe { LOCK.was_held() });
@@ -347,7 +347,7 @@ mod tests {
     }
 }
 
-/// The kernel's part, for the model checker, which sees a sleeper whom nobody wakes; and names of threads.
+/// The kernel's part, for the model checker, which detects a sleeper that is never woken; and names of threads.
 #[cfg(loom)]
 mod mocked {
     use super::{AtomicU32, Ordering};
@@ -355,7 +355,7 @@ mod mocked {
     use loom::thread::{Thread, current, park};
     use std::vec::Vec;
 
-    /// Who sleeps, the first to come first.
+    /// The sleepers, in order of arrival.
     #[derive(Default)]
     pub struct Sleepers(Mutex<Vec<Thread>>);
 
@@ -390,14 +390,14 @@ mod mocked {
 #[cfg(loom)]
 use mocked::{Sleepers, me};
 
-/// Every order of events of three threads: each sees what the last one wrote, and nobody sleeps for ever. With the
-/// faults of `--cfg seeded_bug` in place they must fail: `relaxed_unlock`, and `forgotten_sleeper` (who had to wait
-/// takes the lock as if nobody else did).
+/// Every order of events of three threads: each thread sees the writes of the previous owner, and no thread sleeps forever.
+/// The models must fail with the faults of `--cfg seeded_bug`: `relaxed_unlock`, and `forgotten_sleeper` (a thread that
+/// had to wait takes the lock as if no other thread did).
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
     use loom::thread;
-    // Not the checker's: it may not be asked any more when it has found a fault and its threads are unwound.
+    // Not the checker's type: it must not be used after the checker has found a fault and unwinds its threads.
     use std::sync::Arc;
 
     fn threads(count: usize) {

@@ -1,16 +1,16 @@
-//! The machine, and what limits this process, as the kernel itself says it: no file of `/proc` has to be opened and read for it.
+//! The machine and the limits of this process, by system calls: no file of `/proc` has to be opened and read.
 //!
-//! Invariant: what the kernel does not tell is None or its error, never 0.
+//! Invariant: a value that the kernel does not give is None or its error, never 0.
 //! Not here: control groups, which the kernel shows in files only; clocks and pages ([`crate::syscall`]).
 
 use core::ffi::CStr;
 
 use crate::syscall::{Result, number, syscall3};
 
-/// Something that a limit can be set to (`ulimit`).
+/// A resource with a limit (`ulimit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// The length of a file that is written: bytes (`-f`). Beyond it the kernel sends a signal that ends most programs.
+    /// The length of a file that is written: bytes (`-f`). Beyond it, the kernel sends a signal that ends most programs.
     File = 1,
     /// Memory of its own that can be written: bytes (`-d`).
     Data = 2,
@@ -20,7 +20,7 @@ pub enum Resource {
     AddressSpace = 9,
 }
 
-/// The soft limit of this process; None: there is none.
+/// The soft limit of this process; None if there is none.
 pub fn limit(resource: Resource) -> Result<Option<u64>> {
     const INFINITY: u64 = u64::MAX;
     let mut limits = [INFINITY; 2];
@@ -29,7 +29,7 @@ pub fn limit(resource: Resource) -> Result<Option<u64>> {
     Ok(Some(limits[0]).filter(|soft| *soft != INFINITY))
 }
 
-/// Columns of the terminal behind this descriptor; None where it is no terminal, or does not know.
+/// Columns of the terminal at this descriptor; None if it is no terminal or does not know.
 #[must_use]
 pub fn terminal_columns(fd: i32) -> Option<u16> {
     const TIOCGWINSZ: usize = 0x5413;
@@ -70,7 +70,7 @@ pub struct Kernel([[u8; Kernel::FIELD]; 6]);
 impl Kernel {
     const FIELD: usize = 65;
 
-    /// Asks for them.
+    /// Asks the kernel for them.
     #[must_use]
     pub fn ask() -> Option<Kernel> {
         let mut names = [[0; Self::FIELD]; 6];
@@ -79,7 +79,7 @@ impl Kernel {
         Some(Kernel(names))
     }
 
-    /// `Linux`, or what a layer that plays it calls itself.
+    /// `Linux`, or the name of a layer that emulates it.
     #[must_use]
     pub fn system(&self) -> &str {
         self.field(0)

@@ -1,12 +1,12 @@
-//! A mapping of the command's own, whose pages are touched one by one to see what that costs.
+//! A mapping of the command, whose pages are touched one by one to measure the cost.
 //!
 //! ```text
 //! mapped:   |.......|=====================|......|
 //!           start   multiple of ALIGNMENT  end       used: `length` bytes from there
 //! ```
 //!
-//! Invariant: the bytes in use begin at a multiple of [`ALIGNMENT`] where the mapping is anonymous, and are
-//! reached by atomic stores only, so others may map the same file.
+//! Invariant: the bytes in use begin at a multiple of [`ALIGNMENT`] if the mapping is anonymous. They are accessed by atomic
+//! stores only, so others may map the same file.
 //! Not here: how the runtime and the heap map their storage.
 
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -16,7 +16,7 @@ use crate::syscall::{
     PROT_READ, PROT_WRITE, Result,
 };
 
-/// Where an anonymous mapping begins, in bytes: a huge page of x86-64.
+/// Alignment of an anonymous mapping, in bytes: a huge page of x86-64.
 pub const ALIGNMENT: usize = 2 << 20;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
@@ -31,10 +31,10 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// So many zeroed bytes of this process's own, none of them touched; with huge pages, or without.
+    /// So many zeroed private bytes, none of them touched; with huge pages, or without.
     ///
     /// # Errors
-    /// [`Errno::ENOMEM`] where there is no room; [`Errno::EINVAL`] where the kernel knows no huge pages.
+    /// [`Errno::ENOMEM`] if there is no room; [`Errno::EINVAL`] if the kernel does not support huge pages.
     pub fn anonymous(length: usize, huge: bool) -> Result<Mapping> {
         let mapped = length.checked_add(ALIGNMENT).ok_or(Errno::ENOMEM)?;
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -49,8 +49,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// So many bytes of an open file from its start, shared with all who map it. Where the file is shorter, a
-    /// touch beyond its end is a SIGBUS.
+    /// So many bytes of an open file from its start, shared with everyone who maps it. If the file is shorter, a touch beyond
+    /// its end is a SIGBUS.
     ///
     /// # Errors
     /// Those of mmap.
@@ -62,18 +62,18 @@ impl Mapping {
         Ok(Mapping { start, mapped: length, used: start, length })
     }
 
-    /// Stores a byte at this place.
+    /// Stores a byte at this offset.
     ///
     /// # Panics
-    /// Beyond the end.
+    /// If the offset is beyond the end.
     #[inline]
     pub fn touch(&self, at: usize) {
         assert!(at < self.length, "beyond the mapping");
-        // SAFETY: the byte lies in the mapping, which lives as long as `self`; all access to it is atomic.
+        // SAFETY: the byte is in the mapping, which lives as long as `self`; all access to it is atomic.
         unsafe { AtomicU8::from_ptr(self.used.add(at)) }.store(1, Ordering::Relaxed);
     }
 
-    /// How many pages are in memory of the huge page that begins here; 0 where the kernel does not say.
+    /// How many pages of the huge page that begins here are in memory; 0 if the kernel does not tell.
     #[must_use]
     pub fn resident_from(&self, at: usize) -> usize {
         let mut pages = [0_u8; ALIGNMENT / PAGE];
@@ -88,7 +88,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping is ours, and nobody has a reference into it.
+        // SAFETY: the whole mapping is ours, and no reference into it exists.
         let _ = unsafe { syscall::munmap(self.start, self.mapped) };
     }
 }

@@ -1,16 +1,16 @@
-//! Samples of where programs are, taken by the kernel on its own clock and left in a ring that we empty.
+//! Samples of the current addresses of programs: the kernel takes them on its own clock and puts them into a ring that we empty.
 //!
 //! ```text
 //! mapped:  | head page |  data: a power of two of bytes                  |
-//!            head ──────────────────────────> written by the kernel, then told by head
-//!            tail ────────────> read by us, then told by tail; from tail to head the kernel writes nothing
+//!            head ──────────────────────────> written by the kernel, then published by head
+//!            tail ────────────> read by us, then published by tail; from tail to head the kernel writes nothing
 //! ```
 //!
-//! One ring for each processor, opened by a process for itself and handed to its children at fork; it counts from their
-//! exec on, so never for the process that opened it. No signal is sent to anybody, and nobody is traced.
+//! One ring for each processor. A process opens it for itself, and its children inherit it at fork. It counts from their exec
+//! on, so it never counts the process that opened it. It sends no signals and traces no process.
 //!
-//! Invariant: head only grows, and is the kernel's; tail only grows, is ours, and never passes head.
-//! Not here: what the bytes mean (`host/profile`).
+//! Invariant: head only grows and belongs to the kernel; tail only grows, is ours, and never passes head.
+//! Not here: the meaning of the bytes (`host/profile`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,19 +18,19 @@ use crate::syscall::{self, MAP_SHARED, PROT_READ, PROT_WRITE, Result, syscall6};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// Where the head page says what it says: `struct perf_event_mmap_page`.
+/// Offsets of the fields of the head page: `struct perf_event_mmap_page`.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// What each sample says, in this order: address, process and thread, time.
+/// The fields of each sample, in this order: address, process and thread, time.
 pub const SAMPLE_TYPE: u64 = 1 | 2 | 4;
 
-/// What is asked of the kernel.
+/// The parameters of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// CPU time of a thread between two samples, in nanoseconds.
     pub period_ns: u64,
-    /// Does a record of a mapped file say its build-id? Kernels before 5.12 cannot.
+    /// Does a record of a mapped file contain its build-id? Kernels before 5.12 do not support this.
     pub with_build_ids: bool,
     /// Pages of the ring, a power of two.
     pub pages: usize,
@@ -42,17 +42,17 @@ pub struct Ring {
     fd: i32,
     start: *mut u8,
     size: usize,
-    /// How far we have read.
+    /// The number of bytes that we have read.
     tail: u64,
 }
 
 impl Ring {
-    /// Samples the programs that this thread's later children execute, and their children and threads, while they run on
-    /// this processor: in user mode, on the clock of CPU time.
+    /// Samples the programs that later children of this thread execute, and the children and threads of those programs, while
+    /// they run on this processor: in user mode, on the clock of CPU time.
     ///
     /// # Errors
-    /// `EACCES`, `EPERM`: not allowed here (`kernel.perf_event_paranoid`, a seccomp filter), or no more memory may be
-    /// locked for so many pages. `ENODEV`: the processor is off. `EINVAL`: this kernel knows no build-ids. `ENOSYS`,
+    /// `EACCES`, `EPERM`: not allowed here (`kernel.perf_event_paranoid`, a seccomp filter), or so many pages exceed the limit
+    /// of locked memory. `ENODEV`: the processor is off. `EINVAL`: this kernel does not support build-ids. `ENOSYS`,
     /// `ENOENT`: it has no such events.
     pub fn open(processor: u32, sampling: Sampling) -> Result<Ring> {
         const SOFTWARE: u64 = 1;
@@ -72,7 +72,7 @@ impl Ring {
         const PERF_EVENT_OPEN: usize = 298;
         const CLOSE_ON_EXEC: usize = 8;
         const THIS_THREAD: usize = 0;
-        // `struct perf_event_attr`, as it was when it had 112 bytes.
+        // `struct perf_event_attr`, in its version of 112 bytes.
         let mut attributes = [0_u64; 14];
         attributes[0] = SOFTWARE | SIZE << 32;
         attributes[1] = TASK_CLOCK;
@@ -89,7 +89,7 @@ impl Ring {
             | MMAP2
             | COMM_EXEC
             | if sampling.with_build_ids { BUILD_ID } else { 0 };
-        // SAFETY: the kernel reads the 112 bytes whose length stands in their second word, and no other memory of ours.
+        // SAFETY: the kernel reads the 112 bytes whose length is in their second word, and no other memory of ours.
         let fd = unsafe {
             syscall6(
                 PERF_EVENT_OPEN,
@@ -103,8 +103,8 @@ impl Ring {
         } as i32;
         let size = sampling.pages * PAGE;
         let (protection, nowhere) = (PROT_READ | PROT_WRITE, core::ptr::null_mut());
-        // SAFETY: without MAP_FIXED a mapping replaces nothing. Others who change the content: the kernel alone, by the
-        // protocol that `take` keeps.
+        // SAFETY: without MAP_FIXED a mapping replaces nothing. Only the kernel changes the content too, by the protocol that
+        // `take` keeps.
         match unsafe { syscall::mmap(nowhere, PAGE + size, protection, MAP_SHARED, fd, 0) } {
             Ok(start) => Ok(Ring { fd, start, size, tail: 0 }),
             Err(reason) => {
@@ -114,20 +114,20 @@ impl Ring {
         }
     }
 
-    /// Takes what is there, as far as it fits, and says how many bytes; 0 where nothing is. Records lie one behind the
-    /// other; the last may be cut, and goes on in the next bytes taken.
+    /// Takes the available bytes, as many as fit, and returns their number; 0 if there are none. Records follow each other
+    /// without gaps; the last one may be cut and continues in the next bytes taken.
     pub fn take(&mut self, into: &mut [u8]) -> usize {
-        // Acquire: whoever sees this head sees the records before it, which the kernel wrote first.
+        // Acquire: a reader that sees this head sees the records before it, which the kernel wrote first.
         let head = self.word(DATA_HEAD).load(Ordering::Acquire);
         let there = usize::try_from(head.wrapping_sub(self.tail)).unwrap_or(0).min(self.size);
         let length = there.min(into.len());
-        // `size` is a power of two, so the count of bytes ever read gives the place of the next one.
+        // `size` is a power of two, so the count of all bytes read so far gives the next offset.
         let from = (self.tail as usize) & (self.size - 1);
         let first = length.min(self.size - from);
         let data = self.start.wrapping_add(PAGE);
-        // Both ranges lie in the data: `from + first <= size` and `length - first <= from`.
-        // SAFETY: the data is mapped as long as `self`, and between tail and head, where these bytes lie, the kernel writes
-        // nothing; `into` is ours alone and has `length` bytes.
+        // Both ranges are inside the data: `from + first <= size` and `length - first <= from`.
+        // SAFETY: the data is mapped as long as `self`. These bytes are between tail and head, where the kernel writes nothing;
+        // `into` is exclusively borrowed and has `length` bytes.
         unsafe {
             core::ptr::copy_nonoverlapping(data.add(from), into.as_mut_ptr(), first);
             core::ptr::copy_nonoverlapping(data, into.as_mut_ptr().add(first), length - first);
@@ -141,8 +141,8 @@ impl Ring {
     /// A word of the head page: one of the two that kernel and reader share.
     fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset == DATA_HEAD || offset == DATA_TAIL);
-        // SAFETY: the offset is that of an aligned 64-bit word in the head page, mapped as long as `self`; we and the
-        // kernel reach it by single loads and stores only.
+        // SAFETY: the offset is that of an aligned 64-bit word in the head page, mapped as long as `self`; we and the kernel access
+        // it by single loads and stores only.
         unsafe { AtomicU64::from_ptr(self.start.add(offset).cast()) }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     use crate::syscall::Errno;
     use std::vec;
 
-    /// A ring in ordinary memory, with ourselves as the kernel.
+    /// A ring in ordinary memory, in which the test acts as the kernel.
     struct Kernel {
         ring: Ring,
         written: u64,
@@ -173,7 +173,7 @@ mod tests {
             Kernel { ring: Ring { fd: -1, start, size: pages * PAGE, tail: 0 }, written: 0 }
         }
 
-        /// Writes bytes that count up, unless they would reach what was not read yet.
+        /// Writes bytes that count up, unless they would overwrite unread bytes.
         fn write(&mut self, count: u64) -> bool {
             let tail = self.ring.word(DATA_TAIL).load(Ordering::Acquire);
             if self.written + count - tail > self.ring.size as u64 {
@@ -181,7 +181,7 @@ mod tests {
             }
             for _ in 0..count {
                 let place = PAGE + self.written as usize % self.ring.size;
-                // SAFETY: within the mapping; nobody else uses it in this test.
+                // SAFETY: within the mapping; only this test uses it.
                 unsafe { self.ring.start.add(place).write(self.written as u8) };
                 self.written += 1;
             }
@@ -213,7 +213,7 @@ mod tests {
     fn the_kernel_gives_a_ring_or_a_reason() {
         let sampling = Sampling { period_ns: 1_000_000, with_build_ids: false, pages: 8 };
         match Ring::open(0, sampling) {
-            // It counts from an exec on, and there is none.
+            // It counts from an exec on, and this test has none.
             Ok(mut ring) => assert_eq!(ring.take(&mut [0; 64]), 0),
             Err(reason) => assert!(
                 [Errno::EACCES, Errno::EPERM, Errno::ENOSYS, Errno::ENOENT, Errno::ENODEV].contains(&reason),

@@ -1,18 +1,17 @@
-//! Starts a program in a child process, waits for it, and says what it used.
+//! Starts a program in a child process, waits for it, and reports its resource use.
 //!
 //! ```text
-//! command ── fork ──> child: die with the parent, wait, as given at exec (signals, mask, closed descriptors),
+//! command ── fork ──> child: die with the parent, wait, restore the state at exec (signals, mask, closed descriptors),
 //!    │                       │       try each path ── execve ──> the program
 //!    ├── its account opened ─┘
-//!    │<── shared page: reason and path, only where no path could be executed
-//!    └── change: stopped, continued, ended (with what it used)
+//!    │<── shared page: reason and path, only if no path could be executed
+//!    └── change: stopped, continued, ended (with its resource use)
 //! ```
 //!
-//! Why fork, not vfork: a child that the terminal stops between vfork and exec would leave the parent
-//! asleep in vfork, out of reach of Ctrl-Z. And the kernel counts the memory of the process that calls
-//! exec as the program's first peak: after fork that is a few hundred KiB without the heap, which the
-//! child does not get ([`crate::withheld`]), after vfork all of ours.
-//! Why a page, not a pipe: a program runs also where no descriptor is left for us (`ulimit -n 4`).
+//! Why fork, not vfork: if the terminal stops a child between vfork and exec, the parent sleeps in vfork, out of reach of
+//! Ctrl-Z. And the kernel counts the memory of the process that calls exec as the program's first peak: after fork a few
+//! hundred KiB without the heap, which the child does not get ([`crate::withheld`]), after vfork all our memory.
+//! Why a page, not a pipe: a program starts even if no descriptor is left for us (`ulimit -n 4`).
 //!
 //! Invariant: between fork and exec the child makes system calls only, so it needs no lock that another
 //! thread held at the fork.
@@ -43,18 +42,18 @@ pub struct Start<'a> {
     pub arguments: Strings<'a>,
     /// The environment, `NAME=VALUE` each.
     pub environment: Strings<'a>,
-    /// What the command was given at exec, to be handed on.
+    /// The state that the command was given at exec, to be passed to the program.
     pub inherited: Inherited,
-    /// For standard input, output and error: the descriptor that takes its place, above 2; None leaves it.
+    /// For standard input, output and error: the descriptor that replaces it, above 2; None leaves it.
     pub streams: [Option<i32>; 3],
-    /// The signals to be held back in the program: those that the command was given as held back.
+    /// The signals to be blocked in the program: those that were blocked when the command was started.
     pub mask: SignalSet,
 }
 
-/// No path could be executed: the kernel's reason, and the path that it is about.
+/// No path could be executed: the kernel's reason, and the path concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Why.
+    /// The reason.
     pub reason: Errno,
     /// Which of the paths, counted from 0.
     pub path: usize,
@@ -64,9 +63,9 @@ pub struct Refused {
 pub struct Child {
     /// Its process.
     pub pid: i32,
-    /// Where the child says why it could not execute anything: the reason, 0 for none, and the path.
+    /// The child's report of why it could not execute anything: the reason, 0 for none, and the path.
     complaint: SharedPage,
-    /// The kernel's account of its reads and writes, where we may see it.
+    /// The kernel's account of its reads and writes, if we may see it.
     account: Option<Account>,
 }
 
@@ -76,7 +75,7 @@ pub fn start(start: &Start<'_>) -> Result<Child> {
     let parent = getpid();
     // Before the fork, since it may take locks.
     let another = execve_of_another();
-    // Another one's function may use the heap, as the caller's strings do.
+    // A function of the preload library may use the heap, as the caller's strings do.
     let packed =
         if another.is_none() { Packed::new([start.paths, start.arguments, start.environment]) } else { None };
     let apart = packed.as_ref().map(|packed| {
@@ -85,12 +84,12 @@ pub fn start(start: &Start<'_>) -> Result<Child> {
     });
     let _withheld = packed.as_ref().map(|_| Withheld::heap());
     let start = apart.as_ref().unwrap_or(start);
-    // SAFETY: the child runs `become_program`, which makes system calls only and does not come back.
+    // SAFETY: the child runs `become_program`, which makes system calls only and does not return.
     match unsafe { syscall3(number::FORK, 0, 0, 0) } {
         Ok(0) => become_program(start, parent, another, &complaint),
         Ok(pid) => {
             let pid = pid as i32;
-            // Before it is a program: one that has ended, or that takes other rights, hides its account from all but the superuser.
+            // Before it is a program: one that has ended or takes other rights hides its account from all but the superuser.
             let account = Account::open(pid);
             let goes = &complaint.words()[GOES];
             goes.store(1, Ordering::Relaxed);
@@ -101,33 +100,33 @@ pub fn start(start: &Start<'_>) -> Result<Child> {
     }
 }
 
-/// The child's way from fork to exec.
+/// The child's path from fork to exec.
 fn become_program(start: &Start<'_>, parent: i32, another: Option<Execve>, complaint: &SharedPage) -> ! {
     const PR_SET_PDEATHSIG: u32 = 1;
     // SAFETY: this operation takes a number only.
     let _ = unsafe { prctl(PR_SET_PDEATHSIG, name::KILL as usize, 0, 0, 0) };
-    // The parent may have died before the line above; then nobody would send the signal any more.
+    // The parent may have died before the line above; then the kernel would no longer send the signal.
     if getppid() != parent {
         exit_group(CANNOT_EXECUTE);
     }
-    // The parent goes on to this at once, or dies, and this process with it.
+    // The parent soon sets this word, or dies, and this process with it.
     let goes = &complaint.words()[GOES];
     while goes.load(Ordering::Relaxed) == 0 {
         wait(goes);
     }
     let refused = replace_by(start, another);
-    // If executing went well, we do not get here.
+    // This line is reached only if nothing could be executed.
     let [reason, path, ..] = complaint.words();
-    // The parent reads it once it knows that this process has ended: the kernel has ordered the two.
+    // The parent reads it after it learns that this process has ended: the kernel orders the two.
     path.store(refused.path as u64, Ordering::Relaxed);
     reason.store(u64::from(refused.reason.0), Ordering::Relaxed);
     exit_group(CANNOT_EXECUTE)
 }
 
-/// Which word of the page between the two becomes 1 when the child may go on. It orders nothing else; relaxed.
+/// The word of the shared page that becomes 1 when the child may continue. It orders nothing else; relaxed.
 const GOES: usize = 2;
 
-/// Sleeps until somebody calls [`wake`], unless the word is not 0 any more. May come back early.
+/// Sleeps until [`wake`] is called, unless the word is no longer 0. May return early.
 fn wait(word: &AtomicU64) {
     const WAIT: usize = 0;
     // SAFETY: four bytes of a mapped word, those that the store of 1 changes; the kernel only reads them.
@@ -141,7 +140,7 @@ fn wake(word: &AtomicU64) {
     let _ = unsafe { syscall3(number::FUTEX, word.as_ptr() as usize, WAKE, 1) };
 }
 
-/// The child's exit code where nothing could be executed; the complaint is what counts.
+/// The child's exit code if nothing could be executed; only its report matters.
 const CANNOT_EXECUTE: i32 = 126;
 
 /// `execve` of C.
@@ -152,8 +151,8 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// How the library that keeps accounts of this process, if one does, wants it to execute others: it counts what it does not
-/// follow. None: by the system call.
+/// The function by which a library that keeps accounts of this process, if any, wants it to execute programs: the library
+/// counts those that it does not follow. None: the system call is used.
 fn execve_of_another() -> Option<Execve> {
     // SAFETY: the name is a C string; the function of that name in our library has this signature.
     unsafe {
@@ -162,15 +161,15 @@ fn execve_of_another() -> Option<Execve> {
     }
 }
 
-/// Turns this process itself into the program. Comes back only with the reason for which it could not.
+/// Turns this process itself into the program. Returns only on failure, with the reason.
 pub fn replace(start: &Start<'_>) -> Refused {
     replace_by(start, execve_of_another())
 }
 
 fn replace_by(start: &Start<'_>, another: Option<Execve>) -> Refused {
     hand_on(start);
-    // As execvp: a path that is not there, or may not be executed, gives way to the next one; if none
-    // works, "not allowed" says more than "not there".
+    // As in execvp: a path that does not exist or may not be executed gives way to the next one; if none works, "not allowed"
+    // says more than "not found".
     let mut worst = Refused { reason: Errno::ENOENT, path: 0 };
     for path in 0..start.paths.len() {
         let (path_c, arguments, environment) =
@@ -194,8 +193,8 @@ fn replace_by(start: &Start<'_>, another: Option<Execve>) -> Refused {
     worst
 }
 
-/// Makes signals and standard descriptors what they were when the command was started, but for the streams
-/// that were asked for.
+/// Restores signals and standard descriptors to their state at the command's start, except for the streams that were asked
+/// for.
 fn hand_on(start: &Start<'_>) {
     const DUP2: usize = 33;
     for signal in [name::PIPE, name::CHLD, name::XFSZ] {
@@ -214,7 +213,7 @@ fn hand_on(start: &Start<'_>) {
     let _ = set_mask(start.mask);
 }
 
-/// What happened to a child.
+/// A change of a child's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It exited with this code, 0 to 255.
@@ -227,7 +226,7 @@ pub enum Change {
     Continued,
 }
 
-/// What a child and those of its descendants that were waited for used.
+/// The resource use of a child and those of its descendants that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     resources: Resources,
@@ -309,8 +308,8 @@ impl Usage {
         self.resources.blocks_out as u64
     }
 
-    /// Its reads and writes. None before it has ended, where the kernel keeps no such account, and where the program
-    /// took rights that keep us from seeing it.
+    /// Its reads and writes. None before it has ended, if the kernel keeps no such account, or if the program took rights that
+    /// hide it from us.
     #[must_use]
     pub fn transfers(&self) -> Option<Transfers> {
         self.transfers
@@ -322,15 +321,15 @@ fn nanoseconds([seconds, microseconds]: [i64; 2]) -> u64 {
 }
 
 impl Child {
-    /// What happened to the child since it was asked last; None if nothing did. Does not sleep.
+    /// The child's change since the last call; None if there is none. Does not sleep.
     pub fn change(&self) -> Result<Option<(Change, Usage)>> {
         const STOPPED_CONTINUED: usize = 2 | 8;
         const EXITED: usize = 4;
         const LEAVE_IT: usize = 0x0100_0000;
-        // Apart, since nothing is left of a child that was waited for: its account comes first.
+        // In two steps, since nothing remains of a child that was waited for: its account is read first.
         if self.wait(EXITED | LEAVE_IT)?.is_none() {
             match self.wait(STOPPED_CONTINUED) {
-                // A child that has ended meanwhile is none that could stop.
+                // A child that has ended meanwhile can no longer stop.
                 Err(Errno::ECHILD) => {}
                 change => {
                     let without = |(change, resources)| (change, Usage { resources, transfers: None });
@@ -372,7 +371,7 @@ impl Child {
         Ok(Some((change, resources)))
     }
 
-    /// The account of a child that has ended. Where it could not be opened in time, the superuser still can.
+    /// The account of a child that has ended. If it could not be opened in time, the superuser still can.
     fn transfers(&self) -> Option<Transfers> {
         if let Some(account) = &self.account {
             return account.read();
@@ -383,13 +382,13 @@ impl Child {
         transfers
     }
 
-    /// Sends the child a signal. It must not have been reported as ended yet: its number may be another's.
+    /// Sends the child a signal. The child must not have been reported as ended yet: its number may have been reused.
     pub fn send(&self, signal: i32) {
         let _ = kill(self.pid, signal);
     }
 
-    /// Sends on what was taken, with the value that its sender gave it (`sigqueue`), where there is one. As for
-    /// [`Child::send`].
+    /// Passes on a signal that was taken, with its sender's value (`sigqueue`), if it has one. The condition of
+    /// [`Child::send`] applies.
     pub fn send_on(&self, taken: &Taken) {
         const RT_SIGQUEUEINFO: usize = 129;
         const SI_QUEUE: i32 = -1;
@@ -409,7 +408,7 @@ impl Child {
         }
     }
 
-    /// Once the child has ended: did it end because nothing could be executed?
+    /// After the child has ended: did it end because nothing could be executed?
     #[must_use]
     pub fn refused(self) -> Option<Refused> {
         if let Some(account) = self.account {
@@ -442,8 +441,8 @@ pub fn is_foreground() -> bool {
     asked.is_ok() && own == Ok(foreground as usize)
 }
 
-/// Is this process the leader of its session: the one, and the only one, that the kernel tells when the session's
-/// terminal goes away?
+/// Is this process the leader of its session, the only process that the kernel notifies when the session's terminal goes
+/// away?
 #[must_use]
 pub fn is_session_leader() -> bool {
     const GETSID: usize = 124;
@@ -452,14 +451,14 @@ pub fn is_session_leader() -> bool {
     session == Ok(getpid() as usize)
 }
 
-/// Ends this process by `signal`, as if it had met it itself, without a core dump: the program has left its
-/// own where it wanted one. Comes back only where the signal could not kill.
+/// Ends this process by `signal`, as if it had received it, without a core dump: the program has written its own if it
+/// wanted one. Returns only if the signal could not kill.
 pub fn die_by(signal: i32) {
     const RLIMIT_CORE: usize = 4;
     const PR_SET_DUMPABLE: u32 = 4;
     let none = [0u64; 2];
-    // SAFETY: the kernel reads two u64; the second call takes numbers only. The second is for cores that
-    // are piped to a program, which the limit does not hold back.
+    // SAFETY: the kernel reads two u64; the second call takes numbers only. The second is for cores that are piped to a program,
+    // which the limit does not suppress.
     unsafe {
         let _ = syscall3(number::SETRLIMIT, RLIMIT_CORE, none.as_ptr() as usize, 0);
         let _ = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -475,7 +474,7 @@ mod tests {
     use crate::inherited::inherited;
     use core::ffi::CStr;
 
-    /// Runs `arguments` at the first of `paths` that works, to its end.
+    /// Runs `arguments` at the first of `paths` that works, and waits for its end.
     fn check(paths: &[&CStr], arguments: &[&CStr]) -> (Change, Option<Refused>, Usage) {
         let slots = |strings: &[&CStr]| std::vec![core::ptr::null(); strings.len() + 1];
         let (mut first, mut second, mut third) = (slots(paths), slots(arguments), slots(&[]));
@@ -514,10 +513,10 @@ mod tests {
         }
         const MORE: usize = 32 << 20;
         let before = check(&[c"/bin/true"], &[c"true"]).2.peak_resident_bytes();
-        // SAFETY: the C library's heap tolerates bytes that others took behind its own.
+        // SAFETY: the C library's heap tolerates that others took bytes after its own.
         let bytes = unsafe { sbrk(MORE as isize) };
         assert_ne!(bytes, usize::MAX as *mut u8);
-        // SAFETY: these bytes are ours for ever.
+        // SAFETY: these bytes stay ours for the rest of the process.
         unsafe { bytes.write_bytes(1, MORE) };
         let after = check(&[c"/bin/true"], &[c"true"]).2.peak_resident_bytes();
         assert!(after < before + MORE as u64 / 2, "{before}, then {after}");
@@ -534,7 +533,7 @@ mod tests {
         let (change, killed) =
             transfers(c"for i in 1 2 3 4 5 6 7; do echo $i > /dev/null; done; kill -KILL $$");
         assert_eq!(change, Change::Killed(name::KILL));
-        // A kernel without the account gives none for both.
+        // A kernel without the account returns none for both.
         let kept = Account::open(getpid()).map(Account::close).is_some();
         assert_eq!(killed - none, if kept { 7 } else { 0 });
     }

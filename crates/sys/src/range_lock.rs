@@ -1,8 +1,8 @@
-//! Locks on ranges of bytes of an open file, that processes keep to by agreement.
+//! Advisory locks on byte ranges of an open file, across processes.
 //!
-//! They belong to the open file description (F_OFD_SETLK): threads that open the file each have their own, a copied or
-//! inherited descriptor shares them, and the kernel gives them up when the last descriptor is closed, also of a process that
-//! was killed. The bytes need not be there.
+//! They belong to the open file description (F_OFD_SETLK). Threads that open the file each have their own; a copied or
+//! inherited descriptor shares them. The kernel releases them when the last descriptor is closed, also if the process was
+//! killed. The bytes need not exist.
 //!
 //! Invariant: as in [`crate::syscall`], no C library, no `errno`, no allocation.
 
@@ -29,19 +29,19 @@ struct Flock {
 
 const _: () = assert!(size_of::<Flock>() == 32, "struct flock of x86-64");
 
-/// How a range is held.
+/// The mode in which a range is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// Others may hold it shared, too. The file must be open for reading.
     Shared,
-    /// Nobody else may. The file must be open for writing.
+    /// No other description may hold it. The file must be open for writing.
     Exclusive,
 }
 
-/// Holds `length` bytes from `start` on; false if another description holds them in a way that forbids it.
+/// Holds `length` bytes from `start` on; false if another description holds them in a conflicting mode.
 ///
 /// # Errors
-/// A range beyond 2^63, a file that is not open for it, a file system without locks.
+/// A range beyond 2^63, a file that is not open for this mode, a file system without locks.
 pub fn try_hold(fd: i32, start: u64, length: u64, hold: Hold) -> Result<bool> {
     match control(fd, SET, &mut flock(start, length, kind(hold))?) {
         Ok(()) => Ok(true),
@@ -50,15 +50,15 @@ pub fn try_hold(fd: i32, start: u64, length: u64, hold: Hold) -> Result<bool> {
     }
 }
 
-/// As [`try_hold`], but waits for as long as another description holds them.
+/// Like [`try_hold`], but waits while another description holds them.
 ///
 /// # Errors
-/// As [`try_hold`]; [`Errno::EINTR`] if a signal came.
+/// As [`try_hold`]; [`Errno::EINTR`] if a signal arrived.
 pub fn hold(fd: i32, start: u64, length: u64, hold: Hold) -> Result<()> {
     control(fd, SET_WAITING, &mut flock(start, length, kind(hold))?)
 }
 
-/// Gives bytes up. Those that were not held stay so.
+/// Releases bytes. Bytes that were not held stay so.
 ///
 /// # Errors
 /// A range beyond 2^63.
@@ -66,13 +66,13 @@ pub fn release(fd: i32, start: u64, length: u64) -> Result<()> {
     control(fd, SET, &mut flock(start, length, FREE)?)
 }
 
-/// The first byte of the range that another description holds in any way; None if there is none.
+/// The first byte of the range that another description holds in any mode; None if there is none.
 ///
 /// # Errors
 /// A range beyond 2^63, a file system without locks.
 pub fn lowest_held(fd: i32, start: u64, length: u64) -> Result<Option<u64>> {
     let (mut end, mut lowest) = (start.saturating_add(length), None);
-    // The kernel names any one of the locks; what lies before it is asked about again, until nothing does.
+    // The kernel names any one of the locks; the bytes before it are queried again, until no lock is left there.
     while end > start {
         let mut asked = flock(start, end - start, EXCLUSIVE)?;
         control(fd, GET, &mut asked)?;

@@ -1,8 +1,8 @@
-//! A page that two processes see at once, as atomic words: of a file, or of no file, between a process and its child.
+//! A page that two processes share, as atomic words: of a file, or anonymous, between a process and its child.
 //!
-//! Invariant: while a [`SharedPage`] lives, its words are mapped, and were in the file when it was made. The file must
-//! not be shortened meanwhile: then a touch is SIGBUS.
-//! Not here: what the words mean.
+//! Invariant: while a [`SharedPage`] lives, its words are mapped, and were in the file when it was made. The file must not
+//! be shortened meanwhile: then a touch is SIGBUS.
+//! Not here: the meaning of the words.
 
 use core::sync::atomic::AtomicU64;
 
@@ -17,11 +17,10 @@ pub const WORDS: usize = BYTES / 8;
 pub struct SharedPage(*mut [AtomicU64; WORDS]);
 
 impl SharedPage {
-    /// Maps the page at `offset` of an open file, to be read and written.
+    /// Maps the page at `offset` of an open file for reading and writing.
     ///
     /// # Errors
-    /// EINVAL where the offset is not that of a page or the file, of `length` bytes, ends before it; or the kernel's
-    /// reason.
+    /// EINVAL if the offset is not that of a page, or if the file, of `length` bytes, ends before it; or the kernel's reason.
     pub fn map(fd: i32, offset: u64, length: u64) -> Result<SharedPage> {
         if !offset.is_multiple_of(BYTES as u64) || offset.saturating_add(BYTES as u64) > length {
             return Err(Errno::EINVAL);
@@ -32,7 +31,7 @@ impl SharedPage {
         Ok(SharedPage(page.cast()))
     }
 
-    /// A page of zeros that children made by fork share, until they execute something. It takes no descriptor.
+    /// A page of zeros that children made by fork share, until they call exec. It takes no descriptor.
     ///
     /// # Errors
     /// The kernel's reason.

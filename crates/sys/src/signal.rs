@@ -1,6 +1,6 @@
-//! Signals of the launcher: which are ignored, which are held back, who sent one.
+//! Signals of the launcher: which are ignored, which are blocked, who sent one.
 //!
-//! Invariant: a signal in the blocked set is taken only by [`wait_for`], so no handler of ours exists.
+//! Invariant: a blocked signal is taken only by [`wait_for`], so we have no handlers.
 //! Not here: what to do about a signal (`host/launch`).
 
 use crate::syscall::{Errno, Result, number, syscall6};
@@ -30,14 +30,14 @@ pub mod name {
     pub const WINCH: i32 = 28;
 }
 
-/// A set of signals: bit `n - 1` stands for signal `n`, 1 to 64.
+/// A set of signals: bit `n - 1` is signal `n`, 1 to 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignalSet(pub u64);
 
 impl SignalSet {
     /// No signal.
     pub const NONE: SignalSet = SignalSet(0);
-    /// Every signal (the kernel leaves KILL and STOP out by itself).
+    /// Every signal (the kernel ignores KILL and STOP).
     pub const ALL: SignalSet = SignalSet(u64::MAX);
 
     /// The set with `signal` in it.
@@ -59,7 +59,7 @@ impl SignalSet {
     }
 }
 
-/// A signal that was taken by [`wait_for`], and where it came from: the head of the kernel's `siginfo_t`.
+/// A signal that was taken by [`wait_for`], and its origin: the head of the kernel's `siginfo_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Taken {
@@ -68,7 +68,7 @@ pub struct Taken {
     errno: i32,
     pub(crate) code: i32,
     padding: i32,
-    /// The process that sent it; 0 where it lives outside our process namespace. Only for sent signals.
+    /// The process that sent it; 0 if it is outside our process namespace. Only for sent signals.
     pub sender: i32,
     rest: [u32; 27],
 }
@@ -78,26 +78,26 @@ const _: () = assert!(size_of::<Taken>() == 128, "siginfo_t");
 impl Taken {
     /// Did a process send it (kill, tgkill, sigqueue), rather than the kernel for an event of a terminal?
     ///
-    /// What a terminal causes goes to its whole foreground group, so the program has had it already.
+    /// A terminal's signal goes to its whole foreground group, so the program has received it already.
     #[must_use]
     pub fn was_sent(&self) -> bool {
         self.code <= 0
     }
 }
 
-/// Holds back the signals of `set` from now on, and says which were held back before.
+/// Blocks the signals of `set` from now on, and returns those that were blocked before.
 pub fn block(set: SignalSet) -> Result<SignalSet> {
     change_mask(0, set)
 }
 
-/// Makes `set` exactly what is held back.
+/// Makes `set` the set of blocked signals.
 pub fn set_mask(set: SignalSet) -> Result<SignalSet> {
     change_mask(2, set)
 }
 
 fn change_mask(how: usize, set: SignalSet) -> Result<SignalSet> {
     let mut before = SignalSet::NONE;
-    // SAFETY: both pointers lead to 8 bytes, the size given to the kernel.
+    // SAFETY: both pointers refer to 8 bytes, the size given to the kernel.
     unsafe {
         syscall6(
             number::RT_SIGPROCMASK,
@@ -112,7 +112,8 @@ fn change_mask(how: usize, set: SignalSet) -> Result<SignalSet> {
     Ok(before)
 }
 
-/// Sleeps until a signal of `set` (held back by [`block`]) is there, for at most `limit`, and takes it; None where no signal came, which may be said before the limit is over.
+/// Sleeps until a signal of `set` (blocked by [`block`]) arrives, for at most `limit`, and takes it. None if no signal came; this
+/// may be returned before the limit is over.
 pub fn wait_for(set: SignalSet, limit: Duration) -> Result<Option<Taken>> {
     let limit = [limit.as_secs() as i64, i64::from(limit.subsec_nanos())];
     match take(set, Some(&limit)) {
@@ -124,8 +125,7 @@ pub fn wait_for(set: SignalSet, limit: Duration) -> Result<Option<Taken>> {
 /// One call to the kernel; the limit is a `struct timespec`.
 fn take(set: SignalSet, limit: Option<&[i64; 2]>) -> Result<Taken> {
     let mut taken = Taken::default();
-    // SAFETY: the set is 8 bytes as said, the kernel writes one siginfo_t, and reads two i64 where a limit is
-    // given.
+    // SAFETY: the set has the given 8 bytes, the kernel writes one siginfo_t, and reads two i64 if a limit is given.
     unsafe {
         syscall6(
             number::RT_SIGTIMEDWAIT,
@@ -140,14 +140,14 @@ fn take(set: SignalSet, limit: Option<&[i64; 2]>) -> Result<Taken> {
     Ok(taken)
 }
 
-/// What the kernel does with a signal for which no handler of ours exists.
+/// The kernel's action for a signal for which we have no handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// The signal's own default: end, stop, continue or nothing.
     Default,
-    /// Nothing.
+    /// Ignore the signal.
     Ignore,
-    /// A handler is set (only ever an answer).
+    /// A handler is set (returned only, never set).
     Handled,
 }
 
@@ -161,7 +161,7 @@ struct Action {
     mask: SignalSet,
 }
 
-/// What happens on `signal` now.
+/// The current disposition of `signal`.
 #[must_use]
 pub fn disposition(signal: i32) -> Disposition {
     let mut action = Action::default();
@@ -174,7 +174,7 @@ pub fn disposition(signal: i32) -> Disposition {
     }
 }
 
-/// Sets what happens on `signal`; [`Disposition::Handled`] cannot be asked for and changes nothing.
+/// Sets the disposition of `signal`; [`Disposition::Handled`] cannot be set and changes nothing.
 pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<()> {
     let handler = match disposition {
         Disposition::Default => 0,
@@ -187,7 +187,7 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<()> {
 }
 
 /// # Safety
-/// Each pointer is null or leads to an [`Action`].
+/// Each pointer is null or refers to an [`Action`].
 unsafe fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {

@@ -1,13 +1,13 @@
-//! Arrays of C strings as `execve` takes them, and copies of them in a mapping of their own.
+//! Arrays of C strings as `execve` takes them, and copies of them in a separate mapping.
 //!
 //! ```text
-//! Strings   slots   | 0 | 1 | null |           wherever the caller has them
+//! Strings   slots   | 0 | 1 | null |           in the caller's memory
 //!                     |   '--> "b\0"
 //!                     '------> "a\0"
 //! Packed    mapping | slots of each list | bytes of all strings |
 //! ```
 //!
-//! Not here: what is done with them ([`crate::process`]).
+//! Not here: their use ([`crate::process`]).
 
 use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
@@ -25,7 +25,7 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// Fills `slots` with pointers to `strings`. None where there are fewer slots than strings and one.
+    /// Fills `slots` with pointers to `strings`. None if there are not more slots than strings.
     pub fn new(
         slots: &'a mut [*const c_char],
         strings: impl IntoIterator<Item = &'a CStr>,
@@ -39,13 +39,13 @@ impl<'a> Strings<'a> {
         Some(Strings { first: slots.as_ptr(), count, strings: PhantomData })
     }
 
-    /// How many strings there are, without the final null pointer.
+    /// The number of strings, without the final null pointer.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Is there no string?
+    /// Is the list empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -58,7 +58,7 @@ impl<'a> Strings<'a> {
         (0..self.count).map(move |index| unsafe { CStr::from_ptr(slots.get(index)) })
     }
 
-    /// Where one of them begins; null behind the last.
+    /// The start of one of them; null after the last.
     pub(crate) fn get(&self, index: usize) -> *const c_char {
         debug_assert!(index <= self.count);
         // SAFETY: `index` is at most `count`, and the slots up to there were filled by `new`.
@@ -66,10 +66,10 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// How many lists are packed together: paths, arguments and environment.
+/// The number of lists packed together: paths, arguments and environment.
 const LISTS: usize = 3;
 
-/// Copies of lists in a mapping of their own, unmapped when dropped. A child has them whatever else it lacks.
+/// Copies of lists in a separate mapping, unmapped when dropped. A child has them whatever else it lacks.
 pub(crate) struct Packed {
     start: *mut u8,
     length: usize,
@@ -77,7 +77,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Copies the lists. None where the kernel has no memory for them.
+    /// Copies the lists. None if the kernel has no memory for them.
     pub(crate) fn new(lists: [Strings<'_>; LISTS]) -> Option<Packed> {
         const SLOT: usize = size_of::<*const c_char>();
         let slots: usize = lists.iter().map(|list| list.len() + 1).sum();
@@ -93,8 +93,8 @@ impl Packed {
             *place = (slot, list.len());
             for text in list.iter() {
                 let text = text.to_bytes_with_nul();
-                // SAFETY: slots and bytes were counted above, for these lists; the mapping is aligned to a page, and nobody
-                // else has it. The null behind each list is there already: the mapping is of zeros.
+                // SAFETY: slots and bytes were counted above, for these lists; the mapping is page-aligned, and only this value
+                // has it. The null after each list is there already: the mapping is of zeros.
                 unsafe {
                     let copy = start.add(byte);
                     copy.copy_from_nonoverlapping(text.as_ptr(), text.len());

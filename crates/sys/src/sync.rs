@@ -1,10 +1,10 @@
-//! The one door to atomics for what is checked by a model: core's, or those of the model checker.
+//! The one door to atomics for code that a model checks: core's atomics, or those of the model checker.
 //!
-//! Under `--cfg loom` each access is a point at which the checker may let another thread run, and a load may
-//! return any value that the memory model permits. Code that is to be checked takes its atomics from here, and
-//! keeps in [`Plain`] what it hands from thread to thread without them.
+//! Under `--cfg loom` each access is a point at which the checker may let another thread run, and a load may return any
+//! value that the memory model permits. Checked code takes its atomics from here, and keeps in [`Plain`] the data that it
+//! passes from thread to thread without them.
 //!
-//! Not here: the models, which stand beside what they check.
+//! Not here: the models, which are next to the code that they check.
 
 #[cfg(not(loom))]
 pub use core::sync::atomic;
@@ -16,8 +16,8 @@ use core::cell::UnsafeCell;
 #[cfg(loom)]
 use loom::cell::UnsafeCell;
 
-/// A word that one thread at a time may touch. The model fails where two could touch it at once; the real one
-/// is an ordinary load or store.
+/// A word that one thread at a time may touch. The model fails if two threads could touch it at once; the real one is an
+/// ordinary load or store.
 #[repr(transparent)]
 pub struct Plain<T>(UnsafeCell<T>);
 

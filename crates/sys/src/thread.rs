@@ -1,7 +1,7 @@
-//! Threads that ask for no stack size of their own, as C programs start them: the standard library always asks for one.
+//! Threads that ask for no stack size, as C programs start them: the standard library always asks for one.
 //!
-//! Invariant: a thread that was started and not joined is left to itself; nothing of its starter's is borrowed.
-//! Not here: what it gets then, which is the C library's to say (`ulimit -s`, THREADSTACK).
+//! Invariant: a thread that was started and not joined is detached; it borrows nothing from its starter.
+//! Not here: the size that it gets then, which the C library decides (`ulimit -s`, THREADSTACK).
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null;
@@ -22,32 +22,32 @@ unsafe extern "C" {
 pub struct Thread(usize);
 
 impl Thread {
-    /// Starts a thread that runs `work`, which must not panic: there is nobody to catch it, so the process would end.
+    /// Starts a thread that runs `work`. `work` must not panic: nothing catches it, so the process would end.
     ///
     /// # Errors
-    /// As the C library's: there is no room for another thread.
+    /// Those of the C library: there is no room for another thread.
     pub fn start(work: fn() -> usize) -> Result<Thread> {
         let mut thread = 0;
-        // SAFETY: no attributes are the default ones; `run` takes what `work` is.
+        // SAFETY: no attributes are the default ones; `run` takes the type of `work`.
         match unsafe { pthread_create(&raw mut thread, null(), run, work as *mut c_void) } {
             0 => Ok(Thread(thread)),
             error => Err(Errno(u16::try_from(error).unwrap_or(Errno::EAGAIN.0))),
         }
     }
 
-    /// Waits for its end; what its work returned.
+    /// Waits for its end and returns the result of its work.
     #[must_use]
     pub fn join(self) -> usize {
         let mut result = core::ptr::null_mut();
-        // SAFETY: it was started, and is joined once, as this takes it.
+        // SAFETY: it was started, and is joined once, as this call consumes it.
         unsafe { pthread_join(self.0, &raw mut result) };
         result as usize
     }
 }
 
-/// Runs what `start` was given.
+/// Runs the function that `start` was given.
 unsafe extern "C" fn run(work: *mut c_void) -> *mut c_void {
-    // SAFETY: `start` gave a function of this type, and nobody else calls this.
+    // SAFETY: `start` gave a function of this type, and nothing else calls this.
     let work = unsafe { core::mem::transmute::<*mut c_void, fn() -> usize>(work) };
     work() as *mut c_void
 }

@@ -1,9 +1,9 @@
-//! Timers of CPU time: a thread's own, which send it a signal each time that it has run for so long.
+//! Timers of a thread's own CPU time, which send the thread a signal each time it has run for a given period.
 //!
-//! The kernel looks at such timers when its tick (CONFIG_HZ) meets the thread, so none fires more often than that. It does
-//! not fire while the thread sleeps. Timers end with exec, and a forked child has none.
+//! The kernel checks such timers when its tick (CONFIG_HZ) meets the thread, so none fires more often. A timer does not fire
+//! while the thread sleeps. Timers end with exec, and a forked child has none.
 //!
-//! Not here: what is done with the signal.
+//! Not here: the handling of the signal.
 
 use crate::syscall::{Result, Timespec, number, syscall3, syscall6};
 
@@ -22,11 +22,11 @@ struct Event {
 
 const _: () = assert!(size_of::<Event>() == 64);
 
-/// A timer of the calling thread's CPU time, not running yet, which sends this very thread `signal` with `value`. Its
-/// number is the process's, for [`run`] and [`delete`].
+/// Creates a timer of the calling thread's CPU time, not running yet, which sends this thread `signal` with `value`. Its
+/// number is valid in the whole process, for [`run`] and [`delete`].
 ///
 /// # Errors
-/// `EAGAIN`: as many signals wait, or may wait, as the user is allowed. `EINVAL`: no such signal. `ENOTSUP`: this kernel
+/// `EAGAIN`: as many signals are queued, or may be, as the user is allowed. `EINVAL`: no such signal. `ENOTSUP`: this kernel
 /// has no such timers.
 pub fn of_this_thread(signal: i32, value: u64) -> Result<i32> {
     const CLOCK_THREAD_CPUTIME_ID: usize = 3;
@@ -46,7 +46,7 @@ pub fn of_this_thread(signal: i32, value: u64) -> Result<i32> {
     Ok(timer)
 }
 
-/// Lets a timer run: it fires when the thread has run for `first` nanoseconds from now, then each time it has run for
+/// Starts a timer: it fires when the thread has run for `first` nanoseconds from now, then each time it has run for
 /// `period`.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_timer_is_made_and_ended_once() {
-        const HARMLESS: i32 = 28; // WINCH, which nobody minds
+        const HARMLESS: i32 = 28; // WINCH, which no process here handles
         let timer = of_this_thread(HARMLESS, 7).expect("a timer");
         assert_eq!(run(timer, 1_000_000, 1_000_000), Ok(()));
         let until = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) + 2 * tick_nanoseconds();

@@ -1,24 +1,24 @@
-//! What the kernel counted of a child's reads and writes: `/proc/PID/io`, which its parent reads at its end.
+//! The kernel's count of a child's reads and writes: `/proc/PID/io`, which its parent reads at its end.
 //!
 //! ```text
-//! start ── open /proc/PID/io while it is still ours to open ──┐
-//! waitid(WNOWAIT): the child has ended, and is still there ───┴─ pread ─> Transfers ─> waitid: it is gone
+//! start ── open /proc/PID/io while we still may ───────────────┐
+//! waitid(WNOWAIT): the child has ended and still exists ───────┴─ pread ─> Transfers ─> waitid: it is gone
 //! ```
 //!
-//! Why by the parent: the figures survive SIGKILL, and are those of any program, also of one without the library.
-//! Why opened early: the account of an ended process belongs to the superuser, and only a descriptor that is open
-//! already still reads it.
+//! Why the parent reads them: the figures survive SIGKILL, and exist for any program, also one without the library.
+//! Why opened early: the account of an ended process belongs to the superuser, and only a descriptor opened earlier can
+//! still read it.
 //!
-//! Invariant: what the kernel does not tell is None, never 0. Nothing here allocates.
+//! Invariant: a value that the kernel does not give is None, never 0. Nothing here allocates.
 //! Not here: waiting ([`crate::process`]).
 
 use core::ffi::CStr;
 
 use crate::syscall::{O_CLOEXEC, O_RDONLY, close, open, pread};
 
-/// Reads and writes of a process and of all those of its children that it waited for, as the kernel counts them:
-/// read, write and their relatives with an offset or a vector, sendfile and copy_file_range, on files, pipes,
-/// terminals and sockets. recv and send, mapped files and io_uring are not among them.
+/// Reads and writes of a process and of its children that it waited for, as the kernel counts them: read, write and their
+/// variants with an offset or a vector, sendfile and copy_file_range, on files, pipes, terminals and sockets. recv and send,
+/// mapped files and io_uring are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfers {
     /// System calls that read.
@@ -35,13 +35,13 @@ pub struct Transfers {
 pub(crate) struct Account(i32);
 
 impl Account {
-    /// Opens the account of a child; None where there is no `/proc`, or the account is not ours to see.
+    /// Opens the account of a child; None if there is no `/proc`, or if we may not see the account.
     pub(crate) fn open(pid: i32) -> Option<Account> {
         let mut room = [0; 24];
         open(path(pid, &mut room)?, O_RDONLY | O_CLOEXEC, 0).ok().map(Account)
     }
 
-    /// What is in it now. None where the kernel keeps no such account, or the program has other rights than we.
+    /// Its current content. None if the kernel keeps no such account, or if the program has other rights than we have.
     pub(crate) fn read(&self) -> Option<Transfers> {
         let mut text = [0; 512];
         let length = pread(self.0, &mut text, 0).ok()?;
@@ -71,7 +71,7 @@ fn path(pid: i32, room: &mut [u8; 24]) -> Option<&CStr> {
     CStr::from_bytes_until_nul(room).ok()
 }
 
-/// Reads lines such as `syscr: 123`; all four that we show must be there.
+/// Reads lines such as `syscr: 123`; all four that we show must be present.
 fn parse(text: &[u8]) -> Option<Transfers> {
     let figure = |name: &[u8]| {
         let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn an_account_counts_what_we_do() {
         let Some(account) = Account::open(getpid()) else {
-            // A kernel without the account; the zoo says loudly what it skips.
+            // A kernel without the account; the zoo reports what it skips.
             return;
         };
         let before = account.read().expect("our own account");
@@ -121,7 +121,7 @@ mod tests {
             account.read().expect("our own account");
         }
         let after = account.read().expect("our own account");
-        // Other threads of the test may read, too.
+        // Other threads of the test may read as well.
         assert!(after.read_calls - before.read_calls >= 101);
         assert!(after.read_bytes - before.read_bytes >= 101 * 60);
         account.close();

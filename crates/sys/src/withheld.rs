@@ -1,28 +1,28 @@
-//! Our heap, which a child does not get.
+//! The command's heap, which a child does not get.
 //!
 //! The kernel counts the memory of the process that calls exec as the first peak of the program. A child of fork has a copy
-//! of our heap, which may be megabytes of reports, and a small program would be shown larger than it is.
+//! of our heap, which may be megabytes of reports, and would make a small program look larger than it is.
 //!
-//! Invariant: the heap is withheld only while a [`Withheld`] lives. A child of that time touches no byte of the heap, and no
-//! other thread forks meanwhile.
-//! Not here: what the child does ([`crate::process`]).
+//! Invariant: the heap is withheld only while a [`Withheld`] lives. A child forked in that time touches no byte of the heap,
+//! and no other thread forks meanwhile.
+//! Not here: the actions of the child ([`crate::process`]).
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::syscall::{MADV_DOFORK, MADV_DONTFORK, madvise, number, syscall3};
 
-/// Where the heap of this process began before `main`, rounded up to a page; 0 where that was not noted. Written once, by
-/// [`note`], while there is one thread. Relaxed: no other data hangs on it.
+/// The start of this process's heap before `main`, rounded up to a page; 0 if it was not noted. Written once, by [`note`],
+/// while there is one thread. Relaxed: no other data depends on it.
 static BEGIN: AtomicUsize = AtomicUsize::new(0);
 const PAGE: usize = 4096;
 
-/// Notes where the heap begins; before `main`.
+/// Notes the start of the heap; before `main`.
 pub(crate) fn note() {
     BEGIN.store(end().next_multiple_of(PAGE), Ordering::Relaxed);
 }
 
 fn end() -> usize {
-    // SAFETY: an address that no heap can end at is a question.
+    // SAFETY: an address at which no heap can end only queries the current end.
     unsafe { syscall3(number::BRK, 0, 0, 0) }.unwrap_or(0)
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Withheld {
 }
 
 impl Withheld {
-    /// Withholds what the heap took since the start, large blocks aside, which have mappings of their own.
+    /// Withholds the memory that the heap took since the start, except large blocks, which have separate mappings.
     pub(crate) fn heap() -> Withheld {
         let begin = BEGIN.load(Ordering::Relaxed);
         let length = if begin == 0 { 0 } else { (end() / PAGE * PAGE).saturating_sub(begin) };

@@ -1,7 +1,7 @@
 //! The local time of this host, as the C library knows it: from TZ, and else from /etc/localtime.
 //!
-//! Invariant: where the C library does not know it, it is UTC.
-//! Not here: calendars (`host/report`). This is the command's alone: the C library allocates here.
+//! Invariant: if the C library does not know the local time, it is UTC.
+//! Not here: calendars (`host/report`). Only the command uses this: the C library allocates here.
 
 use core::ffi::{c_char, c_int, c_long};
 
@@ -18,12 +18,12 @@ unsafe extern "C" {
     fn localtime_r(moment: *const i64, into: *mut Broken) -> *mut Broken;
 }
 
-/// How many seconds local time was ahead of UTC at that moment, which is in seconds since 1970.
+/// The offset of local time from UTC in seconds at that moment, which is in seconds since 1970.
 #[must_use]
 pub fn utc_offset_seconds(moment: u64) -> i64 {
     let Ok(moment) = i64::try_from(moment) else { return 0 };
     let mut broken = Broken { parts: [0; 9], offset: 0, name: core::ptr::null() };
-    // SAFETY: both point to values of this frame, and `Broken` has the form that glibc and musl give `struct tm` on x86-64.
+    // SAFETY: both point to values of this frame, and `Broken` has the layout of `struct tm` in glibc and musl on x86-64.
     let known = unsafe { localtime_r(&raw const moment, &raw mut broken) };
     if known.is_null() { 0 } else { broken.offset }
 }
@@ -35,7 +35,7 @@ mod tests {
     use std::string::String;
     use std::string::ToString;
 
-    /// What `date` says, of the same zone: the one of whoever runs this.
+    /// The output of `date`, for the same zone: that of the test's user.
     #[test]
     fn it_is_the_offset_that_date_prints() {
         for moment in [0_u64, 951_827_696, 1_720_000_000, 1_795_169_707] {

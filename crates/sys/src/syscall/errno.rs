@@ -1,10 +1,10 @@
-//! Why the kernel refused a call, as a number with a name.
+//! The kernel's reason for refusing a call, as a number with a name.
 //!
-//! Only those that this crate's callers tell apart have one here.
+//! Only those that callers of this crate distinguish have a name here.
 
 use core::fmt;
 
-/// The reason for which the kernel refused a call: 1 to 4095, as in `errno.h`.
+/// The kernel's reason for refusing a call: 1 to 4095, as in `errno.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub u16);
 
@@ -21,9 +21,9 @@ impl Errno {
     pub const EIO: Errno = Errno(5);
     /// Argument list too long.
     pub const E2BIG: Errno = Errno(7);
-    /// Executable format not known.
+    /// Unknown executable format.
     pub const ENOEXEC: Errno = Errno(8);
-    /// Descriptor not open, or not open for this.
+    /// Descriptor not open, or not open for this operation.
     pub const EBADF: Errno = Errno(9);
     /// No child process to wait for.
     pub const ECHILD: Errno = Errno(10);
@@ -37,27 +37,27 @@ impl Errno {
     pub const EFAULT: Errno = Errno(14);
     /// No such device.
     pub const ENODEV: Errno = Errno(19);
-    /// The file exists already.
+    /// The file already exists.
     pub const EEXIST: Errno = Errno(17);
     /// A part of the path is not a directory.
     pub const ENOTDIR: Errno = Errno(20);
     /// Invalid argument.
     pub const EINVAL: Errno = Errno(22);
-    /// The file does not know this call.
+    /// The file does not support this call.
     pub const ENOTTY: Errno = Errno(25);
     /// The file is being written, so it cannot be executed.
     pub const ETXTBSY: Errno = Errno(26);
     /// No space left on the device.
     pub const ENOSPC: Errno = Errno(28);
-    /// Nobody reads the other end of the pipe.
+    /// The pipe has no reader.
     pub const EPIPE: Errno = Errno(32);
     /// The name is too long.
     pub const ENAMETOOLONG: Errno = Errno(36);
-    /// The kernel does not have this call (also what many seccomp filters answer).
+    /// The kernel does not have this call (also the answer of many seccomp filters).
     pub const ENOSYS: Errno = Errno(38);
     /// Too many symbolic links.
     pub const ELOOP: Errno = Errno(40);
-    /// The file's server knows it no longer.
+    /// The file's server no longer knows it.
     pub const ESTALE: Errno = Errno(116);
     /// The time is up.
     pub const ETIMEDOUT: Errno = Errno(110);
@@ -83,5 +83,5 @@ impl fmt::Display for Errno {
 
 impl core::error::Error for Errno {}
 
-/// What a system call gives: a value, or the kernel's reason.
+/// The result of a system call: a value, or the kernel's reason.
 pub type Result<T> = core::result::Result<T, Errno>;

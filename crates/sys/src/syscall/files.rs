@@ -6,7 +6,7 @@ use super::{Result, number, syscall3, syscall6};
 
 /// Relative paths start at the current directory.
 pub const AT_FDCWD: i32 = -100;
-/// The path may be empty: the descriptor itself is meant.
+/// The path may be empty: it then names the descriptor itself.
 pub const AT_EMPTY_PATH: u32 = 0x1000;
 /// Open for reading.
 pub const O_RDONLY: u32 = 0;
@@ -14,20 +14,20 @@ pub const O_RDONLY: u32 = 0;
 pub const O_WRONLY: u32 = 1;
 /// Open for both.
 pub const O_RDWR: u32 = 2;
-/// Create where absent.
+/// Create the file if absent.
 pub const O_CREAT: u32 = 0o100;
-/// Fail where present.
+/// Fail if the file exists.
 pub const O_EXCL: u32 = 0o200;
 /// Do not make a terminal the controlling one.
 pub const O_NOCTTY: u32 = 0o400;
 /// Do not wait, for instance for the writer of a FIFO.
 pub const O_NONBLOCK: u32 = 0o4000;
-/// Fail where the last component is a symbolic link.
+/// Fail if the last component is a symbolic link.
 pub const O_NOFOLLOW: u32 = 0o400_000;
 /// Close on exec.
 pub const O_CLOEXEC: u32 = 0o2_000_000;
 
-/// Opens `path`, relative to the current directory; `mode` counts only with [`O_CREAT`].
+/// Opens `path`, relative to the current directory; `mode` matters only with [`O_CREAT`].
 #[inline]
 pub fn open(path: &CStr, flags: u32, mode: u32) -> Result<i32> {
     openat(AT_FDCWD, path, flags, mode)
@@ -51,10 +51,10 @@ pub fn openat(fd: i32, path: &CStr, flags: u32, mode: u32) -> Result<i32> {
     Ok(opened as i32)
 }
 
-/// Closes a descriptor. Not to be repeated after an error: the descriptor is gone all the same.
+/// Closes a descriptor. Do not repeat it after an error: the descriptor is closed in any case.
 #[inline]
 pub fn close(fd: i32) -> Result<()> {
-    // SAFETY: no memory is involved. That the descriptor is the caller's own is the caller's affair.
+    // SAFETY: no memory is involved. The caller answers for owning the descriptor.
     unsafe { syscall3(number::CLOSE, fd as isize as usize, 0, 0)? };
     Ok(())
 }
@@ -66,7 +66,7 @@ pub fn read(fd: i32, buffer: &mut [u8]) -> Result<usize> {
     unsafe { syscall3(number::READ, fd as isize as usize, buffer.as_mut_ptr() as usize, buffer.len()) }
 }
 
-/// Reads at most `buffer.len()` bytes from `offset` on, leaving the file's position alone.
+/// Reads at most `buffer.len()` bytes from `offset` on, without moving the file's position.
 #[inline]
 pub fn pread(fd: i32, buffer: &mut [u8], offset: u64) -> Result<usize> {
     // SAFETY: as `read`.
@@ -83,7 +83,7 @@ pub fn pread(fd: i32, buffer: &mut [u8], offset: u64) -> Result<usize> {
     }
 }
 
-/// Writes to `offset`, without moving the descriptor's place; may write less than all.
+/// Writes at `offset`, without moving the file's position; may write fewer bytes than given.
 #[inline]
 pub fn pwrite(fd: i32, bytes: &[u8], offset: u64) -> Result<usize> {
     // SAFETY: the kernel reads the bytes, which outlive the call.
@@ -100,7 +100,7 @@ pub fn pwrite(fd: i32, bytes: &[u8], offset: u64) -> Result<usize> {
     }
 }
 
-/// Writes at most `bytes.len()` bytes and says how many.
+/// Writes at most `bytes.len()` bytes and returns how many.
 #[inline]
 pub fn write(fd: i32, bytes: &[u8]) -> Result<usize> {
     // SAFETY: the kernel only reads `bytes`.
@@ -133,7 +133,7 @@ pub fn unlink(path: &CStr) -> Result<()> {
     Ok(())
 }
 
-/// Sets the length of a file. Whoever maps what is cut off meets SIGBUS there.
+/// Sets the length of a file. Access to a mapping of the part that is cut off is a SIGBUS.
 #[inline]
 pub fn ftruncate(fd: i32, length: u64) -> Result<()> {
     // SAFETY: no memory is involved.
@@ -141,7 +141,7 @@ pub fn ftruncate(fd: i32, length: u64) -> Result<()> {
     Ok(())
 }
 
-/// A file in memory without a name, closed on exec unless `keep_on_exec`.
+/// An anonymous file in memory, closed on exec unless `keep_on_exec`.
 #[inline]
 pub fn memfd_create(name: &CStr, keep_on_exec: bool) -> Result<i32> {
     let flags = if keep_on_exec { 0 } else { 1 };

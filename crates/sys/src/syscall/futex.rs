@@ -1,4 +1,4 @@
-//! Calls by which a thread sleeps until another one wakes it, as long as a word holds what it expects.
+//! Calls by which a thread sleeps until another one wakes it, as long as a word has the expected value.
 //!
 //! All are private to this process: words in shared files need other means.
 
@@ -11,25 +11,26 @@ const FUTEX_WAKE_PRIVATE: usize = 1 | 128;
 const FUTEX_WAIT_BITSET_PRIVATE: usize = 9 | 128;
 const FUTEX_WAKE_BITSET_PRIVATE: usize = 10 | 128;
 
-/// Sleeps while `word` holds `expected`, at most `timeout` nanoseconds. May wake for no reason: look again.
+/// Sleeps while `word` holds `expected`, at most `timeout` nanoseconds. May wake without a reason: check again.
 ///
-/// [`Errno::EAGAIN`](super::Errno::EAGAIN): the word held something else. [`Errno::ETIMEDOUT`](super::Errno::ETIMEDOUT), [`Errno::EINTR`](super::Errno::EINTR): as they say.
+/// [`Errno::EAGAIN`](super::Errno::EAGAIN): the word had another value. [`Errno::ETIMEDOUT`](super::Errno::ETIMEDOUT),
+/// [`Errno::EINTR`](super::Errno::EINTR): as named.
 /// Private to this process: words in shared files need other means.
 #[inline]
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<u64>) -> Result<()> {
     futex_sleep(word, FUTEX_WAIT_PRIVATE, expected, timeout.map(Timespec::of).as_ref(), 0)
 }
 
-/// Wakes at most `count` threads that sleep in [`futex_wait`] on `word`; says how many.
+/// Wakes at most `count` threads that sleep in [`futex_wait`] on `word`; returns how many.
 #[inline]
 pub fn futex_wake(word: &AtomicU32, count: u32) -> Result<usize> {
     // SAFETY: the kernel uses only the word's address.
     unsafe { syscall3(number::FUTEX, core::ptr::from_ref(word) as usize, FUTEX_WAKE_PRIVATE, count as usize) }
 }
 
-/// Sleeps while `word` holds `expected`, until a time of the monotonic clock, among those who share a bit of `rooms`.
+/// Sleeps while `word` holds `expected`, until a time of the monotonic clock, in the wait queues that share a bit of `rooms`.
 ///
-/// As [`futex_wait`] but for the time, which is a moment, not a length.
+/// Like [`futex_wait`], but the time is an absolute one, not a duration.
 #[inline]
 pub fn futex_wait_until(word: &AtomicU32, expected: u32, deadline: Option<u64>, rooms: u32) -> Result<()> {
     futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline.map(Timespec::of).as_ref(), rooms)
@@ -43,8 +44,8 @@ pub fn futex_wait_until_wall_clock(word: &AtomicU32, expected: u32, deadline: u6
     futex_sleep(word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, expected, Some(&deadline), rooms)
 }
 
-/// Wakes at most `count` of those who sleep on the word at this address in one of `rooms`; says how many. Nothing is
-/// read there: the word may be gone.
+/// Wakes at most `count` of the threads that sleep on the word at this address in one of `rooms`; returns how many. Does not
+/// read the word, which may be gone.
 #[inline]
 pub fn futex_wake_at(word: *const AtomicU32, count: u32, rooms: u32) -> Result<usize> {
     // SAFETY: the kernel uses only the address.

@@ -1,23 +1,23 @@
-//! Calls about memory: mappings come, move and go, and the kernel is advised about their pages.
+//! Calls about memory: creating, moving and removing mappings, and advice about their pages.
 
 use core::ffi::CStr;
 
 use super::{Result, number, prctl, syscall3, syscall6};
 
-/// Pages may not be touched.
+/// Pages may not be accessed.
 pub const PROT_NONE: u32 = 0;
 /// Pages may be read.
 pub const PROT_READ: u32 = 1;
 /// Pages may be written.
 pub const PROT_WRITE: u32 = 2;
-/// Pages may hold code that runs.
+/// Pages may be executed.
 pub const PROT_EXEC: u32 = 4;
 
-/// Stores are seen by all who map the same file.
+/// Everyone who maps the same file sees the stores.
 pub const MAP_SHARED: u32 = 0x01;
-/// Stores are this process's own.
+/// Stores are private to this process.
 pub const MAP_PRIVATE: u32 = 0x02;
-/// Exactly at the hint, replacing what is there.
+/// Exactly at the hint, replacing any mapping there.
 pub const MAP_FIXED: u32 = 0x10;
 /// No file: zeroed pages.
 pub const MAP_ANONYMOUS: u32 = 0x20;
@@ -25,7 +25,7 @@ pub const MAP_ANONYMOUS: u32 = 0x20;
 pub const MAP_NORESERVE: u32 = 0x4000;
 /// Make the pages present at once.
 pub const MAP_POPULATE: u32 = 0x8000;
-/// Exactly at the hint, or [`Errno::EEXIST`](super::Errno::EEXIST) where something is already.
+/// Exactly at the hint, or [`Errno::EEXIST`](super::Errno::EEXIST) if something is mapped there.
 pub const MAP_FIXED_NOREPLACE: u32 = 0x10_0000;
 
 /// Drop the pages now; private anonymous ones read as zero afterwards.
@@ -53,8 +53,8 @@ pub const MREMAP_MAYMOVE: u32 = 1;
 /// Maps `length` bytes. `fd` is -1 and `offset` 0 for anonymous memory. The result is never null.
 ///
 /// # Safety
-/// With [`MAP_FIXED`] nothing that is in use may lie in the range. For files, the caller accepts that
-/// others change the content and that a shortened file answers an access by SIGBUS.
+/// With [`MAP_FIXED`] nothing in the range may be in use. For files, the caller accepts that others change the content and
+/// that access to a shortened file is a SIGBUS.
 #[inline]
 pub unsafe fn mmap(
     hint: *mut u8,
@@ -79,14 +79,14 @@ pub unsafe fn mmap(
     Ok(address as *mut u8)
 }
 
-/// Maps `length` bytes of private zeroed memory, readable and writable, wherever the kernel likes.
+/// Maps `length` bytes of private zeroed memory, readable and writable, at an address that the kernel chooses.
 #[inline]
 pub fn map_anonymous(length: usize) -> Result<*mut u8> {
     // SAFETY: without MAP_FIXED a mapping replaces nothing.
     unsafe { mmap(core::ptr::null_mut(), length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) }
 }
 
-/// The same at `address`, where nothing is mapped there; at another place on kernels before 4.17.
+/// The same at `address`, if nothing is mapped there; at another address on kernels before 4.17.
 #[inline]
 pub fn map_anonymous_at(address: usize, length: usize) -> Result<*mut u8> {
     const MAP_FIXED_NOREPLACE: u32 = 0x10_0000;
@@ -95,10 +95,10 @@ pub fn map_anonymous_at(address: usize, length: usize) -> Result<*mut u8> {
     unsafe { mmap(address as *mut u8, length, PROT_READ | PROT_WRITE, flags, -1, 0) }
 }
 
-/// Gives the pages of `[address, address + length)` back.
+/// Unmaps the pages of `[address, address + length)`.
 ///
 /// # Safety
-/// Nobody may use the range any more. `address` is a multiple of the page size.
+/// The range may no longer be in use. `address` is a multiple of the page size.
 #[inline]
 pub unsafe fn munmap(address: *mut u8, length: usize) -> Result<()> {
     // SAFETY: the caller's promise.
@@ -106,10 +106,10 @@ pub unsafe fn munmap(address: *mut u8, length: usize) -> Result<()> {
     Ok(())
 }
 
-/// Grows, shrinks or (with [`MREMAP_MAYMOVE`]) moves a mapping; returns where it lies now.
+/// Grows, shrinks or (with [`MREMAP_MAYMOVE`]) moves a mapping; returns its new address.
 ///
 /// # Safety
-/// The old range must be one whole mapping of the caller; after a move nobody may use the old addresses.
+/// The old range must be one whole mapping of the caller; after a move the old addresses may no longer be used.
 #[inline]
 pub unsafe fn mremap(address: *mut u8, old: usize, new: usize, flags: u32) -> Result<*mut u8> {
     // SAFETY: the caller's promise.
@@ -117,10 +117,10 @@ pub unsafe fn mremap(address: *mut u8, old: usize, new: usize, flags: u32) -> Re
     Ok(moved as *mut u8)
 }
 
-/// Moves or resizes a mapping to a place of the caller's choice.
+/// Moves or resizes a mapping to an address that the caller chooses.
 ///
 /// # Safety
-/// As [`mremap`]; and what is mapped at `to` goes.
+/// As [`mremap`]; and the mapping at `to` is removed.
 #[inline]
 pub unsafe fn mremap_to(address: *mut u8, old: usize, new: usize, to: *mut u8) -> Result<*mut u8> {
     const MAYMOVE_AND_FIXED: usize = 3;
@@ -130,10 +130,10 @@ pub unsafe fn mremap_to(address: *mut u8, old: usize, new: usize, to: *mut u8) -
     Ok(moved as *mut u8)
 }
 
-/// Changes what may be done with pages.
+/// Changes the permissions of pages.
 ///
 /// # Safety
-/// Nobody may rely on a permission that is taken away.
+/// Nothing may rely on a permission that is removed.
 #[inline]
 pub unsafe fn mprotect(address: *mut u8, length: usize, protection: u32) -> Result<()> {
     // SAFETY: the caller's promise.
@@ -141,8 +141,8 @@ pub unsafe fn mprotect(address: *mut u8, length: usize, protection: u32) -> Resu
     Ok(())
 }
 
-/// Tells which pages from `address` on are in memory: one byte for each, whose lowest bit counts. `address` is a
-/// multiple of the page size; [`Errno::ENOMEM`](super::Errno::ENOMEM) where not all of the range is mapped.
+/// Tells which pages from `address` on are in memory: one byte for each, of which the lowest bit matters. `address` is a
+/// multiple of the page size; [`Errno::ENOMEM`](super::Errno::ENOMEM) if part of the range is not mapped.
 #[inline]
 pub fn mincore(address: usize, pages: &mut [u8]) -> Result<()> {
     // SAFETY: the kernel writes one byte for each page of the length given, and reads no memory of the range.
@@ -153,7 +153,7 @@ pub fn mincore(address: usize, pages: &mut [u8]) -> Result<()> {
 /// Advises the kernel about pages (`MADV_*`).
 ///
 /// # Safety
-/// Some advice drops content ([`MADV_DONTNEED`], [`MADV_FREE`]): nobody may rely on it then.
+/// Some advice drops content ([`MADV_DONTNEED`], [`MADV_FREE`]): nothing may rely on it then.
 #[inline]
 pub unsafe fn madvise(address: *mut u8, length: usize, advice: u32) -> Result<()> {
     // SAFETY: the caller's promise.
@@ -161,19 +161,19 @@ pub unsafe fn madvise(address: *mut u8, length: usize, advice: u32) -> Result<()
     Ok(())
 }
 
-/// Pages one after the other, as [`pagemap_scan`] finds them: from an address to before another one.
+/// Consecutive pages, as [`pagemap_scan`] finds them: from an address to before another one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
-    /// Where they begin.
+    /// The address of the first page.
     pub start: u64,
     /// The address after the last one.
     pub end: u64,
     categories: u64,
 }
 
-/// Finds the pages of a range that are this process's own: neither of a file below it nor the page of zeros, and written so. `fd`
-/// is `/proc/self/pagemap`. Gives how many runs of pages it has put into `found`, and up to where it has looked.
+/// Finds the pages of a range that belong to this process alone: neither pages of a mapped file nor the page of zeros, and
+/// written. `fd` is `/proc/self/pagemap`. Returns how many runs of pages it put into `found`, and how far it looked.
 ///
 /// Kernels before 6.7 refuse (ENOTTY).
 pub fn pagemap_scan(fd: i32, range: (u64, u64), found: &mut [Pages]) -> Result<(usize, u64)> {
@@ -232,21 +232,21 @@ pub fn name_mapping(address: *mut u8, length: usize, name: &CStr) -> Result<()> 
     Ok(())
 }
 
-/// A piece of memory as the kernel's vectors of pieces have it.
+/// A piece of memory, in the kernel's format for vectors.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Piece {
-    /// Where it begins.
+    /// Its address.
     pub address: usize,
     /// Its bytes.
     pub length: usize,
 }
 
-/// Reads pieces of this process's memory (`process` is its number), some of which may not be there, into `words`, one
-/// word of four bytes for each piece. Says how many came before the first that is not there.
+/// Reads pieces of this process's memory (`process` is its number), some of which may be unmapped, into `words`, one word of
+/// four bytes for each piece. Returns how many were read before the first unmapped one.
 pub fn read_words(process: i32, pieces: &[Piece], words: &mut [u32]) -> Result<usize> {
     let to = Piece { address: words.as_mut_ptr() as usize, length: size_of_val(words) };
-    // SAFETY: the kernel writes within `words`, which is exclusively borrowed, and finds out itself what may be read.
+    // SAFETY: the kernel writes within `words`, which is exclusively borrowed, and checks itself which memory may be read.
     let bytes = unsafe {
         syscall6(
             number::PROCESS_VM_READV,
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn memory_comes_moves_and_goes() {
         let page = map_anonymous(4096).expect("a page");
-        // SAFETY: `page` is 4096 bytes of our own; after the move only `moved` is used.
+        // SAFETY: `page` is 4096 bytes that this test mapped; after the move only `moved` is used.
         unsafe {
             page.write(7);
             name_mapping(page, 4096, c"underbar test").ok();

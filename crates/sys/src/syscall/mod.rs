@@ -1,24 +1,24 @@
-//! Raw system calls of Linux on x86-64: what the runtime and the launcher ask of the kernel.
+//! Raw system calls of Linux on x86-64, for the runtime and the launcher.
 //!
 //! ```text
-//! runtime, launch -> typed function in a file beside -> syscall6() -> `syscall` instruction -> kernel
+//! runtime, launch -> typed function in a file of this folder -> syscall6() -> `syscall` instruction -> kernel
 //! ```
 //!
-//! | file | what is asked for |
+//! file | calls |
 //! |---|---|
-//! | `memory` | mappings, and what the kernel is told of their pages |
+//! `memory` | mappings, and advice about their pages |
 //! | `files` | descriptors and paths |
 //! | `time` | clocks |
-//! | `futex` | sleep until another thread wakes one |
-//! | `process` | who this is, settings, signals, the end |
-//! | `errno`, `number` | what the kernel answers, what it is asked |
+//! `futex` | sleep until another thread wakes this one |
+//! `process` | identity, settings, signals, the end |
+//! `errno`, `number` | the kernel's refusals, the numbers of calls |
 //!
-//! Callers see one module: all of it is named from here.
+//! Callers see one module, which exports all of it.
 //!
-//! Invariant: nothing here calls the C library, writes `errno`, allocates or locks. So every function
-//! may be called before the program's constructors, in a signal handler, between vfork and exec, and from
-//! inside an interposed `mmap` or `read` without calling itself.
-//! A call interrupted by a signal returns [`Errno::EINTR`]; nobody here tries again unless it says so.
+//! Invariant: nothing here calls the C library, writes `errno`, allocates or locks. Every function may therefore be called
+//! before the program's constructors, in a signal handler, between vfork and exec, and from inside an interposed `mmap` or
+//! `read` without calling itself.
+//! A call interrupted by a signal returns [`Errno::EINTR`]; it is repeated only if its function says so.
 //!
 //! Not here: starting, waiting for and signalling processes ([`crate::process`]).
 
@@ -37,11 +37,11 @@ pub use memory::*;
 pub use process::*;
 pub use time::*;
 
-/// One system call with six arguments; unused ones are 0. Returns what the kernel left in `rax`.
+/// One system call with six arguments; unused ones are 0. Returns the value of `rax`.
 ///
 /// # Safety
-/// The arguments must be what the call `number` expects: pointers valid for what the kernel reads and
-/// writes there, and no memory taken away that Rust still uses.
+/// The arguments must match the call `number`: pointers valid for the kernel's reads and writes, and no removal of memory
+/// that Rust still uses.
 #[inline]
 pub unsafe fn syscall6(
     number: usize,
@@ -64,7 +64,7 @@ pub unsafe fn syscall6(
             options(nostack),
         );
     }
-    // The kernel answers -4095 to -1 for a refusal; everything else is a value (addresses included).
+    // The kernel returns -4095 to -1 for a refusal; everything else is a value (addresses included).
     if result > usize::MAX - 4095 { Err(Errno(result.wrapping_neg() as u16)) } else { Ok(result) }
 }
 

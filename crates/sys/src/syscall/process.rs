@@ -1,8 +1,8 @@
-//! Calls about this process and its threads: who they are, where they may run, settings, chance, signals and the end.
+//! Calls about this process and its threads: identity, processors, settings, random bytes, signals and the end.
 
 use super::{Result, number, syscall3, syscall6};
 
-/// The process; asked of the kernel each time, so true after fork, vfork and clone.
+/// The process; the kernel is asked each time, so the number is right after fork, vfork and clone.
 #[inline]
 #[must_use]
 pub fn getpid() -> i32 {
@@ -10,7 +10,7 @@ pub fn getpid() -> i32 {
     unsafe { syscall3(number::GETPID, 0, 0, 0) }.map_or(0, |pid| pid as i32)
 }
 
-/// The thread, as the kernel numbers it.
+/// The thread, by the kernel's number.
 #[inline]
 #[must_use]
 pub fn gettid() -> i32 {
@@ -34,27 +34,27 @@ pub fn geteuid() -> u32 {
     unsafe { syscall3(number::GETEUID, 0, 0, 0) }.map_or(u32::MAX, |uid| uid as u32)
 }
 
-/// How many processors this thread may run on; 0 where the kernel does not say.
+/// How many processors this thread may run on; 0 if the kernel does not tell.
 #[must_use]
 pub fn processors() -> u32 {
     let mut set = [0_u64; 64];
-    // SAFETY: the kernel writes at most so many bytes, and says how many.
+    // SAFETY: the kernel writes at most so many bytes, and returns how many.
     let bytes =
         unsafe { syscall3(number::SCHED_GETAFFINITY, 0, size_of_val(&set), set.as_mut_ptr() as usize) }
             .unwrap_or(0);
     set.iter().take(bytes / 8).map(|word| word.count_ones()).sum()
 }
 
-/// What the kernel counts of this process; all 0 where it does not say.
+/// The kernel's counts of this process; all 0 if it does not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// The most that it ever had resident, in bytes, or its parent had when it was made for an exec (`vfork`).
+    /// The peak of its resident memory in bytes, or that of its parent when it was made for an exec (`vfork`).
     pub peak_resident: u64,
-    /// Page faults served without I/O, those of programs that were in its place before included.
+    /// Page faults served without I/O, including those of earlier programs in this process.
     pub minor_faults: u64,
 }
 
-/// One call, where `/proc` takes three, of which one is a read of our own in the program's account.
+/// One call, where `/proc` takes three, one of them a read that would count in the program's account.
 #[must_use]
 pub fn usage() -> Usage {
     /// `struct rusage` of x86-64, and in it, the peak in KiB and the faults.
@@ -87,7 +87,7 @@ pub unsafe fn prctl(operation: u32, a: usize, b: usize, c: usize, d: usize) -> R
     unsafe { syscall6(number::PRCTL, operation as usize, a, b, c, d, 0) }
 }
 
-/// Fills `buffer` with random bytes without waiting for entropy; says how many came.
+/// Fills `buffer` with random bytes without waiting for entropy; returns how many.
 #[inline]
 pub fn getrandom(buffer: &mut [u8]) -> Result<usize> {
     const GRND_NONBLOCK: usize = 1;
@@ -95,7 +95,7 @@ pub fn getrandom(buffer: &mut [u8]) -> Result<usize> {
     unsafe { syscall3(number::GETRANDOM, buffer.as_mut_ptr() as usize, buffer.len(), GRND_NONBLOCK) }
 }
 
-/// Sends a signal to a process (or with a negative number, to a group); signal 0 only asks whether it is there.
+/// Sends a signal to a process (or with a negative number, to a group); signal 0 only checks whether it exists.
 #[inline]
 pub fn kill(pid: i32, signal: i32) -> Result<()> {
     // SAFETY: no memory of this process is involved.
@@ -103,12 +103,12 @@ pub fn kill(pid: i32, signal: i32) -> Result<()> {
     Ok(())
 }
 
-/// Ends the whole process now: no destructors, no buffers written. Where the kernel refuses that (seccomp), at least the calling
-/// thread.
+/// Ends the whole process now: no destructors, no buffers written. If the kernel refuses that (seccomp), ends at least the
+/// calling thread.
 #[inline]
 pub fn exit_group(code: i32) -> ! {
     loop {
-        // SAFETY: neither comes back, so nothing is left that could be used.
+        // SAFETY: neither call returns, so nothing is used afterwards.
         unsafe {
             let _ = syscall3(number::EXIT_GROUP, code as usize, 0, 0);
             let _ = syscall3(number::EXIT, code as usize, 0, 0);

@@ -21,7 +21,7 @@ impl Timespec {
         Self { seconds: (nanoseconds / SECOND) as i64, nanoseconds: (nanoseconds % SECOND) as i64 }
     }
 
-    /// All of it in nanoseconds; where that are too many, and before 0, the nearest number.
+    /// The whole time in nanoseconds; if that overflows or is negative, the nearest number.
     #[must_use]
     pub fn in_nanoseconds(&self) -> u64 {
         let (seconds, rest) = (self.seconds.max(0) as u64, self.nanoseconds.max(0) as u64);
@@ -38,7 +38,7 @@ pub const CLOCK_PROCESS_CPUTIME_ID: u32 = 2;
 /// CPU time of this thread.
 pub const CLOCK_THREAD_CPUTIME_ID: u32 = 3;
 
-/// The time of a clock in nanoseconds; 0 where the kernel refuses. Enters the kernel (some 100 ns).
+/// The time of a clock in nanoseconds; 0 if the kernel refuses. Enters the kernel (some 100 ns).
 #[inline]
 #[must_use]
 pub fn clock_nanoseconds(clock: u32) -> u64 {
@@ -51,8 +51,8 @@ pub fn clock_nanoseconds(clock: u32) -> u64 {
     time.in_nanoseconds()
 }
 
-/// The time from one of the kernel's own ticks to the next, in nanoseconds: the step of its coarse clock. 0 where it does
-/// not say.
+/// The time between two of the kernel's ticks in nanoseconds: the step of its coarse clock. 0 if the kernel does not
+/// tell.
 #[must_use]
 pub fn tick_nanoseconds() -> u64 {
     const CLOCK_MONOTONIC_COARSE: usize = 6;
