@@ -1,21 +1,21 @@
-//! The debug form of the simple lock: the same lock, with its holder kept in a table beside it, and faults found and named.
+//! The debug form of the simple lock: the same lock, with its holder in a side table, so that faults are found and named.
 //!
 //! | fault | found |
 //! |---|---|
-//! | a thread locks what it holds | before it waits for itself for ever |
-//! | the same in a signal handler that came in between | by the signals that are held back since |
+//! a thread locks a lock that it holds | before it would wait for itself forever |
+//! the same in a signal handler that interrupted the holder | by the signals blocked since |
 //! | unlocked by a thread that does not hold it | before anything is changed |
-//! | unlocked while nobody holds it | then |
-//! | its holder has ended | by who waits for it: at once, or within a tenth of a second |
-//! | held by another thread when this process was forked | by who waits for it, or unlocks it, in the child |
+//! unlocked while no thread holds it | in the call to unlock |
+//! its holder has ended | by a waiting thread: at once, or within a tenth of a second |
+//! held by another thread when this process was forked | in the child, by a thread that waits for it or unlocks it |
 //!
-//! Locks are of the same words as without: code with the debug form and code without it can share one, as long as what is
-//! taken by one is given up by it. What is taken without has no holder here, so nothing is said of it.
+//! The words of the locks are the same: code with the debug form and code without it can share a lock, as long as each
+//! releases the locks that it takes. A lock taken without the debug form has no holder here, and no fault of it is reported.
 //!
-//! Invariant: a call that finds a fault has changed nothing. What is said is true of the moment at which it was found.
-//! Cost: two system calls for each acquisition. Known limits: a lock of four bytes has no debug form; waits in the lock
-//! report have no place.
-//! Not here: what is done about a fault (the crates for Rust and C).
+//! Invariant: a call that finds a fault has changed nothing. A report is true for the moment at which the fault was found.
+//! Cost: two system calls for each acquisition. Known limits: a lock of four bytes has no debug form; the lock report gives
+//! no place for waits.
+//! Not here: the reaction to a fault (the crates for Rust and C).
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ pub use crate::call_site::{CPlace, Place};
 use crate::holders::{self, Held, Who};
 use crate::{SimpleLock, processor};
 
-/// So often a waiter looks whether the holder still lives, in nanoseconds.
+/// How often a waiter checks whether the holder still lives, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
 
 /// What is wrong. The numbers are those of `sys/simplelock.h`.
@@ -31,26 +31,26 @@ const LOOK_NS: u64 = 100_000_000;
 #[non_exhaustive]
 #[repr(u32)]
 pub enum Kind {
-    /// The thread that holds it locks it again: it would wait for itself.
+    /// The thread that holds the lock locks it again: it would wait for itself.
     LockedTwice = 1,
     /// The same, in a signal handler that interrupted the holder.
     InSignalHandler = 2,
-    /// Another thread holds what this one unlocks.
+    /// Another thread holds the lock that this one unlocks.
     NotHolder = 3,
-    /// Nobody holds what is unlocked.
+    /// No thread holds the lock that is unlocked.
     NotLocked = 4,
     /// The thread that held it has ended.
     HolderEnded = 5,
-    /// A thread of the parent held it when this process was forked: nobody here can give it up.
+    /// A thread of the parent held it when this process was forked: no thread here can release it.
     HeldAcrossFork = 6,
 }
 
-/// Who holds the lock of a fault.
+/// The holder of a faulty lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
     /// The thread's number in the system.
     pub thread: u32,
-    /// Its process's.
+    /// The number of its process.
     pub process: u32,
     /// Where it took the lock.
     pub place: Place,
@@ -59,7 +59,7 @@ pub struct Holder {
 /// A fault that was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// What is wrong.
+    /// Its kind.
     pub kind: Kind,
     /// Address of the lock.
     pub lock: usize,
@@ -69,7 +69,7 @@ pub struct Fault {
     pub thread: u32,
     /// The holder; None for [`Kind::NotLocked`].
     pub holder: Option<Holder>,
-    /// Of [`Kind::InSignalHandler`]: the signal, where it is known.
+    /// For [`Kind::InSignalHandler`]: the signal, if known.
     pub signal: Option<u32>,
 }
 
@@ -129,12 +129,12 @@ fn fault(
 /// Waits for the lock.
 ///
 /// # Errors
-/// The fault for which it would wait for ever.
+/// The fault because of which it would wait forever.
 pub fn lock(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
     lock_until(lock, u64::MAX, place).map(|_| ())
 }
 
-/// Waits for the lock until a time of the monotonic clock, in nanoseconds. False when that has come.
+/// Waits for the lock until a time of the monotonic clock, in nanoseconds. False if that time has passed.
 ///
 /// # Errors
 /// The fault for which it would wait in vain.
@@ -155,7 +155,7 @@ pub fn lock_until(lock: &SimpleLock, deadline: u64, place: Place) -> Result<bool
     Ok(true)
 }
 
-/// Takes the lock if it is free: neither held nor reserved. That its caller holds it is no fault.
+/// Takes the lock if it is free: neither held nor reserved. A caller that already holds it is no fault.
 #[must_use]
 pub fn try_lock(lock: &SimpleLock, place: Place) -> bool {
     let got = lock.try_lock();
@@ -165,14 +165,13 @@ pub fn try_lock(lock: &SimpleLock, place: Place) -> bool {
     got
 }
 
-/// Gives the lock up.
+/// Releases the lock.
 ///
 /// # Errors
-/// The fault because of which nothing was done.
+/// The fault because of which the call changed nothing.
 ///
 /// # Safety
-/// The caller took the lock, or nobody's safety rests on it: a lock of which no holder is known is given up whoever
-/// holds it.
+/// The caller took the lock, or no safety depends on it: a lock without a known holder is released, whoever holds it.
 pub unsafe fn unlock(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
     let at = address(lock);
     let held = holders::of(at);
@@ -183,11 +182,11 @@ pub unsafe fn unlock(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
             return Err(fault(kind, at, place, &this, Some(held), None));
         }
         if !lock.is_locked() {
-            // Given up by code without the debug form.
+            // Released by code without the debug form.
             holders::forget(at);
             return Err(fault(Kind::NotLocked, at, place, &this, None, None));
         }
-        // Before the lock is given up: from then on the entry may be another thread's.
+        // Before the lock is released: after that, the entry may belong to another thread.
         holders::forget(at);
     }
     // SAFETY: the caller's promise.
@@ -198,14 +197,14 @@ pub unsafe fn unlock(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
     }
 }
 
-/// The lock's memory begins anew: nobody holds it.
+/// The lock's memory is initialised again: no thread holds it.
 pub fn renew(lock: *const SimpleLock) {
     holders::forget(lock.addr());
 }
 
 fn can_be_waited_for(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
     let at = address(lock);
-    // A lock that was given up meanwhile, or by code without the debug form, needs no holder.
+    // A lock that was released meanwhile, or by code without the debug form, needs no holder.
     let Some(held) = holders::of(at).filter(|_| lock.is_locked()) else { return Ok(()) };
     let this = Who::this();
     if held.by.is(&this) {
@@ -217,7 +216,7 @@ fn can_be_waited_for(lock: &SimpleLock, place: Place) -> Result<(), Fault> {
     if held.by.process != this.process {
         return Err(fault(Kind::HeldAcrossFork, at, place, &this, Some(held), None));
     }
-    // It may have given the lock up and ended in good order since we looked: then its entry is gone.
+    // The holder may have released the lock and ended properly since we looked: then its entry is gone.
     let is_still = || holders::of(at).is_some_and(|now| now.by == held.by);
     if held.by.has_ended() && is_still() {
         return Err(fault(Kind::HolderEnded, at, place, &this, Some(held), None));

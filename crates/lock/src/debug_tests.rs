@@ -1,5 +1,5 @@
-//! Each fault by itself, and none where there is none. Fork and signals need a process of their own: the tests of the C
-//! form have them.
+//! Each fault separately, and no fault in correct programs. Fork and signals need a separate process: the tests of the C
+//! form cover them.
 
 use super::*;
 use core::panic::Location;
@@ -16,7 +16,7 @@ fn said(fault: &Fault) -> String {
     format!("{fault}")
 }
 
-/// In a thread of its own.
+/// In a separate thread.
 fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
 }
@@ -48,12 +48,12 @@ fn a_second_lock_by_the_holder_is_named_and_both_places_are_said() {
 #[test]
 fn unlocking_what_nobody_holds_is_named() {
     let a_lock = SimpleLock::new();
-    // SAFETY: nothing rests on this lock.
+    // SAFETY: nothing depends on this lock.
     let fault = unsafe { unlock(&a_lock, here()) }.expect_err("free");
     assert_eq!(fault.kind, Kind::NotLocked);
     assert!(fault.holder.is_none() && said(&fault).contains("nobody holds it"), "{fault}");
     assert!(try_lock(&a_lock, here()));
-    // SAFETY: taken above; the second time nothing rests on it.
+    // SAFETY: taken above; the second time nothing depends on it.
     unsafe {
         unlock(&a_lock, here()).expect("held");
         assert_eq!(unlock(&a_lock, here()).expect_err("free").kind, Kind::NotLocked);
@@ -66,7 +66,7 @@ fn unlocking_what_another_thread_holds_is_named_and_does_nothing() {
     let since = here();
     lock(&a_lock, since).expect("free");
     let mine = Who::this().thread;
-    // SAFETY: nothing rests on this lock.
+    // SAFETY: nothing depends on this lock.
     let fault = elsewhere(|| unsafe { unlock(&a_lock, here()) }).expect_err("another's");
     assert_eq!(fault.kind, Kind::NotHolder);
     let holder = fault.holder.expect("a holder");
@@ -113,7 +113,7 @@ fn what_was_taken_without_the_debug_form_is_not_judged() {
     // SAFETY: taken above.
     unsafe { unlock(&a_lock, here()) }.expect("held, by whom is not known");
     lock(&a_lock, here()).expect("free");
-    // SAFETY: taken above; then nothing rests on it.
+    // SAFETY: taken above; then nothing depends on it.
     unsafe {
         assert!(a_lock.unlock());
         assert_eq!(unlock(&a_lock, here()).expect_err("free").kind, Kind::NotLocked);
@@ -124,7 +124,7 @@ fn what_was_taken_without_the_debug_form_is_not_judged() {
 fn memory_that_is_a_lock_again_is_a_new_lock() {
     let a_lock = SimpleLock::new();
     elsewhere(|| lock(&a_lock, here())).expect("free");
-    // SAFETY: as if its memory had been given back and zeroed; nobody holds it any more.
+    // SAFETY: as if its memory had been freed and zeroed; no thread holds it any more.
     unsafe { a_lock.unlock() };
     lock(&a_lock, here()).expect("free");
     // SAFETY: taken above.

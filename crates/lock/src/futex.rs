@@ -1,17 +1,17 @@
-//! Sleeping and waking: the kernel's futex, in two rooms. In one sleeps whoever the lock is reserved for, in the other
-//! all the rest; so the one who starves can be woken, and nobody in its place.
+//! Sleeping and waking: the kernel's futex, with separate wait queues ("rooms"). The thread for which the lock is reserved
+//! sleeps in its own room, so that it can be woken, and no other thread in its place.
 //!
-//! Under the model checker the kernel is a list of threads under a lock.
+//! Under the model checker, a list of threads under a lock replaces the kernel.
 
-/// Which sleepers are meant: a set of bits, as the kernel has it.
+/// A choice of sleepers: a set of bits, as the kernel has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Room {
-    /// Anybody who waits.
+    /// All waiting threads.
     All = 1,
-    /// The one for whom the lock is reserved.
+    /// The thread for which the lock is reserved.
     Starver = 2,
-    /// Those who were woken for a turn that another had taken: they come before the others.
+    /// The threads that were woken for a turn that another thread had taken: they are woken before the others.
     First = 4,
 }
 
@@ -21,7 +21,7 @@ mod real {
     use underbar_sys::sync::atomic::AtomicU32;
     use underbar_sys::syscall;
 
-    /// Nothing: the kernel knows who sleeps.
+    /// No data: the kernel knows the sleepers.
     pub struct Sleepers;
 
     impl Sleepers {
@@ -30,20 +30,20 @@ mod real {
         }
 
         /// Sleeps while the word holds `seen`, at the latest until `deadline` (nanoseconds of the monotonic clock; none:
-        /// 0). True when woken; may return for no reason.
+        /// 0). True when woken; may return without a reason.
         pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) -> bool {
             syscall::futex_wait_until(word, seen, (deadline != 0).then_some(deadline), room as u32).is_ok()
         }
     }
 
-    /// Sleeps by the clock, until `deadline` (nanoseconds of the monotonic clock); nobody wakes it, but a signal may.
+    /// Sleeps until `deadline` (nanoseconds of the monotonic clock). No thread wakes it, but a signal may.
     pub fn sleep_until(deadline: u64) {
         let nobody = AtomicU32::new(0);
         let _ = syscall::futex_wait_until(&nobody, 0, Some(deadline), Room::All as u32);
     }
 
-    /// Wakes sleepers of a room, at most so many; whether there was one. Only the word's address is used: the word may be
-    /// gone.
+    /// Wakes sleepers of a room, at most so many; returns whether there was one. Only the word's address is used: the word
+    /// may be gone.
     pub fn wake(word: *const AtomicU32, _: &Sleepers, most: u32, room: Room) -> bool {
         matches!(syscall::futex_wake_at(word, most, room as u32), Ok(1..))
     }
@@ -51,7 +51,7 @@ mod real {
 #[cfg(not(any(loom, miri)))]
 pub use real::{Sleepers, sleep_until, wake};
 
-/// As the real one, by the C library's `syscall`: the interpreter knows the futex by that, and no instructions.
+/// Like the real one, by the C library's `syscall`: the interpreter knows the futex under that name, and no instructions.
 #[cfg(miri)]
 mod interpreted {
     use super::Room;
@@ -96,7 +96,7 @@ mod interpreted {
         }
     }
 
-    /// As the real one.
+    /// Like the real one.
     pub fn sleep_until(deadline: u64) {
         let nobody = AtomicU32::new(0);
         let _ = Sleepers::new().sleep(&nobody, 0, Room::All, deadline);
@@ -130,7 +130,7 @@ mod mocked {
     use std::vec::Vec;
     use underbar_sys::sync::atomic::AtomicU32;
 
-    /// Who sleeps in which room, the first to come first.
+    /// The sleepers with their rooms, in order of arrival.
     #[derive(Default)]
     pub struct Sleepers(Mutex<Vec<(Room, Thread)>>);
 
@@ -142,7 +142,7 @@ mod mocked {
         pub fn sleep(&self, word: &AtomicU32, seen: u32, room: Room, deadline: u64) -> bool {
             {
                 let mut kernel = self.0.lock().expect("no panic inside");
-                // The kernel sees the newest value, which a load need not, behind a fence. A deadline has always passed.
+                // The kernel sees the newest value, which a load need not, after a fence. A deadline has always passed.
                 if word.fetch_or(0, Ordering::AcqRel) != seen || deadline != 0 {
                     return false;
                 }
@@ -153,7 +153,7 @@ mod mocked {
         }
     }
 
-    /// The time has come as soon as others have had a chance.
+    /// The time has come as soon as other threads have had a chance to run.
     pub fn sleep_until(_: u64) {
         loom::thread::yield_now();
     }

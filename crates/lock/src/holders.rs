@@ -1,16 +1,16 @@
-//! Who holds which lock: the side table of the debug form. The locks themselves keep their size.
+//! The side table of the debug form: the holder of each lock. The locks themselves keep their size.
 //!
 //! ```text
 //! hash of the lock's address ─> a window of 8 entries: lock | place | thread pointer | thread, process | signals held back
 //!                                                      0: free   1: being written
 //! ```
 //!
-//! A lock that is held and found no room in its window, or was taken by code without the debug form, has no entry: nothing
-//! is known of it, and nothing said.
+//! A held lock that found no room in its window, or was taken by code without the debug form, has no entry: its holder is
+//! unknown, and no fault of it is reported.
 //!
-//! Invariant: a lock has at most one entry, written and removed by its holder; an entry says what it says while its lock's
-//! address stands in it, before and after it was read.
-//! Not here: what is a fault (`debug`).
+//! Invariant: a lock has at most one entry, written and removed by its holder. The data of an entry is valid if the entry
+//! has its lock's address both before and after it was read.
+//! Not here: the decision whether something is a fault (`debug`).
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -19,7 +19,7 @@ use underbar_sys::syscall::{Errno, getpid, gettid, number, syscall3, syscall6};
 use crate::call_site::Place;
 
 const ENTRIES: usize = 2048;
-/// An entry lies within so many places behind the one that the hash names.
+/// An entry is within so many places after the one that the hash names.
 const WINDOW: usize = 8;
 const FREE: usize = 0;
 const WRITING: usize = 1;
@@ -45,8 +45,8 @@ static TABLE: [Entry; ENTRIES] = [const {
     }
 }; ENTRIES];
 
-/// A thread, such that it can be told whether two are the same: across a fork by their pointers, which the child's only
-/// thread has from its parent's.
+/// The identity of a thread. It can be compared across a fork by the thread pointer, which the child's only thread keeps from
+/// its thread of the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) thread: u32,
@@ -54,13 +54,13 @@ pub(crate) struct Who {
     pointer: usize,
 }
 
-/// What is known of a lock that is held.
+/// The data of a held lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) by: Who,
-    /// Where it was taken.
+    /// The place at which it was taken.
     pub(crate) place: Place,
-    /// Signals that its holder held back then.
+    /// Signals that its holder had blocked then.
     pub(crate) held_back: u64,
 }
 
@@ -75,26 +75,26 @@ impl Who {
         Who { thread: gettid().cast_unsigned(), process: getpid().cast_unsigned(), pointer }
     }
 
-    /// The calling thread, or the one of the parent that it was in when this process was forked.
+    /// The calling thread, or the thread of the parent that forked this process.
     pub(crate) fn is(&self, this: &Who) -> bool {
         if self.process == this.process {
             self.thread == this.thread
         } else {
-            // The one that forked is the child's first, whose number is the process's.
+            // The thread that forked becomes the child's first thread, whose number is the process's.
             self.pointer == this.pointer && this.thread == this.process
         }
     }
 
-    /// It has ended: the kernel knows no such thread in this process.
+    /// It has ended: the kernel has no such thread in this process.
     pub(crate) fn has_ended(&self) -> bool {
         const TGKILL: usize = 234;
-        // SAFETY: signal 0 is sent to nobody; no memory is involved.
+        // SAFETY: signal 0 is sent to no thread; no memory is involved.
         let asked = unsafe { syscall3(TGKILL, self.process as usize, self.thread as usize, 0) };
         asked == Err(Errno::ESRCH)
     }
 }
 
-/// Signals that the calling thread holds back.
+/// Signals that the calling thread has blocked.
 pub(crate) fn held_back() -> u64 {
     let mut held = 0_u64;
     // SAFETY: nothing is changed, and the kernel writes the 8 bytes that it is told.
@@ -111,9 +111,9 @@ fn entry_of(lock: usize) -> Option<&'static Entry> {
     window(lock).find(|entry| entry.lock.load(Ordering::Acquire) == lock)
 }
 
-/// The calling thread has the lock, since this place.
+/// Records that the calling thread has the lock, taken at this place.
 pub(crate) fn note(lock: usize, place: Place) {
-    // One that is there is of memory that was used for another lock, or of a thread that has ended with it.
+    // An existing entry is left from memory that was used for another lock, or from a thread that ended with the lock.
     let claimed = entry_of(lock)
         .into_iter()
         .find(|entry| {
@@ -133,14 +133,14 @@ pub(crate) fn note(lock: usize, place: Place) {
     entry.lock.store(lock, Ordering::Release);
 }
 
-/// Nobody holds it any more, as far as is known.
+/// Removes the entry: no thread is known to hold the lock any more.
 pub(crate) fn forget(lock: usize) {
     if let Some(entry) = entry_of(lock) {
         let _ = entry.lock.compare_exchange(lock, FREE, Ordering::Release, Ordering::Relaxed);
     }
 }
 
-/// What is known of its holder.
+/// The data of its holder.
 pub(crate) fn of(lock: usize) -> Option<Held> {
     let entry = entry_of(lock)?;
     let who = entry.who.load(Ordering::Relaxed);
@@ -153,7 +153,7 @@ pub(crate) fn of(lock: usize) -> Option<Held> {
     let held_back = entry.held_back.load(Ordering::Relaxed);
     core::sync::atomic::fence(Ordering::Acquire);
     (entry.lock.load(Ordering::Relaxed) == lock).then(|| {
-        // SAFETY: it was packed by `note`: the address stood in the entry, so its place was whole.
+        // SAFETY: `note` packed it: the address was in the entry, so its place was complete.
         Held { by, place: unsafe { Place::unpacked(place) }, held_back }
     })
 }

@@ -1,33 +1,33 @@
-//! The simple lock: cheap where nobody waits, and still cheap where many do.
+//! The simple lock: cheap without waiters, and still cheap with many.
 //!
 //! ```text
 //! lock    one compare-and-swap ----------------------------------------> held
-//!           | somebody has it
+//!           | another thread has it
 //!           v
-//!         a few look, reading only, for a moment --seen free--> compare-and-swap --> held
-//!           | no room among the few, too long, or the holder is known not to run
+//!         a few threads look, reading only, for a moment --seen free--> compare-and-swap --> held
+//!           | enough threads look, too long, or the holder is known not to run
 //!           v
-//!         sleep in the kernel --woken--> look again; after a millisecond the lock is reserved for one who starves
+//!         sleep in the kernel --woken--> look again; after a millisecond the lock is reserved for a starving thread
 //! unlock  one subtraction; wakes one sleeper if there may be any
 //! ```
 //!
-//! z/TPF's simple locks had the same trouble and the same cure: threads that update a word in a loop take it away from
-//! each other, and from its holder; so those who wait only read, few of them, and give up their processor soon.
+//! z/TPF's simple locks had the same problem and the same solution: threads that update a word in a loop take it away from
+//! each other, and from its holder. Waiting threads therefore only read, few at a time, and give up their processor soon.
 //!
 //! | module | idea |
 //! |---|---|
-//! | `raw` | the word: who may take it, and who is woken |
-//! | `wait` | looking, sleeping, being next |
-//! | `spin` | how long, and how many at a time, may look |
-//! | `turn` | a lock that one thread keeps busy is left to it for a while |
-//! | `processor` | which processor this is, how many there are, and what a pause costs |
+//! `raw` | the word: which thread may take it, and which is woken |
+//! `wait` | looking, sleeping, being the next |
+//! `spin` | how long a thread may look, and how many threads at a time |
+//! `turn` | a lock that one thread keeps busy stays with it for a while |
+//! `processor` | the current processor, the number of processors, and the cost of a pause |
 //! | `futex` | sleeping and waking |
-//! | `observer` | who is told of waits |
+//! `observer` | the functions that are told of waits |
 //! | `debug` | the debug form: faults are found and named (feature `debug`) |
-//! | `holders` | its table of who holds which lock |
+//! `holders` | its table of the holders of locks |
 //!
-//! Invariant: one thread at a time holds a lock, and whoever sleeps for it is woken. After the releasing operation the
-//! lock's memory is not touched, so that it may be freed by the next holder.
+//! Invariant: one thread at a time holds a lock, and a thread that sleeps for it is woken. The lock's memory is not touched
+//! after the releasing operation, so the next holder may free it.
 //! Not here: guards and values (the crate `underbar`), C names (`preload`), accounts (`runtime`).
 #![no_std]
 #![warn(missing_docs)]
@@ -52,7 +52,7 @@ mod wait;
 pub use observer::{OBSERVER_VERSION, Observer, Waited};
 pub use raw::{SimpleLock, SmallLock};
 
-/// How to wait, for the runtime, which waits for the C library's mutexes in the same way.
+/// The rules of waiting, for the runtime, which waits for the C library's mutexes in the same way.
 #[doc(hidden)]
 pub mod waiting {
     #[cfg(not(loom))]

@@ -1,14 +1,14 @@
-//! Which processor this is, how many the process may use, and what a pause costs.
+//! The current processor, the number of processors of the process, and the cost of a pause.
 //!
-//! The kernel writes the number of the processor into each thread's area for restartable sequences, which the C library
-//! registers (glibc 2.35 and later) and whose place it tells. Reading it costs a third of a nanosecond; where there is
-//! none, it is not known, and nothing here is done that needs it.
+//! The kernel writes the processor's number into each thread's area for restartable sequences. The C library (glibc 2.35 and
+//! later) registers this area and exports its offset. Reading it costs a third of a nanosecond. Without it, the processor is
+//! unknown, and the steps that need it are left out.
 //!
-//! Invariant: what is asked here is a hint. It may be old when it is returned.
+//! Invariant: these values are hints. They may be out of date when they are returned.
 
-/// In what [`this`] gives: the processor's number and one.
+/// In the value of [`this`]: the processor's number plus one.
 pub const PROCESSOR: u32 = 0xffff;
-/// In what [`this`] gives: some bits of where the thread's own memory lies, which tell few threads apart from many.
+/// In the value of [`this`]: some bits of the address of the thread's own memory, which distinguish most threads.
 pub const THREAD: u32 = 0x3fff_0000;
 
 #[cfg(all(not(loom), not(miri), target_arch = "x86_64"))]
@@ -16,15 +16,15 @@ mod real {
     use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
     use underbar_sys::syscall;
 
-    /// Distance of the area from the thread pointer; 0: not looked for yet, or there is none. Set by whoever waits first
-    /// (all find the same); relaxed.
+    /// Distance of the area from the thread pointer; 0: not looked for yet, or there is none. Set by the first thread that
+    /// waits (all find the same); relaxed.
     static AREA: AtomicIsize = AtomicIsize::new(0);
     /// Number of processors; 0: not asked for yet.
     static COUNT: AtomicU32 = AtomicU32::new(0);
     /// Thousandths of a nanosecond for one pause; 0: not measured yet.
     static PAUSE: AtomicU32 = AtomicU32::new(0);
 
-    /// This thread, and where it runs. 0: not known; before anybody has waited for any lock nobody needs it.
+    /// This thread and its processor. 0: unknown; before the first wait for any lock it is not needed.
     #[inline(always)]
     pub fn this() -> u32 {
         let area = AREA.load(Ordering::Relaxed);
@@ -32,8 +32,8 @@ mod real {
             return 0;
         }
         let (number, thread): (u32, u32);
-        // SAFETY: the C library keeps the area there for each thread; its second word is the processor's number, which
-        // the kernel changes. The first word at the thread pointer is that pointer.
+        // SAFETY: the C library keeps the area there for each thread; its second word is the processor's number, which the kernel
+        // changes. The first word at the thread pointer is that pointer.
         unsafe {
             core::arch::asm!(
                 "mov {number:e}, dword ptr fs:[{area} + 4]",
@@ -45,7 +45,7 @@ mod real {
         (thread << 4 & super::THREAD) | (number.wrapping_add(1) & super::PROCESSOR)
     }
 
-    /// How many processors there are for this process, nanoseconds of a pause in thousandths. The first call finds out.
+    /// The number of processors of this process, and a pause in thousandths of a nanosecond. The first call determines them.
     #[inline]
     pub fn known() -> (u32, u32) {
         let (count, pause) = (COUNT.load(Ordering::Relaxed), PAUSE.load(Ordering::Relaxed));
@@ -56,7 +56,7 @@ mod real {
     fn find_out() -> (u32, u32) {
         let size = address_of_size();
         if !size.is_null() {
-            // SAFETY: both are constants of the C library, where it has them.
+            // SAFETY: both are constants of the C library, if it has them.
             unsafe {
                 if *size >= 8 {
                     AREA.store(*address_of_offset(), Ordering::Relaxed);
@@ -65,7 +65,7 @@ mod real {
         }
         let count = syscall::processors().max(1);
         COUNT.store(count, Ordering::Relaxed);
-        // The shortest of three: a measurement that was interrupted reads long.
+        // The shortest of three: an interrupted measurement is too long.
         let pause = (0..3).map(|_| time_of_pauses()).min().unwrap_or(0).clamp(1_000, 200_000);
         PAUSE.store(pause, Ordering::Relaxed);
         (count, pause)
@@ -80,16 +80,16 @@ mod real {
         u32::try_from((now() - before) * 1000 / u64::from(PAUSES)).unwrap_or(u32::MAX)
     }
 
-    /// Has the kernel clear pages in children: whole pages of this library's zeros. False where it does not.
+    /// Has the kernel clear pages in children: whole pages of this library's zeros. False if the kernel cannot.
     pub fn clears_in_children(pages: *const u8, length: usize) -> bool {
-        // SAFETY: static pages of ours; nothing becomes of them here.
+        // SAFETY: static pages of ours; their content in this process does not change.
         unsafe { syscall::madvise(pages.cast_mut(), length, syscall::MADV_WIPEONFORK) }.is_ok()
     }
 
     /// Nanoseconds of the monotonic clock.
     pub fn now() -> u64 {
         let mut time = syscall::Timespec::default();
-        // SAFETY: `time` is ours to fill; the C library reads this clock without entering the kernel.
+        // SAFETY: `time` is exclusively borrowed; the C library reads this clock without entering the kernel.
         unsafe { clock_gettime(syscall::CLOCK_MONOTONIC as i32, &raw mut time) };
         (time.seconds as u64).wrapping_mul(1_000_000_000).wrapping_add(time.nanoseconds as u64)
     }
@@ -115,7 +115,7 @@ mod real {
 #[cfg(all(not(loom), not(miri), target_arch = "x86_64"))]
 pub use real::{clears_in_children, known, now, this};
 
-/// For the model checker and the interpreter: time goes on with each look at it, and nothing is known of processors.
+/// For the model checker and the interpreter: time advances with each read, and processors are unknown.
 #[cfg(any(loom, miri, not(target_arch = "x86_64")))]
 mod plain {
     use core::sync::atomic::{AtomicU64, Ordering};
@@ -124,7 +124,7 @@ mod plain {
         0
     }
 
-    /// Never, here.
+    /// Never, in this form.
     pub fn clears_in_children(_: *const u8, _: usize) -> bool {
         false
     }
@@ -137,7 +137,7 @@ mod plain {
     /// More with each call.
     pub fn now() -> u64 {
         static TIME: AtomicU64 = AtomicU64::new(1);
-        // For the model checker there is no time: what one order of events did to it would change the next one.
+        // The model checker has no time: the effect of one order of events on it would change the next one.
         if cfg!(loom) { 1 } else { TIME.fetch_add(600_000, Ordering::Relaxed) }
     }
 }

@@ -1,28 +1,28 @@
-//! The word of a lock: who may take it, and who is woken.
+//! The word of a lock: which thread may take it, and which is woken.
 //!
 //! ```text
 //! bit 0  L  held
-//!     1  W  somebody may sleep for it
-//!     2  S  reserved for one who has waited for long; free for that thread alone
+//!     1  W  a thread may sleep for it
+//!     2  S  reserved for a thread that has waited for long; free for that thread alone
 //!
 //!   0 --L--> L --a sleeper--> L|W --unlock, one is woken--> 0
 //!                              \--after a millisecond--> L|W|S --unlock, that one is woken--> W|S --> L|W
 //! ```
 //!
-//! A thread that slept takes the lock with W set, since others may sleep still; so no sleeper is forgotten. One is woken at
-//! a time, and all where the lock is mostly free. Whoever comes by while the woken one is on its way may take the lock first
-//! (that keeps it busy), but not for longer than a millisecond: then it is reserved.
+//! A thread that slept takes the lock with W set, since others may still sleep; so no sleeper is forgotten. One thread is
+//! woken at a time, or all if the lock is mostly free. Until the woken thread runs, any other thread may take the lock first
+//! (this keeps it busy), but only for a millisecond: then the lock is reserved.
 //!
-//! Giving up without a mark subtracts L. A mark that comes in that very moment stays in the word, which is free then: one
-//! sleeper is woken as ever, and the next holder wakes one more.
+//! An unlock without a mark subtracts L. A mark that is set in the same moment stays in the word, which is then free: one
+//! sleeper is woken as usual, and the next holder wakes one more.
 //!
-//! Orders: taking is Acquire, giving up is AcqRel. W and S are set by read-modify-write operations, which continue the
-//! release sequence of whoever gave up the lock, so Relaxed is enough for them; Acquire where somebody is woken after it,
-//! who has said before in which room it sleeps.
+//! Orders: taking is Acquire, releasing is AcqRel. W and S are set by read-modify-write operations, which continue the
+//! release sequence of the thread that released the lock, so Relaxed is enough for them. Acquire is used if a thread is woken
+//! afterwards; that thread has published before in which room it sleeps.
 //!
 //! Invariant: L is set by the thread that gets the lock, and cleared by it; S is set and cleared by the same thread, or
-//! cleared by its acquisition. A thread sleeps only while W is set.
-//! Not here: how long to look before sleeping (`spin`), and when to leave a lock to the thread that keeps it busy (`turn`).
+//! cleared when it acquires the lock. A thread sleeps only while W is set.
+//! Not here: how long to look before sleeping (`spin`), and when a lock stays with the thread that keeps it busy (`turn`).
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,8 +38,8 @@ pub(crate) const L: u32 = 1;
 pub(crate) const W: u32 = 2;
 pub(crate) const S: u32 = 4;
 
-/// How what was written under the lock becomes visible to the next holder; and who gives it up sees what those did who
-/// wait, before they marked the word.
+/// The ordering that makes writes under the lock visible to the next holder; and a thread that releases the lock sees what
+/// the waiting threads wrote before they marked the word.
 #[cfg(not(seeded_bug = "relaxed_release"))]
 const GIVEN_UP: Ordering = Ordering::AcqRel;
 #[cfg(seeded_bug = "relaxed_release")]
@@ -55,15 +55,15 @@ pub struct SmallLock {
     word: Word,
 }
 
-/// A lock of eight bytes; of zeros: free.
+/// A lock of eight bytes; zeros: free.
 ///
-/// Size, alignment and meaning of zeros are a promise. What stands in the words is not: programs that use the calls
-/// alone never need a change.
+/// Size, alignment and the meaning of zeros are a promise. The content of the words is not: programs that use only the calls
+/// never need a change.
 #[repr(C)]
 pub struct SimpleLock {
     word: Word,
-    /// Processor of the holder and one, or `ASKED`; with `OFF` (`wait`). 0 until somebody wants to know: a lock that nobody
-    /// waits for need not say it. Written by the holder, and marked by those who look; relaxed: a hint that may be wrong.
+    /// Processor of the holder plus one, or `ASKED`; with `OFF` (`wait`). 0 until a thread wants to know it: a lock without
+    /// waiters need not record it. Written by the holder, and marked by threads that look; relaxed: a hint that may be wrong.
     hint: AtomicU32,
 }
 
@@ -73,17 +73,17 @@ const _: () = {
     assert!(size_of::<SimpleLock>() == 8 && align_of::<SimpleLock>() == 4);
 };
 
-/// Written by all, see the head of this file.
+/// All threads write it, see the head of this file.
 #[repr(C)]
 pub(crate) struct Word {
     pub(crate) state: AtomicU32,
     pub(crate) sleepers: Sleepers,
-    /// Each lock's own, and as a word apart: for the model checker only.
+    /// Separate for each lock, and outside its words: for the model checker only.
     #[cfg(loom)]
     turn: Turn,
 }
 
-/// Makes the methods of both sizes; they differ in the hint alone.
+/// Makes the methods of both sizes; they differ only in the hint.
 macro_rules! methods {
     ($small:literal, $self:ident, $hint:expr, $taken:expr, $($rest:tt)*) => {
         /// A free lock.
@@ -93,7 +93,7 @@ macro_rules! methods {
             Self { word: Word { state: AtomicU32::new(0), sleepers: Sleepers::new() }, $($rest)* }
         }
 
-        /// A free lock of which something is known.
+        /// A free lock with known properties.
         #[cfg(loom)]
         #[must_use]
         #[allow(clippy::new_without_default)]
@@ -122,7 +122,7 @@ macro_rules! methods {
             true
         }
 
-        /// Waits for the lock until a time of the monotonic clock, in nanoseconds. False when that has come.
+        /// Waits for the lock until a time of the monotonic clock, in nanoseconds. False if that time has passed.
         #[inline]
         #[must_use]
         pub fn lock_until(&$self, deadline: u64) -> bool {
@@ -133,14 +133,14 @@ macro_rules! methods {
             true
         }
 
-        /// Waits for the lock, at most for so many nanoseconds.
+        /// Waits for the lock, at most so many nanoseconds.
         #[inline]
         #[must_use]
         pub fn lock_for(&$self, nanoseconds: u64) -> bool {
             $self.try_lock() || $self.lock_until(processor::now().saturating_add(nanoseconds))
         }
 
-        /// As [`Self::lock`], for a caller who knows from where it was called.
+        /// Like [`Self::lock`], for a caller that knows its own call site.
         #[inline]
         pub fn lock_from(&$self, caller: usize) {
             if !$self.word.take_if_free() {
@@ -149,7 +149,7 @@ macro_rules! methods {
             $taken
         }
 
-        /// As [`Self::lock_until`], for a caller who knows from where it was called.
+        /// Like [`Self::lock_until`], for a caller that knows its own call site.
         #[inline]
         #[must_use]
         pub fn lock_until_from(&$self, deadline: u64, caller: usize) -> bool {
@@ -160,17 +160,17 @@ macro_rules! methods {
             true
         }
 
-        /// Gives the lock up. False, with nothing done, where nobody held it.
+        /// Releases the lock. False, without any change, if no thread held it.
         ///
         /// # Safety
-        /// The caller took the lock. If it has not, and another thread has, that thread's lock is given up: nothing
-        /// tells the two apart.
+        /// The caller took the lock. If it did not, and another thread did, that thread's lock is released: nothing
+        /// distinguishes the two.
         #[inline]
         pub unsafe fn unlock(&$self) -> bool {
             $self.word.give_up(0)
         }
 
-        /// As [`Self::unlock`], for a caller who knows from where it was called.
+        /// Like [`Self::unlock`], for a caller that knows its own call site.
         ///
         /// # Safety
         /// As [`Self::unlock`].
@@ -179,7 +179,7 @@ macro_rules! methods {
             $self.word.give_up(caller)
         }
 
-        /// Whether somebody holds it, at this moment.
+        /// Whether a thread holds it, at this moment.
         #[inline]
         #[must_use]
         pub fn is_locked(&$self) -> bool {
@@ -226,7 +226,7 @@ impl Word {
         self.state.compare_exchange(0, L, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Free, but for those who were woken and have not come yet.
+    /// Free, except for threads that were woken and do not run yet.
     #[cold]
     fn take_if_not_held(&self) -> bool {
         let seen = self.state.load(Ordering::Relaxed);
@@ -240,7 +240,7 @@ impl Word {
         if seen != L {
             return self.give_up_awaited(seen, caller);
         }
-        // A subtraction takes a cycle or two less than comparing and swapping. Marks that have come since then stay.
+        // A subtraction takes a cycle or two less than a compare-and-swap. Marks that were set since then stay.
         match self.state.fetch_sub(L, GIVEN_UP) {
             L => true,
             seen => self.given_up(seen, caller),
@@ -265,16 +265,16 @@ impl Word {
         }
     }
 
-    /// It has been given up, and `seen` is what it was: wakes who is to be woken.
+    /// The lock has been released, and `seen` is its previous value: wakes the threads that have to be woken.
     #[cold]
     #[inline(never)]
     fn given_up(&self, seen: u32, caller: usize) -> bool {
         if seen & L == 0 {
-            // Two gave it up at once, and one of them did not hold it.
+            // Two threads released it at once, and one of them did not hold it.
             self.state.fetch_add(L, Ordering::Relaxed);
             return false;
         }
-        // From here on the memory may be gone: its address is used, and nothing in it.
+        // From here on the memory may be gone: only its address is used, not its content.
         let address = &raw const self.state;
         let turn = self.turn();
         let is_taken_care_of = seen & S == 0 && turn.is_taken_care_of(address as usize);
@@ -286,7 +286,7 @@ impl Word {
         let room = if seen & S != 0 { Room::Starver } else { Room::All };
         #[cfg(seeded_bug = "common_room")]
         let room = Room::All;
-        // Told before the wake: whoever is woken may have come and gone otherwise, and nobody would seem to have waited.
+        // Reported before the wake: the woken thread may otherwise have run and gone already, and no thread would seem to wait.
         if let Some(observer) = observer() {
             (observer.given_up)(address as usize, caller);
         }
@@ -302,7 +302,7 @@ impl Word {
         true
     }
 
-    /// Wakes one of those who wait, or all, see [`Turn::to_be_woken`]. Does not touch the lock's memory.
+    /// Wakes one waiting thread, or all, see [`Turn::to_be_woken`]. Does not touch the lock's memory.
     pub(crate) fn wake_anybody(&self, address: *const AtomicU32) {
         let turn = self.turn();
         let most = turn.to_be_woken();
@@ -312,7 +312,7 @@ impl Word {
             return;
         }
         turn.calls_nobody(address as usize);
-        // One for whom it was reserved, and is no longer, sleeps in the other room.
+        // A thread for which the lock was reserved, and no longer is, sleeps in the other room.
         if RESERVED_IN_VAIN.load(Ordering::Relaxed) {
             wake(address, &self.sleepers, 1, Room::Starver);
         }

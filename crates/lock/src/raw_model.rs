@@ -1,10 +1,10 @@
-//! Every order of events of two and three threads: each sees what the last holder wrote, and nobody sleeps for ever. With
-//! the faults of `--cfg seeded_bug` in place they must fail.
+//! Every order of events of two and three threads: each sees the writes of the previous holder, and none sleeps forever. The
+//! models must fail with the faults of `--cfg seeded_bug`.
 
 use super::*;
 use crate::turn::Known;
 use loom::thread;
-// Not the checker's: it may not be asked any more when it has found a fault and its threads are unwound.
+// Not the checker's type: it must not be used after the checker has found a fault and unwinds its threads.
 use std::sync::Arc;
 use std::vec::Vec;
 use underbar_sys::sync::Plain;
@@ -14,7 +14,7 @@ struct Counted {
     value: Plain<usize>,
 }
 
-// SAFETY: the value is touched under the lock; the checker sees to it.
+// SAFETY: the value is accessed under the lock; the checker verifies this.
 unsafe impl Sync for Counted {}
 // SAFETY: as above.
 unsafe impl Send for Counted {}
@@ -29,9 +29,9 @@ impl Counted {
     }
 }
 
-/// So many threads lock so often each; those of `patient` for ever, the others until a time that has come. Once with
-/// hand-overs as they come, once with turns, once with all woken together, once with all in the room of those who come
-/// first, and once with turns of which each is taken over by whoever comes.
+/// So many threads lock so often each; the `patient` ones wait forever, the others until a time that has passed. The
+/// models run once with hand-overs in any order, once with turns, once with all woken together, once with all in the room
+/// of the first, and once with turns of which each is taken over by another thread.
 fn threads(patient: usize, impatient: usize, times: usize) {
     for known in [Known::Nothing, Known::Busy, Known::Free, Known::TurnsTaken, Known::Late] {
         threads_of(known, patient, impatient, times);
@@ -128,7 +128,7 @@ fn loom_who_gives_up_waiting_leaves_nobody_behind() {
     threads(2, 1, 1);
 }
 
-/// One of two holds it, and both give it up at once: the one that did not hold it, or came second, is told so.
+/// One of two holds it, and both release it at once: the call that did not hold it, or was second, reports this.
 #[test]
 fn loom_of_two_that_give_up_one_lock_one_is_told() {
     loom::model(|| {
@@ -138,7 +138,7 @@ fn loom_of_two_that_give_up_one_lock_one_is_told() {
         unsafe { counted.value.set(1) };
         let other = {
             let counted = counted.clone();
-            // SAFETY: it is held, by a thread that does not mind.
+            // SAFETY: it is held, by a thread that tolerates the release.
             thread::spawn(move || unsafe { counted.lock.unlock() })
         };
         // SAFETY: as above.

@@ -17,14 +17,14 @@ macro_rules! lock {
         impl Lock for $name {
             fn lock(&self) { self.lock() }
             fn lock_until(&self, deadline: u64) -> bool { self.lock_until(deadline) }
-            // SAFETY: the tests unlock what they locked, or a lock that nobody holds.
+            // SAFETY: the tests unlock what they locked, or a lock that no thread holds.
             fn unlock(&self) -> bool { unsafe { self.unlock() } }
         }
     )* };
 }
 lock! { SimpleLock SmallLock }
 
-/// Threads add to two numbers that must always be equal under the lock; some of them give up soon.
+/// Threads add to two numbers that must always be equal under the lock; some of the threads stop waiting soon.
 fn check(lock: &dyn Lock, patient: usize, impatient: usize, times: usize) {
     let (first, second) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let got = AtomicUsize::new(0);
@@ -57,7 +57,7 @@ const TIMES: usize = if cfg!(miri) { 30 } else { 20_000 };
 
 #[test]
 fn one_holder_at_a_time() {
-    // The interpreter runs one at a time: three meet in every way that more do.
+    // The interpreter runs one thread at a time: three threads meet in every way that more threads do.
     for threads in if cfg!(miri) { [1, 2, 3].as_slice() } else { &[1, 2, 3, 8] } {
         let threads = *threads;
         check(&SimpleLock::new(), threads, 0, TIMES);
@@ -76,15 +76,15 @@ fn who_gives_up_waiting_leaves_nobody_behind() {
 fn a_lock_of_zeros_is_free_and_what_is_free_cannot_be_given_up() {
     // SAFETY: zeros are a free lock.
     let lock: SimpleLock = unsafe { core::mem::zeroed() };
-    // SAFETY: nobody holds it.
+    // SAFETY: no thread holds it.
     assert!(!unsafe { lock.unlock() });
     assert!(lock.try_lock() && !lock.try_lock() && lock.is_locked());
     assert!(!lock.lock_until(1), "its time has come");
-    // SAFETY: taken above. The one that gave up may have left its mark.
+    // SAFETY: taken above. The thread that stopped waiting may have left its mark.
     assert!(unsafe { lock.unlock() } && lock.try_lock());
 }
 
-/// A holder gives the lock up and takes it again at once, for ever; those that wait get it all the same.
+/// A holder releases the lock and takes it again at once, forever; the waiting threads get it nevertheless.
 #[test]
 #[cfg_attr(miri, ignore = "its clock is not real")]
 fn who_starves_is_served() {
@@ -117,7 +117,7 @@ fn who_starves_is_served() {
     assert_eq!(served.load(Ordering::Relaxed), 60);
 }
 
-/// As a forked child may find a lock: whoever it was reserved for is not in the process.
+/// The lock as a forked child may find it: the thread for which it was reserved is not in the process.
 #[test]
 #[cfg_attr(miri, ignore = "its clock is not real")]
 fn a_lock_that_is_reserved_for_nobody_is_had_in_the_end() {
@@ -139,8 +139,8 @@ fn a_lock_that_is_reserved_for_nobody_is_had_in_the_end() {
     }
 }
 
-/// One for whom the lock was reserved, until others did not wait for that any longer, sleeps apart from the rest. When a
-/// turn begins it may be the only one who sleeps.
+/// A thread for which the lock was reserved, until other threads no longer waited for that, sleeps apart from the rest. When a
+/// turn begins, it may be the only sleeper.
 #[test]
 #[cfg(not(miri))]
 fn who_lost_a_reservation_is_woken_by_the_holder_whose_turn_begins() {
@@ -154,11 +154,11 @@ fn who_lost_a_reservation_is_woken_by_the_holder_whose_turn_begins() {
             // SAFETY: if it was got.
             lock.lock_until(deadline) && unsafe { lock.unlock() } && processor::now() < deadline
         });
-        // Whoever is woken after a millisecond, in vain, starves.
+        // A thread that is woken after a millisecond without getting the lock starves.
         while lock.word.state.load(Ordering::Relaxed) & S == 0 || !sleeps(number.load(Ordering::Relaxed)) {
             wake(&raw const lock.word.state, &lock.word.sleepers, 1, Room::All);
         }
-        // As if it had come to sleep after `take_reservation_back`.
+        // As if it had gone to sleep after `take_reservation_back`.
         RESERVED_IN_VAIN.store(true, Ordering::Relaxed);
         lock.word.state.fetch_and(!S, Ordering::Relaxed);
         lock.word.call_the_next();
@@ -176,7 +176,7 @@ fn sleeps(thread: i32) -> bool {
         .is_ok_and(|call| call.starts_with("202 "))
 }
 
-/// The same with turns: whatever those that come see, the lock is taken for one that a thread keeps busy.
+/// The same with turns: whatever the arriving threads see, the lock counts as kept busy by one thread.
 #[test]
 #[cfg_attr(miri, ignore = "its clock is not real")]
 fn one_holder_at_a_time_with_turns() {
@@ -205,14 +205,14 @@ fn one_holder_at_a_time_with_turns() {
     assert!(lock.try_lock(), "free at the end");
 }
 
-/// Whose turn is next, and who jumped out of its sleep: those who sleep get the lock all the same.
+/// The thread that is next left its sleep by a jump: the sleepers get the lock nevertheless.
 #[test]
 #[cfg(not(miri))]
 fn who_is_next_and_never_comes_keeps_nobody_waiting() {
     let lock = SimpleLock::new();
     let turn = lock.word.turn();
     let address = &raw const lock.word.state as usize;
-    // Another test's lock may have the same turn, and be next.
+    // Another test's lock may have the same turn and be the next.
     while !(turn.is_busy() && turn.is_mine(address, false)) {
         turn.saw(Sight::Watched);
         thread::yield_now();
@@ -230,7 +230,7 @@ fn who_is_next_and_never_comes_keeps_nobody_waiting() {
         while !numbers.iter().all(|number| sleeps(number.load(Ordering::Relaxed))) {
             thread::yield_now();
         }
-        // So nobody is woken. It may be late by now, on a busy machine.
+        // So no thread is woken. The next thread may be late by now, on a busy machine.
         while !turn.is_taken_care_of(address) {
             turn.saw(Sight::Watched);
             turn.is_mine(address, true);

@@ -1,13 +1,13 @@
-//! Who may look at a lock that is held, and for how long.
+//! Which threads may look at a held lock, and for how long.
 //!
-//! A look costs the holder nothing as long as the word is only read, but a processor is spent on it: so few look at a
-//! time, and no longer than sleeping and being woken would take. How long is learnt for each lock: twice what it took
-//! lately when looking was enough, less each time when it was not.
+//! A look costs the holder nothing as long as the word is only read, but it occupies a processor. Few threads look at a time,
+//! and no longer than sleeping and being woken would take. The time is learnt for each lock: twice what it took lately when
+//! looking was enough, and less after each time when it was not.
 //!
-//! What is learnt lies in a table apart from the locks, found by a hash of their addresses: a lock stays small, and its
-//! memory may be gone when it is needed. Two locks in one place share their experience, nothing else.
+//! The learnt values are in a table apart from the locks, by a hash of their addresses: a lock stays small, and its memory may
+//! be gone when they are needed. Two locks in one place share only their learnt values.
 //!
-//! Invariant: `lookers` is the number of threads inside [`Looker`]. A forked child finds the table as at the beginning.
+//! Invariant: `lookers` is the number of threads inside [`Looker`]. In a forked child the table starts anew.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -15,24 +15,24 @@ use crate::processor;
 #[cfg(not(loom))]
 use crate::turn::Turn;
 
-/// About what it costs to sleep and be woken, in nanoseconds: looking longer than that is dearer than sleeping.
+/// The approximate cost of sleeping and being woken, in nanoseconds: looking for longer costs more than sleeping.
 pub const SLEEP_NS: u32 = 4_000;
-/// First bound for a lock that nothing is known of, and the least, in nanoseconds.
+/// First bound for a new lock, and the least bound, in nanoseconds.
 const FIRST_NS: u32 = 2_000;
 const LEAST_NS: u32 = 250;
-/// How long one who could take the lock waits to see whether its last holder comes back, in nanoseconds.
+/// How long a thread that could take the lock waits to see whether its last holder comes back, in nanoseconds.
 pub const WATCH_NS: u32 = 500;
 
-/// What is known of the locks in one place of the table. All of it relaxed: hints and sums.
+/// The learnt values of the locks in one place of the table. All of them relaxed: hints and sums.
 #[repr(align(64))]
 pub struct Place {
     /// Threads that look now.
     lookers: AtomicU32,
-    /// Nanoseconds that looking may take; 0: nothing is known yet.
+    /// Nanoseconds that looking may take; 0: nothing learnt yet.
     bound: AtomicU32,
-    /// When a sleeper was woken last, in nanoseconds of the monotonic clock.
+    /// The time of the last wake, in nanoseconds of the monotonic clock.
     pub woken_at: AtomicU64,
-    /// Whose turn it is. Under the model checker each lock has its own.
+    /// The turns of the locks. Under the model checker each lock has its own.
     #[cfg(not(loom))]
     pub turn: Turn,
 }
@@ -51,7 +51,7 @@ impl Place {
 
 const PLACES: usize = 256;
 
-/// Whole pages, so that the kernel can clear them in a forked child: the threads that are counted there are not in it.
+/// Whole pages, so that the kernel can clear them in a forked child, which does not have the threads that are counted there.
 #[repr(C, align(4096))]
 struct Table([Place; PLACES]);
 
@@ -63,11 +63,11 @@ pub fn place(lock: usize) -> &'static Place {
     &TABLE.0[((lock >> 3) ^ (lock >> 11)) % PLACES]
 }
 
-/// Whether a forked child finds the table as at the beginning. The first call asks the kernel for it.
+/// Whether the table is cleared in a forked child. The first call asks the kernel for it.
 pub fn is_cleared_in_children() -> bool {
     const YES: u8 = 1;
     const NO: u8 = 2;
-    /// 0: not asked for yet. Written by whoever asks first (all get the same answer); relaxed.
+    /// 0: not asked for yet. Written by the thread that asks first (all get the same answer); relaxed.
     static ANSWER: AtomicU8 = AtomicU8::new(0);
     match ANSWER.load(Ordering::Relaxed) {
         0 => {
@@ -79,7 +79,7 @@ pub fn is_cleared_in_children() -> bool {
     }
 }
 
-/// Waits for a while, in nanoseconds, as long as a word does not change. Whether it stayed as it was.
+/// Waits for a while, in nanoseconds, as long as a word does not change. Returns whether it stayed the same.
 pub fn stays(word: &underbar_sys::sync::atomic::AtomicU32, seen: u32, nanoseconds: u32) -> bool {
     if cfg!(loom) {
         return true;
@@ -94,10 +94,10 @@ pub fn stays(word: &underbar_sys::sync::atomic::AtomicU32, seen: u32, nanosecond
     word.load(Ordering::Relaxed) == seen
 }
 
-/// A thread that looks, until dropped.
+/// A thread that looks, until this value is dropped.
 pub struct Looker {
     place: &'static Place,
-    /// Pauses that are left, and that were made.
+    /// Pauses left, and pauses made.
     left: u32,
     made: u32,
     /// Pauses in the next round.
@@ -106,11 +106,11 @@ pub struct Looker {
 }
 
 impl Looker {
-    /// None where looking makes no sense: on a single processor, or when enough others look.
+    /// None if looking makes no sense: on a single processor, or if enough other threads look.
     pub fn begin(place: &'static Place) -> Option<Looker> {
         let (processors, pause_ps) = processor::known();
         if cfg!(loom) {
-            // What is learnt would outlive an order of events, and change the next one. One look more is enough.
+            // Learnt values would outlive an order of events and change the next one. One more look is enough.
             return Some(Looker { place, left: 1, made: 0, round: 1, pause_ps });
         }
         if processors < 2 || place.lookers.load(Ordering::Relaxed) >= (processors / 4).clamp(1, 4) {
@@ -144,13 +144,13 @@ impl Looker {
         true
     }
 
-    /// Learns from a look that was enough.
+    /// Learns from a look that was long enough.
     pub fn got(&self) {
         let used = u64::from(self.made) * u64::from(self.pause_ps) / 1000;
         self.learn((2 * used).min(u64::from(SLEEP_NS)) as u32);
     }
 
-    /// Learns from one that was not.
+    /// Learns from a look that was not.
     pub fn gave_up(&self) {
         self.learn(0);
     }

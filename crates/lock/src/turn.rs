@@ -1,28 +1,29 @@
-//! Turns: a lock that one thread alone keeps busy is left to it for a while, in place of being handed to and fro.
+//! Turns: a lock that only one thread keeps busy stays with it for a while, in place of being handed to and fro.
 //!
 //! ```text
 //! holder    |lock unlock|lock unlock| ... |lock unlock|            |sleeps ...
 //! next      asleep, by the clock, for a turn ........ |reserves it |lock unlock| ...
-//! others    asleep until they are woken                             ^ wakes one of them, who is the next now
+//! others    asleep until they are woken                             ^ wakes one of them, which becomes the next
 //! ```
 //!
-//! Where a thread comes back to a lock before any other could have been woken, waking is in vain each time: the sleeper
-//! comes, finds the lock held, and sleeps again; and looking takes a second processor to do the work of one. So the one
-//! who is next sleeps by the clock, and as long as it does whoever gives the lock up need wake nobody. Each thread has
-//! its turn, in the order in which they came.
+//! If a thread comes back to a lock before any other could have been woken, every wake is in vain: the sleeper runs, finds
+//! the lock held, and sleeps again; and looking uses a second processor for the work of one. The next thread therefore sleeps
+//! by the clock, and as long as it does, a thread that releases the lock need not wake any other. Each thread has its turn, in
+//! the order of arrival.
 //!
-//! Whether a lock is kept busy by one thread, those who come for it see: the one woken, who finds it held by the thread
-//! that gave it up; the one who looks, and now and then waits for a moment where it could have taken the lock; the one
-//! who is next, at the end of a turn. One sight to the contrary weighs as much as four of this kind.
+//! The arriving threads detect whether one thread keeps a lock busy: the woken thread, which finds it held by the thread that
+//! released it; the looking thread, which now and then waits for a moment when it could have taken the lock; the next thread,
+//! at the end of a turn. One observation to the contrary weighs as much as four of these.
 //!
-//! Invariant: whoever is next clears `next`, and after that either takes the lock or marks its word, by an operation that
-//! sees the newest value. So who gives a lock up without such a mark, and then sees its address in `next`, may leave all
-//! waking to that thread: it comes, finds the lock free, and takes it as one behind whom others may sleep.
+//! Invariant: the next thread clears `next`, and after that either takes the lock or marks its word, by an operation that sees
+//! the newest value. A thread that releases a lock without such a mark, and then sees its address in `next`, may leave all
+//! waking to that thread: it will come, find the lock free, and take it as a thread after which others may sleep.
 //!
-//! A thread may never come: a signal's handler jumped out of its sleep, it was cancelled, a debugger stopped it. So it is
-//! relied upon until `due` only; after that whoever gives up wakes others again, and whoever waits may be the next. What was
-//! left to it before that, those find out who sleep: nobody sleeps for longer than a second without a look at the lock.
-//! In a forked child nobody sleeps: there the kernel clears the table of which this is a part (see `spin`).
+//! A thread may never come: a signal handler jumped out of its sleep, it was cancelled, a debugger stopped it. Others
+//! therefore rely on it only until `due`. After that, a thread that releases the lock wakes others again, and any waiting
+//! thread may become the next. The sleepers discover by themselves what was left to it before: no thread sleeps for longer
+//! than a second without a look at the lock. A forked child has no sleepers: the kernel clears the table of which this is a
+//! part (see `spin`).
 //! Not here: the word of the lock (`raw`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -31,56 +32,56 @@ use underbar_sys::sync::atomic::{AtomicU32, AtomicUsize};
 
 use crate::processor;
 
-/// How long a turn is, in nanoseconds. Longer: fewer hand-overs (about 10 us of a processor each); shorter: shorter waits.
+/// The length of a turn, in nanoseconds. Longer: fewer hand-overs (about 10 us of a processor each); shorter: shorter waits.
 pub const TURN_NS: u64 = 300_000;
 
-/// Who comes while the next one is being woken stays away for so long, in nanoseconds: if it asked to be woken at once, the
-/// holder would wake one more, who would find its place taken and go to the end of the row.
+/// A thread that arrives while the next one is being woken stays away for so long, in nanoseconds. If it asked to be woken at
+/// once, the holder would wake one more thread, which would find its place taken and go to the end of the queue.
 pub const ASIDE_NS: u64 = TURN_NS / 2;
 
-/// Whoever is next and has not come so long after its turn was over will not come, as far as others are concerned, in
-/// nanoseconds: longer than a thread that can run has to wait for a processor, as a rule.
+/// A next thread that is late by more than this after its turn counts as gone, in nanoseconds: longer than a runnable thread
+/// usually has to wait for a processor.
 const LATE_NS: u64 = 100_000_000;
 
-/// Nobody who waits sleeps for longer than this without a look at the lock, in nanoseconds; or than it has waited by then.
+/// No waiting thread sleeps for longer than this without a look at the lock, in nanoseconds; or than it has waited by then.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// When a thread that began to wait at `began` is to look at the lock, if nobody wakes it `now` or later.
+/// The time at which a thread that began to wait at `began` looks at the lock, if no thread wakes it `now` or later.
 #[must_use]
 pub fn looks_again_at(began: u64, now: u64) -> u64 {
     now + PATIENCE_NS.max(now.saturating_sub(began))
 }
 
-/// With an address in `next`: nobody sleeps by the clock; who is woken next will, and nobody before it.
+/// A mark on an address in `next`: no thread sleeps by the clock; the next thread that is woken will, and none before it.
 const CALLED: usize = 1;
 
-/// From this weight on a lock is taken for busy; it may come to the other bound.
+/// From this weight on a lock counts as busy; the weight may rise to the other bound.
 const BUSY: u32 = 16;
 const BUSIEST: u32 = 24;
 
-/// From this weight on a lock is taken for mostly free; it may come to the other bound. Of those who were woken, each who
-/// found it free adds one, and each who found it held takes one away.
+/// From this weight on a lock counts as mostly free; the weight may rise to the other bound. Each woken thread that finds it
+/// free adds one, and each that finds it held subtracts one.
 const FREE: u32 = 12;
 const FREEST: u32 = 32;
 
-/// How many are woken at once for a lock that is mostly free: for most locks all; about 2 us each.
+/// How many threads are woken at once for a lock that is mostly free: for most locks all; about 2 us each.
 const MANY: u32 = 64;
 
-/// What somebody saw who came for a lock that was given up a moment ago, as a weight: whether one thread keeps it busy.
-/// A lock that is free so often that it outweighs the rest, or that goes from one to another, is not left to anybody.
+/// The observation of a thread that came for a lock released a moment ago, as a weight: does one thread keep it busy? A lock
+/// that is free often enough to outweigh the rest, or that goes from thread to thread, gives no turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// Nobody has it.
+    /// No thread has it.
     Free = -4,
-    /// Another thread has it than did.
+    /// Another thread has it than before.
     Other = 0,
     /// The same thread has it.
     Kept = 1,
-    /// The same thread has it, before the eyes of one who waited for that.
+    /// The same thread has it, seen by a thread that waited for that.
     Watched = 4,
 }
 
-/// What the model checker's locks are known for, from beginning to end.
+/// The fixed properties of the model checker's locks.
 #[cfg(loom)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -90,31 +91,32 @@ pub enum Known {
     Busy,
     /// It is mostly free.
     Free,
-    /// Whoever has to sleep was woken before, for a turn that another had taken.
+    /// A thread that has to sleep was woken before, for a turn that another thread had taken.
     TurnsTaken,
-    /// One thread keeps it busy, and whoever is next is late.
+    /// One thread keeps it busy, and the next thread is late.
     Late,
 }
 
-/// What is known of a lock's turns, or of several locks' that lie in one place of the table.
+/// The state of a lock's turns, or of those of several locks in one place of the table.
 pub struct Turn {
-    /// See the head of this file. Written by who is to be next, and by who was; relaxed, as the word of the lock orders
-    /// what matters: if it is cleared before the mark that who gives up sees, then that is seen, too.
+    /// See the head of this file. Written by the thread that becomes the next, and by the one that was; relaxed, as the word of
+    /// the lock orders what matters: if `next` is cleared before the mark that a releasing thread sees, that thread sees the
+    /// cleared `next`, too.
     next: AtomicUsize,
-    /// Until when the one who is next is waited for, in nanoseconds of the monotonic clock. Written by it when it has become
-    /// the next; relaxed: one who sees an older moment wakes somebody in vain, or becomes the next beside it, and either
-    /// does no harm.
+    /// How long others wait for the next thread, in nanoseconds of the monotonic clock. Written by the thread that has become the
+    /// next; relaxed: a thread that sees an older time wakes another one in vain, or becomes a second next one, and neither does
+    /// any harm.
     due: AtomicU64,
-    /// How sure it is that one thread keeps it busy. Written by those who wait; relaxed: a hint.
+    /// How certain it is that one thread keeps it busy. Written by waiting threads; relaxed: a hint.
     busy: AtomicU32,
-    /// Whoever woke somebody for it last: a thread, as `processor::this` or the kernel tells it. Relaxed: a hint.
+    /// The thread that last woke another for it, as `processor::this` or the kernel gives it. Relaxed: a hint.
     pub given_up_by: AtomicU32,
-    /// Times that somebody looked and saw it free; relaxed.
+    /// How often a thread looked and saw it free; relaxed.
     looks: AtomicU32,
-    /// How sure it is that who is woken finds the lock free. Written by those who are woken; relaxed: a hint.
+    /// How certain it is that a woken thread finds the lock free. Written by woken threads; relaxed: a hint.
     free: AtomicU32,
-    /// Whether somebody has ever slept in the room of those who come first: 1. Set before that sleep, never taken back;
-    /// relaxed, as the kernel looks at the word of the lock before the thread sleeps, and who wakes has changed that word.
+    /// Whether a thread has ever slept in the room of the first: 1. Set before that sleep, never taken back; relaxed, as the
+    /// kernel reads the word of the lock before the thread sleeps, and a thread that wakes has changed that word.
     first: AtomicU32,
     /// For the model checker.
     #[cfg(loom)]
@@ -122,7 +124,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Nobody is next.
+    /// No thread is next.
     #[cfg(not(loom))]
     #[allow(clippy::new_without_default, reason = "only the table of places makes some")]
     pub const fn new() -> Self {
@@ -137,7 +139,7 @@ impl Turn {
         }
     }
 
-    /// For the model checker, where nothing is learnt.
+    /// For the model checker, which learns nothing.
     #[cfg(loom)]
     pub fn new(known: Known) -> Self {
         Self {
@@ -158,21 +160,21 @@ impl Turn {
         self.busy.load(Ordering::Relaxed) >= BUSY
     }
 
-    /// Learns from what was seen.
+    /// Learns from an observation.
     pub fn saw(&self, sight: Sight) {
         if cfg!(loom) {
             return;
         }
         let busy = self.busy.load(Ordering::Relaxed);
         let now = busy.saturating_add_signed(sight as i32).min(BUSIEST);
-        // Where a child would inherit a `next` that nobody is, there are no turns.
+        // If a child would inherit a `next` that names none of its threads, there are no turns.
         let now = if now >= BUSY && !crate::spin::is_cleared_in_children() { BUSY - 1 } else { now };
         if now != busy {
             self.busy.store(now, Ordering::Relaxed);
         }
     }
 
-    /// Learns from what somebody saw who was woken: whether the lock was free.
+    /// Learns from the observation of a woken thread: whether the lock was free.
     pub fn was_woken_to(&self, is_free: bool) {
         if cfg!(loom) {
             return;
@@ -184,33 +186,33 @@ impl Turn {
         }
     }
 
-    /// Somebody is about to sleep in the room of those who come first.
+    /// A thread is about to sleep in the room of the first.
     pub fn comes_first(&self) {
         if self.first.load(Ordering::Relaxed) == 0 {
             self.first.store(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether anybody may sleep there.
+    /// Whether any thread may sleep there.
     pub fn has_first(&self) -> bool {
         cfg!(not(seeded_bug = "forgotten_first")) && self.first.load(Ordering::Relaxed) != 0
     }
 
-    /// How many of those who sleep are to be woken when the lock is given up. All, where each of them would find it free:
-    /// they sleep because a holder lost its processor for a moment, and one after the other, each waking the next when it
-    /// gets a processor itself, the last would sleep for as many turns of the scheduler as there are threads.
+    /// How many sleepers are to be woken when the lock is released. All, if each of them would find it free: they sleep because
+    /// a holder lost its processor for a moment. If they were woken one after the other, each by the one before when that gets a
+    /// processor, the last would sleep for as many turns of the scheduler as there are threads.
     pub fn to_be_woken(&self) -> u32 {
         if !self.is_busy() && self.free.load(Ordering::Relaxed) >= FREE { MANY } else { 1 }
     }
 
-    /// Whether one who looks, and sees the lock free, is to wait for a moment and see who takes it: one time in eight.
+    /// Whether a looking thread that sees the lock free is to wait a moment and see which thread takes it: one time in eight.
     pub fn is_to_watch(&self) -> bool {
         let looks = self.looks.load(Ordering::Relaxed);
         self.looks.store(looks.wrapping_add(1), Ordering::Relaxed);
         looks.is_multiple_of(8)
     }
 
-    /// This thread becomes the next, unless another is. It sleeps by the clock, and calls [`Self::over`].
+    /// This thread becomes the next, unless another is. It then sleeps by the clock, and calls [`Self::over`].
     pub fn is_mine(&self, lock: usize, was_woken: bool) -> bool {
         let taken =
             |from| self.next.compare_exchange(from, lock, Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -234,8 +236,8 @@ impl Turn {
         self.known == Known::Late
     }
 
-    /// The one who was next has slept. After this it takes the lock, or marks its word; and when it has the lock it wakes
-    /// somebody, who is next then. Who comes by meanwhile stands aside, behind those who sleep.
+    /// The next thread has slept. After this it takes the lock, or marks its word; when it has the lock, it wakes another, which
+    /// then becomes the next. A thread that arrives meanwhile stands aside, after the sleepers.
     pub fn over(&self, lock: usize) {
         #[cfg(not(seeded_bug = "kept_next"))]
         self.next.store(lock | CALLED, Ordering::Relaxed);
@@ -243,23 +245,23 @@ impl Turn {
         let _ = lock;
     }
 
-    /// Nobody was there to be woken, or whoever was does not want to be next.
+    /// There was no thread to wake, or the woken thread does not want to be the next.
     pub fn calls_nobody(&self, lock: usize) {
         if self.is_called(lock) {
             let _ = self.next.compare_exchange(lock | CALLED, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// Whether somebody is being woken who will be next.
+    /// Whether a thread is being woken that will be the next.
     pub fn is_called(&self, lock: usize) -> bool {
         self.next.load(Ordering::Relaxed) == lock | CALLED
     }
 
-    /// Whether whoever has just given the lock up may leave all waking to the one who is next.
+    /// Whether a thread that has just released the lock may leave all waking to the next thread.
     pub fn is_taken_care_of(&self, lock: usize) -> bool {
         self.is_busy()
             && self.next.load(Ordering::Relaxed) == lock
-            // For the model checker who is late comes in the end.
+            // In the model checker, a late thread comes in the end.
             && (cfg!(loom) || !self.is_late(processor::now()))
     }
 }
@@ -280,7 +282,7 @@ mod tests {
         let (turn, lock) = (busy(), 64);
         assert!(!turn.is_taken_care_of(lock));
         assert!(turn.is_mine(lock, false));
-        // However long this test is kept from a processor.
+        // Independent of how long this test is kept from a processor.
         turn.due.store(u64::MAX, Ordering::Relaxed);
         assert!(turn.is_taken_care_of(lock) && !turn.is_taken_care_of(128));
         assert!(!turn.is_mine(lock, true) && !turn.is_mine(128, true), "another is");
@@ -289,7 +291,7 @@ mod tests {
         assert!(!turn.is_mine(lock, false) && turn.is_mine(lock, true), "who was called is next");
     }
 
-    /// As one whose sleep was left by a jump, and one that was called and has gone.
+    /// A thread whose sleep was left by a jump, and one that was called and has gone.
     #[test]
     fn who_never_comes_is_relied_upon_no_longer_than_it_is_due() {
         for is_called in [false, true] {

@@ -1,12 +1,12 @@
-//! Waiting for a lock: to look, to sleep, to be next.
+//! Waiting for a lock: looking, sleeping, being the next.
 //!
 //! ```text
 //! look ──not long enough──> sleep ──woken──> look again
 //!                             │ one thread keeps the lock busy
-//!                             └──> next: sleep by the clock, reserve it, take it, wake who is next then
+//!                             └──> next: sleep by the clock, reserve it, take it, wake the thread that is next then
 //! ```
 //!
-//! Invariant: whoever sleeps has left W in the word, or sleeps by the clock, or came before one who is next.
+//! Invariant: a sleeper has left W in the word, or sleeps by the clock, or came before a thread that is next.
 //! Not here: the bits of the word (`raw`), how long to look (`spin`), when there are turns (`turn`).
 
 use core::sync::atomic::Ordering;
@@ -22,13 +22,13 @@ use crate::spin::{self, Looker};
 use crate::turn::Known;
 use crate::turn::{ASIDE_NS, Sight, TURN_NS, looks_again_at};
 
-/// Whoever waits for longer than this has the lock reserved, in nanoseconds.
+/// A thread that waits for longer than this has the lock reserved, in nanoseconds.
 const STARVED_NS: u64 = 1_000_000;
-/// A lock that is free, but reserved for a thread that has not come for so long, is anybody's, in nanoseconds.
+/// A lock that is free, but reserved for a thread that has not come for so long, is free for all, in nanoseconds.
 const LOST_NS: u64 = 20_000_000;
 /// In a hint: somebody wants to know, so the next holder says it.
 const ASKED: u32 = 1 << 30;
-/// In a hint: somebody has seen that the holder does not run.
+/// In a hint: a thread has seen that the holder does not run.
 const OFF: u32 = 1 << 31;
 
 impl Word {
@@ -40,7 +40,7 @@ impl Word {
         let began = processor::now();
         let mut what = Waited { small, ..Waited::default() };
         let place = spin::place(address);
-        // Where one thread keeps it busy, looking would take a processor to do what that thread does alone.
+        // If one thread keeps it busy, looking would occupy a processor to do what that thread does alone.
         let mut got = !self.turn().is_busy() && self.look(place, hint, false, &mut what.spin_ns);
         if !got {
             if let Some(observer) = observer() {
@@ -56,7 +56,7 @@ impl Word {
         got
     }
 
-    /// Looks for a while, reading only; true where the lock was got. The one for whom it is `reserved` may have it then.
+    /// Looks for a while, reading only; true if it got the lock. A thread for which it is `reserved` may have it even then.
     fn look(
         &self,
         place: &'static spin::Place,
@@ -94,11 +94,11 @@ impl Word {
                     let _ = hint.compare_exchange(0, ASKED, Ordering::Relaxed, Ordering::Relaxed);
                 }
                 if (holder ^ this) & PROCESSOR == 0 && seen & L != 0 {
-                    // It took the lock on this processor, on which I run: so it does not. Whoever else looks may know.
+                    // It took the lock on this processor, on which this thread runs, so it does not run. Tells other lookers.
                     let _ = hint.compare_exchange(holder, holder | OFF, Ordering::Relaxed, Ordering::Relaxed);
                     break false;
                 }
-                // Who has somebody to wake comes back later than it would without.
+                // A thread that has to wake another comes back later than it would otherwise.
                 last_holder = if seen & (W | S) == 0 { holder & !ASKED } else { 0 };
             }
             if !looker.pause() {
@@ -125,7 +125,7 @@ impl Word {
     ) -> bool {
         let (address, turn) = (&raw const self.state as usize, self.turn());
         let (mut is_starver, mut was_woken, mut was_next, mut stood_aside) = (false, false, false, false);
-        // Woken for a turn that another had taken: whoever came later is not to be woken before it.
+        // Woken for a turn that another thread had taken: later threads are not to be woken before this one.
         #[cfg(not(loom))]
         let mut is_first = false;
         #[cfg(loom)]
@@ -134,11 +134,11 @@ impl Word {
             let seen = self.state.load(Ordering::Relaxed);
             #[cfg(loom)]
             assert!(!is_starver || seen & S != 0, "what was reserved is reserved still");
-            // It may have been taken back, see `take_reservation_back`.
+            // The reservation may have been taken back, see `take_reservation_back`.
             is_starver &= seen & S != 0;
             if seen & L == 0 && (seen & S == 0 || is_starver) {
                 if turn.is_busy() && !was_next && !is_starver {
-                    // Its holder may be about to come back; from waking this thread, it comes later.
+                    // Its holder may be about to come back; if it has to wake this thread, it comes later.
                     if !spin::stays(
                         &self.state,
                         seen,
@@ -180,7 +180,7 @@ impl Word {
             }
             let now = processor::now();
             let mut wanted = seen | W;
-            // For the model checker, who has to sleep starves, and every deadline has passed.
+            // In the model checker, a thread that has to sleep starves, and every deadline has passed.
             let has_waited_long = cfg!(loom)
                 || was_next
                 || now.saturating_sub(began) > STARVED_NS && !turn.is_taken_care_of(address);
@@ -195,7 +195,7 @@ impl Word {
             }
             is_starver |= starves;
             if deadline != 0 && (cfg!(loom) || now >= deadline) {
-                // W is set: if the last wake was for me, the next goes to another.
+                // W is set: if the last wake was for this thread, the next goes to another.
                 if is_starver {
                     self.give_back_reservation();
                 }
@@ -212,11 +212,11 @@ impl Word {
             } else {
                 Room::All
             };
-            // Free, but for somebody else.
+            // Free, but reserved for another thread.
             let is_reserved = wanted & L == 0 && cfg!(not(loom));
             let look_at = if is_reserved { now + LOST_NS } else { looks_again_at(began, now) };
             let until = match deadline {
-                // For the model checker nobody comes out of its sleep by itself.
+                // In the model checker, no thread leaves its sleep by itself.
                 deadline if cfg!(loom) => deadline,
                 0 => look_at,
                 deadline => deadline.min(look_at),
@@ -234,7 +234,7 @@ impl Word {
                 what.runnable_ns += processor::now().saturating_sub(woken);
             }
             if !is_starver && !turn.is_busy() && self.look(place, hint, false, &mut what.spin_ns) {
-                // Others may sleep still, and the wake was used up.
+                // Others may still sleep, and the wake was used up.
                 #[cfg(not(seeded_bug = "forgotten_sleeper"))]
                 self.state.fetch_or(W, Ordering::Relaxed);
                 break;
@@ -246,17 +246,17 @@ impl Word {
         true
     }
 
-    /// By the holder whose turn begins: wakes who is next. While it holds the lock, as who had the last turn would take it
-    /// otherwise; and in place of waking somebody when it gives the lock up.
+    /// For the holder whose turn begins: wakes the next thread. It does so while it holds the lock, as the thread of the last turn
+    /// would take it otherwise; and it need not wake a thread when it releases the lock.
     pub(crate) fn call_the_next(&self) {
         let (address, turn) = (&raw const self.state, self.turn());
-        // Who marks it after this comes behind the one woken here, or is awake and sees the change.
+        // A thread that marks it after this comes after the one woken here, or is awake and sees the change.
         self.state.fetch_and(!W, Ordering::Acquire);
         turn.given_up_by.store(processor::this(), Ordering::Relaxed);
         self.wake_anybody(address);
     }
 
-    /// Sleeps by the clock while another thread keeps the lock busy; then sees whether it still does.
+    /// Sleeps by the clock while another thread keeps the lock busy; then checks whether it still does.
     fn sleep_for_a_turn(&self, hint: Option<&AtomicU32>) {
         let holder = hint.map_or(0, |hint| hint.load(Ordering::Relaxed));
         sleep_until(processor::now() + TURN_NS);
@@ -269,19 +269,19 @@ impl Word {
         turn.saw(self.sight(hint, holder));
     }
 
-    /// Whether somebody has the lock: who had it `before` (a hint; 0: not known), or another.
+    /// Whether a thread has the lock: the one that had it `before` (a hint; 0: unknown), or another.
     fn sight(&self, hint: Option<&AtomicU32>, before: u32) -> Sight {
         let now = hint.map_or(0, |hint| hint.load(Ordering::Relaxed));
         if self.state.load(Ordering::Relaxed) & L == 0 {
-            // Who had it last may be about to come back, and cannot while this thread has its processor.
+            // The last holder may be about to come back, and cannot while this thread has its processor.
             let is_mine = now & PROCESSOR != 0 && (now ^ processor::this()) & PROCESSOR == 0;
             return if is_mine { Sight::Other } else { Sight::Free };
         }
         if now & THREAD != 0 && (now ^ before) & THREAD == 0 { Sight::Kept } else { Sight::Other }
     }
 
-    /// The thread for which the lock is reserved does not come: it is not in this process, which was forked, or it has not
-    /// had a processor for very long.
+    /// The thread for which the lock is reserved does not come: it is not in this process, which was forked, or it has not had
+    /// a processor for very long.
     #[cold]
     fn take_reservation_back(&self, seen: u32) {
         RESERVED_IN_VAIN.store(true, Ordering::Relaxed);
@@ -290,7 +290,7 @@ impl Word {
         }
     }
 
-    /// The thread for which the lock is reserved no longer wants it. If it is free, others must be told.
+    /// The thread for which the lock is reserved no longer wants it. If it is free, others must be woken.
     fn give_back_reservation(&self) {
         let seen = self.state.fetch_and(!S, Ordering::Acquire);
         #[cfg(not(seeded_bug = "kept_wake"))]

@@ -1,7 +1,7 @@
-//! What is done after a lock was given up must not need its memory.
+//! The steps after a lock's release must not need its memory.
 //!
-//! The function that is told of it takes the memory away. One thread does all of it, so there is no luck in it: whatever
-//! the lock touches after that ends this process.
+//! The function that is told of the wake takes the memory away. One thread does everything, so chance plays no role: a later
+//! access of the lock to its memory ends this process.
 #![cfg(not(miri))]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use underbar_sys::syscall;
 
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// The symbol by which the lock finds who is to be told.
+/// The symbol by which the lock finds its observer.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name is C's")]
 static underbar_lock_observer: Observer =
@@ -23,7 +23,7 @@ extern "C" fn waited(_: usize, _: usize, _: &Waited) {}
 
 extern "C" fn given_up(lock: usize, _: usize) {
     TOLD.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: a page of the test's own, which nothing but the lock lies in.
+    // SAFETY: a page of the test, which contains only the lock.
     unsafe { syscall::munmap(lock as *mut u8, 4096) }.expect("unmapped");
 }
 
@@ -32,8 +32,8 @@ fn nothing_of_it_is_touched_once_it_was_given_up() {
     for is_small in [false, true] {
         let page = syscall::map_anonymous(4096).expect("memory");
         let before = TOLD.load(Ordering::Relaxed);
-        // SAFETY: zeros are a free lock of either size. The second wait is in vain, and leaves the mark that somebody may
-        // sleep; so giving it up takes the way on which somebody is woken.
+        // SAFETY: zeros are a free lock of either size. The second wait is in vain, and leaves the mark that a thread may sleep;
+        // so the release takes the path that wakes a sleeper.
         let given_up = unsafe {
             if is_small {
                 let lock = &*page.cast::<SmallLock>();

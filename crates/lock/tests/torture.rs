@@ -1,5 +1,5 @@
-//! The lock under what a kernel and a user can do to it: memory that goes away behind it, threads that are moved from
-//! processor to processor, a process that is stopped and goes on.
+//! The lock under the actions of a kernel and a user: memory that is unmapped after it is used, threads that move between
+//! processors, a process that is stopped and continued.
 //!
 //! Not here: orders of events, which the models try one by one (`raw`).
 #![cfg(not(miri))]
@@ -16,8 +16,8 @@ unsafe extern "C" {
     fn kill(process: i32, signal: i32) -> i32;
 }
 
-/// Two threads meet at a lock; whoever gets it last frees its memory there and then. If giving it up touched it
-/// afterwards, the other thread would be killed.
+/// Two threads meet at a lock; the one that gets it last frees its memory at once. If the release touched it afterwards, the
+/// other thread would be killed.
 #[test]
 fn its_memory_may_go_as_soon_as_the_next_holder_has_it() {
     const ROUNDS: u64 = 5_000;
@@ -27,9 +27,9 @@ fn its_memory_may_go_as_soon_as_the_next_holder_has_it() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for round in 0..ROUNDS {
-                // Zeros are a free lock; this thread holds it before the other one knows of it.
+                // Zeros are a free lock; this thread holds it before the other one knows it.
                 let lock: *mut SimpleLock = syscall::map_anonymous(4096).expect("memory").cast();
-                // SAFETY: the page is there until the other thread has the lock, which is after this one gave it up.
+                // SAFETY: the page exists until the other thread has the lock, which is after this one released it.
                 unsafe {
                     (*lock).lock();
                     PLACE.store(lock, Ordering::Release);
@@ -52,7 +52,7 @@ fn its_memory_may_go_as_soon_as_the_next_holder_has_it() {
                     }
                     core::hint::spin_loop();
                 };
-                // SAFETY: the page is there until this thread, which has the lock, takes it away.
+                // SAFETY: the page exists until this thread, which has the lock, takes it away.
                 unsafe {
                     (*lock).lock();
                     syscall::munmap(lock.cast(), 4096).expect("unmapped");
@@ -63,8 +63,8 @@ fn its_memory_may_go_as_soon_as_the_next_holder_has_it() {
     });
 }
 
-/// Threads that hold and wait are moved between processors all the time: the hint about the holder's processor is wrong
-/// as often as it can be.
+/// Threads that hold and wait are moved between processors all the time: the hint about the holder's processor is wrong as
+/// often as possible.
 #[test]
 fn threads_may_be_moved_while_they_hold_and_wait() {
     let lock = SimpleLock::new();
@@ -81,7 +81,7 @@ fn threads_may_be_moved_while_they_hold_and_wait() {
                         let before = value.load(Ordering::Relaxed);
                         if added.is_multiple_of(64) {
                             let set = [1_u64 << ((added / 64 + which) % processors)];
-                            // SAFETY: eight bytes are there to be read. Where it is refused nothing moves.
+                            // SAFETY: eight bytes may be read. If the call is refused, nothing moves.
                             unsafe { sched_setaffinity(0, 8, set.as_ptr()) };
                         }
                         value.store(before + 1, Ordering::Relaxed);
@@ -101,7 +101,7 @@ fn threads_may_be_moved_while_they_hold_and_wait() {
 /// The name under which the test below starts this file again.
 const STOPPED: &str = "UNDERBAR_TEST_STOPPED";
 
-/// A process in which threads pass a lock to each other is stopped and continued again and again, and comes to its end.
+/// A process in which threads pass a lock to each other is stopped and continued repeatedly, and still ends.
 #[test]
 fn a_process_may_be_stopped_at_any_time() {
     if std::env::var_os(STOPPED).is_some() {
@@ -135,7 +135,7 @@ fn a_process_may_be_stopped_at_any_time() {
             break status;
         }
         for signal in [19, 18] {
-            // SAFETY: a child of ours that nobody has waited for.
+            // SAFETY: a child of ours that was not waited for.
             unsafe { kill(number, signal) };
             thread::yield_now();
         }
