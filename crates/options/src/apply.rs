@@ -1,13 +1,13 @@
-//! Laying a text over the settings: what is understood takes effect, the rest is reported, nothing stops.
+//! Applying a text to the settings: what is valid takes effect, the rest is reported, nothing stops.
 //!
 //! ```text
-//! Items --option--> find_option --> sub-option by sub-option: read a value, keep it, note where it was set
+//! Items --option--> find_option --> sub-option by sub-option: read a value, store it, record its source
 //!       --section-> does it name this program? if not, skip to the next one
 //!       --flaw----> diagnostic
 //! ```
 //!
-//! An omitted sub-option, and one that cannot be read, keeps the value of the layer below.
-//! Not here: how a text is cut up (`grammar`), how values are read (`read`).
+//! An omitted or invalid sub-option keeps the value of the layer below.
+//! Not here: how a text is split (`grammar`), how values are read (`read`).
 
 use crate::diagnostic::{Diagnostic, Problem, Severity};
 use crate::entry::{Effect, Entry};
@@ -21,11 +21,11 @@ use crate::table::OPTIONS;
 use crate::value::{Kind, SWITCH_OFF, SWITCH_ON, Value};
 
 impl Settings {
-    /// Lays `text` over these settings.
+    /// Applies `text` to these settings.
     ///
-    /// Sections for other programs than `program` are skipped unread. `source` is recorded for all that the
-    /// text refers to, even where nothing changes; not where nothing of it was understood. Never fails: what is not
-    /// understood is handed to `on_diagnostic` and leaves the value of the layer below. Allocates nothing.
+    /// Sections for programs other than `program` are skipped unread. `source` is recorded for every option that the text
+    /// refers to, even if nothing changes, but not for options of which nothing is valid. Never fails: invalid parts are passed
+    /// to `on_diagnostic` and leave the value of the layer below. Allocates nothing.
     pub fn apply<'t>(
         &mut self,
         text: &'t [u8],
@@ -37,8 +37,8 @@ impl Settings {
     }
 }
 
-/// Examines the whole of `text`, the sections of all programs included, and changes nothing. Whether any of it was understood
-/// as an option.
+/// Examines the whole of `text`, including the sections of all programs, and changes nothing. Returns whether any part of it
+/// was valid as an option.
 pub fn check<'t>(text: &'t [u8], on_diagnostic: &mut dyn FnMut(Diagnostic<'t>)) -> bool {
     let mut settings = Settings::new(Base::Underbar);
     let source = WhereSet::CommandLine;
@@ -51,12 +51,12 @@ struct Applier<'s, 't, 'd> {
     text: &'t [u8],
     source: WhereSet,
     on_diagnostic: &'d mut dyn FnMut(Diagnostic<'t>),
-    /// So many were reported, notes left out.
+    /// The number of reports, without notes.
     warnings: usize,
 }
 
 impl Applier<'_, '_, '_> {
-    /// Without a program, all sections are for it.
+    /// Without a program, every section applies.
     fn run(&mut self, program: Option<&ProgramName<'_>>) {
         let mut ours = true;
         for item in Items::new(self.text) {
@@ -70,7 +70,7 @@ impl Applier<'_, '_, '_> {
                     }
                 }
                 Item::Flaw { span, flaw } => {
-                    // Which program an unclosed section is for is not known: then it is for none.
+                    // The program of an unclosed section is unknown, so the section applies to none.
                     let unclosed = flaw == crate::SyntaxFlaw::UnclosedSection;
                     if ours || unclosed {
                         self.report(span, Problem::Syntax(flaw));
@@ -125,7 +125,7 @@ impl Applier<'_, '_, '_> {
         }
     }
 
-    /// NAME, NONAME, NAME(values), NONAME(values); and NAME(ON), NAME(OFF) as CEEXOPT has it.
+    /// NAME, NONAME, NAME(values), NONAME(values); and NAME(ON), NAME(OFF) as in CEEXOPT.
     fn switch(&mut self, option: usize, negative: bool, body: Option<Span>) {
         let mut on = !negative;
         if let Some(body) = body {
@@ -137,8 +137,8 @@ impl Applier<'_, '_, '_> {
         self.settings.set(option, 0, if on { SWITCH_ON } else { SWITCH_OFF }, self.source);
     }
 
-    /// The body within the form ((...),OVR) that defaults of a region have; what stands within that form again
-    /// is unwrapped again, so that a text that is kept as written never looks like this form.
+    /// The body within the form ((...),OVR) of a region's defaults. Nested forms are unwrapped, too, so a text that is kept as
+    /// written never looks like this form.
     fn without_attribute(&mut self, mut body: Span) -> Span {
         loop {
             let mut parts = sub_options(self.text, body);
@@ -221,7 +221,7 @@ fn without_no(word: &[u8]) -> Option<&[u8]> {
     prefix.eq_ignore_ascii_case(b"NO").then_some(rest)
 }
 
-/// Of a flawed value, the part to point at: a single character where one is to blame.
+/// The part of an invalid value to point at: a single character if one is at fault.
 fn flawed_part(span: Span, flaw: Flaw) -> Span {
     match flaw {
         Flaw::BadDigit { at } | Flaw::LetterForDigit { at, .. } => {
@@ -231,7 +231,7 @@ fn flawed_part(span: Span, flaw: Flaw) -> Span {
     }
 }
 
-/// The keyword that was probably meant.
+/// The keyword that was probably intended.
 fn meant(entry: &'static Entry, position: usize, text: &[u8]) -> Option<&'static str> {
     match entry.sub_options[position].kind {
         Kind::Words(words) => nearest(text, words.iter().map(|word| word.name)),

@@ -1,4 +1,4 @@
-//! What a person is told about an option text: what, where, and what to do about it.
+//! A message about an option text: the fault, its place, and the remedy.
 //!
 //! ```text
 //! column 6: 1OM: the letter O stands where the digit 0 belongs; HEAP's init keeps the value it had
@@ -6,8 +6,8 @@
 //!       ^
 //! ```
 //!
-//! The guilty party is always the text: nothing here stops a program.
-//! Not here: the words of the messages (`message`), colours and the name of the file that a text came from; the command adds them.
+//! The fault is always in the text: nothing here stops a program.
+//! Not here: the words of the messages (`message`), colours and the name of the text's file; the command adds them.
 
 use core::fmt::{self, Write};
 
@@ -16,29 +16,29 @@ use crate::grammar::{Span, SyntaxFlaw};
 use crate::read::Flaw;
 use crate::shown::Shown;
 
-/// Something to be said about a place in an option text.
+/// A message about a place in an option text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Diagnostic<'t> {
     /// The whole text.
     pub text: &'t [u8],
-    /// The place that is to blame.
+    /// The place of the fault.
     pub span: Span,
-    /// What there is to say.
+    /// The fault.
     pub problem: Problem,
 }
 
-/// What there is to say.
+/// The kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The form of the text is wrong.
+    /// The text is malformed.
     Syntax(SyntaxFlaw),
     /// No option has this name.
     UnknownOption {
-        /// The option that was probably meant.
+        /// The option that was probably intended.
         nearest: Option<&'static str>,
     },
-    /// NONAME where the option has no such form.
+    /// NONAME for an option that has no such form.
     NoNegativeForm {
         /// The option.
         entry: &'static Entry,
@@ -53,55 +53,55 @@ pub enum Problem {
         /// The option.
         entry: &'static Entry,
     },
-    /// A sub-option that cannot be read.
+    /// An invalid sub-option.
     BadValue {
         /// The option.
         entry: &'static Entry,
         /// Its sub-option.
         sub_option: &'static SubOption,
-        /// Why it cannot be read.
+        /// The reason why it is invalid.
         flaw: Flaw,
-        /// The keyword that was probably meant.
+        /// The keyword that was probably intended.
         nearest: Option<&'static str>,
     },
-    /// A text that is longer than what there is room for.
+    /// A text that is too long for the remaining room.
     NoRoom {
         /// The option.
         entry: &'static Entry,
     },
-    /// A section that can be for no program.
+    /// A section that names no program.
     SectionForNobody,
     /// NONOVR, which is accepted and does nothing.
     NonOverridable,
-    /// Accepted, and without effect on Linux.
+    /// Accepted, with no effect on Linux.
     NoEffect {
         /// The option.
         entry: &'static Entry,
-        /// The sub-option, if only it has no effect.
+        /// The sub-option, if only that has no effect.
         sub_option: Option<&'static SubOption>,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// Accepted, and with less effect on Linux than on z/OS.
+    /// Accepted, with less effect on Linux than on z/OS.
     Partly {
         /// The option.
         entry: &'static Entry,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
 }
 
-/// How much a diagnostic matters.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// The text is right, but does less here than on z/OS.
+    /// The text is correct, but has less effect here than on z/OS.
     Note,
-    /// Part of the text was left out.
+    /// Part of the text was ignored.
     Warning,
 }
 
 impl<'t> Diagnostic<'t> {
-    /// How much it matters.
+    /// Its severity.
     pub fn severity(&self) -> Severity {
         match self.problem {
             Problem::NonOverridable | Problem::NoEffect { .. } | Problem::Partly { .. } => Severity::Note,
@@ -120,12 +120,12 @@ impl<'t> Diagnostic<'t> {
         }
     }
 
-    /// The words that are to blame.
+    /// The words at fault.
     pub fn word(&self) -> &'t [u8] {
         self.text.get(self.span.start..self.span.end).unwrap_or_default()
     }
 
-    /// The line and the column of the first character to blame, both from 1; columns count characters.
+    /// The line and the column of the first character at fault, both from 1; columns count characters.
     pub fn line_and_column(&self) -> (usize, usize) {
         let before = self.text.get(..self.span.start).unwrap_or_default();
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
@@ -133,9 +133,9 @@ impl<'t> Diagnostic<'t> {
         (line, 1 + characters(&before[start..]))
     }
 
-    /// Writes the line of the text with carets under what is to blame. A long line is shown in part.
+    /// Writes the line of the text with carets under the fault. A long line is shown in part.
     pub fn write_excerpt(&self, out: &mut dyn Write) -> fmt::Result {
-        /// Bytes shown before and behind the place to blame.
+        /// Bytes shown before and after the fault.
         const AROUND: usize = 60;
         let length = self.text.len();
         let place = self.span.start.min(length);
@@ -154,7 +154,7 @@ impl<'t> Diagnostic<'t> {
     }
 }
 
-/// How many characters bytes are shown as: all that do not continue one in UTF-8.
+/// How many characters the bytes are shown as: all bytes except continuation bytes of UTF-8.
 fn characters(bytes: &[u8]) -> usize {
     bytes
         .utf8_chunks()
@@ -162,7 +162,7 @@ fn characters(bytes: &[u8]) -> usize {
         .sum()
 }
 
-/// `at`, or the start of the character that it stands within.
+/// `at`, or the start of the character that contains it.
 pub(crate) fn character_start(text: &[u8], at: usize) -> usize {
     let continues = |at: usize| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
     (at.saturating_sub(3)..=at).rev().find(|&at| !continues(at)).unwrap_or(at)
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use std::string::{String, ToString};
 
-    /// The first diagnostic for `text`: its words, then its excerpt.
+    /// The first diagnostic for `text`: its message, then its excerpt.
     fn first(text: &str) -> String {
         let mut found = None;
         crate::check(text.as_bytes(), &mut |diagnostic| {

@@ -10,17 +10,17 @@ use crate::value::{Kind, Value};
 pub struct Entry {
     /// Its name, in capitals.
     pub name: &'static str,
-    /// How many letters of the name suffice.
+    /// Length of its shortest abbreviation.
     pub least: u8,
-    /// A short form that is no start of the name, such as H64; empty if there is none.
+    /// A short form that is no prefix of the name, such as H64; empty if there is none.
     pub alias: &'static str,
-    /// Its sub-options in order. The first may be a [`Kind::Switch`], which is not written among them.
+    /// Its sub-options in order. The first may be a [`Kind::Switch`], which is not written between the parentheses.
     pub sub_options: &'static [SubOption],
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub meaning: &'static str,
-    /// What a person should know before setting it.
+    /// Information for a person who is about to set it.
     pub explanation: &'static str,
-    /// What it does on Linux.
+    /// Its effect on Linux.
     pub effect: Effect,
 }
 
@@ -29,27 +29,27 @@ pub struct Entry {
 pub struct SubOption {
     /// Its name in the syntax: small letters, or its keywords.
     pub name: &'static str,
-    /// What it accepts.
+    /// The values that it accepts.
     pub kind: Kind,
     /// Its default in underbar.
     pub underbar: Value,
-    /// Its default as IBM supplies it, outside CICS. Unset if Language Environment has none that could be
-    /// meant here: then underbar's own holds.
+    /// The default that IBM supplies, outside CICS. Unset if Language Environment has no default that applies here: then
+    /// underbar's default is used.
     pub language_environment: Value,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What it does on Linux, if the option as a whole does something.
+    /// Its effect on Linux, if the option as a whole has one.
     pub effect: Effect,
 }
 
-/// What an option or sub-option does on Linux.
+/// The effect of an option or sub-option on Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// What its meaning says.
+    /// The effect that its meaning describes.
     Honoured,
-    /// Less than its meaning says, and what.
+    /// A lesser effect than its meaning describes; the text gives the difference.
     Partly(&'static str),
-    /// It is accepted and shown, and does nothing: why.
+    /// Accepted and shown, without effect; the text gives the reason.
     AcceptedNoEffect(&'static str),
 }
 
@@ -64,7 +64,7 @@ impl Entry {
         &self.sub_options[usize::from(self.has_negative())..]
     }
 
-    /// Whether `word` is the name, the short form, or an abbreviation that is long enough.
+    /// Whether `word` is the name, the short form, or a sufficiently long abbreviation.
     pub fn is_called(&self, word: &[u8]) -> bool {
         abbreviates(word, self.name, self.least)
             || (!self.alias.is_empty() && word.eq_ignore_ascii_case(self.alias.as_bytes()))

@@ -1,4 +1,4 @@
-//! What an option means, for `underbar explain NAME`: written from its row in the table and nothing else.
+//! The description of an option for `underbar explain NAME`, derived from its row in the table alone.
 
 use core::fmt::{self, Display, Write};
 
@@ -12,7 +12,7 @@ impl Entry {
         Syntax(self)
     }
 
-    /// Writes all there is to say about it.
+    /// Writes the whole description.
     pub fn write_explanation(&'static self, out: &mut dyn Write) -> fmt::Result {
         writeln!(out, "{}", Syntax(self))?;
         writeln!(out, "{}", self.meaning)?;
@@ -58,7 +58,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether a sub-option is one of a further pair of the same kind, as those of HEAPPOOLS are.
+    /// Whether a sub-option belongs to a further pair of the same kind, as those of HEAPPOOLS do.
     fn repeats(&self, position: usize) -> bool {
         let earlier = position.checked_sub(2).and_then(|earlier| self.written().get(earlier));
         earlier.is_some_and(|earlier| {

@@ -1,14 +1,14 @@
-//! The file name of MSGFILE, in which `%p`, `%e` and `%h` stand for process id, program and host.
+//! The file name of MSGFILE, with `%p`, `%e` and `%h` for process id, program and host.
 //!
-//! Invariant: a program's or host's name cannot lead the file into another folder: its slashes become `_`.
+//! Invariant: a program's or host's name cannot move the file into another folder: its slashes become `_`.
 
-/// A file name as the option gives it.
+/// A file name in the form of the option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileName<'a>(pub &'a [u8]);
 
 impl FileName<'_> {
-    /// Writes the name with everything filled in to `room`, and returns it; none if `room` is too small.
-    /// Allocates nothing and calls nobody: what it needs is handed in.
+    /// Writes the name with all placeholders replaced into `room`, and returns it; none if `room` is too small. Allocates
+    /// nothing and makes no calls: the caller passes all values.
     pub fn fill_in<'r>(
         &self,
         process: u32,

@@ -1,20 +1,20 @@
-//! The grammar: cuts an option text into options, sections and flaws, all of them byte spans.
+//! The grammar: splits an option text into options, sections and flaws, all of them byte spans.
 //!
 //! ```text
 //! text    := { blank | ',' | comment | section | option }
-//! comment := '#' ... end of line                     where an option could begin
-//!          | '*' ... end of line                     in the first column, as CEEOPTS has it
+//! comment := '#' ... end of line                     wherever an option could begin
+//!          | '*' ... end of line                     in the first column, as in CEEOPTS
 //! section := '[' ( '*' | program | 'build-id:' hex ) ']'
 //! option  := name [ [ '=' ] '(' body ')' ]           name: letters, digits, '_'
 //! body    := sub-option { ',' sub-option }           '(' ... ')' may be nested
-//! quote   := ' ... '  or  " ... "                    where a sub-option begins; a doubled quote stands for one
+//! quote   := ' ... '  or  " ... "                    at the start of a sub-option; a doubled quote means one
 //! ```
 //!
-//! Invariant: every step moves forward, and no option is longer than `LONGEST_OPTION`, so that the time is
-//! proportional to the text, whatever it holds. After a flaw it goes on at the next place that makes sense.
-//! Not here: what names and sub-options mean (`apply`).
+//! Invariant: every step moves forward, and no option is longer than `LONGEST_OPTION`, so the time is proportional to the
+//! length of any text. After a flaw, parsing continues at the next plausible place.
+//! Not here: the meaning of names and sub-options (`apply`).
 
-/// An option that is not closed after this many bytes is never closed.
+/// An option that is not closed within this many bytes counts as unclosed.
 pub(crate) const LONGEST_OPTION: usize = 4096;
 
 /// Bytes of a text: from `start` up to but not including `end`.
@@ -22,7 +22,7 @@ pub(crate) const LONGEST_OPTION: usize = 4096;
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The byte behind the last one.
+    /// The byte after the last one.
     pub end: usize,
 }
 
@@ -31,7 +31,7 @@ impl Span {
         text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Without the blanks and the lines of comment around it.
+    /// Without the surrounding blanks and comment lines.
     pub(crate) fn trimmed(self, text: &[u8]) -> Span {
         let is_kept = |(_, byte, part): &(usize, u8, Part)| *part != Part::Comment && !is_blank(*byte);
         let mut kept = Bytes::of(text, self).filter(is_kept).map(|(at, ..)| at);
@@ -41,7 +41,7 @@ impl Span {
     }
 }
 
-/// Does a line of comment begin here: an asterisk in its first column?
+/// Does a comment line begin here: an asterisk in its first column?
 fn is_comment(text: &[u8], at: usize) -> bool {
     text.get(at) == Some(&b'*') && (at == 0 || text.get(at - 1) == Some(&b'\n'))
 }
@@ -50,13 +50,13 @@ fn is_comment(text: &[u8], at: usize) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Plain,
-    /// A quote, its marks included. It begins where a sub-option does, and nothing in it is a comment.
+    /// A quote, including its marks. It begins at the start of a sub-option, and nothing in it is a comment.
     Quote,
-    /// A line of comment, in the middle of an option, too.
+    /// A comment line, also in the middle of an option.
     Comment,
 }
 
-/// Bytes of a text, one by one: where each stands, and what it is part of.
+/// The bytes of a text one by one, each with its offset and its part.
 #[derive(Clone)]
 struct Bytes<'t> {
     text: &'t [u8],
@@ -64,9 +64,9 @@ struct Bytes<'t> {
     end: usize,
     /// May a quote open here?
     begins: bool,
-    /// Where the last quote ends.
+    /// The end of the last quote.
     quoted_to: usize,
-    /// The mark of a quote that nothing closes: all behind it is in the quote.
+    /// The mark of an unclosed quote: the rest of the text is in the quote.
     unclosed: Option<usize>,
     in_comment: bool,
 }
@@ -104,12 +104,12 @@ impl Iterator for Bytes<'_> {
     }
 }
 
-/// The bytes of a span that lie in no line of comment.
+/// The bytes of a span outside comment lines.
 pub(crate) fn uncommented(text: &[u8], span: Span) -> impl Iterator<Item = u8> + Clone + '_ {
     Bytes::of(text, span).filter(|(.., part)| *part != Part::Comment).map(|(_, byte, _)| byte)
 }
 
-/// What the grammar finds.
+/// An item that the grammar finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
     Option { name: Span, body: Option<Span> },
@@ -117,7 +117,7 @@ pub(crate) enum Item {
     Flaw { span: Span, flaw: SyntaxFlaw },
 }
 
-/// What is wrong with the form of a text.
+/// A flaw in the form of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyntaxFlaw {
     /// A character that no option can begin with.
@@ -126,7 +126,7 @@ pub enum SyntaxFlaw {
     StrayParenthesis,
     /// The parenthesis that opens here is not closed.
     UnclosedParenthesis,
-    /// What the parenthesis that opens here holds is longer than [`LONGEST_OPTION`].
+    /// The content of the parenthesis that opens here is longer than [`LONGEST_OPTION`].
     TooLong,
     /// The quote that opens here is not closed.
     UnclosedQuote,
@@ -150,7 +150,7 @@ impl<'t> Items<'t> {
         self.text.get(at).copied().unwrap_or(b'\n')
     }
 
-    /// The first place from `at` on whose byte does not satisfy `passed`.
+    /// The first offset from `at` on whose byte does not satisfy `passed`.
     fn pass(&self, at: usize, passed: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         at + rest.iter().take_while(|&&byte| passed(byte)).count()
@@ -203,10 +203,10 @@ impl<'t> Items<'t> {
                 Err((other, at)) => flaw = Some((other, Span { start: at, end: at + 1 })),
             }
         }
-        // The rest of the line is most likely part of it; the next line is most likely not.
+        // The rest of the line is probably part of it; the next line probably is not.
         self.at = self.end_of_line(open);
         let (flaw, span) = flaw.unwrap_or((SyntaxFlaw::UnclosedParenthesis, name));
-        // Nobody has looked further.
+        // No later byte has been examined.
         let is_unclosed = matches!(flaw, SyntaxFlaw::UnclosedParenthesis | SyntaxFlaw::UnclosedQuote);
         let flaw = if is_unclosed && limit < self.text.len() { SyntaxFlaw::TooLong } else { flaw };
         Item::Flaw { span, flaw }
@@ -241,19 +241,19 @@ impl Iterator for Items<'_> {
     }
 }
 
-/// The sub-options of a body that [`Items`] found, without the blanks around them; empty ones included.
+/// The sub-options of a body that [`Items`] found, without surrounding blanks; including empty ones.
 pub(crate) fn sub_options(text: &[u8], body: Span) -> impl Iterator<Item = Span> + '_ {
     let mut start = Some(body.start);
     core::iter::from_fn(move || {
         let from = start?;
-        // The body was closed, so that it has neither an open quote nor an open parenthesis.
+        // The body was closed, so it has neither an open quote nor an open parenthesis.
         let end = end_of_sub_option(text, from, body.end).unwrap_or(body.end).min(body.end);
         start = (end < body.end).then_some(end + 1);
         Some(Span { start: from, end }.trimmed(text))
     })
 }
 
-/// What is within the parentheses, if `span` begins with one that its last byte closes.
+/// The content of the parentheses, if `span` begins with one that its last byte closes.
 pub(crate) fn within_parentheses(text: &[u8], span: Span) -> Option<Span> {
     let inner = Span { start: span.start + 1, end: span.end.checked_sub(1)? };
     if span.of(text).first() != Some(&b'(') || inner.end < inner.start {
@@ -269,8 +269,8 @@ pub(crate) fn within_parentheses(text: &[u8], span: Span) -> Option<Span> {
     }
 }
 
-/// Where the sub-option that begins at `from` ends: at a comma or a closing parenthesis of its own level,
-/// or, within a body, at its `limit`.
+/// The end of the sub-option that begins at `from`: a comma or a closing parenthesis of its own level, or, within a body,
+/// its `limit`.
 fn end_of_sub_option(text: &[u8], from: usize, limit: usize) -> Result<usize, (SyntaxFlaw, usize)> {
     let mut depth = 0_usize;
     let mut bytes = Bytes::of(text, Span { start: from, end: limit });
@@ -289,7 +289,7 @@ fn end_of_sub_option(text: &[u8], from: usize, limit: usize) -> Result<usize, (S
     }
 }
 
-/// The place of the quote that closes the one at `open`; a doubled quote does not.
+/// The offset of the quote that closes the one at `open`; a doubled quote does not close it.
 fn close_of_quote(text: &[u8], open: usize, quote: u8) -> Option<usize> {
     let mut at = open + 1;
     loop {
@@ -320,7 +320,7 @@ mod tests {
     use std::string::{String, ToString};
     use std::vec::Vec;
 
-    /// Each item on a line of its own: what it is, then its parts between bars.
+    /// Each item on a separate line: its kind, then its parts between bars.
     fn items(text: &str) -> String {
         let bytes = text.as_bytes();
         let show = |span: Span| String::from_utf8_lossy(span.of(bytes)).to_string();

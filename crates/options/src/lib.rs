@@ -1,23 +1,23 @@
-//! Run-time options: grammar, defaults, meaning, where each value was set.
+//! Run-time options: grammar, defaults, meaning, and the source of each value.
 //!
-//! The grammar is that of z/OS Language Environment, `HEAP(64M,16M,,KEEP),RPTSTG(ON)`, and it is the same
-//! everywhere: on the command line, in `UNDERBAR_OPTS`, in a file, in a CEEOPTS data set, in a suggestion.
+//! The grammar is that of z/OS Language Environment, `HEAP(64M,16M,,KEEP),RPTSTG(ON)`. It is the same everywhere: on the
+//! command line, in `UNDERBAR_OPTS`, in a file, in a CEEOPTS data set, in a suggestion.
 //!
 //! ```text
 //!              table  one row per option: names, sub-options, defaults, meaning, effect on Linux
 //!                |
-//! text --grammar--> apply --> Settings --> heap(), storage(), ...   what the run-time obeys
-//!                     |          |-------> options report           what is in force, and who said so
+//! text --grammar--> apply --> Settings --> heap(), storage(), ...   the values that the run-time obeys
+//!                     |          |-------> options report           the values in force and their sources
 //!                     |          '-------> canonical                the shortest text for it
-//!                     '--> Diagnostic                               what, where, what to do
+//!                     '--> Diagnostic                               the fault, its place, the remedy
 //! ```
 //!
-//! This crate is linked into the user's process and runs before `main`, and into the command. So it does
-//! not allocate, does not panic on any text, never stops a program, and depends on nothing.
+//! This crate is linked into the user's process, where it runs before `main`, and into the command. It therefore does not
+//! allocate, does not panic on any text, never stops a program, and has no dependencies.
 //!
 //! # Inside the process
 //!
-//! The preload lays `UNDERBAR_OPTS` over the defaults and leaves complaints to the command:
+//! The preload library applies `UNDERBAR_OPTS` to the defaults and leaves diagnostics to the command:
 //!
 //! ```
 //! use underbar_options::{Base, Disposition, ProgramName, Settings, Size, WhereSet};
@@ -40,7 +40,7 @@
 //!
 //! # Outside it
 //!
-//! The command applies layer by layer, says what is wrong, and prints what is in force:
+//! The command applies layer by layer, reports faults, and prints the values in force:
 //!
 //! ```
 //! use underbar_options::{Base, ProgramName, Settings, WhereSet};

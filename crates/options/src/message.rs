@@ -1,6 +1,6 @@
-//! The words of the messages: each says what was found, what became of it, and what to write instead.
+//! The texts of the messages: each gives the fault, its consequence, and the correct form.
 //!
-//! What is accepted is said by the table's own kinds and names, so that messages and table cannot disagree.
+//! The accepted values come from the kinds and names of the table, so messages and table cannot disagree.
 
 use core::fmt::{self, Display};
 
@@ -45,7 +45,7 @@ impl Display for Diagnostic<'_> {
             }
             Problem::BadValue { entry, sub_option, flaw, nearest } => {
                 write_flaw(flaw, nearest, sub_option.kind, &word, out)?;
-                // What asks has its mark already.
+                // A question has its mark already.
                 let mark = if nearest.is_some() { "" } else { ";" };
                 write!(out, "{mark} {} of {} keeps the value it had", sub_option.name, entry.name)
             }
@@ -141,7 +141,7 @@ fn write_flaw(
     }
 }
 
-/// A word of the text, cut where it is long.
+/// A word of the text, cut if it is long.
 struct Excerpt<'a>(&'a [u8]);
 
 impl Display for Excerpt<'_> {
@@ -154,7 +154,7 @@ impl Display for Excerpt<'_> {
     }
 }
 
-/// What a kind accepts, in words.
+/// The values that a kind accepts, in words.
 pub(crate) struct Accepted(pub Kind);
 
 impl Display for Accepted {
@@ -194,7 +194,7 @@ pub(crate) struct Syntax(pub &'static Entry);
 impl Display for Syntax {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}(", self.0.name)?;
-        // Twelve pairs of pools say no more than three do.
+        // Twelve pairs of pools tell no more than three.
         const SHOWN: usize = 9;
         for (index, sub) in self.0.written().iter().take(SHOWN).enumerate() {
             write!(out, "{}{}", if index > 0 { "," } else { "" }, sub.name)?;

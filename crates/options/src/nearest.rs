@@ -1,13 +1,13 @@
 //! The nearest of some names to a misspelt word.
 //!
-//! Distance: two points for each letter put in, left out or exchanged, and one for two neighbours swapped,
-//! which is the commonest slip of a hurried hand.
-//! A word that is a start of exactly one name is taken to mean that name, whatever the distance.
+//! Distance: two points for each inserted, deleted or replaced letter, and one for two neighbours swapped, which is the most
+//! common typing error.
+//! A word that is a prefix of exactly one name means that name, whatever the distance.
 
-/// Longer words are compared no further; no name is longer.
+/// Longer words are not compared; no name is longer.
 pub(crate) const LONGEST: usize = 24;
 
-/// The name nearest to `word`, if it is near enough to be worth suggesting.
+/// The name nearest to `word`, if it is near enough for a suggestion.
 pub fn nearest<'n>(word: &[u8], names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     if word.is_empty() || word.len() > LONGEST {
         return None;
@@ -19,13 +19,13 @@ pub fn nearest<'n>(word: &[u8], names: impl Iterator<Item = &'n str> + Clone) ->
         return Some(only);
     }
     let near = names.map(|name| (distance(word, name.as_bytes()), name)).min_by_key(|(far, _)| *far);
-    // One slip in a short word, one for each three letters of a long one.
+    // One error in a short word, one for each three letters of a long one.
     near.filter(|(far, _)| *far <= 2 * word.len().div_ceil(3)).map(|(_, name)| name)
 }
 
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let b = &b[..b.len().min(LONGEST)];
-    // Three rows of the usual table: two above, one above, this one.
+    // Three rows of the usual table: the second-last, the last, and the current one.
     let mut rows = [[0_usize; LONGEST + 1]; 3];
     for (column, cell) in rows[1].iter_mut().enumerate() {
         *cell = 2 * column;

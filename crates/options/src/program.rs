@@ -1,28 +1,29 @@
-//! Which program a section of an option text is for.
+//! Selects the programs to which a section of an option text applies.
 //!
-//! `[*]` is for all programs, `[cc1plus]` for those of that name, `[build-id:4f0c...]` for those whose build-id begins with these
-//! digits. A program that was started by a link has two names: that of its file and that of the link. What stands before the first section is for all.
+//! `[*]` applies to all programs, `[cc1plus]` to those of that name, `[build-id:4f0c...]` to those whose build-id begins with
+//! these digits. A program that was started by a link has two names: that of its file and that of the link. Options before
+//! the first section apply to all programs.
 
-/// The fewest hexadecimal digits of a build-id that a section may give.
+/// The minimum number of hexadecimal digits of a build-id in a section.
 const LEAST_DIGITS: usize = 8;
 
-/// A program as sections name it.
+/// The properties by which sections select a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProgramName<'a> {
-    /// The last part of its path, such as `cc1plus`; empty if it is not known.
+    /// The last part of its path, such as `cc1plus`; empty if unknown.
     pub name: &'a [u8],
-    /// The last part of the path by which it was started, where a link has another name; else empty.
+    /// The last part of the path by which it was started, if a link has another name; else empty.
     pub started_as: &'a [u8],
     /// The bytes of its build-id note; empty if it has none.
     pub build_id: &'a [u8],
 }
 
-/// What the words between the brackets say.
+/// The result for the words between the brackets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Section {
     Matches,
     IsForOthers,
-    /// Empty, or a build-id that is none.
+    /// Empty, or an invalid build-id.
     IsForNobody,
 }
 
@@ -38,7 +39,7 @@ impl ProgramName<'_> {
                 self.has_build_id(digits)
             }
             _ if words.is_empty() => return Section::IsForNobody,
-            // Neither name matches where it is not known: the words are not empty.
+            // An unknown name is empty and never matches: the words are not empty.
             _ => words == b"*" || words == self.name || words == self.started_as,
         };
         if matches { Section::Matches } else { Section::IsForOthers }

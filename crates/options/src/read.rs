@@ -1,33 +1,33 @@
-//! How the text of one sub-option becomes a value, or why it does not.
+//! Converts the text of one sub-option to a value, or gives the reason why it cannot.
 //!
-//! Invariant: sizes are rounded here, so that what is kept is what is in force: 31-bit forms up to a
-//! multiple of 8 bytes, 64-bit forms to one of 1M.
-//! Not here: what kinds of values there are (`value`), and what happens to a flawed one (`apply`).
+//! Invariant: sizes are rounded here, so the stored value is the value in force: 31-bit forms up to a multiple of 8 bytes,
+//! 64-bit forms to one of 1M.
+//! Not here: the kinds of values (`value`), and the handling of an invalid one (`apply`).
 
 use crate::value::{
     AUTO_WORD, FILL_CLEAR, FILL_WORDS, Kind, LARGEST_CELL, LARGEST_SIZE, SWITCH_WORDS, Value, Word,
 };
 
-/// Why a text is no value of a kind. Offsets are bytes within the text that was read.
+/// The reason why a text is no value of a kind. Offsets are bytes within the text that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flaw {
     /// Not one of the keywords.
     NotAWord,
-    /// No size or number at all.
+    /// Not a size or number.
     NotANumber,
-    /// A character in the middle of a number does not belong there.
+    /// An invalid character in the middle of a number.
     BadDigit {
-        /// Where it stands.
+        /// Its offset.
         at: usize,
     },
-    /// A letter O for 0, or l or I for 1: the whole would be right with the digit.
+    /// A letter O for 0, or l or I for 1: with the digit, the whole would be correct.
     LetterForDigit {
-        /// Where the letter stands.
+        /// The offset of the letter.
         at: usize,
-        /// The digit that was meant.
+        /// The intended digit.
         digit: u8,
     },
-    /// Negative where only STACK may be.
+    /// Negative, which only STACK allows.
     Negative,
     /// Outside the limits.
     OutOfRange {
@@ -36,7 +36,7 @@ pub enum Flaw {
     },
     /// Not NONE, two hexadecimal digits or a quoted character.
     NotAFill,
-    /// An empty file name, a control character in it, or a `%` that stands for nothing.
+    /// An empty file name, a control character in it, or a `%` without a meaning.
     NotAFileName,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
         Kind::Fill { clear } => fill(text, clear),
         Kind::Cell => cell(text, below),
         Kind::File => {
-            // SYSOUT is Language Environment's own default; no ddname means anything here.
+            // SYSOUT is Language Environment's default; ddnames have no meaning here.
             let auto = find_word(AUTO_WORD, text).is_some() || text.eq_ignore_ascii_case(b"SYSOUT");
             if auto { Ok(Value::Auto) } else { file(text) }
         }
@@ -71,20 +71,20 @@ pub(crate) fn read(kind: Kind, text: &[u8], below: Value) -> Result<Value, Flaw>
     }
 }
 
-/// The index of the keyword that `text` spells or abbreviates, without regard to case.
+/// The index of the keyword that `text` spells or abbreviates, ignoring case.
 pub(crate) fn find_word(words: &[Word], text: &[u8]) -> Option<u8> {
     let found = words.iter().position(|word| abbreviates(text, word.name, word.least));
     found.and_then(|index| u8::try_from(index).ok())
 }
 
-/// Whether `text` is `name`, or a start of it that has at least `least` letters.
+/// Whether `text` is `name`, or a prefix of it with at least `least` letters.
 pub(crate) fn abbreviates(text: &[u8], name: &str, least: u8) -> bool {
     text.len() >= least as usize
         && text.len() <= name.len()
         && text.eq_ignore_ascii_case(&name.as_bytes()[..text.len()])
 }
 
-/// Reads `n`, `nK`, `nM` or `nG`, with an optional sign; whether it is negative, and how many bytes.
+/// Reads `n`, `nK`, `nM` or `nG`, with an optional sign; returns whether it is negative, and the number of bytes.
 /// Invariant: never more than `LARGEST_SIZE` without an error, so that rounding cannot overflow.
 fn size(text: &[u8]) -> Result<(bool, u64), Flaw> {
     let (sign, digits) = match text.first() {
@@ -110,7 +110,7 @@ fn number(text: &[u8], most: u64) -> Result<u64, Flaw> {
     if number <= most { Ok(number) } else { Err(Flaw::OutOfRange { most }) }
 }
 
-/// Digits only. A number too large to hold comes back as the largest: the caller's limit is always below it.
+/// Digits only. A number that is too large returns the largest one: the caller's limit is always below it.
 fn decimal(digits: &[u8]) -> Result<u64, Flaw> {
     let mut number = 0_u64;
     for (at, &byte) in digits.iter().enumerate() {
@@ -122,7 +122,7 @@ fn decimal(digits: &[u8]) -> Result<u64, Flaw> {
     if digits.is_empty() { Err(Flaw::NotANumber) } else { Ok(number) }
 }
 
-/// Why `digits`, whose first bad byte stands at `at`, are no number.
+/// The reason why `digits`, whose first bad byte is at `at`, are no number.
 fn misspelt(digits: &[u8], at: usize) -> Flaw {
     let meant = |byte: u8| match byte {
         b'O' | b'o' => Some(b'0'),
@@ -137,7 +137,7 @@ fn misspelt(digits: &[u8], at: usize) -> Flaw {
     if at == 0 { Flaw::NotANumber } else { Flaw::BadDigit { at } }
 }
 
-/// In 64MB and 64MiB, what is wrong stands behind the M.
+/// In 64MB and 64MiB, the fault is after the M.
 fn behind_unit(digits: &[u8], flaw: Flaw) -> Flaw {
     match flaw {
         Flaw::BadDigit { at }
@@ -183,7 +183,7 @@ fn fill(text: &[u8], clear: bool) -> Result<Value, Flaw> {
     }
 }
 
-/// `size`, or `(size,pools)` where either may be left out.
+/// `size`, or `(size,pools)`; either may be omitted.
 fn cell(text: &[u8], below: Value) -> Result<Value, Flaw> {
     let (below_size, below_pools) = match below {
         Value::Cell { size, pools } => (size, pools),
@@ -232,7 +232,7 @@ fn file(text: &[u8]) -> Result<Value, Flaw> {
     Ok(Value::Text)
 }
 
-/// The bytes of `text` without its quotes, if it has them; a doubled quote within stands for one.
+/// The bytes of `text` without its quotes, if it has them; a doubled quote within means one.
 pub(crate) fn unquoted(text: &[u8]) -> impl Iterator<Item = u8> + Clone {
     let quote = match text {
         [open @ (b'\'' | b'"'), .., close] if open == close => Some(*open),

@@ -1,29 +1,29 @@
-//! A CEEOPTS data set, as it comes from z/OS: records of 80 columns, of which the last eight are their numbers.
+//! A CEEOPTS data set as it comes from z/OS: records of 80 columns, with their numbers in the last eight.
 //!
 //! ```text
 //! 1......................72 73....80      '*' in column 1: a comment, even inside an option (as everywhere, `grammar`)
-//! text                      number        a word that fills its record goes on in the next, with no blank between
+//! text                      number        a word that fills its record continues in the next, without a blank
 //! ```
 //!
-//! Records are lines, or where the file has no line ends, 80 bytes each, as a binary transfer leaves them.
-//! Invariant: lines keep their numbers and columns, but for the rest of a word, which moves to the line where it began; so
-//! what is said of the text points at what people see.
-//! Not here: data sets without numbers. They are option texts as they stand, but for words that fill their record.
+//! Records are lines or, if the file has no line ends, 80 bytes each, as a binary transfer leaves them.
+//! Invariant: lines keep their numbers and columns, except for the rest of a word, which moves to the line where it began.
+//! Diagnostics therefore point at the places that people see.
+//! Not here: data sets without numbers. They are option texts already, except for words that fill their record.
 
 /// Columns of text in a record.
 const TEXT: usize = 72;
 /// Columns of a record.
 const RECORD: usize = 80;
 
-/// Makes an option text of a CEEOPTS data set with numbers, in its place; false, and nothing changed, where it is none:
-/// records that are longer than their text end with a number of eight digits at column 80, and there is one.
+/// Turns a CEEOPTS data set with numbers into an option text, in place; false, without any change, if it is none: records
+/// that are longer than their text must end with a number of eight digits at column 80, and there must be one.
 pub fn take_off_numbers(data_set: &mut [u8]) -> bool {
     let has_lines = data_set.contains(&b'\n');
     if !is_numbered(data_set, has_lines) {
         return false;
     }
     let mut start = 0;
-    // Where a word fills the last record of text: there the next one goes on.
+    // If a word fills the last text record: the offset at which the next one continues.
     let mut goes_on = None;
     while start < data_set.len() {
         let (length, next) = record(&data_set[start..], has_lines);
@@ -35,7 +35,7 @@ pub fn take_off_numbers(data_set: &mut [u8]) -> bool {
         if data_set[start] != b'*' {
             let first = match goes_on {
                 Some(at) if end > start && !data_set[start].is_ascii_whitespace() => {
-                    // The line ends and comments between come behind this record's text.
+                    // The line ends and comments between them move after this record's text.
                     data_set[at..end].rotate_right(end - start);
                     at
                 }
@@ -66,7 +66,7 @@ fn is_numbered(data_set: &[u8], has_lines: bool) -> bool {
     is_numbered
 }
 
-/// Length of the record at the beginning of a text that is not empty, and where the next one begins.
+/// Length of the record at the beginning of a text that is not empty, and the offset of the next one.
 fn record(text: &[u8], has_lines: bool) -> (usize, usize) {
     if !has_lines {
         let length = text.len().min(RECORD);

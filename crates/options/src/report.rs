@@ -1,4 +1,4 @@
-//! Settings as text: the options report, a single option, and the shortest text that leads to them.
+//! Settings as text: the options report, a single option, and the shortest text that produces them.
 //!
 //! ```text
 //! column 1                       32 34
@@ -8,8 +8,8 @@
 //! options file (--opts-file)     NOAIXBLD
 //! ```
 //!
-//! The report's columns are Language Environment's; its second line names underbar honestly.
-//! Not here: the form of the date, which the caller hands in; the storage report.
+//! The report's columns are those of Language Environment; its second line names underbar.
+//! Not here: the form of the date, which the caller passes; the storage report.
 
 use core::fmt::{self, Display, Write};
 
@@ -32,7 +32,7 @@ impl Display for ReleaseLine {
 }
 
 impl Settings {
-    /// Writes the options report. `enclave` is the program's name, `date` the date and time as they shall appear.
+    /// Writes the options report. `enclave` is the program's name, `date` the date and time in their printed form.
     pub fn write_options_report(&self, enclave: &str, date: &str, out: &mut dyn Write) -> fmt::Result {
         writeln!(out, "Options Report for Enclave {enclave} {date}")?;
         writeln!(out, "{ReleaseLine}")?;
@@ -50,7 +50,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Writes one option with its values, such as `HEAP(64M,16M,ANYWHERE,KEEP)`; unset ones at the end are left out.
+    /// Writes one option with its values, such as `HEAP(64M,16M,ANYWHERE,KEEP)`; unset values at the end are omitted.
     pub fn write_option(&self, option: usize, form: Form, out: &mut dyn Write) -> fmt::Result {
         if self.is_negative(option) {
             out.write_str("NO")?;
@@ -63,13 +63,13 @@ impl Settings {
         self.write_list(option, form, &|position| self.value(option, position) != Value::Unset, out)
     }
 
-    /// Writes the shortest text, of full names, that leads from the defaults to these values; empty if these
-    /// are the defaults. Where each was set is lost. A text that is no UTF-8 is written with U+FFFD.
+    /// Writes the shortest text, with full names, that turns the defaults into these values; empty if these are the defaults.
+    /// The source of each value is lost. A text that is not UTF-8 is written with U+FFFD.
     pub fn canonical(&self, out: &mut dyn Write) -> fmt::Result {
         self.canonical_over(&Settings::new(self.base()), out)
     }
 
-    /// The same, leading from the values of `below`.
+    /// The same, starting from the values of `below`.
     pub fn canonical_over(&self, below: &Settings, out: &mut dyn Write) -> fmt::Result {
         let mut separator = "";
         for (option, entry) in OPTIONS.iter().enumerate() {
@@ -90,7 +90,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The parenthesis of those values that `shown` asks for; commas stand for the others before the last.
+    /// The parenthesis with those values that `shown` selects; commas replace the others before the last.
     fn write_list(
         &self,
         option: usize,

@@ -1,6 +1,6 @@
-//! What rows of the table of options are written with: kinds of values, values, and short forms of the rows themselves.
+//! The vocabulary of the option table: kinds of values, values, and short forms of rows.
 //!
-//! Not here: the rows (`table`), what they are made of (`entry`), how values are read (`read`).
+//! Not here: the rows (`table`), their structure (`entry`), how values are read (`read`).
 
 use crate::entry::Effect::{self, AcceptedNoEffect, Honoured};
 use crate::entry::{Entry, SubOption};
@@ -18,7 +18,7 @@ pub(crate) const SIZE64_STACK: Kind = Kind::Size { unit: M, least: M, auto: fals
 pub(crate) const COUNT: Kind = Kind::Number { most: u32::MAX as u64 };
 pub(crate) const PERCENT: Kind = Kind::Number { most: 90 };
 
-/// A keyword that must be spelt out.
+/// A keyword without an abbreviation.
 pub(crate) const fn word(name: &'static str) -> Keyword {
     Keyword { name, least: name.len() as u8 }
 }
@@ -49,7 +49,7 @@ pub(crate) const RECORD_FORM: Kind = Kind::Words(&[
 ]);
 pub(crate) const ENQUEUE: Kind = Kind::Words(&[word("ENQ"), word("NOENQ")]);
 
-// Places in the lists of keywords above.
+// Indexes into the lists of keywords above.
 pub(crate) const OFF: Value = Word(0);
 pub(crate) const ON: Value = Word(1);
 pub(crate) const ANYWHERE: Value = Word(0);
@@ -73,7 +73,7 @@ pub(crate) const fn sub(
     SubOption { name, kind, underbar: here, language_environment: ibm, meaning, effect: Honoured }
 }
 
-/// A sub-option that does nothing here. Why is said by `reason`, or by its option if that does nothing either.
+/// A sub-option without effect here. `reason` says why, or its option if that has no effect either.
 pub(crate) const fn idle(
     name: &'static str,
     kind: Kind,
@@ -85,7 +85,7 @@ pub(crate) const fn idle(
     SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect }
 }
 
-/// A sub-option of an option that does nothing here.
+/// A sub-option of an option that has no effect here.
 pub(crate) const fn of_idle(name: &'static str, kind: Kind, ibm: Value, meaning: &'static str) -> SubOption {
     SubOption { name, kind, underbar: Unset, language_environment: ibm, meaning, effect: Honoured }
 }
@@ -94,7 +94,7 @@ pub(crate) const SWITCH: SubOption =
     of_idle("switch", Kind::Switch, Unset, "whether it was given without NO");
 pub(crate) const VALUES: SubOption = of_idle("...", Kind::Free, Unset, "kept as written, not examined");
 
-/// An option of Language Environment that does nothing here and whose sub-options are not examined.
+/// An option of Language Environment that has no effect here and whose sub-options are not examined.
 pub(crate) const fn other(
     name: &'static str,
     least: u8,
@@ -117,7 +117,7 @@ pub(crate) const fn other_with_no(
     Entry { sub_options: &[SWITCH, VALUES], ..other(name, least, meaning, reason) }
 }
 
-/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, behind OFF|ON|ALIGN.
+/// The twelve pairs of HEAPPOOLS and HEAPPOOLS64, after OFF|ON|ALIGN.
 macro_rules! pools {
     ($kind:expr, $what:literal, $(($cell:literal, $share:literal)),*) => {
         &[

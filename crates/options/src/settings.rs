@@ -1,12 +1,12 @@
-//! The settings: every sub-option's value, and where it was last set.
+//! The settings: the value of every sub-option, and its last source.
 //!
 //! ```text
 //! defaults -> system file -> user file -> program file -> UNDERBAR_OPTS -> --opts
-//!             each applied over the one before; an omitted sub-option keeps what it finds
+//!             each applied to the one before; an omitted sub-option keeps its value
 //! ```
 //!
-//! A plain value that is copied and kept anywhere: one flat array by slot (see `entry`), so that an option
-//! added to the table is at once parsed, kept, reported and explained. What is honoured has a typed view.
+//! A plain value that may be copied and stored anywhere: one flat array by slot (see `entry`), so an option added to the
+//! table is at once parsed, stored, reported and explained. Options with an effect have a typed view.
 //! Not here: how a text is applied (`apply`), and how settings are written (`report`, `canonical`).
 
 use core::fmt::{self, Write};
@@ -17,17 +17,17 @@ use crate::table::OPTIONS;
 use crate::texts::Texts;
 use crate::value::{self, FILL_CLEAR, Form, Value};
 
-/// The defaults that all layers are laid over.
+/// The base defaults, overridden by all layers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Base {
-    /// underbar's: HEAP(AUTO,AUTO,ANYWHERE,AUTO), and nothing for what has no effect.
+    /// underbar's: HEAP(AUTO,AUTO,ANYWHERE,AUTO), and nothing for options without effect.
     #[default]
     Underbar,
     /// Those that IBM supplies with Language Environment, outside CICS: HEAP(32K,32K,ANYWHERE,KEEP,8K,4K).
     LanguageEnvironment,
 }
 
-/// Where a value was last set, weakest layer first.
+/// The source that last set a value, weakest layer first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum WhereSet {
     /// underbar's default.
@@ -51,10 +51,10 @@ pub enum WhereSet {
 }
 
 impl WhereSet {
-    /// The layers that are read from files which nobody named.
+    /// The layers that are read from files without being named by the user.
     pub const UNASKED_FILES: [WhereSet; 3] = [Self::SystemFile, Self::UserFile, Self::ProgramFile];
 
-    /// As the options report prints it; at most 29 columns.
+    /// As printed in the options report; at most 29 columns.
     pub const fn label(self) -> &'static str {
         match self {
             Self::UnderbarDefault => "underbar default",
@@ -70,7 +70,7 @@ impl WhereSet {
     }
 }
 
-/// A size, or underbar's own choice.
+/// A size, or AUTO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
     /// underbar decides.
@@ -150,32 +150,32 @@ pub enum OneLock {
     Sleep = 3,
 }
 
-/// What HEAP sets.
+/// The values of HEAP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heap {
-    /// Bytes of the first segment; 0: it comes on first use, sized by the increment.
+    /// Bytes of the first segment; 0: it is taken on first use, sized by the increment.
     pub init: Size,
-    /// The least bytes of each further segment.
+    /// The minimum size of each further segment in bytes.
     pub increment: Size,
-    /// What becomes of an emptied increment.
+    /// The treatment of an emptied increment.
     pub disposition: Disposition,
 }
 
-/// What STORAGE sets.
+/// The values of STORAGE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Storage {
-    /// What new elements are filled with.
+    /// The fill of new elements.
     pub getheap: Option<u8>,
-    /// What freed elements are filled with.
+    /// The fill of freed elements.
     pub freeheap: Option<u8>,
-    /// What stack frames are filled with.
+    /// The fill of stack frames.
     pub dsa: Dsa,
 }
 
 /// The third value of STORAGE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dsa {
-    /// Nothing is done.
+    /// No fill.
     None,
     /// The unused stack is cleared once, before main.
     Clear,
@@ -183,39 +183,39 @@ pub enum Dsa {
     Byte(u8),
 }
 
-/// What STACK sets, for stacks that underbar makes.
+/// The values of STACK, for stacks that underbar makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stack {
     /// The first segment.
     pub init: StackSize,
-    /// The least bytes of each further segment.
+    /// The minimum size of each further segment in bytes.
     pub increment: Size,
 }
 
 /// The first size of STACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StackSize {
-    /// As the kernel or the C library makes it.
+    /// The size that the kernel or the C library chooses.
     Auto,
-    /// This many bytes; 0 has a meaning of its own on z/OS.
+    /// This many bytes; 0 has a special meaning on z/OS.
     Bytes(u64),
     /// All that is available minus this many bytes.
     AllBut(u64),
 }
 
-/// Bytes below which no thread's stack is made by THREADSTACK: what is safe as far as nothing else is known.
+/// THREADSTACK makes no thread's stack smaller than this many bytes: the safe minimum if nothing else is known.
 pub const LEAST_THREAD_STACK: u64 = 256 << 10;
 
-/// What THREADSTACK sets.
+/// The values of THREADSTACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadStack {
-    /// Whether the rest counts at all.
+    /// Whether the other sub-options apply.
     pub on: bool,
-    /// Size for threads that ask for the default, not yet raised to what is safe. Auto: the C library's.
+    /// Size for threads that ask for the default, not yet raised to the safe minimum. Auto: the C library's.
     pub init: Size,
 }
 
-/// All run-time options with their values, and where each was last set.
+/// All run-time options with their values, each with its last source.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     base: Base,
@@ -226,7 +226,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults, with nothing laid over them.
+    /// The defaults alone.
     pub const fn new(base: Base) -> Self {
         let mut settings = Self {
             base,
@@ -238,7 +238,7 @@ impl Settings {
         let mut option = 0;
         while option < OPTIONS.len() {
             let sub_options = OPTIONS[option].sub_options;
-            // Backwards, so that the first sub-option has the last word on where the option was set.
+            // In reverse order, so that the first sub-option decides where the option was set.
             let mut position = sub_options.len();
             while position > 0 {
                 position -= 1;
@@ -257,7 +257,7 @@ impl Settings {
         settings
     }
 
-    /// The defaults below all layers.
+    /// The base defaults.
     pub const fn base(&self) -> Base {
         self.base
     }
@@ -357,7 +357,7 @@ impl Settings {
         }
     }
 
-    /// LOCK: the one mutex that is waited for otherwise, by its place in the program's file.
+    /// LOCK: the one mutex with its own waiting, by its place in the program's file.
     pub fn one_lock(&self) -> Option<(u64, OneLock)> {
         const PLACE: usize = slot_named("LOCK", "place");
         const HOW: usize = slot_named("LOCK", "COUNT|SIMPLE|SLEEP");
@@ -373,7 +373,7 @@ impl Settings {
         }
     }
 
-    /// MSGFILE: where reports go; none for AUTO.
+    /// MSGFILE: the destination of reports; none for AUTO.
     pub fn message_file(&self) -> Option<FileName<'_>> {
         const FILE: usize = slot_named("MSGFILE", "file");
         (self.values[FILE] == Value::Text).then(|| FileName(self.texts.get(FILE)))
@@ -391,7 +391,7 @@ impl Settings {
     }
 }
 
-/// By place in the table: `option` counts [`OPTIONS`], `position` its sub-options. No such place panics.
+/// By index in the table: `option` is an index into [`OPTIONS`], `position` into its sub-options. Panics on a wrong index.
 impl Settings {
     /// The value of a sub-option.
     pub fn value(&self, option: usize, position: usize) -> Value {
@@ -403,17 +403,17 @@ impl Settings {
         self.texts.get(slot(option, position))
     }
 
-    /// Where any part of an option was last referred to, even if nothing changed.
+    /// The source that last referred to any part of an option, even if nothing changed.
     pub fn where_set(&self, option: usize) -> WhereSet {
         self.options_set[option]
     }
 
-    /// Where a sub-option was last set, even if its value stayed the same.
+    /// The source that last set a sub-option, even if its value stayed the same.
     pub fn where_sub_option_set(&self, option: usize, position: usize) -> WhereSet {
         self.sub_options_set[slot(option, position)]
     }
 
-    /// Whether any sub-option has a value; the options report has no row for the rest.
+    /// Whether any sub-option has a value; the options report omits the other options.
     pub fn has_value(&self, option: usize) -> bool {
         self.values[START[option]..START[option + 1]].iter().any(|value| *value != Value::Unset)
     }
@@ -423,7 +423,7 @@ impl Settings {
         OPTIONS[option].has_negative() && self.value(option, 0) == value::SWITCH_OFF
     }
 
-    /// Whether all values are the same, wherever they were set.
+    /// Whether all values are equal, whatever their sources.
     pub fn same_values(&self, other: &Settings) -> bool {
         let same_text = |slot| self.texts.get(slot) == other.texts.get(slot);
         self.values == other.values
@@ -449,7 +449,7 @@ impl Settings {
         self.options_set[option] = source;
     }
 
-    /// Sets a text; false, and nothing changed, if there is no room for it.
+    /// Sets a text; false, without any change, if there is no room for it.
     pub(crate) fn set_text(
         &mut self,
         option: usize,
@@ -464,7 +464,7 @@ impl Settings {
         fits
     }
 
-    /// An option was referred to, without a value perhaps.
+    /// Records that an option was referred to, possibly without a value.
     pub(crate) fn refer(&mut self, option: usize, source: WhereSet) {
         self.options_set[option] = source;
     }

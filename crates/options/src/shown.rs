@@ -1,10 +1,10 @@
-//! Bytes of an option text, shown to a person: never a control character, never a panic on what is no UTF-8.
+//! Bytes of an option text for display: never a control character, never a panic on invalid UTF-8.
 //!
-//! Not here: quoting, which is the grammar's affair.
+//! Not here: quoting, which `grammar` handles.
 
 use core::fmt::{self, Display, Write};
 
-/// Bytes to be displayed. ASCII control characters become `?`, and what is no UTF-8 becomes U+FFFD.
+/// Bytes to be displayed. ASCII control characters become `?`, and invalid UTF-8 becomes U+FFFD.
 pub(crate) struct Shown<'a>(pub &'a [u8]);
 
 impl Display for Shown<'_> {

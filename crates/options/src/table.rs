@@ -1,15 +1,14 @@
 //! The table of run-time options: each exactly once, in alphabetical order.
 //!
-//! Grammar, defaults, options report, explanations and diagnostics all derive from these rows, and so do
-//! their tests. Names, syntax and IBM-supplied defaults (outside CICS) follow the published manuals of
-//! Language Environment. What has an effect has a default of underbar's own; what has none stays unset
-//! until somebody sets it, since a value in force that nothing obeys would be a lie in the options report.
+//! Grammar, defaults, options report, explanations and diagnostics all derive from these rows, and so do their tests. Names,
+//! syntax and IBM-supplied defaults (outside CICS) follow the published manuals of Language Environment. A sub-option with an
+//! effect has an underbar default. One without an effect stays unset until it is set: the options report must not show a
+//! value in force that nothing obeys.
 //!
-//! Shortest abbreviations are IBM's where the manuals give them, and otherwise the shortest start of at
-//! least three letters that no other option shares, which is IBM's own rule for them.
+//! Shortest abbreviations are IBM's where the manuals give them. Otherwise they are the shortest prefix of at least three
+//! letters that no other option shares, which is IBM's own rule.
 //!
-//! Not here: the words that rows are written in (`row`), how they are searched and numbered (`entry`), what values are
-//! (`value`).
+//! Not here: the vocabulary of the rows (`row`), their search and numbering (`entry`), the kinds of values (`value`).
 
 use crate::entry::Effect::{AcceptedNoEffect, Honoured, Partly};
 use crate::entry::{Entry, SubOption};

@@ -1,4 +1,4 @@
-//! Where the few sub-options that are texts keep their bytes: one small store within the settings.
+//! The bytes of the few sub-options that are texts: one small store within the settings.
 //!
 //! ```text
 //! bytes: [slot][length][text ...] [slot][length][text ...] ... used
@@ -9,7 +9,7 @@
 //! A store instead of a field for each, because a file name may be long, most other texts are absent,
 //! and the settings are copied and must not allocate.
 
-/// How many bytes all texts together may have, their headers of four bytes included.
+/// Maximum size of all texts together in bytes, including their headers of four bytes.
 pub const TEXT_ROOM: usize = 2048;
 
 const HEADER: usize = 4;
@@ -28,10 +28,10 @@ impl Texts {
         self.find(slot).map_or(&[], |(at, length)| &self.bytes[at + HEADER..at + HEADER + length])
     }
 
-    /// Replaces the text of `slot`. False, and nothing changed, if there is no room.
+    /// Replaces the text of `slot`. False, without any change, if there is no room.
     pub(crate) fn put(&mut self, slot: usize, text: impl Iterator<Item = u8> + Clone) -> bool {
         let old = self.find(slot).map_or(0, |(_, length)| HEADER + length);
-        // Counted no further than could fit, so that a long text costs no more than a short one.
+        // Counted only up to the room, so a long text costs no more than a short one.
         let length = text.clone().take(TEXT_ROOM).count();
         let (Ok(slot_number), Ok(length_number)) = (u16::try_from(slot), u16::try_from(length)) else {
             return false;
@@ -52,7 +52,7 @@ impl Texts {
         true
     }
 
-    /// Where the entry of `slot` begins, and how long its text is.
+    /// The offset of the entry of `slot`, and the length of its text.
     fn find(&self, slot: usize) -> Option<(usize, usize)> {
         let mut at = 0;
         while at + HEADER <= self.used {

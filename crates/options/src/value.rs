@@ -1,13 +1,13 @@
-//! One value of one sub-option: what kinds there are, and how a value becomes text.
+//! One value of one sub-option: its kinds, and its conversion to text.
 //!
 //! ```text
 //! "32K" --read--> Value::Bytes(32768) --write(Exact)--> "32768"   the options report
-//!                                     --write(Short)--> "32K"     what a person would type
+//!                                     --write(Short)--> "32K"     the form that a person types
 //! ```
 //!
 //! Invariant: for every value that a kind can hold, read(write(value, Short)) == value.
-//! Not here: how text becomes a value (`read`), which sub-options exist (`table`), and text values, whose
-//! bytes are kept in `texts`.
+//! Not here: the conversion from text to a value (`read`), the sub-options (`table`), and text values, whose bytes are
+//! in `texts`.
 
 use core::fmt::{self, Write};
 
@@ -22,7 +22,7 @@ pub const M: u64 = 1 << 20;
 /// The value of one sub-option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// Nobody has given a value, and there is no default.
+    /// No value was given, and there is no default.
     Unset,
     /// AUTO: underbar decides.
     Auto,
@@ -52,11 +52,11 @@ pub enum Value {
 pub struct Word {
     /// The whole keyword, in capitals.
     pub name: &'static str,
-    /// How many of its letters suffice.
+    /// Length of its shortest abbreviation.
     pub least: u8,
 }
 
-/// What a sub-option accepts.
+/// The values that a sub-option accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A size: `n`, `nK`, `nM`, `nG`.
@@ -84,9 +84,9 @@ pub enum Kind {
     },
     /// A cell size, or (size,pools).
     Cell,
-    /// AUTO or a file name; `%p`, `%e`, `%h` stand for process id, program and host.
+    /// AUTO or a file name, with `%p`, `%e`, `%h` for process id, program and host.
     File,
-    /// Whatever stands between the parentheses, kept as written.
+    /// Any text between the parentheses, kept as written.
     Free,
     /// Not written between the parentheses: whether the option was given as NAME or as NONAME.
     Switch,
@@ -106,16 +106,16 @@ pub(crate) const AUTO_WORD: &[Word] = &[Word { name: "AUTO", least: 4 }];
 /// Cells are at most this large, in bytes.
 pub const LARGEST_CELL: u64 = 65536;
 
-/// How a value is written.
+/// The form in which a value is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// As the options report has it: sizes in bytes, 64-bit sizes in M.
+    /// The form of the options report: sizes in bytes, 64-bit sizes in M.
     Exact,
-    /// As short as can be: sizes in the largest unit that divides them.
+    /// The shortest form: sizes in the largest unit that divides them.
     Short,
 }
 
-/// Writes `value`, a value of `kind`; `text` is what a [`Value::Text`] holds.
+/// Writes `value`, a value of `kind`; `text` has the bytes of a [`Value::Text`].
 pub(crate) fn write(kind: Kind, value: Value, text: &[u8], form: Form, out: &mut dyn Write) -> fmt::Result {
     match (kind, value) {
         (_, Value::Unset) => Ok(()),
@@ -147,7 +147,7 @@ fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Re
         return write!(out, "{bytes}");
     }
     let units = [(30, 'G'), (20, 'M'), (10, 'K')];
-    // The report has 64-bit sizes in M and never in G.
+    // The report gives 64-bit sizes in M and never in G.
     let units = if form == Form::Exact { &units[1..2] } else { &units[..] };
     for &(shift, letter) in units {
         if bytes > 0 && bytes.trailing_zeros() >= shift {
@@ -157,7 +157,7 @@ fn write_size(bytes: u64, unit: u64, form: Form, out: &mut dyn Write) -> fmt::Re
     write!(out, "{bytes}")
 }
 
-/// A file name, quoted where the grammar would otherwise read it as something else.
+/// A file name, quoted if the grammar would otherwise read it differently.
 fn write_file(name: &[u8], out: &mut dyn Write) -> fmt::Result {
     let plain = |byte: &u8| !byte.is_ascii_whitespace() && !b"(),'\"=".contains(byte);
     let reserved = name.eq_ignore_ascii_case(b"AUTO") || name.eq_ignore_ascii_case(b"SYSOUT");

@@ -1,4 +1,4 @@
-//! Any text at all: never a panic, every span within the text, and canonical texts that lead back.
+//! Any text: never a panic, every span within the text, and canonical texts that reproduce the settings.
 
 use proptest::prelude::*;
 use underbar_options::{Base, Kind, OPTIONS, ProgramName, Settings, WhereSet, check, take_off_numbers};
@@ -11,7 +11,7 @@ fn apply(base: Base, text: &[u8]) -> Settings {
     settings
 }
 
-/// Reads a text in every way there is, and looks at all that is said about it.
+/// Reads a text by every function of the crate, and checks all diagnostics.
 fn survives(text: &[u8]) {
     let mut settings = Settings::default();
     let mut last = 0;
@@ -45,7 +45,7 @@ fn leads_back(base: Base, text: &str) {
     assert_eq!(canonical, twice, "of {text:?}");
 }
 
-/// A text for one sub-option, mostly right for its kind.
+/// A text for one sub-option, mostly valid for its kind.
 fn value(kind: Kind) -> BoxedStrategy<String> {
     match kind {
         Kind::Size { .. } => {
@@ -72,7 +72,7 @@ fn option() -> impl Strategy<Value = String> {
     })
 }
 
-/// Enough to find slips within a second or two; a bug found by more of them gets a test of its own.
+/// Enough to find errors within a second or two; a bug found by longer runs gets a separate test.
 const CASES: u32 = 512;
 
 proptest! {
@@ -124,7 +124,7 @@ fn a_text_of_ten_thousand_characters_is_applied_to_its_end() {
     let mut settings = Settings::default();
     let mut spans = Vec::new();
     settings.apply(text.as_bytes(), &PROGRAM, WhereSet::CommandLine, &mut |d| spans.push(d.span));
-    // The cut may leave a piece of an option before the last one, and nothing else to complain about.
+    // The cut may leave a piece of an option before the last one, and no other fault.
     assert!(spans.len() <= 1 && spans.iter().all(|span| span.start > 9900), "{spans:?}");
     survives(text.as_bytes());
     survives("(".repeat(10_000).as_bytes());

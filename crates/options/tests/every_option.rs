@@ -1,4 +1,4 @@
-//! Every option of the table, in every spelling: derived from the table, so that none can be forgotten.
+//! Every option of the table, in every spelling: derived from the table, so none can be forgotten.
 
 use underbar_options::{
     Base, Diagnostic, Effect, Entry, Form, Kind, OPTIONS, Problem, ProgramName, Settings, Severity, Value,
@@ -90,7 +90,7 @@ fn every_option_is_known_by_every_spelling_and_says_what_it_does() {
     }
 }
 
-/// Some text that is right for a kind and not its default, and one that is wrong.
+/// A text that is valid for a kind and not its default, and an invalid one.
 fn samples(kind: Kind) -> (&'static str, Option<&'static str>) {
     match kind {
         Kind::Size { .. } => ("1234M", Some("12x4M")),
@@ -144,7 +144,7 @@ fn every_sub_option_is_set_alone_and_keeps_its_value_when_wrong() {
 #[test]
 fn misspelt_names_lead_back() {
     for entry in OPTIONS.iter().filter(|entry| entry.name.len() > 4) {
-        // The first two letters swapped: what a hurried hand does.
+        // The first two letters swapped: a common typing error.
         let (a, b, rest) = (&entry.name[..1], &entry.name[1..2], &entry.name[2..]);
         let text = format!("{b}{a}{rest}(1)");
         if a == b || find_option(&text.as_bytes()[..entry.name.len()]).is_some() {
