@@ -241,7 +241,7 @@ mod tests {
         check(
             "HEAP(,,BELOW)",
             "column 8: BELOW (ANYWHERE|BELOW of HEAP) is accepted and has no effect: \
-             Linux has no 16M line; storage lies anywhere\n\
+             Linux has no 16M line; storage may be anywhere\n\
              HEAP(,,BELOW)\n\
              \x20      ^^^^^\n",
         );

@@ -113,13 +113,13 @@ mod tests {
         assert_eq!(
             explain(find_option(b"RPTOPTS").unwrap()),
             "RPTOPTS(OFF|ON)\n\
-             Write the options report when the program has ended.\n\
+             Writes the options report when the program has ended.\n\
              Shortest spelling: RPTO\n\
              \n\
              \x20 OFF|ON: whether the options report is written\n\
              \x20     write OFF or ON; underbar default OFF; IBM-supplied default OFF\n\
              \n\
-             It lists every option with its value, and where it was last set.\n\
+             The report lists every option with its value, and where it was last set.\n\
              \n\
              On Linux: honoured.\n"
         );

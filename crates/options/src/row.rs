@@ -91,7 +91,7 @@ pub(crate) const fn of_idle(name: &'static str, kind: Kind, ibm: Value, meaning:
 }
 
 pub(crate) const SWITCH: SubOption =
-    of_idle("switch", Kind::Switch, Unset, "whether it was given without NO");
+    of_idle("switch", Kind::Switch, Unset, "whether the option was given without NO");
 pub(crate) const VALUES: SubOption = of_idle("...", Kind::Free, Unset, "kept as written, not examined");
 
 /// An option of Language Environment that has no effect here and whose sub-options are not examined.
@@ -101,8 +101,7 @@ pub(crate) const fn other(
     meaning: &'static str,
     reason: &'static str,
 ) -> Entry {
-    let explanation =
-        "Accepted, so that a text written for z/OS needs no change, and shown in the options report.";
+    let explanation = "Accepted, so that texts for z/OS need no change. The options report shows it.";
     let effect = AcceptedNoEffect(reason);
     Entry { name, least, alias: "", sub_options: &[VALUES], meaning, explanation, effect }
 }
@@ -124,7 +123,7 @@ macro_rules! pools {
             of_idle("OFF|ON|ALIGN", OFF_ON_ALIGN, OFF, "whether small requests come from pools of cells"),
             $(
                 of_idle("size", Kind::Cell, Cell { size: $cell, pools: 0 }, "bytes per cell, or (size,pools)"),
-                of_idle($what, $kind, Number($share), "how large an extent is"),
+                of_idle($what, $kind, Number($share), "size of an extent"),
             )*
         ]
     };

@@ -16,31 +16,31 @@ use crate::row::*;
 use crate::value::Value::{Auto, Bytes, Cell, Number, Unset};
 use crate::value::{FILL_NONE, Kind, M};
 
-// Why an option does nothing here, where several have one reason.
+// Reasons for having no effect that several options share.
 const ONE_HEAP: &str =
     "one heap serves the whole 64-bit address space; set HEAP(init,incr,,KEEP|FREE) instead";
 const AT_EACH_FREE: &str = "a block is checked when it is freed or resized";
-const ONE_CALLER: &str = "the caller of the wrong free is named, and nothing is traced";
-const NO_LINE: &str = "Linux has no 16M line; storage lies anywhere";
+const ONE_CALLER: &str = "the report names the caller of the wrong free; there is no trace table";
+const NO_LINE: &str = "Linux has no 16M line; storage may be anywhere";
 const NO_LIBRARY_HEAP: &str =
-    "the run-time library allocates nothing of its own in the program; there is no library heap";
+    "the run-time library allocates nothing in the program; there is no library heap";
 const ONE_MAPPING: &str =
     "a Linux thread's stack is one mapping, backed page by page as it is used; it has no increments";
 const NO_XPLINK: &str = "there is no second, downward stack";
-const NO_CONDITIONS: &str = "Linux signals do this; underbar leaves them to the program";
+const NO_CONDITIONS: &str = "Linux uses signals for this; underbar leaves them to the program";
 const COBOL_ONLY: &str = "it governs COBOL run-times on z/OS only";
 const FORTRAN_ONLY: &str = "it governs Fortran run-times on z/OS only";
 const PLI_ONLY: &str = "it governs PL/I run-times on z/OS only";
 const LOCALE: &str = "the program's locale decides (LANG, LC_ALL)";
-const DEBUGGER: &str = "a Linux debugger needs no option of the run-time";
-const DUMPS: &str = "the kernel writes core dumps, as ulimit -c and core_pattern say";
+const DEBUGGER: &str = "a Linux debugger needs no run-time option";
+const DUMPS: &str = "the kernel writes core dumps; ulimit -c and core_pattern control them";
 const NOT_HERE: &str = "it has no counterpart on Linux";
 const ORDINARY_FILE: &str = "the report is written as an ordinary text file";
 
 /// All run-time options, in alphabetical order.
 pub const OPTIONS: &[Entry] = &[
     other("ABPERC", 3, "Abend code that percolates.", NO_CONDITIONS),
-    other("ABTERMENC", 3, "How an enclave with an unhandled condition ends.", NO_CONDITIONS),
+    other("ABTERMENC", 3, "How an enclave ends after an unhandled condition.", NO_CONDITIONS),
     other_with_no("AIXBLD", 3, "Complete VSAM files and indexes for COBOL.", COBOL_ONLY),
     Entry {
         name: "ALL31",
@@ -61,8 +61,8 @@ pub const OPTIONS: &[Entry] = &[
             of_idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line"),
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
         ],
-        meaning: "The library's heap that may lie above the 16M line.",
-        explanation: "On z/OS the first stack segments of all threads but the first come out of it.",
+        meaning: "The library's heap that may be above the 16M line.",
+        explanation: "On z/OS, the first stack segment of every thread but the initial one comes from it.",
         effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
     },
     other_with_no("AUTOTASK", 3, "Fortran multitasking.", FORTRAN_ONLY),
@@ -76,7 +76,7 @@ pub const OPTIONS: &[Entry] = &[
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
         ],
         meaning: "The library's heap below the 16M line.",
-        explanation: "On z/OS for what the library must keep below the line.",
+        explanation: "On z/OS, for storage that the library must keep below the line.",
         effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
     },
     other("CBLOPTS", 4, "Order of options and arguments for COBOL.", COBOL_ONLY),
@@ -86,10 +86,10 @@ pub const OPTIONS: &[Entry] = &[
     other("CHECK", 3, "Checking code of the compilers.", "the compiler decides (sanitizers, bounds checks)"),
     other("COUNTRY", 3, "Country whose formats are used.", LOCALE),
     other_with_no("DEBUG", 3, "COBOL batch debugging.", COBOL_ONLY),
-    other("DEPTHCONDLMT", 3, "How deep conditions may nest.", NO_CONDITIONS),
+    other("DEPTHCONDLMT", 3, "Maximum nesting of conditions.", NO_CONDITIONS),
     other("DYNDUMP", 3, "Dynamic dumps.", DUMPS),
     other("ENVAR", 3, "Environment variables to set.", "set them before the program starts: env NAME=VALUE"),
-    other("ERRCOUNT", 4, "How many conditions are tolerated.", NO_CONDITIONS),
+    other("ERRCOUNT", 4, "Maximum number of conditions.", NO_CONDITIONS),
     other("ERRUNIT", 4, "Unit of Fortran's messages.", FORTRAN_ONLY),
     other_with_no("FILEHIST", 5, "File history of Fortran.", FORTRAN_ONLY),
     other("FILETAG", 5, "Tags and conversion of files.", "Linux files carry no character set"),
@@ -99,23 +99,23 @@ pub const OPTIONS: &[Entry] = &[
         least: 1,
         alias: "",
         sub_options: &[
-            sub("init", SIZE_AUTO, Auto, Bytes(32 * K), "first segment; 0: on first use, sized by incr"),
+            sub("init", SIZE_AUTO, Auto, Bytes(32 * K), "first segment; 0: taken on first use, with the size of incr"),
             sub("incr", SIZE_AUTO, Auto, Bytes(32 * K), "smallest further segment"),
             SubOption {
                 underbar: ANYWHERE,
                 ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
             },
-            sub("KEEP|FREE|AUTO", KEEP_FREE_AUTO, KEEP_OR_FREE_AUTO, KEEP, "fate of an emptied increment"),
+            sub("KEEP|FREE|AUTO", KEEP_FREE_AUTO, KEEP_OR_FREE_AUTO, KEEP, "what happens to an emptied increment"),
             idle("init24", SIZE, Bytes(8 * K), "first segment below the line", NO_LINE),
             idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line", NO_LINE),
         ],
-        meaning: "The heap that serves malloc and new: the size of its segments, and when they are given back.",
+        meaning: "The heap for malloc and new: segment sizes, and when empty segments are returned to the kernel.",
         explanation: "\
-The heap asks the kernel for segments: the first of init bytes, each further one of at least incr bytes; a larger
-request gets a segment of its own. KEEP holds an emptied increment for later use: fast, at the price of memory.
-FREE gives it back at once: lean, at the price of a kernel request each time. AUTO, underbar's default for all three,
-takes the first segment on first use, lets increments grow with the heap, and gives back whole segments that stayed
-empty for a tenth of a second, when the next request comes: a program that sleeps keeps them.
+The heap asks the kernel for segments. The first has init bytes, each further one at least incr bytes; a larger
+request gets a separate segment. KEEP keeps an emptied increment for later use: fast, but it costs memory.
+FREE returns it at once: this saves memory, but costs a kernel request each time. AUTO is underbar's default for all
+three: it takes the first segment on first use, lets increments grow with the heap, and returns whole segments that
+were empty for a tenth of a second. It returns them at the next request, so a program that sleeps keeps them.
 A good init is the storage report's \"Total heap storage used\". Sizes are per enclave, not per thread.",
         effect: Honoured,
     },
@@ -126,13 +126,13 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
         sub_options: &[
             of_idle("init64", SIZE64, Bytes(M), "first segment above the bar"),
             of_idle("incr64", SIZE64, Bytes(M), "smallest further segment above the bar"),
-            of_idle("KEEP|FREE|FILL", KEEP_FREE_FILL, KEEP, "fate of an emptied increment"),
+            of_idle("KEEP|FREE|FILL", KEEP_FREE_FILL, KEEP, "what happens to an emptied increment"),
             of_idle("init31", SIZE, Bytes(32 * K), "first segment below the bar"),
             of_idle("incr31", SIZE, Bytes(32 * K), "smallest further segment below the bar"),
-            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment below the bar"),
+            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment below the bar"),
             of_idle("init24", SIZE, Bytes(4 * K), "first segment below the line"),
             of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
-            of_idle("KEEP|FREE", KEEP_FREE, FREE, "fate of an emptied increment below the line"),
+            of_idle("KEEP|FREE", KEEP_FREE, FREE, "what happens to an emptied increment below the line"),
         ],
         meaning: "The user heap of 64-bit programs on z/OS.",
         explanation: "On z/OS, three heaps: above the bar, below the bar, below the line.",
@@ -144,22 +144,22 @@ A good init is the storage report's \"Total heap storage used\". Sizes are per e
         alias: "",
         sub_options: &[
             sub("OFF|ON", OFF_ON, OFF, OFF, "whether each free checks the heap around the block"),
-            idle("frequency", COUNT, Number(1), "every how many requests", AT_EACH_FREE),
-            idle("delay", COUNT, Number(0), "after how many requests", AT_EACH_FREE),
-            idle("call depth", COUNT, Number(0), "calls shown in a traceback", ONE_CALLER),
-            idle("pool call depth", COUNT, Number(0), "calls shown for heap pools", ONE_CALLER),
+            idle("frequency", COUNT, Number(1), "interval between checks, in requests", AT_EACH_FREE),
+            idle("delay", COUNT, Number(0), "number of requests before the first check", AT_EACH_FREE),
+            idle("call depth", COUNT, Number(0), "calls in a traceback", ONE_CALLER),
+            idle("pool call depth", COUNT, Number(0), "calls in a traceback for heap pools", ONE_CALLER),
             idle("entries", COUNT, Number(1024), "entries of the trace table", ONE_CALLER),
-            idle("pool", COUNT, Number(0), "pool to be traced", ONE_CALLER),
+            idle("pool", COUNT, Number(0), "pool to trace", ONE_CALLER),
             idle("entries31", COUNT, Number(1024), "entries of the trace table below the bar", ONE_CALLER),
-            idle("pool31", COUNT, Number(0), "pool to be traced below the bar", ONE_CALLER),
+            idle("pool31", COUNT, Number(0), "pool to trace below the bar", ONE_CALLER),
         ],
-        meaning: "Check the heap for damage at each free.",
+        meaning: "Checks the heap for damage at each free.",
         explanation: "\
-A block that is freed twice, from its middle, or after a write past its end ends the program with SIGABRT, and the
-report says why. Without HEAPCHK this is so for blocks above 32K and for smaller ones that are freed twice in a row; of
-other faults of smaller blocks some are noticed. With ON all blocks have headers and come from one pool for all
-threads: small requests take several times as long.",
-        effect: Partly("a block is checked when it is freed or resized, not at other requests, and nothing is traced"),
+If a block is freed twice, from its middle, or after a write past its end, the program ends with SIGABRT, and the
+report gives the reason. Without HEAPCHK, this applies to blocks above 32K and to smaller ones that are freed twice in a
+row; only some other faults of smaller blocks are found. With ON, all blocks have headers and come from one pool for
+all threads: small requests take several times as long.",
+        effect: Partly("checks a block when it is freed or resized, not at other requests, and traces nothing"),
     },
     Entry {
         name: "HEAPPOOLS",
@@ -182,7 +182,7 @@ threads: small requests take several times as long.",
             (0, 10)
         ),
         meaning: "Pools of cells for small requests; extents as a percentage of HEAP's init.",
-        explanation: "underbar's heap always serves small requests from cells of one size, owned by a thread.",
+        explanation: "underbar's heap always serves small requests from cells of equal size that belong to a thread.",
         effect: AcceptedNoEffect("small requests are always served from cells, and their sizes need no tuning"),
     },
     Entry {
@@ -206,7 +206,7 @@ threads: small requests take several times as long.",
             (65536, 5)
         ),
         meaning: "Pools of cells for small requests of 64-bit programs; extents as a number of cells.",
-        explanation: "underbar's heap always serves small requests from cells of one size, owned by a thread.",
+        explanation: "underbar's heap always serves small requests from cells of equal size that belong to a thread.",
         effect: AcceptedNoEffect("small requests are always served from cells, and their sizes need no tuning"),
     },
     Entry {
@@ -215,11 +215,11 @@ threads: small requests take several times as long.",
         alias: "",
         sub_options: &[
             of_idle("size31", SIZE, Bytes(0), "bytes of the check zone"),
-            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "what a damaged zone leads to"),
+            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone"),
             of_idle("size64", SIZE, Bytes(0), "bytes of the check zone above the bar"),
-            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "what a damaged zone leads to"),
+            of_idle("ABEND|QUIET|MSG|TRACE", ZONE, ABEND, "reaction to a damaged zone"),
         ],
-        meaning: "A check zone behind every element of the heap.",
+        meaning: "A check zone after every element of the heap.",
         explanation: "To find overwritten elements on Linux, use a sanitizer or valgrind.",
         effect: AcceptedNoEffect("elements have no check zone; a sanitizer or valgrind finds damage"),
     },
@@ -228,12 +228,12 @@ threads: small requests take several times as long.",
         least: 4,
         alias: "",
         sub_options: &[sub("OFF|ON|AUTO", OFF_ON_AUTO, OFF_OR_ON_AUTO, Unset, "whether segments ask for huge pages")],
-        meaning: "Whether segments of the heap ask for transparent huge pages. underbar's own.",
+        meaning: "Whether segments of the heap ask for transparent huge pages. An underbar option.",
         explanation: "\
-Huge pages spare page faults and address translation in large heaps, and may raise resident memory. ON asks for them
-in every segment of 2M or more. AUTO, underbar's default, asks where it saves time and costs no memory: for a further
-segment of 4M or more, under HEAP's AUTO, when nearly every page of the segment before it was touched and a first huge
-page, timed against small ones, is not dear on this machine at this moment.",
+Huge pages save page faults and address translation in large heaps, and may raise resident memory. ON asks for them
+in every segment of 2M or more. AUTO, underbar's default, asks if they save time and cost no memory: for a further
+segment of 4M or more, under HEAP's AUTO, if nearly every page of the previous segment was touched and if a first huge
+page, timed against small ones, is not expensive on this machine at this moment.",
         effect: Honoured,
     },
     other("INFOMSGFILTER", 5, "Informational messages to drop.", "underbar writes no informational messages"),
@@ -246,16 +246,16 @@ page, timed against small ones, is not dear on this machine at this moment.",
         sub_options: &[
             of_idle("init64", SIZE64, Bytes(M), "first segment above the bar"),
             of_idle("incr64", SIZE64, Bytes(M), "smallest further segment above the bar"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment"),
             of_idle("init31", SIZE, Bytes(12 * K), "first segment below the bar"),
             of_idle("incr31", SIZE, Bytes(8 * K), "smallest further segment below the bar"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the bar"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment below the bar"),
             of_idle("init24", SIZE, Bytes(4 * K), "first segment below the line"),
             of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the line"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment below the line"),
         ],
         meaning: "The I/O heap of 64-bit programs on z/OS.",
-        explanation: "On z/OS for the buffers of the C library's files.",
+        explanation: "On z/OS, for the buffers of the C library's files.",
         effect: AcceptedNoEffect("the C library takes its buffers from malloc, and so from HEAP"),
     },
     Entry {
@@ -265,16 +265,16 @@ page, timed against small ones, is not dear on this machine at this moment.",
         sub_options: &[
             of_idle("init64", SIZE64, Bytes(M), "first segment above the bar"),
             of_idle("incr64", SIZE64, Bytes(M), "smallest further segment above the bar"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment"),
             of_idle("init31", SIZE, Bytes(16 * K), "first segment below the bar"),
             of_idle("incr31", SIZE, Bytes(8 * K), "smallest further segment below the bar"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the bar"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment below the bar"),
             of_idle("init24", SIZE, Bytes(8 * K), "first segment below the line"),
             of_idle("incr24", SIZE, Bytes(4 * K), "smallest further segment below the line"),
-            of_idle("FREE|KEEP", KEEP_FREE, FREE, "fate of an emptied increment below the line"),
+            of_idle("FREE|KEEP", KEEP_FREE, FREE, "what happens to an emptied increment below the line"),
         ],
         meaning: "The library's heap of 64-bit programs on z/OS.",
-        explanation: "On z/OS for what the run-time library itself needs.",
+        explanation: "On z/OS, for the needs of the run-time library.",
         effect: AcceptedNoEffect(NO_LIBRARY_HEAP),
     },
     Entry {
@@ -287,7 +287,7 @@ page, timed against small ones, is not dear on this machine at this moment.",
             of_idle("FREE|KEEP", KEEP_FREE, FREE, "whether an emptied increment is given back"),
         ],
         meaning: "The library's stack below the 16M line.",
-        explanation: "On z/OS taken on first use by library routines that need a stack below the line.",
+        explanation: "On z/OS, library routines that need a stack below the line take it on first use.",
         effect: AcceptedNoEffect("the run-time library uses the program's own stack"),
     },
     Entry {
@@ -297,17 +297,17 @@ page, timed against small ones, is not dear on this machine at this moment.",
         sub_options: &[
             sub("OFF|COUNT|SIMPLE", OFF_COUNT_SIMPLE, LOCKS_COUNT, Unset, "how threads wait for mutexes"),
             sub("place", COUNT, Unset, Unset, "one mutex, by its place in the program's file"),
-            sub("COUNT|SIMPLE|SLEEP", COUNT_SIMPLE_SLEEP, Unset, Unset, "how threads wait for that one"),
+            sub("COUNT|SIMPLE|SLEEP", COUNT_SIMPLE_SLEEP, Unset, Unset, "how threads wait for that mutex"),
         ],
-        meaning: "How threads wait for a mutex that another one holds, and whether it is recorded. underbar's own.",
+        meaning: "How threads wait for a mutex that another thread holds, and whether waits are recorded. An underbar option.",
         explanation: "\
-It concerns mutexes of the C library that are private and of the usual or the adaptive kind; all others are served as
-ever. What nobody waits for costs the same under all three. COUNT, underbar's default, lets the C library do the waiting
-and records who waits for whom, how long, and where. SIMPLE also replaces the waiting: few look, only reading, for a
-moment; the rest sleep. OFF leaves all to the C library and records nothing.
-One mutex may be waited for otherwise, under SLEEP without any look: place is where the variable lies in the program's
-file, or, of a mutex that is no variable, where a call returns to that waited for it. underbar tune --live tries
-which way is best for one mutex and writes the option; a place is that of one build of the program.",
+LOCK applies to private mutexes of the C library of the normal or the adaptive kind; it does not change others. A mutex
+without waiters costs the same under all three values. COUNT, underbar's default, leaves waiting to the C library and
+records which thread waits for which, how long, and where. SIMPLE also replaces the waiting: a few threads spin for a
+moment, reading only; the others sleep. OFF leaves everything to the C library and records nothing.
+One mutex may have a separate value; under SLEEP, threads sleep without spinning. place is the address of the variable
+in the program's file or, if the mutex is no variable, the return address of a call that waited for it. underbar tune
+--live finds the best value for one mutex and writes the option. A place is valid for one build of the program.",
         effect: Honoured,
     },
     Entry {
@@ -321,14 +321,14 @@ which way is best for one mutex and writes the option; a place is that of one bu
             idle("blksize", COUNT, Number(0), "block size", ORDINARY_FILE),
             idle("ENQ|NOENQ", ENQUEUE, NOENQ, "whether writers wait for each other", ORDINARY_FILE),
         ],
-        meaning: "Where reports go.",
+        meaning: "Destination of reports.",
         explanation: "\
-AUTO: on standard error after the program has ended, or, without a parent to print them, in underbar's own folder.
-In a file name, %p stands for the process id, %e for the program's name, %h for the host, %% for a percent sign.
-Quote a name that holds commas, parentheses or blanks. SYSOUT, Language Environment's own default, means AUTO.",
+AUTO: standard error after the program has ended or, without a parent to print them, underbar's folder.
+In a file name, %p is the process id, %e the program's name, %h the host, and %% a percent sign.
+Quote a name with commas, parentheses or blanks. SYSOUT, the default of Language Environment, means AUTO.",
         effect: Honoured,
     },
-    other("MSGQ", 4, "How many message queue entries are kept.", NO_CONDITIONS),
+    other("MSGQ", 4, "Number of message queue entries.", NO_CONDITIONS),
     other("NATLANG", 3, "National language of messages.", LOCALE),
     other_with_no("OCSTATUS", 3, "Fortran checks of OPEN and CLOSE.", FORTRAN_ONLY),
     other("PAGEFRAMESIZE", 4, "Page frames for heaps and stacks.", "set HUGEPAGES(ON) for large pages in the heap"),
@@ -339,9 +339,9 @@ Quote a name that holds commas, parentheses or blanks. SYSOUT, Language Environm
         "set HUGEPAGES(ON) for large pages in the heap",
     ),
     other("PC", 2, "Private common blocks of Fortran.", FORTRAN_ONLY),
-    other("PLITASKCOUNT", 3, "How many PL/I tasks may be active.", PLI_ONLY),
+    other("PLITASKCOUNT", 3, "Maximum number of active PL/I tasks.", PLI_ONLY),
     other("POSIX", 3, "POSIX semantics.", "Linux always has them"),
-    other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no option of the run-time"),
+    other("PROFILE", 3, "A profiler to load.", "Linux profilers (perf) need no run-time option"),
     other("PRTUNIT", 3, "Unit of Fortran's PRINT.", FORTRAN_ONLY),
     other("PUNUNIT", 3, "Unit of Fortran's PUNCH.", FORTRAN_ONLY),
     other("RDRUNIT", 3, "Unit of Fortran's READ.", FORTRAN_ONLY),
@@ -351,8 +351,8 @@ Quote a name that holds commas, parentheses or blanks. SYSOUT, Language Environm
         least: 4,
         alias: "",
         sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the options report is written")],
-        meaning: "Write the options report when the program has ended.",
-        explanation: "It lists every option with its value, and where it was last set.",
+        meaning: "Writes the options report when the program has ended.",
+        explanation: "The report lists every option with its value, and where it was last set.",
         effect: Honoured,
     },
     Entry {
@@ -360,10 +360,10 @@ Quote a name that holds commas, parentheses or blanks. SYSOUT, Language Environm
         least: 4,
         alias: "",
         sub_options: &[sub("OFF|ON", OFF_ON, OFF, OFF, "whether the storage report is written")],
-        meaning: "Write the storage report when the program has ended.",
+        meaning: "Writes the storage report when the program has ended.",
         explanation: "\
-In Language Environment's own layout. Accounts are always kept, so that, unlike on z/OS, RPTSTG(ON) does not slow
-the program.",
+The report has the layout of Language Environment. Accounts are always kept, so unlike on z/OS, RPTSTG(ON) does not
+slow the program down.",
         effect: Honoured,
     },
     other_with_no("RTEREUS", 3, "A reusable COBOL environment.", COBOL_ONLY),
@@ -373,21 +373,21 @@ the program.",
         least: 3,
         alias: "",
         sub_options: &[
-            sub("init", SIZE_STACK, Auto, Bytes(128 * K), "first segment; -n: all that is available but n"),
+            sub("init", SIZE_STACK, Auto, Bytes(128 * K), "first segment; -n: all available storage except n bytes"),
             sub("incr", SIZE_AUTO, Auto, Bytes(128 * K), "smallest further segment"),
             SubOption {
                 underbar: ANYWHERE,
                 ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
             },
-            idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment", ONE_MAPPING),
+            idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment", ONE_MAPPING),
             idle("dsinit", SIZE, Bytes(512 * K), "first segment of the downward stack", NO_XPLINK),
             idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
         ],
         meaning: "The stack of the initial thread, and of all threads under THREADSTACK(OFF).",
         explanation: "\
-underbar measures every stack, and governs only stacks that it makes itself. The kernel makes the main stack
-(ulimit -s), the C library those of threads: use THREADSTACK(ON,init) for threads that ask for the default size.",
-        effect: Partly("governs no stack that underbar did not make: the kernel makes the main stack (ulimit -s), \
+underbar measures every stack, but sets the size only of stacks that it creates. The kernel creates the main stack
+(ulimit -s), the C library those of threads. Use THREADSTACK(ON,init) for threads that ask for the default size.",
+        effect: Partly("has no effect on stacks that underbar does not create: the kernel creates the main stack (ulimit -s), \
 the C library those of threads (THREADSTACK(ON,init) sets their size)"),
     },
     Entry {
@@ -401,28 +401,28 @@ the C library those of threads (THREADSTACK(ON,init) sets their size)"),
         ],
         meaning: "The stack of 64-bit programs on z/OS.",
         explanation: "On Linux, ulimit -s sets the main stack's largest size.",
-        effect: AcceptedNoEffect("the kernel makes the main stack, as ulimit -s says"),
+        effect: AcceptedNoEffect("the kernel creates the main stack; ulimit -s sets its size"),
     },
     Entry {
         name: "STORAGE",
         least: 3,
         alias: "",
         sub_options: &[
-            sub("getheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "byte that new elements are filled with"),
-            sub("freeheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "byte that freed elements are filled with"),
+            sub("getheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "fill byte of new elements"),
+            sub("freeheap", Kind::Fill { clear: false }, FILL_NONE, FILL_NONE, "fill byte of freed elements"),
             sub("dsa", Kind::Fill { clear: true }, FILL_NONE, FILL_NONE, "NONE, CLEAR, or byte for stack frames"),
-            idle("reserve", SIZE, Bytes(0), "kept for when storage runs out", "malloc returns ENOMEM and needs no reserve"),
+            idle("reserve", SIZE, Bytes(0), "reserve for when storage runs out", "malloc returns ENOMEM and needs no reserve"),
         ],
-        meaning: "What storage holds when it is obtained and when it is freed.",
+        meaning: "Initial content of obtained and of freed storage.",
         explanation: "\
-A byte is two hexadecimal digits (00, FE) or a quoted character ('A'). Fills of the heap cost little; 00 makes new
-elements zero, any other byte brings out the use of storage that was not set, or was freed. For stack frames (dsa),
-CLEAR clears the unused stack once, before main, and costs little; a byte fills frame by frame and is dear. To be
-sure of initial values, the compiler's own initialization is best (-ftrivial-auto-var-init).",
+A byte is two hexadecimal digits (00, FE) or a quoted character ('A'). Fills of the heap cost little. 00 makes new
+elements zero; any other byte reveals the use of storage that was not set or was freed. For stack frames (dsa), CLEAR
+clears the unused stack once, before main, and costs little; a byte fills each frame and is expensive. To guarantee
+initial values, use the compiler's initialization (-ftrivial-auto-var-init).",
         effect: Honoured,
     },
-    other("TERMTHDACT", 3, "What is written at an unhandled condition.", DUMPS),
-    other_with_no("TEST", 3, "Start a debugger.", DEBUGGER),
+    other("TERMTHDACT", 3, "Output at an unhandled condition.", DUMPS),
+    other_with_no("TEST", 3, "Starts a debugger.", DEBUGGER),
     Entry {
         name: "THREADHEAP",
         least: 7,
@@ -431,10 +431,10 @@ sure of initial values, the compiler's own initialization is best (-ftrivial-aut
             of_idle("init", SIZE, Bytes(4 * K), "first segment"),
             of_idle("incr", SIZE, Bytes(4 * K), "smallest further segment"),
             of_idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line"),
-            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment"),
+            of_idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment"),
         ],
         meaning: "The heaps of PL/I tasks.",
-        explanation: "On z/OS for PL/I multitasking only.",
+        explanation: "On z/OS, for PL/I multitasking only.",
         effect: AcceptedNoEffect("it serves PL/I multitasking on z/OS only; HEAP serves all threads"),
     },
     Entry {
@@ -442,22 +442,22 @@ sure of initial values, the compiler's own initialization is best (-ftrivial-aut
         least: 7,
         alias: "",
         sub_options: &[
-            sub("OFF|ON", OFF_ON, OFF, OFF, "whether threads' stacks are governed here"),
+            sub("OFF|ON", OFF_ON, OFF, OFF, "whether this option sets the size of threads' stacks"),
             sub("init", SIZE_AUTO, Auto, Bytes(4 * K), "size of a thread's stack"),
             idle("incr", SIZE, Bytes(4 * K), "smallest further segment", ONE_MAPPING),
             SubOption {
                 underbar: ANYWHERE,
                 ..idle("ANYWHERE|BELOW", LOCATION, ANYWHERE, "above or below the 16M line", NO_LINE)
             },
-            idle("KEEP|FREE", KEEP_FREE, KEEP, "fate of an emptied increment", ONE_MAPPING),
+            idle("KEEP|FREE", KEEP_FREE, KEEP, "what happens to an emptied increment", ONE_MAPPING),
             idle("dsinit", SIZE, Bytes(128 * K), "first segment of the downward stack", NO_XPLINK),
             idle("dsincr", SIZE, Bytes(128 * K), "smallest further segment of the downward stack", NO_XPLINK),
         ],
-        meaning: "The stacks of all threads but the first.",
+        meaning: "The stacks of all threads but the initial one.",
         explanation: "\
-ON sets the size of the stack of each thread that asks for the default; one that asks for a size gets it.
-The size is raised to what is safe. OFF leaves threads' stacks as the C library makes them; every other sub-option
-is then ignored. AUTO keeps the C library's size.",
+ON sets the stack size of each thread that asks for the default; a thread that asks for a size gets that size.
+The size is raised to a safe minimum. OFF leaves threads' stacks to the C library and ignores every other sub-option.
+AUTO keeps the C library's size.",
         effect: Honoured,
     },
     Entry {
@@ -465,16 +465,16 @@ is then ignored. AUTO keeps the C library's size.",
         least: 13,
         alias: "TS64",
         sub_options: &[
-            of_idle("OFF|ON", OFF_ON, OFF, "whether threads' stacks are governed here"),
+            of_idle("OFF|ON", OFF_ON, OFF, "whether this option sets the size of threads' stacks"),
             of_idle("init", SIZE64_STACK, Bytes(M), "first part"),
             of_idle("incr", SIZE64_STACK, Bytes(M), "smallest further part"),
             of_idle("max", SIZE64_STACK, Bytes(128 * M), "largest size"),
         ],
-        meaning: "The stacks of all threads but the first, in 64-bit programs on z/OS.",
+        meaning: "The stacks of all threads but the initial one, in 64-bit programs on z/OS.",
         explanation: "Use THREADSTACK(ON,init).",
         effect: AcceptedNoEffect("set THREADSTACK(ON,init) instead"),
     },
-    other("TRACE", 4, "Trace table of the run-time.", "strace, ltrace and perf trace Linux programs"),
+    other("TRACE", 4, "Trace table of the run-time.", "use strace, ltrace or perf on Linux"),
     other("TRAP", 4, "Whether conditions are handled.", NO_CONDITIONS),
     other("UPSI", 3, "The eight UPSI switches of COBOL.", COBOL_ONLY),
     other_with_no("USRHDLR", 3, "A user-written condition handler.", NO_CONDITIONS),
