@@ -1,7 +1,7 @@
-//! How fast a job log is read: `cargo run --release -p underbar-listing --example job_log [MB [REPORTS]]`.
+//! The speed of reading a job log: `cargo run --release -p underbar-listing --example job_log [MB [REPORTS]]`.
 //!
-//! Makes a log of 1,000 MB with 10,000 storage reports, each of another program, piece by piece, and reads it; the time is that of the reader alone, on
-//! one core. With `--write` the log goes to standard output instead, for the command itself.
+//! Makes a log of 1,000 MB with 10,000 storage reports, each of another program, in pieces, and reads it.
+//! The time is that of the reader alone, on one core. With `--write` the log goes to standard output instead, for the command.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -50,13 +50,13 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Nanoseconds that this thread has been on a core; 0 where the system does not say. On a busy machine the clock says more.
+/// Nanoseconds of this thread on a core; 0 if the system does not report them. On a busy machine the clock would show more.
 fn worked() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse().ok()).unwrap_or(0)
 }
 
-/// One job: statements, messages, the program's own print, and a storage report in the midst of it.
+/// One job: statements, messages, the program's own print, with a storage report in the middle.
 fn job(number: usize, bytes: usize) -> String {
     let mut text = format!(
         "1                       J E S 2  J O B  L O G\n 09.14.{:02} JOB{number:05} ---- FRIDAY,    20 NOV 2026 ----\n \
@@ -120,7 +120,7 @@ fn report(text: &mut String, number: u64) {
         let labels = if title.ends_with("STACK") { stack } else { heap };
         let _ = writeln!(text, "     {title} statistics:");
         for (at, label) in labels.iter().enumerate() {
-            // As the layout has it: values end 58 columns behind the start of their labels.
+            // As in the layout: values end 58 columns after the start of their labels.
             let value = [32_768, 32_768, 4_000_000 + 8 * number, 5_000, 4_990, 90, 0][at];
             let value =
                 if title.ends_with("STACK") { [32_768, 32_768, 9_000, 9_000, 1, 0][at] } else { value };

@@ -1,4 +1,5 @@
-//! What is understood of a listing on standard input: `cargo run -p underbar-listing --example understood < FILE`.
+//! Prints what the reader understands of a listing on standard input:
+//! `cargo run -p underbar-listing --example understood < FILE`.
 use std::io::{self, Read, Write};
 
 fn main() -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Option texts as they stand in data sets, sources, members, scripts and job control.
+//! Option texts in data sets, sources, members, scripts and job control.
 //!
 //! | carrier | begins | ends |
 //! |---|---|---|
@@ -6,10 +6,10 @@
 //! | CEEUOPT | the word CEEXOPT; `#pragma runopts(`, PLIXOPT | a line without continuation; the parenthesis or quote |
 //! | CEEPRMxx | CEEDOPT(, CEECOPT(, CELQDOPT(, CEEROPT(, CELQROPT( | the closed parenthesis |
 //! | `_CEE_RUNOPTS` | `_CEE_RUNOPTS=` | the end of its value, over as many lines as its quotes |
-//! | PARM | PARM= | the end of its value, before or behind the slash |
+//! | PARM | PARM= | the end of its value, before or after the slash |
 //!
-//! Invariant: a text ends where its carrier ends it; a line that cannot be more of it is none of it.
-//! Not here: what is made of the lines of a text (`gathered`), PARM over several statements (`parm`).
+//! Invariant: a text ends where its carrier ends it; a line that cannot continue the text is not part of it.
+//! Not here: how the lines of a text become options (`gathered`), PARM over several statements (`parm`).
 
 use underbar_options::{Problem, Severity, check};
 
@@ -21,7 +21,7 @@ use crate::statement::in_stream;
 use crate::texts::{Shell, columns, in_source, is_bare, is_misspelt, macro_line, shell_value, variable};
 use crate::words::{evidence, find, has};
 
-/// So many lines and bytes are taken for one text.
+/// The most lines and bytes of one text.
 const LINES: usize = 400;
 const BYTES: usize = 32 << 10;
 const GROUPS: [(&str, Carrier); 5] = [
@@ -31,7 +31,7 @@ const GROUPS: [(&str, Carrier); 5] = [
     ("ceeropt(", Carrier::Ceeprm),
     ("celqropt(", Carrier::Ceeprm),
 ];
-/// What a member says about the region's options, in small letters and without options.
+/// The options of a member that select programs for the region's options, in small letters: not options themselves.
 const REGION: [&str; 6] = [
     "ceeropt(all)",
     "ceeropt(compat)",
@@ -57,7 +57,7 @@ impl Carriers {
         self.open.as_ref().is_some_and(|open| open.carrier == Carrier::Ceeuopt) || has(text, "ceexopt")
     }
 
-    /// Looks at a line; true if it is part of an option text.
+    /// Reads a line; true if it is part of an option text.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if self.open.is_some() && self.goes_on(line, out) {
             return true;
@@ -91,7 +91,8 @@ impl Carriers {
         }
         if let Some((carrier, group)) = GROUPS
             .iter()
-            // CEEROPT(ALL), CELQROPT(NONE): which programs take the region's options, and no option itself.
+            // CEEROPT(ALL), CELQROPT(NONE): these select the programs that take the region's options, and are no options
+            // themselves.
             .filter(|_| !REGION.iter().any(|word| has(text, word)))
             .find_map(|(group, carrier)| Some((*carrier, find(text, group.as_bytes())? + group.len())))
         {
@@ -104,7 +105,7 @@ impl Carriers {
         }
         if let Some((options, closed)) = in_source(text) {
             let mut open = Open::new(Carrier::Ceeuopt, line);
-            // In C the whole may stand in quotes.
+            // In C the whole may be in quotes.
             let plain = options.trim_ascii();
             let plain =
                 plain.strip_prefix(b"\"").and_then(|plain| plain.strip_suffix(b"\"")).unwrap_or(options);
@@ -139,7 +140,7 @@ impl Carriers {
             Carrier::Ceeuopt => {
                 let (body, more) = macro_line(text, 0);
                 if open.follows == Follows::Statement {
-                    // Meant as operands, and none: passed over with those that follow it.
+                    // Meant as operands, but not operands: skipped with the lines that continue them.
                     let meant = text.starts_with(b"          ") && body.contains(&b'=');
                     if !meant {
                         self.close(true, out);
@@ -205,8 +206,8 @@ impl Carriers {
         }
     }
 
-    /// A line of a report comes: what merely looked like options ends here. `row`: it is one of an options report, so that
-    /// a text on the first line of the input may be the end of another one, HEAP(...) of ANYHEAP(...).
+    /// A line of a report comes: a text that merely looked like options ends here. `row`: the line is a row of an options report,
+    /// so that a text on the first line of the input may be the end of another option: HEAP(...) of ANYHEAP(...).
     pub(crate) fn interrupted(&mut self, row: bool, out: &mut dyn FnMut(Item)) {
         let Some(open) = self.open.take_if(|open| open.bare) else { return };
         if row && open.first.line == 1 {
@@ -225,7 +226,7 @@ impl Carriers {
         self.close(whole, out);
     }
 
-    /// What a line of a shell leaves open.
+    /// The part of a shell's line that is still open.
     fn shell(&mut self, shell: Shell, line: Line<'_>, out: &mut dyn FnMut(Item)) {
         match (shell, &mut self.open) {
             (Shell::Quoted(quote), Some(open)) if line.whole => open.quote = Some(quote),
@@ -240,8 +241,8 @@ impl Carriers {
     }
 }
 
-/// Options in PARM of a step, before or behind the slash: whichever are options, or were meant as such; then the program's
-/// own arguments.
+/// Options in PARM of a step, before or after the slash: the side with options, or with text meant as options; then the
+/// program's own arguments.
 pub(crate) fn parm(
     program: Option<String>,
     first: Evidence,
@@ -251,7 +252,7 @@ pub(crate) fn parm(
 ) {
     let value: Vec<u8> = pieces.iter().flat_map(|piece| piece.text.iter().copied()).collect();
     let value = &value[..];
-    // Arguments, too, may have slashes: options end at the first one, or, of COBOL under CBLOPTS(ON), begin at the last.
+    // Arguments may have slashes, too: options end at the first one, or, for COBOL under CBLOPTS(ON), begin after the last.
     let slash = |byte: &u8| *byte == b'/';
     let sides: Vec<&[u8]> = match (value.iter().position(slash), value.iter().rposition(slash)) {
         (Some(first), Some(last)) => vec![&value[..first], &value[last + 1..]],
@@ -266,7 +267,7 @@ pub(crate) fn parm(
                 warnings += usize::from(diagnostic.severity() == Severity::Warning);
                 nearly |= matches!(diagnostic.problem, Problem::UnknownOption { nearest: Some(_) });
             });
-            // What begins with a word and its parenthesis, and has a name that is known, or nearly one.
+            // A text that begins with a word and its parenthesis, where the name is known, or nearly so.
             let word = side.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(0);
             let opens = word > 0 && side[word] == b'(';
             let known = crate::options::option_at(side).is_some();
@@ -303,7 +304,7 @@ pub(crate) fn parm(
     }
 }
 
-/// What of PARM is the program's own, and on which side of the slash the options are, be there any or not.
+/// The program's own part of PARM, and the side of the slash for options, whether there are any or not.
 fn arguments<'t>(value: &'t [u8], options: Option<&[u8]>) -> (&'t [u8], Side) {
     let slash = |byte: &u8| *byte == b'/';
     let (Some(first), Some(last)) = (value.iter().position(slash), value.iter().rposition(slash)) else {

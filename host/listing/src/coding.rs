@@ -1,6 +1,6 @@
-//! In what a listing is written: ASCII or EBCDIC or two bytes for each character, with which line ends, or as records.
+//! The encoding of a listing: ASCII, EBCDIC or two bytes for each character; its line ends, or records.
 //!
-//! Invariant: only the first 4K decide, so that memory does not grow; what they do not show is taken for lines of ASCII.
+//! Invariant: only the first 4K decide, so that memory does not grow; if they do not decide, the listing is lines of ASCII.
 
 use crate::html::is_html;
 
@@ -10,11 +10,11 @@ const RECORDS: [usize; 7] = [121, 133, 80, 132, 120, 137, 125];
 /// How bytes become lines.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
-    /// Code page 1047 or 037, with line ends of its own.
+    /// Code page 1047 or 037, with its own line ends.
     pub ebcdic: bool,
-    /// Two bytes for each character: whether the low one comes first.
+    /// Two bytes for each character; true if the low byte comes first.
     pub wide: Option<bool>,
-    /// What ends a line, if it is not EBCDIC.
+    /// The end of a line, if it is not EBCDIC.
     pub end: u8,
     /// Records of this length, without line ends.
     pub record: Option<usize>,
@@ -51,7 +51,7 @@ pub(crate) fn form(head: &[u8]) -> Form {
     let has_ends =
         if ebcdic { head.iter().any(|byte| matches!(byte, 0x15 | 0x25)) } else { head.contains(&b'\n') };
     let blank = if ebcdic { 0x40 } else { b' ' };
-    // Records end in blanks; that of a wrong length seldom does.
+    // Records end in blanks. With a wrong length the cuts seldom fall on blanks.
     let record = (!has_ends && head.len() > 160)
         .then(|| {
             RECORDS
@@ -80,7 +80,7 @@ pub(crate) fn form(head: &[u8]) -> Form {
     Form { ebcdic, wide: None, end, record: record.filter(|_| end == b'\n'), html: false }
 }
 
-/// Two bytes for each character, without the mark that says so: nearly every other byte is 0. Whether the low one comes first.
+/// Two bytes for each character, without a byte order mark: nearly every other byte is 0. True if the low byte comes first.
 fn wide(head: &[u8]) -> Option<bool> {
     let pairs = head.chunks_exact(2);
     let (all, mut high_first, mut low_first) = (pairs.len(), 0, 0);
@@ -101,7 +101,7 @@ fn wide(head: &[u8]) -> Option<bool> {
 
 /// The character of code page 1047 or 037, as far as listings have it.
 pub(crate) fn ascii(byte: u8) -> u8 {
-    // Both of 1047 and of 037, whose brackets and ^ lie elsewhere: listings have none of the letters that lie there instead.
+    // For 1047 and for 037, whose brackets and ^ have different codes: listings have none of the letters with those codes.
     const PUNCTUATION: [(u8, u8); 38] = [
         (0x40, b' '),
         (0x05, b' '),
@@ -154,7 +154,7 @@ pub(crate) fn ascii(byte: u8) -> u8 {
     }
 }
 
-/// For tests: the same in EBCDIC.
+/// For tests: the text in EBCDIC.
 #[cfg(test)]
 pub(crate) fn to_ebcdic(text: &str) -> Vec<u8> {
     text.bytes()
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn both_code_pages_are_read() {
-        // `[^]` in 1047, then in 037, and what lies at one place in both.
+        // `[^]` in 1047, then in 037, then a character with the same code in both.
         let read = |bytes: &[u8]| bytes.iter().map(|byte| char::from(ascii(*byte))).collect::<String>();
         assert_eq!(read(b"\xad\x5f\xbd"), "[^]");
         assert_eq!(read(b"\xba\xb0\xbb"), "[^]");

@@ -7,7 +7,7 @@
 //! 32,1210,3.04%                    ->  32 1210 3.04%          a row of numbers whose last is a share
 //! ```
 //!
-//! Invariant: only what is one of these is changed. A number with commas between its groups is one number.
+//! Invariant: only lines of these forms are changed. A number with commas between its groups is one number.
 //! Not here: which labels there are (`sections`).
 
 use crate::number::{Word, word};
@@ -17,7 +17,7 @@ use crate::sections::{LABELS, SECTIONS};
 const FIELDS: usize = 16;
 const THREADS: &str = "Largest number of threads concurrently active";
 
-/// The line as a listing has it; None where it is none of these.
+/// The line in the form of a listing; None if it has none of these forms.
 pub(crate) fn plain(text: &[u8]) -> Option<Vec<u8>> {
     let Some(by) = text.iter().copied().find(|byte| matches!(byte, b',' | b';')) else {
         return title(text.trim_ascii()).map(|title| [title, b":"].concat());
@@ -57,7 +57,7 @@ fn title(text: &[u8]) -> Option<&[u8]> {
     (word.eq_ignore_ascii_case(WORD) && is_known()).then_some(text)
 }
 
-/// The fields of a line, without the quotes around them; None where quotes are not closed, or there are too many.
+/// The fields of a line, without the quotes around them; None if quotes are not closed, or there are too many fields.
 fn fields(text: &[u8], by: u8) -> Option<Vec<&[u8]>> {
     let mut fields = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Records with their lengths before them, as RECFM=V, VB and VBS files have them that were carried over in binary.
+//! Records with a length before each: files with RECFM=V, VB and VBS after a binary transfer.
 //!
 //! ```text
 //! RDW        LL LL 00 00  data                              LL counts the four bytes of the descriptor, too
@@ -7,48 +7,48 @@
 //! ```
 //! The code of a segment: 0 a whole record, 1 its first, 3 a middle, 2 the last one.
 //!
-//! Invariant: a descriptor that cannot be ends the reading, and that is said: what stands behind it may be anything.
-//! Not here: what the data are written in (`coding`), and lines of them (`lines`).
+//! Invariant: an impossible descriptor ends the reading with a doubt, since the bytes after it may be anything.
+//! Not here: the encoding of the data (`coding`), and their lines (`lines`).
 
 /// Bytes of a descriptor.
 const DESCRIPTOR: usize = 4;
-/// So many lengths that lead to one another are no chance, whatever follows them.
+/// This many lengths, each of which points to the next, are not chance, whatever follows them.
 const MANY: usize = 8;
 
-/// What a piece of input was found to be.
+/// A piece of the input.
 pub(crate) enum Part<'a> {
     /// Bytes of a record.
     Data(&'a [u8]),
     /// The record ends.
     End,
-    /// A length that cannot be: nothing more is read.
+    /// An impossible length: reading stops.
     Broken,
 }
 
 /// Cuts a stream of bytes into records.
 #[derive(Clone, Copy)]
 pub(crate) struct Descriptors {
-    /// Whether records stand in blocks.
+    /// Whether records are in blocks.
     blocks: bool,
-    /// The descriptor that is being read, and how much of it there is.
+    /// The descriptor in progress, and the number of its bytes so far.
     read: [u8; DESCRIPTOR],
     have: usize,
-    /// What is left of the block, and of the record.
+    /// The bytes left in the block, and in the record.
     block: usize,
     record: usize,
-    /// The record that is being read, or was read last, goes on in another segment.
+    /// The current or last record continues in another segment.
     goes_on: bool,
-    /// So many segments were read; a record that has no others is one.
+    /// The number of segments so far; a record without segments counts as one.
     segments: usize,
-    /// A length could not be: nothing more is read.
+    /// A length was impossible: reading stops.
     broken: bool,
 }
 
 impl Descriptors {
-    /// Whether a file that begins so has descriptors; `all`: it is the whole file.
+    /// Whether a file with this beginning has descriptors; `all`: it is the whole file.
     pub(crate) fn of(head: &[u8], all: bool) -> Option<Self> {
         let (first, code) = segment(head)?;
-        // Text has no zeros: where a second descriptor follows at once, the first is that of a block.
+        // Text has no zeros: if a second descriptor follows at once, the first one is that of a block.
         let next = head.get(DESCRIPTOR..).and_then(segment);
         let blocks = code == WHOLE && next.is_some_and(|(one, _)| one + DESCRIPTOR <= first);
         let read = [0; DESCRIPTOR];
@@ -98,7 +98,7 @@ impl Descriptors {
         let opens_block = self.blocks && self.block == 0;
         match segment(&self.read) {
             Some((bytes, WHOLE)) if opens_block => self.block = bytes - DESCRIPTOR,
-            // A middle or last segment stands behind another one, a first or a whole record does not.
+            // A middle or last segment follows another segment; a first or a whole record does not.
             Some((bytes, code))
                 if !opens_block
                     && (!self.blocks || bytes <= self.block)
@@ -125,7 +125,7 @@ const FIRST: u8 = 1;
 const LAST: u8 = 2;
 const MIDDLE: u8 = 3;
 
-/// The length that a descriptor has, its own bytes with it, and the code of the segment behind it. None if it is none.
+/// The length in a descriptor, which includes its own bytes, and the code of the segment after it. None if it is no descriptor.
 fn segment(bytes: &[u8]) -> Option<(usize, u8)> {
     let [high, low, code @ WHOLE..=MIDDLE, 0, ..] = *bytes else { return None };
     let length = usize::from(high) << 8 | usize::from(low);
@@ -136,7 +136,7 @@ fn segment(bytes: &[u8]) -> Option<(usize, u8)> {
 mod tests {
     use super::*;
 
-    /// The records, and whether it broke off.
+    /// The records, and whether the input broke off.
     fn records(bytes: &[u8], piece: usize) -> Option<(Vec<Vec<u8>>, bool)> {
         let mut descriptors = Descriptors::of(bytes, true)?;
         let (mut all, mut one, mut broken) = (Vec::new(), Vec::new(), false);
@@ -191,7 +191,7 @@ mod tests {
                 assert_eq!((&records[..], broken), (&expect.map(<[u8]>::to_vec)[..], false), "{piece}");
             }
         }
-        // A last segment without a first one, and a record that its last segment does not end.
+        // A last segment without a first one, and a record without a last segment.
         let (good, bad) = ([segment(0, b"a"), segment(0, b"b")].concat(), segment(2, b"c"));
         let mut descriptors = Descriptors::of(&good, false).expect("records");
         let mut broken = false;

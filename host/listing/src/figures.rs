@@ -1,12 +1,12 @@
-//! Which figure belongs to which label of a section, and which figures cannot be true.
+//! Labels with their figures in a section, and figures that cannot be true.
 //!
 //! ```text
-//! label and number on one line -> that is it          apart -> `place`          contradiction -> neither is kept
+//! label and number on one line -> a pair          apart -> `place`          contradiction -> neither is kept
 //! ```
 //!
-//! Invariant: a figure has one label; figures that contradict each other are dropped, all of them; whatever is missing,
+//! Invariant: a figure has one label; figures that contradict each other are all dropped; whatever is missing,
 //! damaged or in doubt is named with its line.
-//! Not here: which lines belong to a section (`storage`).
+//! Not here: the lines of a section (`storage`).
 
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure, Section, StorageReport};
@@ -16,29 +16,29 @@ use crate::refuted::refuted;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, split};
 
-/// So many doubts are kept for one report.
+/// Most doubts kept for one report.
 const DOUBTS: usize = 100;
-/// From the start of a label to the end of its value, in every layout that is known.
+/// The distance from the start of a label to the end of its value, in every known layout.
 const WIDTH: usize = 58;
 
 /// A label, a number, or another word of a section, in the order of the text.
 pub(crate) enum Mark {
     /// A label, its line, and where it begins in it.
     Label(Field, u64, usize),
-    /// A number or what stands for one, and where it begins and ends in its line.
+    /// A number or a text in its place, and its start and end in the line.
     Value { word: Word, evidence: Evidence, begin: usize, end: usize },
-    /// A word that is neither, and its line.
+    /// Another word, and its line.
     Other(u64),
 }
 
-/// Where values end, from the start of their labels.
+/// The distance from the start of a label to the end of its value.
 #[derive(Default)]
 pub(crate) struct Widths {
     /// The one width; the inner None once they differ.
     one: Option<Option<usize>>,
     /// Where each value begins, from the start of its label.
     begins: Vec<(Kind, Field, usize)>,
-    /// Where values begin that have lost their first digits, and the first line of such a one.
+    /// The start columns of values that have lost their first digits, and the first line of such a value.
     lost: Vec<(usize, u64)>,
 }
 
@@ -51,8 +51,8 @@ impl Widths {
         };
     }
 
-    /// Marks values that begin where another one shows that digits before it are gone: whatever took them from one line may
-    /// have taken them from others. True if there is such a place.
+    /// Marks values whose start column is that of a value with missing first digits: these values may have lost digits, too.
+    /// True if there is such a column.
     pub(crate) fn doubt_lost(&self, report: &mut StorageReport) -> bool {
         for (column, line) in &self.lost {
             let is_cut = |kind: Kind, field: Field| self.begins.contains(&(kind, field, *column));
@@ -71,7 +71,7 @@ impl Widths {
         !self.lost.is_empty()
     }
 
-    /// Whether all values end in one column that lies before the one of every known layout.
+    /// Whether all values end in one column that is left of that of every known layout.
     pub(crate) fn are_short(&self) -> bool {
         matches!(self.one, Some(Some(width)) if width < WIDTH)
     }
@@ -80,7 +80,7 @@ impl Widths {
 /// Adds a doubt, once.
 pub(crate) fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
     let doubt = Doubt { kind, line, words };
-    // What spoils a report is said once, even where there is no more room.
+    // A doubt that spoils the report is kept once, even if the limit is reached.
     let wanted = match kind.spoils_the_report() {
         true => report.is_sound(),
         false => report.doubts.len() < DOUBTS && !report.doubts.contains(&doubt),
@@ -90,7 +90,7 @@ pub(crate) fn doubt(report: &mut StorageReport, kind: Doubtful, line: u64, words
     }
 }
 
-/// Makes a section of its marks; `complete`: something behind it shows that its last line was passed.
+/// Makes a section of its marks; `complete`: later text shows that its last line was passed.
 pub(crate) fn section(
     report: &mut StorageReport,
     widths: &mut Widths,
@@ -118,8 +118,8 @@ pub(crate) fn section(
     section
 }
 
-/// Names labels that should stand before or between others, and do not; where the section is complete also those that
-/// should be its last. Which lines the downward stacks have no source says.
+/// Names missing labels before and between others; in a complete section also missing labels at its end. No source
+/// lists the lines of the downward stacks.
 fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark], complete: bool) {
     if matches!(section.kind, Kind::XplinkStack | Kind::XplinkThreadStack) {
         return;
@@ -139,10 +139,10 @@ fn missing(report: &mut StorageReport, section: &Section, marks: &[Mark], comple
     }
 }
 
-/// Numbers, and what stands for one, of a line or of a part of it.
+/// Numbers, and texts in their places, in a line or in a part of it.
 pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, marks: &mut Vec<Mark>) {
     let last_end = line.text.len();
-    // Lines of a table, and of dots that lead to a number, are no numbers.
+    // Lines of a table, and dots before a number, are no numbers.
     let is_table = line.text.iter().filter(|byte| **byte == b'|').count() >= 2;
     let is_rule = |one: &[u8]| {
         (is_table && one == b"|")
@@ -158,7 +158,7 @@ pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, m
             kind => kind,
         };
         let control = !beside && end == 1 && matches!(one, b"0" | b"1" | b"-" | b"+");
-        // Behind a number: its unit, and the number of a line of 80 columns.
+        // After a number: its unit, and the number of a line of 80 columns.
         let behind = beside && matches!(marks[from..], [Mark::Value { .. }]);
         let is_number = end == 80 && one.len() == 8 && one.iter().all(u8::is_ascii_digit);
         match kind {
@@ -173,7 +173,7 @@ pub(crate) fn values(line: Line<'_>, text: &[u8], offset: usize, beside: bool, m
     }
 }
 
-/// Several numbers on a line without a label: one that blanks have cut, or none of ours. They stand for no number.
+/// Several numbers on a line without a label: one number that blanks have cut, or other text. None of them is a figure.
 pub(crate) fn one_number(line: Line<'_>, from: usize, marks: &mut Vec<Mark>) {
     if marks.len() > from + 1 {
         marks.truncate(from);
@@ -187,7 +187,7 @@ fn has_lost(word: &[u8]) -> bool {
     matches!(word, [b'0', b'0'..=b'9' | b',', ..])
 }
 
-/// Each label with the one number on its own line.
+/// Pairs each label with the one number on its own line.
 fn by_line(report: &mut StorageReport, widths: &mut Widths, section: &mut Section, marks: &[Mark]) {
     let order =
         |field: Field| section.kind.row().and_then(|row| row.fields.iter().position(|known| *known == field));
@@ -248,7 +248,7 @@ fn last_word(text: &str) -> &str {
     text.rsplit([' ', ':']).next().unwrap_or_default()
 }
 
-/// What the last word of a line is that stands where a number should.
+/// Classifies the last word of a line, in the place of a number.
 fn what(text: &str) -> &'static str {
     let word = last_word(text);
     let is_digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -260,7 +260,7 @@ fn what(text: &str) -> &'static str {
     }
 }
 
-/// A value that ends left of the one column in which all others of its section end may have lost its last digits.
+/// A value that ends left of the common column of all others in its section may have lost its last digits.
 fn short(report: &mut StorageReport, section: &mut Section, ends: &[usize]) {
     for (at, end) in ends.iter().enumerate() {
         let others = || ends.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, end)| *end);
@@ -304,7 +304,7 @@ fn apart(report: &mut StorageReport, section: &mut Section, marks: &[Mark]) {
         return;
     }
     let gaps: Vec<usize> = values.iter().map(|value| value.0).collect();
-    // A label between others is missing: any number may be its own.
+    // A label between others is missing: any number may belong to it.
     let complete = places.iter().enumerate().all(|(at, place)| *place == Some(at));
     let unfinished = labels.last().map(|(field, _)| field) != fields.last();
     let possible = |way: &[usize]| {
@@ -368,7 +368,7 @@ fn labels_text(field: Field, line: u64) -> String {
     format!("(label in line {line}) {}", field.label())
 }
 
-/// Fields of which not all can be true.
+/// Fields that cannot all be true.
 fn contradictions(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Vec<(Vec<Field>, String)> {
     let mut found = Vec::new();
     for field in kind.row().map_or(&[][..], |row| row.fields) {
@@ -412,7 +412,7 @@ fn check(report: &mut StorageReport, section: &mut Section) {
     }
 }
 
-/// Takes figures that cannot all be true out of a section, and says why.
+/// Removes figures that cannot all be true from a section, and adds the reason as a doubt.
 pub(crate) fn drop_refuted(
     report: &mut StorageReport,
     section: &mut Section,

@@ -1,8 +1,8 @@
-//! An option text that is being put together: its lines one by one, then its options and what is wrong with them.
+//! An option text in progress: its lines one by one, then its options and its errors.
 //!
-//! Invariant: each option keeps the line on which it begins; what the check of options complains about is a doubt, with the
-//! line's column where it is known. An option that is not closed is not taken.
-//! Not here: which lines make a text (`carriers`, `parm`).
+//! Invariant: each option keeps the line on which it begins; a complaint of the option check is a doubt, with the
+//! line's column if it is known. An option that is not closed is not taken.
+//! Not here: the lines of a text (`carriers`, `parm`).
 
 use underbar_options::{Problem, Severity, check};
 
@@ -13,12 +13,12 @@ use crate::statement::InStream;
 use crate::texts::closed_at;
 use crate::words::{Nesting, evidence, find, tidy};
 
-/// Names that stand among run-time options in C's `#pragma runopts` and in old texts, and are none that says anything here.
+/// Names among the run-time options of C's `#pragma runopts` and of old texts that mean nothing here.
 const OTHERS: [&str; 9] =
     ["ARGPARSE", "EXECOPS", "LIBRARY", "NONIPTSTACK", "PLIST", "REDIR", "RTLS", "TARGET", "VERSION"];
-/// So much of a line is kept to be shown.
+/// The most characters of a line that are kept for display.
 const WIDE: usize = 400;
-/// An option is no longer than this, so that many that are not closed cost no more than one.
+/// An option is no longer than this, so that many open options cost no more than one.
 const LONGEST: usize = 4096;
 const TOO_LONG: &str = "an option that is not closed within 4096 bytes: not read";
 
@@ -28,28 +28,28 @@ pub(crate) struct Open {
     pub(crate) bare: bool,
     pub(crate) first: Evidence,
     pub(crate) parts: Vec<Piece>,
-    /// What is wrong with how the lines follow one another.
+    /// The error in the order of the lines.
     pub(crate) doubts: Vec<Doubt>,
     pub(crate) follows: Follows,
     pub(crate) bytes: usize,
     pub(crate) nesting: Nesting,
-    /// How the data behind a DD statement end.
+    /// The end of the data after a DD statement.
     pub(crate) stream: Option<InStream>,
     /// The mark of a shell's string that is open.
     pub(crate) quote: Option<u8>,
 }
 
-/// What a line has in a text.
+/// The part of a line in a text.
 pub(crate) struct Piece {
     line: u64,
     pub(crate) text: Vec<u8>,
-    /// The line as it stands in the input, and where in it the piece begins.
+    /// The line as in the input, and the column in it at which the piece begins.
     whole: Vec<u8>,
     at: usize,
 }
 
 impl Piece {
-    /// What a line has from a column on.
+    /// The part of a line from a column on.
     pub(crate) fn new(line: Line<'_>, text: Vec<u8>, at: usize) -> Self {
         Self { line: line.number, text, whole: line.text.get(..WIDE).unwrap_or(line.text).to_vec(), at }
     }
@@ -59,7 +59,7 @@ impl Piece {
     }
 }
 
-/// What the next line of a macro is.
+/// The kind of the next line of a macro.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follows {
     /// Operands.
@@ -83,7 +83,7 @@ impl Open {
 
     pub(crate) fn push(&mut self, line: Line<'_>, text: Vec<u8>) {
         self.bytes += text.len();
-        // Blanks that fill up a record do not stand in the line.
+        // The line is without the blanks that fill up a record.
         let shown = text.trim_ascii();
         let start = shown.get(..shown.len().min(16)).unwrap_or_default();
         let at = line.text.windows(start.len().max(1)).position(|here| here == start).unwrap_or(0);
@@ -91,7 +91,7 @@ impl Open {
         self.parts.push(Piece::new(line, text, at.saturating_sub(before)));
     }
 
-    /// What the line behind this one of a macro is: "A comma must end each option except for the final option."
+    /// The kind of the line after this one of a macro: "A comma must end each option except for the final option."
     pub(crate) fn follows(&mut self, line: Line<'_>, body: &[u8], more: bool) {
         let mut quoted = false;
         let end = body.iter().position(|byte| {
@@ -154,7 +154,7 @@ impl Open {
             || self.parts.last().is_some_and(|piece| piece.text.trim_ascii_end().ends_with(b","))
     }
 
-    /// A message about the text, with the column of the line as it stands in the input, and the line.
+    /// A message about the text, with the column of the line as in the input, and the line.
     fn words(piece: Option<&Piece>, from: usize, message: &str, byte: Option<u8>) -> String {
         let plain = match message.split_once(": ") {
             Some((at, plain)) if at.starts_with("column ") => plain,
@@ -172,7 +172,7 @@ impl Open {
         }
     }
 
-    /// Whether a bare line has the form of options throughout, with digits: no sentence is written so.
+    /// Whether a bare line consists of options only, with digits: no sentence has this form.
     fn has_form(&self) -> bool {
         let bytes = || self.parts.iter().flat_map(|piece| piece.text.trim_ascii());
         let plain = bytes().all(|byte| byte.is_ascii_alphanumeric() || b"(),".contains(byte));
@@ -242,7 +242,7 @@ impl Open {
                 at = end;
                 continue;
             };
-            // One with NO has no parentheses.
+            // An option with NO has no parentheses.
             let length = closed_at(tail).unwrap_or(0);
             let line = line_at(start);
             let shown = &text[start..(end + equals + length).min(text.len())];

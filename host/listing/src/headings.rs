@@ -1,4 +1,4 @@
-//! Headings of sections and labels of figures in a line, wherever they stand in it.
+//! Headings of sections and labels of figures, anywhere in a line.
 //!
 //! ```text
 //! "    THREADSTACK statistics:"          "      Initial size:      4096"
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Invariant: a title that is the end of another one (`STACK` of `THREADSTACK`, `HEAP` of `Additional Heap`) counts only
-//! where nothing can have been lost before it: behind the blanks of the layout, at the start of a line that is whole, or
-//! behind what a job log puts before its lines. Where the input begins with it, the next heading has to confirm it.
-//! Not here: what belongs to a section (`storage`), and which figure belongs to a label (`figures`).
+//! where nothing can have been lost before it: after the blanks of the layout, at the start of a whole line, or after the
+//! prefix of a job log. If the input begins with it, the next heading has to confirm it.
+//! Not here: the lines of a section (`storage`), and the figure of a label (`figures`).
 
 use crate::sections::{Field, Kind, LABELS, SECTIONS};
 use crate::words::{find, last, tidy};
@@ -17,13 +17,13 @@ use crate::words::{find, last, tidy};
 pub(crate) enum Title {
     /// One of the table.
     Known(Kind),
-    /// The same, if nothing is missing before it: the input begins here.
+    /// One of the table, if nothing is missing before it: the input begins here.
     Cut(Kind),
-    /// One whose layout is not known, or whose title is damaged or may be cut: why it is not read.
+    /// A section of an unknown layout, or with a title that is damaged or may be cut: the reason why it is not read.
     Unknown(String),
 }
 
-/// Titles of sections that are recognised and not read.
+/// Titles of sections that are recognised but not read.
 const OTHERS: [&str; 8] = [
     "IPT STACK",
     "24bit User HEAP",
@@ -34,12 +34,12 @@ const OTHERS: [&str; 8] = [
     "31bit I/O HEAP",
     "24bit I/O HEAP",
 ];
-/// How the last word of a heading ends, be its start damaged.
+/// The endings of the last word of a heading whose start may be damaged.
 const LIKE: [&str; 6] = ["HEAP", "STACK", "HEAP24", "STACK64", "HEAPPOOLS", "HEAPPOOLS64"];
 /// What text recognition and markup put before a heading.
 const MARKUP: &[u8] = b"#*|>`";
 
-/// The first heading in a text: what stands before it, its title, what stands behind.
+/// The first heading in a text: the text before it, its title, the text after it.
 ///
 /// `cut`: the text begins with the first byte of the input, which may be the middle of a line.
 pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
@@ -65,7 +65,7 @@ pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
     };
     match found {
         Some((title, Some(kind), place)) if is_whole(front, &words[..place], title, cut) => {
-            // Behind a label on the same line, what stands before the title is that label's number.
+            // After a label on the same line, the text before the title is that label's number.
             let front = if start > 0 { &text[..front.len() + place] } else { front };
             Some((front, Title::Known(kind), behind))
         }
@@ -81,14 +81,14 @@ pub(crate) fn heading(text: &[u8], cut: bool) -> Option<(&[u8], Title, &[u8])> {
 const POOLS: [(&str, Option<Kind>); 2] =
     [("HEAPPOOLS", Some(Kind::Pools)), ("HEAPPOOLS64", Some(Kind::Pools))];
 
-/// Where a title begins that ends the words; None where it is only the end of a word.
+/// The start of a title at the end of the words; None if it is only the end of a word.
 fn position(words: &[u8], title: &str) -> Option<usize> {
     let at = words.len().checked_sub(title.len())?;
     let free = at == 0 || !words[at - 1].is_ascii_alphabetic();
     (free && words[at..].eq_ignore_ascii_case(title.as_bytes())).then_some(at)
 }
 
-/// Whether nothing of the title can be missing before it. `before`: what stands there, behind the blanks.
+/// Whether nothing of the title can be missing before it. `before`: the text there, after the blanks.
 fn is_whole(front: &[u8], before: &[u8], title: &str, cut: bool) -> bool {
     let others = SECTIONS.iter().map(|row| row.title).chain(OTHERS);
     let is_end = others.filter(|other| other.len() > title.len()).any(|other| {
@@ -110,13 +110,13 @@ fn is_whole(front: &[u8], before: &[u8], title: &str, cut: bool) -> bool {
     !cut && (if touches { control } else { is_none_of_ours(last(before)) })
 }
 
-/// Whether what stands before a title ends in a word that begins another title.
+/// Whether the text before a title ends in a word that begins another title.
 fn is_part_of_a_title(before: &[u8]) -> bool {
     let last = last(before).to_ascii_lowercase();
     matches!(&last[..], b"user" | b"library" | b"i/o" | b"additional" | b"xplink" | b"ipt")
 }
 
-/// Whether a label may begin behind this: no word stands directly before it that could be its own beginning.
+/// Whether a label may begin after this text: no word directly before it could be the label's own beginning.
 fn stands_alone(before: &[u8]) -> bool {
     let blanks = before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     let word = last(before);
@@ -137,7 +137,7 @@ pub(crate) fn is_none_of_ours(word: &[u8]) -> bool {
     is_job || !word.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// All labels of a text: where each begins, where its colon ends, and which it is. A letter may be misread.
+/// All labels of a text: the start of each, the end of its colon, and the label. A letter may be misread.
 pub(crate) fn labels(text: &[u8]) -> impl Iterator<Item = (usize, usize, Field)> {
     let mut at = 0;
     std::iter::from_fn(move || {

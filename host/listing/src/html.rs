@@ -1,19 +1,19 @@
-//! Pages of HTML as lines of text: breaks, blanks that do not break, characters by name; every other tag is taken out.
+//! Pages of HTML as lines of text: breaks, non-breaking blanks, characters by name; all other tags are removed.
 //!
 //! ```text
 //! &nbsp;&nbsp;Initial size:&nbsp;32768<br>     ->     "  Initial size: 32768"
 //! ```
 //!
-//! Invariant: memory does not grow: no more is kept than the beginning of one tag or one name.
-//! Not here: layout. Blanks and ends of lines stay as they stand, as within `<pre>`.
+//! Invariant: memory does not grow: at most the beginning of one tag or one name is kept.
+//! Not here: layout. Blanks and ends of lines are kept, as within `<pre>`.
 
-/// Of a tag no more is looked at.
+/// The most bytes of a tag that are compared.
 const TAG: usize = 16;
 /// No name of a character is longer.
 const NAME: usize = 10;
-/// So many bytes without an end are no tag.
+/// This many bytes without an end are no tag.
 const LONGEST: usize = 8192;
-/// Tags behind which a new line begins.
+/// Tags after which a new line begins.
 const BREAKS: [&[u8]; 12] =
     [b"br", b"/p", b"/div", b"/tr", b"/li", b"/pre", b"/h1", b"/h2", b"/h3", b"/title", b"hr", b"/table"];
 const NAMES: [(&[u8], u8); 12] = [
@@ -35,7 +35,7 @@ const NAMES: [(&[u8], u8); 12] = [
 #[derive(Default)]
 pub(crate) struct Html {
     state: State,
-    /// The end of a line behind a break is the same end.
+    /// A line end right after a break counts as the same line end.
     after_break: bool,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct Html {
 enum State {
     #[default]
     Text,
-    /// Behind `<`: what stands there, and how much of it there was.
+    /// After `<`: the text so far, and its length.
     Tag(Vec<u8>, usize),
-    /// Behind `&`.
+    /// After `&`.
     Name(Vec<u8>),
 }
 

@@ -1,11 +1,11 @@
-//! Step timings, and what shows the region: job control. Messages at the end of steps are in `messages`.
+//! Step timings, and evidence of the region: job control. Messages at the end of steps are in `messages`.
 //!
 //! ```text
 //! STEPNAME PROCSTEP PGMNAME  CC  USED  CPU TIME  ELAPSED TIME  EXCP      names from the heading, in its order
 //! CLPG     GO       PGM=*.DD 00   60K  0:00:15.44  0:01:02.34   474
 //! ```
 //!
-//! Invariant: a row of timings is read whole or not at all; one that has marks of damage is named.
+//! Invariant: a row of timings is read whole or not at all; a row with marks of damage is named.
 //! Fields of SMF records are recognised: no source confirms how they are printed, so they are not read.
 
 use crate::lines::Line;
@@ -16,10 +16,10 @@ use crate::parm::Parm;
 use crate::statement::{is_comment, keyword, statement, values};
 use crate::words::{evidence, find, has, split};
 
-/// So many lines without a row end a table of timings.
+/// This many lines without a row end a table of timings.
 const QUIET: u64 = 12;
 
-/// What the statistics at the end of a step say of the region, in small letters: a limit, be REGION what it may.
+/// Words about the region in the statistics at the end of a step, in small letters: a limit, whatever REGION is.
 const ALLOWED: &[u8] = b"allowed private area above 16mb:";
 
 /// The state between lines.
@@ -33,14 +33,14 @@ pub(crate) struct Job {
     parm: Option<Parm>,
 }
 
-/// The columns of a table of timings behind the storage used.
+/// The columns of a table of timings after the storage used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Columns {
     /// CPU time only.
     Cpu,
     /// CPU time, elapsed time, EXCP.
     All,
-    /// The heading is broken over lines, so that rows may be.
+    /// The heading is broken over lines, so rows may be broken, too.
     Broken,
 }
 
@@ -49,12 +49,12 @@ impl Job {
         self.table.is_some() || self.messages.is_open() || self.parm.is_some()
     }
 
-    /// Looks at a line; true if it has something of this kind.
+    /// Reads a line; true if it has something of this kind.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if has(line.text, "stepname") && (has(line.text, "cpu time") || has(line.text, "procstep")) {
             let of_a_site = has(line.text, " rc ") && has(line.text, "clock") || has(line.text, "cpu-time");
             if of_a_site && !has(line.text, "cpu time") {
-                // The rows are whole; which columns they have, a site's own exit decides.
+                // The rows are whole; a site's own exit decides which columns they have.
                 let why = "step timings of a job log: their columns differ from site to site, not read";
                 let evidence = evidence(line.number, line.text);
                 out(Item::Unread(Unread { evidence, why: why.to_owned() }));
@@ -96,7 +96,7 @@ impl Job {
         if let Some(at) = find(line.text, ALLOWED) {
             let word = split(&line.text[at + ALLOWED.len()..]).next().unwrap_or_default();
             let allowed = size(&String::from_utf8_lossy(word), 1).filter(|_| line.whole);
-            // What is less is rounded up by whoever reads REGION, and would be too much.
+            // Smaller values are rounded up by the readers of REGION, and would be too large.
             let (program, region) = (None, allowed.filter(|allowed| *allowed >= 32 << 20));
             let evidence = evidence(line.number, line.text);
             if region.is_some() {
@@ -172,7 +172,7 @@ impl Job {
         };
         match read() {
             Some(step) => out(Item::Step(step)),
-            // Whose times are its own.
+            // Its times are its own.
             None if words.iter().take(4).any(|word| is_message(word)) => return false,
             None => {
                 let why = "a row of step timings that is damaged or cut: not read".to_owned();
@@ -192,7 +192,7 @@ impl Job {
         let region = keyword(statement, b"region").or(extended);
         let memlimit = keyword(statement, b"memlimit");
         if region.is_none() && memlimit.is_none() && line.whole && keyword(statement, b"pgm").is_some() {
-            // What other steps ask for is not this one's.
+            // Requests of other steps are not this step's.
             let (program, evidence) = (self.program.clone(), evidence(line.number, line.text));
             out(Item::Region(Region { program, region: None, memlimit: None, used_above: None, evidence }));
         }
@@ -200,7 +200,7 @@ impl Job {
             let evidence = evidence(line.number, line.text);
             // REGION alone is in K; MEMLIMIT alone is not allowed.
             let region_bytes = region.and_then(|word| size(&String::from_utf8_lossy(word), 1 << 10));
-            // REGION of so little leaves 32M above the line, REGIONX does not.
+            // Such a small REGION leaves 32M above the line, REGIONX does not.
             let is_exact = |bytes: &u64| extended.is_none() || *bytes == 0 || *bytes >= 32 << 20;
             let region_bytes = region_bytes.filter(is_exact);
             let memlimit_bytes = memlimit.and_then(|word| match word {
@@ -230,7 +230,7 @@ impl Job {
                 out(Item::Unread(Unread { evidence: evidence.clone(), why: why.to_owned() }));
             }
             let is_step = keyword(statement, b"pgm").is_some();
-            // A step whose MEMLIMIT is not known still tells that what others ask for is not its own.
+            // A step with an unknown MEMLIMIT still shows that the requests of other steps are not its own.
             if why.is_none() && (region_bytes.is_some() || memlimit_bytes.is_some() || is_step) {
                 let program = self.program.clone();
                 out(Item::Region(Region {
@@ -242,7 +242,7 @@ impl Job {
                 }));
             }
         }
-        // PARM.GO= and its like, and symbols of a procedure that end so, as LEPARM=.
+        // PARM.GO= and similar keywords, and symbols of a procedure with this ending, such as LEPARM=.
         let symbol = find(statement, b"parm=").map(|at| at + 5);
         let all: Vec<usize> = values(statement, b"parm").map(|(at, _)| at).collect();
         for at in symbol.filter(|at| !all.contains(at)).into_iter().chain(all.iter().copied()) {
@@ -251,7 +251,7 @@ impl Job {
     }
 }
 
-/// What REGIONX has for above the line: the second of its values.
+/// The part of REGIONX for storage above the line: the second of its values.
 fn above(value: &[u8]) -> &[u8] {
     let all = value.strip_prefix(b"(").and_then(|all| all.split(|byte| *byte == b')').next());
     all.and_then(|all| all.split(|byte| *byte == b',').nth(1)).unwrap_or_default()
@@ -272,7 +272,7 @@ fn time(word: &str) -> Option<u64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * 100 + number(hundredths, 99)?)
 }
 
-/// What stands behind the time and the number of the job that a job log puts before its lines.
+/// The text after the time and the job number that a job log puts before its lines.
 fn without_log(words: &[String]) -> &[String] {
     let is_job = |word: &str| {
         let number = ["JOB", "STC", "TSU"].iter().find_map(|kind| word.strip_prefix(kind));
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Each region with its MEMLIMIT, or why something was not read.
+    /// Each region with its MEMLIMIT, or the reason why something was not read.
     fn regions(text: &str) -> Vec<String> {
         let shown = |item| match item {
             Item::Region(Region { region, memlimit, .. }) => format!("{region:?} {memlimit:?}"),
@@ -424,7 +424,7 @@ mod tests {
         };
         let fill = " ".repeat(15);
         assert_eq!(why("//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K)'\n").as_deref(), Some("32K,32K"));
-        // What a job log puts before the statement does not count.
+        // The prefix of a job log before the statement does not count.
         assert_eq!(
             why(&format!("        2 //GO{fill} EXEC PGM=PAY1,PARM='/STACK(128K,128K),HEAP(32K)'\n"))
                 .as_deref(),

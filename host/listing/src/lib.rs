@@ -11,9 +11,9 @@
 //!                                           each -> Item, as soon as it is whole
 //! ```
 //!
-//! Invariants. Everything is found by label, never by column. A figure is taken only where one label can be
-//! meant; what can be meant otherwise is kept as *likely*, what is damaged or contradictory is a [`Doubt`].
-//! Wherever a listing is cut, no figure is made of what is left. Memory does not grow with the input: an
+//! Invariants. Everything is found by label, never by column. A figure is taken only if just one label can be
+//! meant; if another can be meant, the figure is kept as *likely*; a damaged or contradictory one is a [`Doubt`].
+//! Wherever a listing is cut, no figure is made of the rest. Memory does not grow with the input: an
 //! item is handed over when it ends, and each is bounded.
 //!
 //! **What is deliberately absent**: files, clocks, threads (so that it can be compiled to WebAssembly), and any

@@ -1,28 +1,28 @@
-//! Bytes to lines: CRLF, form feeds, EBCDIC, two bytes for each character, records without any line end or with their lengths.
+//! Bytes to lines: CRLF, form feeds, EBCDIC, two bytes for each character, records without line ends or with their lengths.
 //!
 //! ```text
 //! bytes -> first 4K: EBCDIC? records of which length? -> lines, each decoded, with its number
 //! ```
 //!
-//! Invariant: no more than one line of at most [`LONGEST`] bytes is kept; what a longer line has beyond is dropped.
-//! A last line without line end is handed over as such: its last word may be cut.
+//! Invariant: at most one line of at most [`LONGEST`] bytes is kept; the rest of a longer line is dropped.
+//! A last line without line end is marked as such: its last word may be cut.
 
 use crate::coding::{Form, ascii, form};
 use crate::descriptors::{Descriptors, Part};
 use crate::html::Html;
 
-/// The longest line that is looked at, in bytes.
+/// The longest line that is read, in bytes.
 pub(crate) const LONGEST: usize = 32 << 10;
 const FIRST_LOOK: usize = 4096;
-/// Who takes the lines.
+/// The receiver of lines.
 pub(crate) trait Taker {
     /// Takes a line.
     fn line(&mut self, line: Line<'_>);
 
-    /// Where in this text, which begins a line, something may be of interest; lines before it are not handed over.
+    /// The position in this text, which begins a line, of the first line of possible interest; earlier lines are not handed over.
     fn next(&self, text: &[u8]) -> Option<usize>;
 
-    /// The input breaks off behind this line: what follows it cannot be told apart.
+    /// The input breaks off after this line: the bytes after it cannot be separated.
     fn broken(&mut self, line: u64);
 }
 
@@ -33,9 +33,9 @@ pub(crate) struct Lines {
     kept: Vec<u8>,
     dropping: bool,
     number: u64,
-    /// Of two bytes of a character, the first, where a piece ended between them.
+    /// The first of a character's two bytes, if a piece ended between them.
     half: Option<u8>,
-    /// The lengths of records, where they stand before them.
+    /// The lengths of records, if the records have them.
     records: Option<Descriptors>,
     html: Html,
 }
@@ -58,7 +58,7 @@ impl Lines {
         Self { head, form: None, kept, dropping: false, number: 0, half: None, records: None, html }
     }
 
-    /// Takes more bytes, and hands over the lines that they complete.
+    /// Takes more bytes, and hands over the complete lines.
     pub(crate) fn feed(&mut self, bytes: &[u8], to: &mut dyn Taker) {
         if self.form.is_none() {
             self.head.extend_from_slice(bytes);
@@ -71,12 +71,12 @@ impl Lines {
         self.cut(bytes, to);
     }
 
-    /// How many lines there were.
+    /// The number of lines.
     pub(crate) fn count(&self) -> u64 {
         self.number
     }
 
-    /// Hands over what is left.
+    /// Hands over the rest.
     pub(crate) fn finish(&mut self, to: &mut dyn Taker) {
         if self.form.is_none() {
             self.look(true, to);
@@ -194,7 +194,7 @@ impl Lines {
         self.keep(bytes);
     }
 
-    /// How many bytes of whole lines are of no interest, and where behind them the first is that may be of some.
+    /// The number of bytes of whole lines without interest, and the position after them of the first line of possible interest.
     fn pass_over(&mut self, bytes: &[u8], end: u8, to: &mut dyn Taker) -> (usize, usize) {
         let hit = to.next(bytes).unwrap_or(bytes.len());
         let passed = bytes[..hit].iter().rposition(|byte| *byte == end).map_or(0, |at| at + 1);
@@ -222,7 +222,7 @@ impl Lines {
     }
 }
 
-/// Blanks that may not be broken, of UTF-8 and of Latin 1, as others.
+/// Replaces non-breaking blanks, of UTF-8 and of Latin 1, with blanks.
 fn without_hard_blanks(text: &[u8]) -> Vec<u8> {
     let mut plain = text.to_vec();
     for at in 0..plain.len() {
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::coding::to_ebcdic;
 
-    /// All lines, or those that have this letter.
+    /// Takes all lines, or those that have this letter.
     struct All(Vec<(u64, String, bool)>, Option<u8>);
 
     impl Taker for All {
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(whole.len(), 600);
         for chunk in [1, 5, 64, 4096, usize::MAX] {
             let mut some = having(text.as_bytes(), chunk, Some(b'q'));
-            // A line that came in pieces is handed over, be it of interest or not.
+            // A line in several pieces is handed over, whether it is of interest or not.
             some.retain(|line| line.1.contains('q'));
             assert_eq!(some, whole, "{chunk}");
         }
@@ -332,7 +332,7 @@ mod tests {
             |blocks: &[Vec<u8>]| blocks.chunks(50).flat_map(|some| described(&some.concat())).collect();
         let in_blocks: Vec<u8> = blocks(&records);
         let expect = lines(text.as_bytes(), 4096);
-        // RECFM=VBS: records in segments, the last of one block going on in the next.
+        // RECFM=VBS: records in segments; the last record of a block continues in the next.
         let segments = |record: &Vec<u8>| -> Vec<u8> {
             let data = &record[4..];
             let (one, two) = data.split_at(data.len() / 2);

@@ -1,5 +1,5 @@
-//! Lists of data sets: recognised by their labels, so that it can be said which command reads them.
-//! A DD statement holds all that the rule of listed block sizes asks, and is answered with it.
+//! Lists of data sets: recognised by their labels, so that the report can name the command that reads them.
+//! A DD statement holds everything that the rule of listed block sizes needs, so that rule answers it.
 //!
 //! | list | recognised by |
 //! |---|---|
@@ -10,14 +10,14 @@
 //!
 //! | DD statement | `RECFM=U`, a `BLKSIZE=` of 8,192 or less, and what makes it a PDS: `DSORG=PO`, or directory blocks in `SPACE=` |
 //!
-//! Invariant: of each kind one list is named in a listing, however many pages it has.
-//! Not here: reading them, which is the library survey's.
+//! Invariant: of each kind one list is named for each listing, however many pages it has.
+//! Not here: reading them (the library survey).
 
 use crate::lines::Line;
 use crate::model::{Item, Unread};
 use crate::words::{evidence, find, has, split};
 
-/// How the words begin by which a list is named.
+/// The first words of the text that names a list.
 pub const LISTS: [&str; 3] =
     ["a list of data sets", "timings of loads by block size", "a load library in job control"];
 
@@ -31,7 +31,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Looks at a line.
+    /// Reads a line.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
         if let Some(size) = defined(line.text).filter(|_| line.whole) {
             let why = format!(
@@ -59,7 +59,7 @@ impl Lists {
     }
 }
 
-/// The block size of a PDS for programs that a DD statement defines, where it is small. All of it stands on one line.
+/// The block size of a PDS for programs in a DD statement, if it is small. The whole statement is on one line.
 fn defined(text: &[u8]) -> Option<u64> {
     let start = text.strip_prefix(b"//").filter(|rest| !rest.starts_with(b"*"))?;
     let operands = split(start).skip_while(|word| !word.eq_ignore_ascii_case(b"DD")).nth(1)?;

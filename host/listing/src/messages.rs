@@ -1,4 +1,4 @@
-//! Messages at the end of a step or job: CPU time of the step, and what was used above the line.
+//! Messages at the end of a step or job: CPU time of the step, and storage used above the line.
 //!
 //! ```text
 //! IEF032I STEP/GO      /STOP  2026324.1015                                         and on the lines below it
@@ -8,20 +8,20 @@
 //! ```
 //!
 //! Invariant: a time is read whole or not at all. Start and stop have minutes only, so that no elapsed time is made of them.
-//! Not here: rows of timings that a site prints (`job`); IEF033I and IEF376I, of the whole job, give no step.
+//! Not here: rows of timings that a site prints (`job`); IEF033I and IEF376I, which are about the whole job and not a step.
 
 use crate::lines::Line;
 use crate::model::{Item, Region, StepTiming, Unread};
 use crate::number::size;
 use crate::words::{evidence, find, has, split};
 
-/// So many lines belong to one message.
+/// The most lines of one message.
 const LINES: u64 = 6;
 
 /// The state between lines.
 #[derive(Default)]
 pub(crate) struct Messages {
-    /// The line of the message that is open, and the step that it is about.
+    /// The line of the open message, and its step.
     open: Option<(u64, Option<String>)>,
 }
 
@@ -30,7 +30,7 @@ impl Messages {
         self.open.is_some()
     }
 
-    /// Looks at a line; true if it is part of a message.
+    /// Reads a line; true if it is part of a message.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         let text = line.text;
         if has(text, "ief032i") || has(text, "ief033i") {
@@ -77,7 +77,7 @@ fn step(text: &[u8]) -> Option<String> {
 
 fn cpu(line: Line<'_>, name: String, text: &[u8], out: &mut dyn FnMut(Item)) {
     let here = evidence(line.number, line.text);
-    // What follows it shows that it is whole.
+    // The words after it show that it is whole.
     let end = find(text, b"srb");
     let whole = end.is_some() || line.whole;
     let Some(cpu) = time(&text[..end.unwrap_or(text.len())]).filter(|_| whole) else {
@@ -110,10 +110,10 @@ fn time(text: &[u8]) -> Option<u64> {
     Some(((hours.unwrap_or(0) * 60 + minutes) * 60 + seconds) * 100 + hundredths)
 }
 
-/// What was used above the line.
+/// The storage used above the line.
 fn used(line: Line<'_>, text: &[u8], out: &mut dyn FnMut(Item)) {
     let used = split(text).next().and_then(|word| size(&String::from_utf8_lossy(word), u64::MAX));
-    // More is behind the last word of a line that is cut.
+    // In a cut line only a word that another word follows is whole.
     let whole = line.whole || split(text).nth(1).is_some();
     if let Some(used_above) = used.filter(|used| whole && *used < 1 << 41) {
         let (evidence, used_above) = (evidence(line.number, line.text), Some(used_above));

@@ -1,34 +1,34 @@
-//! What is read from a listing.
+//! The data that are read from a listing.
 //!
-//! Invariant: every figure says on which line it stands and what stands there.
-//! Not here: how any of it is found.
+//! Invariant: every figure has its line number and the text of the line.
+//! Not here: how they are found.
 
 use serde::Serialize;
 
 use crate::sections::{Field, Kind};
 
-/// Where something stands.
+/// A place in the listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// Number of the line in the input, from 1.
     pub line: u64,
-    /// What stands there, with blanks closed up, at most 120 characters.
+    /// The text of the line, with blanks closed up, at most 120 characters.
     pub text: String,
 }
 
-/// A figure and where it stands.
+/// A figure and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
     /// Bytes, or a count.
     pub value: u64,
-    /// Where the figure stands.
+    /// Its place.
     #[serde(flatten)]
     pub evidence: Evidence,
-    /// True where the figure stands apart from its label and could belong to a neighbouring one.
+    /// True if the figure is apart from its label and could belong to a neighbouring one.
     pub likely: bool,
 }
 
-/// Why something is not certain.
+/// The kind of a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubtful {
@@ -36,51 +36,51 @@ pub enum Doubtful {
     Cut,
     /// The input ends within this line.
     CutLine,
-    /// Lines end where values would: their last digits may be missing.
+    /// Lines end at the column of the values: their last digits may be missing.
     CutAtTheRight,
-    /// Values of one column of which one has lost its first digits: others may have, too.
+    /// One value of a column has lost its first digits: others may have, too.
     CutAtTheLeft,
-    /// A mark stands where a number should: OCR damage, a letter among digits.
+    /// A mark in the place of a number: OCR damage, a letter among digits.
     NotANumber,
     /// A label without its value.
     NoValue,
-    /// A number stands apart from its label; it was taken for the nearest.
+    /// A number apart from its label; it was given to the nearest label.
     Apart,
-    /// A number that no label can be given.
+    /// A number that fits no label.
     NoLabel,
     /// Labels without the heading of their section.
     NoSection,
-    /// Lines of two reports in one another.
+    /// Lines of two reports are mixed.
     Interleaved,
     /// Two figures of one report that cannot both be true.
     Contradiction,
-    /// A figure that cannot be: more than there is.
+    /// An impossible figure: more than there is.
     Absurd,
-    /// What may be the same as something else, given once more.
+    /// A possible repetition of another item.
     Again,
-    /// A name that is not spelt as it should be.
+    /// A misspelt name.
     Misspelt,
     /// A part whose layout no published source confirms: not read.
     LayoutNotKnown,
 }
 
 impl Doubtful {
-    /// True where figures of the report must not be used at all; the reader hands over none of them.
+    /// True if figures of the report must not be used at all; the reader hands over none of them.
     #[must_use]
     pub fn spoils_the_report(self) -> bool {
         matches!(self, Self::Interleaved | Self::CutAtTheRight)
     }
 }
 
-/// What stands in [`Doubt::words`] between a message about an option text and the line that it is about.
+/// The separator in [`Doubt::words`] between a message about an option text and its line.
 pub const IN: &str = "; in: ";
 
-/// Something that is not certain, and where.
+/// A doubt, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doubt {
     /// What kind.
     pub kind: Doubtful,
-    /// The line that is to blame.
+    /// The line that causes it.
     pub line: u64,
     /// In words.
     pub words: String,
@@ -128,7 +128,7 @@ pub struct Pool {
     pub used_peak: u64,
     /// Cells that were in use at the end.
     pub in_use: u64,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
@@ -141,7 +141,7 @@ pub struct StorageReport {
     pub date: Option<String>,
     /// The line below the heading: name and level of the run-time.
     pub release: Option<String>,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Whether its end line was seen.
     pub ended: bool,
@@ -155,19 +155,19 @@ pub struct StorageReport {
     pub ranges: Vec<(u64, u64, Figure)>,
     /// Summary of the heap pools.
     pub pools: Vec<Pool>,
-    /// Cells of each pool that the statistics name, and the line, until the report ends.
+    /// The cells of each pool in the statistics, and the line, until the report ends.
     #[serde(skip)]
     pub(crate) named_pools: Vec<(u64, u64)>,
-    /// Rows whose cells per extent are not those of HEAP's initial size, until the report ends.
+    /// Rows whose cells per extent do not fit HEAP's initial size, until the report ends.
     #[serde(skip)]
     pub(crate) other_pools: Vec<Pool>,
-    /// The heap sizes of which the pools are, where they agree on another one than HEAP's initial size.
+    /// The heap sizes that fit the pools, if they agree on another size than HEAP's initial size.
     #[serde(skip)]
     pub(crate) pools_of: Option<(u64, u64)>,
-    /// The first line about pools that cannot be used.
+    /// The first unusable line about pools.
     #[serde(skip)]
     pub(crate) doubtful_pool: Option<Box<Doubt>>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
@@ -178,13 +178,13 @@ impl StorageReport {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// Whether the date has a time, by which two reports of one program are told apart.
+    /// Whether the date has a time, which distinguishes two reports of one program.
     #[must_use]
     pub fn has_time(&self) -> bool {
         self.date.as_deref().is_some_and(has_time)
     }
 
-    /// False where nothing may be built upon its figures.
+    /// False if the figures must not be used.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.doubts.iter().all(|doubt| !doubt.kind.spoils_the_report())
@@ -197,7 +197,7 @@ impl StorageReport {
     }
 }
 
-/// Whether a date, as printed, has a time beside it: alone it has no more than 8 digits.
+/// Whether a printed date has a time: alone it has no more than 8 digits.
 #[must_use]
 pub fn has_time(date: &str) -> bool {
     date.bytes().filter(u8::is_ascii_digit).count() >= 10
@@ -206,22 +206,22 @@ pub fn has_time(date: &str) -> bool {
 /// One row of an options report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OptionRow {
-    /// Where the option was set last, as printed; empty where that is not shown.
+    /// The source that set the option last, as printed; empty if it is not shown.
     pub source: String,
-    /// False where it says that it cannot be overridden; None where that is not shown.
+    /// False if the option cannot be overridden; None if that is not shown.
     pub overridable: Option<bool>,
     /// Name of the option in capitals, without NO.
     pub name: String,
-    /// Whether it stands with the prefix NO.
+    /// Whether it has the prefix NO.
     pub negative: bool,
-    /// What stands between the parentheses, without blanks.
+    /// The text between the parentheses, without blanks.
     pub values: String,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
 impl OptionRow {
-    /// Whether it stands in an option text: no report says that it is in force.
+    /// Whether it is in an option text: no report shows that it is in force.
     #[must_use]
     pub fn is_in_a_text(&self) -> bool {
         self.source.is_empty()
@@ -241,21 +241,21 @@ pub struct OptionsReport {
     pub enclave: Option<String>,
     /// Whether it has the form of a CEEDUMP: numbers filled with zeros, and OVR.
     pub dump: bool,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Its rows.
     pub rows: Vec<OptionRow>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
-/// In what an option text stands.
+/// The carrier of an option text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
     /// A CEEOPTS data set, or bare options.
     Ceeopts,
-    /// What is linked with a program: the macro CEEXOPT (CEEUOPT, CEEROPT), `#pragma runopts`, PLIXOPT.
+    /// Linked with a program: the macro CEEXOPT (CEEUOPT, CEEROPT), `#pragma runopts`, PLIXOPT.
     Ceeuopt,
     /// A member CEEPRMxx.
     Ceeprm,
@@ -270,44 +270,44 @@ pub enum Carrier {
 /// An option text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OptionText {
-    /// In what it stands.
+    /// Its carrier.
     pub carrier: Carrier,
     /// Its options, each with its line.
     pub rows: Vec<OptionRow>,
     /// Where it begins.
     pub evidence: Evidence,
-    /// What is wrong with it, as the check of options says.
+    /// Its errors, as the option check reports them.
     pub doubts: Vec<Doubt>,
 }
 
-/// PARM of a step: what its program gets besides options.
+/// PARM of a step: the program's part besides options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepParm {
     /// The program of the step, if its statement was seen.
     pub program: Option<String>,
     /// The program's own arguments, without the slash.
     pub arguments: String,
-    /// On which side of the slash options stand.
+    /// The side of the slash for options.
     pub side: Side,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
-/// Where options stand in PARM.
+/// The place of options in PARM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Side {
     /// `options/arguments`
     First,
     /// `arguments/options`: COBOL under CBLOPTS(ON).
     Last,
-    /// Nothing in it shows that.
+    /// PARM does not show it.
     Unknown,
 }
 
 /// The timings of one job step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepTiming {
-    /// Names, as they stand before the code: step, procedure step, program.
+    /// Names, in the order before the code: step, procedure step, program.
     pub names: Vec<String>,
     /// Completion code.
     pub code: Option<String>,
@@ -319,11 +319,11 @@ pub struct StepTiming {
     pub elapsed: Option<u64>,
     /// EXCP count.
     pub excp: Option<u64>,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Option<Evidence>,
 }
 
-/// What shows the region.
+/// Evidence of the region.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Region {
     /// The step's program, if it is named in the same statement.
@@ -332,23 +332,23 @@ pub struct Region {
     pub region: Option<u64>,
     /// MEMLIMIT in bytes; u64::MAX is NOLIMIT.
     pub memlimit: Option<u64>,
-    /// Used above the line, in bytes, where a message says it: no limit.
+    /// Storage used above the line, in bytes, from a message: not a limit.
     pub used_above: Option<u64>,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
-/// Something that was recognised and not read.
+/// Recognised but not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unread {
-    /// Where it stands.
+    /// Its place in the listing.
     #[serde(flatten)]
     pub evidence: Evidence,
     /// Why it was not read.
     pub why: String,
 }
 
-/// Something that was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "item")]
 pub enum Item {
@@ -360,14 +360,14 @@ pub enum Item {
     Text(OptionText),
     /// Timings of a step.
     Step(StepTiming),
-    /// What shows the region.
+    /// Evidence of the region.
     Region(Region),
-    /// PARM of a step; behind the option text that stands in it.
+    /// PARM of a step; after the option text in it.
     Parm(StepParm),
     /// Something of z/TPF.
     Ztpf(crate::ztpf::model::Found),
     /// Something of Natural or Adabas.
     Natural(crate::natural::Natural),
-    /// Recognised and not read.
+    /// Recognised but not read.
     Unread(Unread),
 }

@@ -1,19 +1,19 @@
 //! A word that may be a number: digits, with commas between groups of three, with K, M or G.
 //!
-//! Invariant: nothing is mended. A letter O among digits, a sign, a mark of text recognition is no number.
+//! Invariant: nothing is repaired. A letter O among digits, a sign, or a mark of text recognition is not part of a number.
 
-/// What a word is.
+/// The kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// A number.
     Number(u64),
-    /// Something that stands where a number should, and is none.
+    /// A text in the place of a number.
     Mark,
     /// Neither.
     Other,
 }
 
-/// Examines a word.
+/// Classifies a word.
 pub(crate) fn word(text: &[u8]) -> Word {
     if text.is_empty() {
         return Word::Other;
@@ -55,7 +55,7 @@ fn plain(digits: &[u8]) -> Option<u64> {
         .try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
-/// A size as options and job control have it: digits with K, M, G, T, P.
+/// A size in the form of options and job control: digits with K, M, G, T, P.
 pub(crate) fn size(text: &str, bare_unit: u64) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -5,9 +5,9 @@
 //! <where set>           NAME(values)               ... wrapped over lines, until the parentheses are closed
 //! ```
 //!
-//! Invariant: a row has a source that is known, or a column OVR, and closed parentheses; one that is wrapped has all its
-//! values. Anything else between rows is passed over, and what looks like a row and is none is a doubt.
-//! Not here: what values mean (`underbar_options`). A COBOL options report that follows ends this one.
+//! Invariant: a row has a known source, or a column OVR, and closed parentheses; a wrapped row has all its
+//! values. Other lines between rows are skipped; a text that looks like a row but is none is a doubt.
+//! Not here: the meaning of values (`underbar_options`). A COBOL options report that follows ends this one.
 
 use underbar_options::{OPTIONS, WhereSet, find_option};
 
@@ -16,9 +16,9 @@ use crate::model::{Doubt, Doubtful, Item, OptionRow, OptionsReport};
 use crate::words::{Nesting, evidence, find, has, name_and_rest, sub_options, tidy};
 
 const HEADING: &str = "options report for enclave";
-/// So many lines without a row end the report.
+/// This many lines without a row end the report.
 const QUIET: u64 = 60;
-/// A row is wrapped over no more lines.
+/// The most lines of a wrapped row.
 const WRAPPED: u64 = 8;
 const SOURCES: [&str; 10] = [
     "IBM-supplied default",
@@ -32,7 +32,7 @@ const SOURCES: [&str; 10] = [
     "Region default",
     "Assembler user exit",
 ];
-/// Sources that are a name alone: where more stands beside it, as in `_CEE_RUNOPTS="HEAP(`, it is a text and no row.
+/// Sources that consist of a name alone: with more text next to it, as in `_CEE_RUNOPTS="HEAP(`, the line is not a row.
 const NAMES: [&str; 7] = ["_CEE_RUNOPTS", "CEEUOPT", "CEEROPT", "CEEDOPT", "CEECOPT", "CELQUOPT", "CELQROPT"];
 const OWN: [WhereSet; 9] = [
     WhereSet::UnderbarDefault,
@@ -59,7 +59,7 @@ impl Options {
         self.open.is_some()
     }
 
-    /// Looks at a line; true if it is part of a report.
+    /// Reads a line; true if it is part of a report.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if let Some(at) = find(line.text, HEADING.as_bytes()) {
             self.finish(out);
@@ -85,7 +85,7 @@ impl Options {
         }
         if let Some((source, _)) = starts_row(line.text) {
             let by_dump = source.ends_with(" OVR") || source.ends_with(" NONOVR");
-            // Without heading: a CEEDUMP, what the operator's display prints, or a report that is cut at its beginning.
+            // Without heading: a CEEDUMP, the operator's display, or a report that is cut at its beginning.
             if self.open.is_none() {
                 self.open = Some(OptionsReport {
                     dump: by_dump,
@@ -115,7 +115,7 @@ impl Options {
         let Some(open) = &mut self.open else { return };
         open.lines.1 = line.number;
         let Some((source, at)) = starts_row(&text) else { return };
-        // A row that lost one of its lines has too few sub-options.
+        // A row without one of its lines has too few sub-options.
         let is_whole = |name: &str, values: &str| {
             let options = OPTIONS.iter().find(|entry| entry.name == name);
             let count = options.map_or(1, |entry| entry.sub_options.len());
@@ -156,9 +156,9 @@ impl Options {
     }
 }
 
-/// Values of a dump without the zeros that fill them up; sizes above the bar stand there as numbers of megabytes, of 16 digits.
+/// Values of a dump without the zeros that fill them up; sizes above the bar are numbers of megabytes, of 16 digits.
 fn in_units(name: &str, values: &str) -> String {
-    // A byte is two digits, which are its own.
+    // A byte is two digits, whose zeros are significant.
     const FILLED: usize = 4;
     let is_above = name.ends_with("64") && name != "HEAPPOOLS64";
     let is_number = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
@@ -171,7 +171,7 @@ fn in_units(name: &str, values: &str) -> String {
     sub_options(values).into_iter().map(written).collect::<Vec<_>>().join(",")
 }
 
-/// The source of a row, and where its option begins.
+/// The source of a row, and the start of its option.
 fn starts_row(text: &[u8]) -> Option<(String, usize)> {
     let at = option_at(text)?;
     let source = tidy(&text[..at]);
@@ -184,7 +184,7 @@ fn starts_row(text: &[u8]) -> Option<(String, usize)> {
     (known || by_dump).then(|| (plain.to_owned(), at))
 }
 
-/// Where an option begins: a name of the table before a parenthesis, or as the last word with NO before it.
+/// The start of an option: a name of the table before a parenthesis, or as the last word with NO before it.
 pub(crate) fn option_at(text: &[u8]) -> Option<usize> {
     for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'(') {
         let start = text[..at].iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);

@@ -1,18 +1,18 @@
-//! The order of sections in a report, and what of a report is handed over.
+//! The order of sections in a report, and the part of a report that is handed over.
 //!
-//! Not here: how sections are told apart (`headings`), which lines they have (`storage`).
+//! Not here: recognition of sections (`headings`), their lines (`storage`).
 
 use crate::model::{Item, StorageReport};
 use crate::sections::Kind;
 
-/// Whether a section stands behind one that it should stand before.
+/// Whether a section comes after one that it should precede.
 pub(crate) fn goes_back(highest: Option<Kind>, kind: Kind) -> bool {
     !matches!(kind, Kind::XplinkStack | Kind::XplinkThreadStack)
         && highest.is_some_and(|highest| kind < highest)
 }
 
-/// Whether the second heading shows that the first, which may have lost its beginning, has not: a report has its sections in
-/// one order, in which the second does not follow any other whose title ends like the first.
+/// Whether the second heading shows that the first, which may have lost its beginning, is whole: a report has its sections
+/// in one order, in which the second does not follow any other section whose title ends like the first.
 pub(crate) fn follows(first: Kind, next: Kind) -> bool {
     matches!(
         (first, next),
@@ -23,7 +23,7 @@ pub(crate) fn follows(first: Kind, next: Kind) -> bool {
     )
 }
 
-/// What nothing may be built upon is not handed over: of a report that is spoiled there are only its doubts.
+/// Removes unusable parts: a spoiled report is handed over with its doubts only.
 pub(crate) fn hand_over(mut report: StorageReport, out: &mut dyn FnMut(Item)) {
     if !report.is_sound() {
         report.sections.clear();

@@ -1,27 +1,27 @@
-//! Packed input: gzip and zip are unpacked on their way, base64 is decoded; other formats are named, with what to do.
+//! Packed input: gzip and zip are inflated piece by piece, base64 is decoded; other formats are named, with advice.
 //!
 //! ```text
 //! first 512 bytes -> gzip, zip: inflated piece by piece, at most MOST bytes -> lines
 //!                   base64:    decoded -> lines
-//!                   bzip2, xz, PDF, ...: said once, and no byte of it is looked at
+//! bzip2, xz, PDF, ...: named once, and none of their bytes is read
 //!                   anything else -> lines
 //! ```
 //!
-//! Invariant: memory does not grow with the input, and no more than [`MOST`] bytes come of it, whatever it claims to hold.
-//! Not here: what the bytes say (`coding`, `lines`).
+//! Invariant: memory does not grow with the input, and at most [`MOST`] bytes result from it, whatever size it states.
+//! Not here: the meaning of the bytes (`coding`, `lines`).
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 
-/// No more is unpacked of one input.
+/// The most bytes that are unpacked of one input.
 const MOST: u64 = 256 << 20;
-/// So many bytes show what it is.
+/// The number of bytes that decide on the format.
 const HEAD: usize = 512;
-/// The longest header of a gzip member or an entry of a zip that is waited for.
+/// The longest accepted header of a gzip member or an entry of a zip.
 const HEADER: usize = 64 << 10;
 const PIECE: usize = 32 << 10;
 
-/// What other formats begin with, what they are, and what to do.
+/// Other formats: their first bytes, their names, and advice.
 const OTHERS: [(&[u8], &str); 11] = [
     (b"BZh", "a file packed by bzip2: unpack it first (bunzip2)"),
     (b"\xfd7zXZ\0", "a file packed by xz: unpack it first (unxz)"),
@@ -38,7 +38,7 @@ const OTHERS: [(&[u8], &str); 11] = [
     ),
     (b"\x89PNG", "a picture: save the listing as text"),
 ];
-// Behind each of them stands ": not read".
+// Each of them is followed by ": not read".
 const DAMAGED: &str = "what is packed is damaged or cut here, and the rest";
 const TOO_MUCH: &str = "what is packed gives more than 256 MiB, and the rest";
 
@@ -52,18 +52,18 @@ pub(crate) struct Packed {
 
 enum Form {
     Plain,
-    /// Said, or at its end.
+    /// At the end, or named and not read.
     Over,
     Base64(Base64),
     Gzip(Deflated),
     Zip(Deflated),
 }
 
-/// What comes out.
+/// The output.
 pub(crate) enum Out<'a> {
     /// Bytes of the listing.
     Bytes(&'a [u8]),
-    /// Why there are no more, or none.
+    /// The reason why there are no more, or none.
     Why(&'static str),
 }
 
@@ -73,10 +73,10 @@ struct Deflated {
 }
 
 enum Phase {
-    /// A header is due; what of it there is.
+    /// A header is due; its bytes so far.
     Header(Vec<u8>),
     Body(Box<InflateState>),
-    /// So many bytes as they are.
+    /// This many bytes, uncompressed.
     Stored(u64),
     /// The checksum and the length of a member of gzip.
     Trailer(Vec<u8>),
@@ -169,11 +169,11 @@ impl Packed {
     }
 }
 
-/// What a header says: how long it is, and what follows it.
+/// The length of a header, and the part after it.
 enum Header {
     Body(usize),
     Stored(usize, u64),
-    /// Nothing more is to come.
+    /// Nothing more follows.
     End,
     /// More of it is needed.
     More,
@@ -181,7 +181,7 @@ enum Header {
 }
 
 impl Deflated {
-    /// Takes more bytes; true where nothing more is to come.
+    /// Takes more bytes; true if nothing more follows.
     fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -190,7 +190,7 @@ impl Deflated {
     ) -> Result<bool, &'static str> {
         let is_gzip = matches!(header_of(&[]), Header::More);
         let mut piece = vec![0; PIECE];
-        // What was taken in may give more than one piece.
+        // The inflater may return its input in more than one piece.
         let mut pending = false;
         while pending || !bytes.is_empty() {
             pending = false;
@@ -268,7 +268,7 @@ impl Deflated {
     }
 }
 
-/// The header of a member of gzip: its fixed part, and names and comments behind it.
+/// The header of a member of gzip: its fixed part, then names and comments.
 fn gzip_header(header: &[u8]) -> Header {
     const EXTRA: u8 = 4;
     const NAME: u8 = 8;
@@ -294,12 +294,12 @@ fn gzip_header(header: &[u8]) -> Header {
     if header.len() < at { Header::More } else { Header::Body(at) }
 }
 
-/// The header of an entry of a zip, behind what describes the entry before it.
+/// The header of an entry of a zip, after the descriptor of the entry before it.
 fn zip_header(header: &[u8]) -> Header {
     if header.is_empty() {
         return Header::End;
     }
-    // A descriptor of sizes stands before the next header where those were not known.
+    // A descriptor of sizes precedes the next header if the sizes were not known.
     let is_header = |four: &[u8]| four.starts_with(b"PK\x03\x04") || four.starts_with(b"PK\x01\x02");
     let Some(at) = header.windows(4).take(32).position(is_header) else {
         return if header.len() < 36 { Header::More } else { Header::Why(DAMAGED) };
@@ -322,14 +322,14 @@ fn zip_header(header: &[u8]) -> Header {
     }
 }
 
-/// Whether a zip is what office programs write.
+/// Whether a zip is a document of an office program.
 fn is_document(head: &[u8]) -> bool {
     [&b"[Content_Types].xml"[..], b"_rels/", b"mimetypeapplication/vnd", b"docProps/"]
         .iter()
         .any(|name| head.get(30..).is_some_and(|rest| rest.starts_with(name)))
 }
 
-/// Whether all of it is base64, in lines of one length, of something that is text.
+/// Whether the input is base64 throughout, in lines of one length, and encodes text.
 fn is_base64(head: &[u8]) -> bool {
     let in_alphabet =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n');
@@ -344,7 +344,7 @@ fn is_base64(head: &[u8]) -> bool {
     }
     let decoded = Base64::default().decode(first);
     let is_text = |byte: &&u8| matches!(byte, b' '..=b'~' | b'\r' | b'\n' | b'\t' | 0x0c);
-    // EBCDIC has its blanks, letters and digits.
+    // EBCDIC text has blanks, letters and digits of EBCDIC.
     let is_ebcdic =
         |byte: &&u8| matches!(byte, 0x40 | 0x4b | 0x7a | 0x81..=0xa9 | 0xc1..=0xe9 | 0xf0..=0xf9 | 0x15);
     let most =

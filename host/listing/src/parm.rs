@@ -1,4 +1,4 @@
-//! PARM of a step, over as many statements of job control as it takes.
+//! PARM of a step, over all its job control statements.
 //!
 //! ```text
 //! //GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),STACK(128K,12     in apostrophes: up to column 71,
@@ -7,9 +7,9 @@
 //! //             STACK(128K))                              and on with the next statement's first operand
 //! ```
 //!
-//! Invariant: what is handed over is closed; what is cut, or goes on where job control does not read, is named, if it may
-//! have been options. A comment statement between two others changes nothing.
-//! Not here: which side of the slash has the options (`carriers`).
+//! Invariant: a value that is handed over is closed. A value that is cut, or continues outside the columns that job
+//! control reads, is named if it may have been options. A comment statement between two others changes nothing.
+//! Not here: the side of the slash for options (`carriers`).
 
 use crate::carriers;
 use crate::gathered::Piece;
@@ -18,13 +18,13 @@ use crate::model::{Evidence, Item, Side, StepParm, Unread};
 use crate::options::option_at;
 use crate::words::evidence;
 
-/// So many columns of a statement count.
+/// The columns of a statement that count.
 const COLUMNS: usize = 71;
-/// Where a string goes on.
+/// The column in which a string continues.
 const GOES_ON: usize = 15;
-/// So many bytes a value has at most, in parts; PARM of job control has 100.
+/// The most bytes of a value, in parts; PARM of job control has 100.
 const BYTES: usize = 4096;
-/// So many lines that are no statements may stand within one, as headings of pages do.
+/// The most lines without a statement within one value, such as page headings.
 const BETWEEN: usize = 4;
 
 /// A value that is not closed yet.
@@ -39,21 +39,21 @@ pub(crate) struct Parm {
     between: usize,
 }
 
-/// What a line has brought.
+/// The result of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     /// The value is closed.
     Closed,
-    /// It goes on in another statement.
+    /// It continues in another statement.
     GoesOn,
-    /// It is closed, or goes on, where job control does not read.
+    /// It closes, or continues, outside the columns that job control reads.
     Beyond,
-    /// The line ends where something would have to follow.
+    /// The line ends where something must follow.
     Cut,
 }
 
 impl Parm {
-    /// PARM of a statement, `at` its value; what is left open.
+    /// PARM of a statement, with its value at `at`; returns an open value.
     pub(crate) fn begin(
         line: Line<'_>,
         statement: &[u8],
@@ -65,7 +65,7 @@ impl Parm {
         if !matches!(statement.get(at), Some(b'\'' | b'(')) {
             let rest = statement.get(at..).unwrap_or_default();
             let end = rest.iter().position(|byte| matches!(byte, b',' | b' '));
-            // A symbol's value is not in sight.
+            // A symbol's value is not visible.
             if let (Some(word @ [b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', ..]), true) =
                 (rest.get(..end.unwrap_or(rest.len())), line.whole)
             {
@@ -80,7 +80,7 @@ impl Parm {
         parm.after(ends, line, out)
     }
 
-    /// The next line: `statement`, if it is one. What is still left open, and whether the line belongs to it.
+    /// The next line: `statement`, if it is one. Returns the value that is still open, and whether the line belongs to it.
     pub(crate) fn goes_on(
         mut self,
         line: Line<'_>,
@@ -92,7 +92,7 @@ impl Parm {
             let ends = if self.between > BETWEEN { Ends::Cut } else { Ends::GoesOn };
             return (self.after(ends, line, out), false);
         };
-        // A statement that goes on has no name.
+        // A continuation statement has no name.
         let operands = statement.get(2..).filter(|rest| rest.starts_with(b" "));
         let blanks = operands.map_or(0, |rest| rest.iter().take_while(|byte| **byte == b' ').count());
         let from = match self.quoted {
@@ -130,18 +130,18 @@ impl Parm {
         }
     }
 
-    /// Takes what a statement has of the value, from this column on.
+    /// Takes the statement's part of the value, from this column on.
     fn take(&mut self, line: Line<'_>, statement: &[u8], from: usize) -> Ends {
         let (mut kept, mut at) = (Vec::new(), from);
-        // Where in the statement what is kept begins: known one byte later, when the first has been kept.
+        // The start in the statement of the text that is kept: known one byte later, after the first has been kept.
         let mut begins = None;
         let ends = loop {
             let byte = match statement.get(at) {
                 Some(byte) if at < COLUMNS => *byte,
-                // What stands behind may close the value, and nobody reads it.
+                // The text after it may close the value, but job control does not read it.
                 Some(_) if statement[at..].contains(&b'\'') => break Ends::Beyond,
                 _ if self.quoted => {
-                    // The blanks that fill the statement are the string's.
+                    // The blanks that fill the statement are part of the string.
                     kept.resize(kept.len() + COLUMNS.saturating_sub(at), b' ');
                     break Ends::GoesOn;
                 }
@@ -153,7 +153,7 @@ impl Parm {
             }
             at += 1;
             match byte {
-                // Two of them are one of the string's own.
+                // Two of them are one apostrophe of the string.
                 b'\'' if self.quoted && statement.get(at) == Some(&b'\'') && at < COLUMNS => {
                     kept.push(byte);
                     at += 1;
@@ -190,7 +190,7 @@ impl Parm {
 mod tests {
     use crate::model::Item;
 
-    /// The options, or why they were not read.
+    /// The options, or the reason why they were not read.
     fn check(text: &str, expect: &str) {
         let said: Vec<String> = crate::read(text.as_bytes())
             .into_iter()
@@ -219,7 +219,7 @@ mod tests {
         check(&format!("{first}\n//* A COMMENT\n//             CK(128K,128K,ANY)'\n"), all);
         let comments = "        3 //* ONE\n          //* TWO\n        4 XX* THREE\n".repeat(3);
         check(&format!("{first}\n{comments}//             CK(128K,128K,ANY)'\n"), all);
-        // As a job log shows them.
+        // In the form of a job log.
         check(&format!("        2 {first}\n          //             CK(128K,128K,ANY)'\n"), all);
         let three = "//GO EXEC PGM=PAY,PARM='/HEAP(32K,32K),\n//             STACK(128K),\n//             RPTSTG(ON)',REGION=8M\n";
         check(three, "1:HEAP(32K,32K) 2:STACK(128K) 3:RPTSTG(ON)");

@@ -1,4 +1,4 @@
-//! Which number belongs to which label, where print and labels came apart.
+//! The pairs of number and label where print and labels came apart.
 //!
 //! ```text
 //! Initial size:          a number that stands alone belongs to the label just above or just below it;
@@ -6,21 +6,21 @@
 //! Increment size:
 //! ```
 //!
-//! Every way that obeys this and contradicts nothing is tried. A number that has the same label in all of them is
-//! certain; one that has not goes to the label above it if that is free, and is *likely*.
+//! Every assignment that obeys this and contradicts nothing is tried. A number that has the same label in all of them is
+//! certain; any other number goes to the label above it if that is free, and is *likely*.
 //! Invariant: as long as print moved by no more than one label, what is certain is true, wherever the text is cut.
-//! Not here: numbers that stand on their label's own line (`storage`).
+//! Not here: numbers on the line of their label (`storage`).
 
 /// More numbers than this in one section are noise.
 const MOST: usize = 16;
 
-/// A number's place: how many labels stand before it.
+/// A number's place: the number of labels before it.
 pub(crate) type Gap = usize;
 
-/// Gives each number a label, by index, and says whether it is certain. None: no label, or no way at all.
+/// Assigns a label, by index, to each number, and returns whether it is certain. None: no label, or no assignment.
 ///
-/// `open`: the last label seen is not the section's last one, so that a number behind it may belong to one that is
-/// missing. `possible` says whether a way contradicts nothing.
+/// `open`: the last label seen is not the section's last one, so that a number after it may belong to a missing
+/// label. `possible` returns whether an assignment contradicts nothing.
 pub(crate) fn place(
     gaps: &[Gap],
     labels: usize,
@@ -46,7 +46,7 @@ pub(crate) fn place(
 fn every(gaps: &[Gap], labels: usize, last: usize, way: &mut Vec<usize>, found: &mut dyn FnMut(&[usize])) {
     let Some(&gap) = gaps.get(way.len()) else { return found(way) };
     let least = way.last().map_or(0, |label| label + 1);
-    // Behind the last label seen there may be several that are missing.
+    // Several labels may be missing after the last label seen.
     let most = if gap == labels { least.max(gap) } else { gap };
     for label in gap.saturating_sub(1)..=most {
         if label >= least && label < last {
@@ -57,7 +57,7 @@ fn every(gaps: &[Gap], labels: usize, last: usize, way: &mut Vec<usize>, found: 
     }
 }
 
-/// The way in which numbers go to the label above them wherever that is free.
+/// The assignment in which each number goes to the label above it if that is free.
 fn preferred<'w>(gaps: &[Gap], ways: &'w [Vec<usize>]) -> Option<&'w Vec<usize>> {
     ways.iter().max_by_key(|way| way.iter().zip(gaps).filter(|(label, gap)| **label + 1 == **gap).count())
 }

@@ -5,10 +5,10 @@
 //! cell  element  [percent]  cells per extent  extents allocated  maximum cells used  cells in use
 //! ```
 //!
-//! Labels and columns are published, their spacing is not. So a row of the summary is taken only where its own
-//! arithmetic confirms which column is which: the element is the cell and 8 bytes, and an extent has as many cells
-//! as the published formula gives. Any other row, and one with damaged numbers, is recognised and not read.
-//! The statistics name every pool: one that has no row in the summary is missing there.
+//! Labels and columns are published, their spacing is not. So a row of the summary is taken only if its own
+//! arithmetic confirms the order of the columns: the element is the cell and 8 bytes, and an extent has as many cells
+//! as the published formula gives. Any other row, and one with damaged numbers, is recognised but not read.
+//! The statistics name every pool: a pool without a row in the summary is missing there.
 
 use crate::headings::is_none_of_ours;
 use crate::model::{Doubt, Doubtful, Figure, Pool, StorageReport};
@@ -18,9 +18,9 @@ use crate::words::{evidence, find, has, split};
 
 const LARGE: &[u8] = b"requests greater than the largest cell size";
 const RANGE: &[u8] = b"successful get heap requests";
-/// An extent has no fewer cells than this.
+/// The fewest cells of an extent.
 const LEAST_CELLS: u64 = 4;
-/// So many lines are kept for one report; there are 12 sizes of cells, and 8,192 ranges.
+/// The most lines kept for one report; there are 12 sizes of cells, and 8,192 ranges.
 const MOST: usize = 8192;
 
 const NOT_CONFIRMED: &str = "a row of the summary of heap pools whose arithmetic does not confirm its columns: layout not known, not read";
@@ -28,24 +28,24 @@ const DAMAGED: &str =
     "a row of the summary of heap pools in which something stands that is no number: not read";
 const DAMAGED_POOL: &str = "a pool in the statistics of heap pools whose size is no number: not read";
 const DAMAGED_RANGE: &str = "requests to heap pools by sizes, of which something is no number: not read";
-/// So many doubts are kept for one report.
+/// The most doubts kept for one report.
 const DOUBTS: usize = 100;
 
 impl StorageReport {
-    /// The first line about heap pools that could not be read or is missing: the others are not those of all pools.
+    /// The first line about heap pools that is unreadable or missing: the other lines do not cover all pools.
     #[must_use]
     pub fn doubtful_pool(&self) -> Option<&Doubt> {
         self.doubtful_pool.as_deref()
     }
 
-    /// The least and the largest heap size of which the pools are, where they agree on another one than HEAP's initial size.
+    /// The least and the largest heap size that fit the pools, if they agree on another size than HEAP's initial size.
     #[must_use]
     pub fn pools_of(&self) -> Option<(u64, u64)> {
         self.pools_of
     }
 }
 
-/// Says that a line about pools cannot be used, and so none of them.
+/// Adds a doubt about a line about pools; it makes all lines about pools unusable.
 fn not_read(report: &mut StorageReport, kind: Doubtful, line: u64, words: String) {
     let doubt = Doubt { kind, line, words };
     if report.doubtful_pool.is_none() {
@@ -56,7 +56,7 @@ fn not_read(report: &mut StorageReport, kind: Doubtful, line: u64, words: String
     }
 }
 
-/// The heap sizes of which all these pools can be. None where there is no such size, or only one pool tells it.
+/// The heap sizes that fit all these pools. None if there is no such size, or only one pool shows it.
 fn sizes(pools: &[Pool]) -> Option<(u64, u64)> {
     let (mut least, mut most, mut telling) = (0, u64::MAX, 0);
     for pool in pools {
@@ -71,7 +71,7 @@ fn sizes(pools: &[Pool]) -> Option<(u64, u64)> {
     (telling >= 2 && least <= most).then_some((least, most))
 }
 
-/// Rows that are not of HEAP's initial size: kept where all of them are of one other size.
+/// Rows that do not fit HEAP's initial size: kept if all of them fit one other size.
 fn other_size(report: &mut StorageReport) {
     let others = std::mem::take(&mut report.other_pools);
     let Some(first) = others.first() else { return };
@@ -96,7 +96,7 @@ fn other_size(report: &mut StorageReport) {
     }
 }
 
-/// At the end of a report: pools that the statistics name, and the summary does not.
+/// At the end of a report: pools in the statistics that are missing in the summary.
 pub(crate) fn complete(report: &mut StorageReport) {
     other_size(report);
     if report.pools.is_empty() {
@@ -149,7 +149,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
         }
         return true;
     }
-    // What the system itself suggests is no option that is set.
+    // The system's own suggestion is not an option that is set.
     let is_suggested =
         text.trim_ascii_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"heapp"));
     if has(text, "size:") && has(text, "get requests") {
@@ -161,7 +161,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     }
     let words = without_log(split(text).collect());
     let count = words.iter().filter(|one| matches!(word(one), Word::Number(_))).count();
-    // The headings of the columns have no number; what text recognition makes of one may be a word.
+    // The column headings have no number; text recognition may turn a part of one into a word.
     if !(5..=9).contains(&words.len()) || count * 2 <= words.len() {
         return false;
     }
@@ -193,7 +193,7 @@ pub(crate) fn line(report: &mut StorageReport, number: u64, text: &[u8], heap: O
     true
 }
 
-/// A row of seven numbers without what a job log or a mail puts before its lines.
+/// A row of seven numbers without the prefix of a job log or a mail.
 fn without_log(words: Vec<&[u8]>) -> Vec<&[u8]> {
     let (before, row) = words.split_at(words.len().saturating_sub(7));
     let is_number = |one: &&[u8]| matches!(word(one), Word::Number(_));
@@ -207,7 +207,7 @@ fn expected(heap: Option<u64>, percent: u64, element: u64) -> Option<u64> {
     heap.map(|initial| (initial.saturating_mul(percent) / 100 / element.max(1)).max(LEAST_CELLS))
 }
 
-/// Whether a row is what it seems, whatever the heap's size.
+/// Whether the arithmetic of a row agrees, whatever the heap's size.
 fn fits(row: &[u64; 7]) -> bool {
     let [cell, element, percent, cells, extents, peak, in_use] = *row;
     cell.checked_add(8) == Some(element)

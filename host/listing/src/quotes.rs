@@ -7,9 +7,9 @@
 //! > 80KB           3                        the same row, not quoted
 //! ```
 //!
-//! Invariant: a row that begins with `>` and a size keeps its own mark; lines around it tell how many others there are.
+//! Invariant: a row that begins with `>` and a size keeps its own mark; lines around it show the number of the other marks.
 
-/// How often the lines are quoted.
+/// The number of quotation levels.
 #[derive(Default)]
 pub(crate) struct Quotes {
     marks: usize,
@@ -33,7 +33,7 @@ impl Quotes {
     }
 }
 
-/// How many marks were taken off, and what stands behind them.
+/// The number of marks taken off, and the rest.
 fn taken(text: &[u8], most: usize) -> (usize, &[u8]) {
     let (mut marks, mut rest) = (0, text);
     while marks < most
@@ -45,7 +45,7 @@ fn taken(text: &[u8], most: usize) -> (usize, &[u8]) {
     (marks, rest)
 }
 
-/// A number, with a unit or without: what a row of everything above a size begins with, too.
+/// A number, with a unit or without: a row for everything above a size begins with one, too.
 fn is_size(text: &[u8]) -> bool {
     text.trim_ascii_start().first().is_some_and(u8::is_ascii_digit)
 }

@@ -1,7 +1,7 @@
-//! The door: bytes in, items out.
+//! The entry point: bytes in, items out.
 //!
-//! A line is looked at closely only if something is open, or if it has a word that may open something (`interest`); as long
-//! as nothing is open, whole stretches without such a word are passed over.
+//! A line is read closely only if something is open, or if it has a word that may open something (`interest`). While
+//! nothing is open, whole stretches without such a word are skipped.
 
 use crate::carriers::Carriers;
 use crate::commas;
@@ -52,13 +52,13 @@ impl Reader {
         Self { packed: Packed::default(), lines: Lines::new(), state: State::default() }
     }
 
-    /// Takes more bytes; items that are complete go to `out`.
+    /// Takes more bytes; complete items go to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut dyn FnMut(Item)) {
         let Self { packed, lines, state } = self;
         packed.feed(bytes, &mut |part| hand_over(part, lines, state, out));
     }
 
-    /// The input ends: what is left goes to `out`. Says how many lines there were.
+    /// The input ends: the rest goes to `out`. Returns the number of lines.
     pub fn finish(mut self, out: &mut dyn FnMut(Item)) -> u64 {
         let Self { packed, lines, state } = &mut self;
         packed.finish(&mut |part| hand_over(part, lines, state, out));
@@ -73,7 +73,7 @@ impl Reader {
     }
 }
 
-/// Bytes as they were before they were packed, or why there are none.
+/// The unpacked bytes, or the reason why there are none.
 fn hand_over(part: Out<'_>, lines: &mut Lines, state: &mut State, out: &mut dyn FnMut(Item)) {
     match part {
         Out::Bytes(bytes) => lines.feed(bytes, &mut Looking { state, out }),
@@ -84,7 +84,7 @@ fn hand_over(part: Out<'_>, lines: &mut Lines, state: &mut State, out: &mut dyn 
     }
 }
 
-/// Reads a listing that is all there.
+/// Reads a whole listing.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Vec<Item> {
     let mut items = Vec::new();
@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8]) -> Vec<Item> {
     items
 }
 
-/// Lines on their way to the state.
+/// Passes lines to the state.
 struct Looking<'a> {
     state: &'a mut State,
     out: &'a mut dyn FnMut(Item),
@@ -162,7 +162,7 @@ const READERS: [Takes; 7] = [
 ];
 
 impl State {
-    /// Whether every line has to be looked at.
+    /// Whether every line has to be read closely.
     fn is_open(&self) -> bool {
         self.storage.is_open()
             || self.options.is_open()
@@ -191,7 +191,7 @@ impl State {
     }
 }
 
-/// Why a listing is not read whose lines say that they hold it in another form, and what to do.
+/// The reason why a listing is not read if its lines show that it is packed, and advice.
 fn not_read(text: &[u8]) -> Option<&'static str> {
     let is_german = ["speicherbericht", "anfangsgr", "laufzeitoptionen"].iter().any(|word| has(text, word));
     if is_german {

@@ -1,24 +1,24 @@
-//! Figures that the rest of their section refutes: what is used against segments, requests, threads.
+//! Figures that the rest of their section refutes: storage used against segments, requests, threads.
 //!
 //! ```text
 //! 41 segments of 32K, none freed, 126,464 bytes used     a digit is missing, or a line is another report's
 //! ```
 //!
-//! Invariant: only what no program can bring about is refuted, with room for headers, packing and fragments: the published
-//! 27,949 segments of 32K that held 819,229,056 bytes are sound.
-//! Not here: contradictions that also decide which number belongs to which label (`figures`).
+//! Invariant: a figure is refuted only if no program can produce it, with room for headers, packing and fragments: the
+//! published 27,949 segments of 32K that held 819,229,056 bytes are sound.
+//! Not here: contradictions that also decide the label of a number (`figures`).
 
 use crate::figures::drop_refuted;
 use crate::model::StorageReport;
 use crate::sections::{Field, Kind};
 
-/// So many times more than what is used cannot lie in segments that are full or in fragments.
+/// Segments that are full or fragmented hold at most this multiple of the storage used.
 const FRAGMENTS: u64 = 8;
 const M: u64 = 1 << 20;
 
 type Refuted = Vec<(Vec<Field>, String)>;
 
-/// What a section says against its own figures: the fields, and why.
+/// The contradictions within a section: the fields, and the reason.
 pub(crate) fn refuted(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Refuted {
     let mut found = Refuted::new();
     for field in [Field::Initial, Field::Increment, Field::Total] {
@@ -26,7 +26,7 @@ pub(crate) fn refuted(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Refu
             found.push((vec![field], format!("{} is {value}, no multiple of 8", field.label())));
         }
     }
-    // The library's own heaps are not counted by requests everywhere.
+    // The library's own heaps are not always counted by requests.
     let is_counted = matches!(kind, Kind::Heap | Kind::Heap24 | Kind::User64 | Kind::User31);
     if let (true, Some(total), Some(gets)) = (is_counted, figure(Field::Total), figure(Field::Gets))
         && (total == 0) != (gets == 0)
@@ -63,7 +63,7 @@ pub(crate) fn refuted(kind: Kind, figure: &dyn Fn(Field) -> Option<u64>) -> Refu
     found
 }
 
-/// What the number of threads says against stacks: so many cannot use more together than so many times the largest.
+/// The contradictions between the number of threads and stacks: the sum is at most the largest times the number.
 pub(crate) fn by_threads(report: &mut StorageReport) {
     let Some(threads) =
         report.threads.as_ref().filter(|threads| !threads.likely).map(|threads| threads.value)
@@ -124,7 +124,7 @@ mod tests {
     fn what_can_be_is_not() {
         heap(32768, 32768, 819_229_056, 50_002, 27_949, 0);
         heap(32768, 32768, 1_300_480, 4_800, 44, 0);
-        // The last segment may be nearly empty, and a segment as large as a request is.
+        // The last segment may be nearly empty, and a segment may be as large as a request.
         heap(32768, 16 << 20, 40_000, 70, 2, 0);
         heap(32768, 32768, 64 << 20, 3, 4, 0);
         heap(32768, 32768, 0, 0, 0, 0);

@@ -1,7 +1,7 @@
 //! The one table of the sections of a storage report, and of their labels, in the order in which they are printed.
 //!
-//! Invariant: a section that stands before another in a report stands before it here.
-//! Not here: sections whose titles or lines no source confirms; `storage` knows them as such by their heading.
+//! Invariant: the order of this table is the order in a report.
+//! Not here: sections whose titles or lines no source confirms; `storage` recognises them by their heading.
 
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ pub struct Row {
     pub title: &'static str,
     /// Its labels in order.
     pub fields: &'static [Field],
-    /// The option whose values it shows, and the place of the initial size among its sub-options.
+    /// The option whose values it shows, and the index of the initial size among its sub-options.
     pub option: (&'static str, usize),
 }
 
@@ -99,7 +99,7 @@ const MADE: &[Field] = &[Created, Discarded, Total, Gets, Frees, Allocated, Free
 const STACK64: &[Field] = &[Initial, Increment, AllThreads, AnyThread, Increments];
 const USER64: &[Field] = &[Initial, Increment, Total, Suggested, Gets, Frees, Allocated, Freed];
 
-/// All sections whose labels are known.
+/// All sections with known labels.
 pub static SECTIONS: [Row; 15] = [
     Row { kind: Kind::Stack, title: "STACK", fields: STACK, option: ("STACK", 0) },
     Row { kind: Kind::ThreadStack, title: "THREADSTACK", fields: STACK, option: ("THREADSTACK", 1) },
@@ -123,7 +123,7 @@ pub static SECTIONS: [Row; 15] = [
     Row { kind: Kind::User31, title: "31bit User HEAP", fields: HEAP, option: ("HEAP64", 3) },
 ];
 
-/// Labels as they are printed, longest first where one begins another.
+/// Labels as printed; if one begins another, the longer one is first.
 pub static LABELS: [(&str, Field); 14] = [
     ("Initial size", Initial),
     ("Increment size", Increment),
@@ -160,7 +160,7 @@ impl Kind {
         matches!(self, Self::Stack64 | Self::ThreadStack64 | Self::User64 | Self::User31)
     }
 
-    /// Sizes are at most this, in bytes.
+    /// The maximum of sizes, in bytes.
     #[must_use]
     pub fn most_bytes(self) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! What was understood, in short lines: for people who try a listing, and for tests.
+//! Findings in short lines: for people who try a listing, and for tests.
 
 use std::fmt::Write as _;
 

@@ -1,18 +1,18 @@
-//! Single statements of job control: where one begins and ends in a line, its keywords, and data that follow it.
+//! Single statements of job control: their start and end in a line, their keywords, and data that follow them.
 //!
-//! Not here: what is read of them (`job`, `parm`, `carriers`, Natural's texts).
+//! Not here: their meaning (`job`, `parm`, `carriers`, Natural's texts).
 
 use crate::words::{find, split};
 
-/// How the data behind a DD statement end.
+/// The end of the data after a DD statement.
 pub(crate) struct InStream {
     delimiter: Option<Vec<u8>>,
-    /// The statement goes on.
+    /// The statement continues.
     more: bool,
 }
 
-/// The statement of job control in a line, behind a number that the job log has put before it, and without the number that
-/// records of 80 columns have in the last eight.
+/// The statement of job control in a line, after the number that a job log puts before it, and without the sequence number
+/// in the last eight of 80 columns.
 pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
     let at = begins(text).filter(|_| !is_comment(text))?;
     let ends = match text.get(at + 71..) {
@@ -24,26 +24,26 @@ pub(crate) fn statement(text: &[u8]) -> Option<&[u8]> {
     Some(&text[at..ends])
 }
 
-/// Whether a line is a comment of job control, be it the job's or a procedure's, behind a number as a statement is.
+/// Whether a line is a comment of job control, of the job or of a procedure, after a number as for a statement.
 pub(crate) fn is_comment(text: &[u8]) -> bool {
     begins(text).is_some_and(|at| text[at + 2..].starts_with(b"*"))
 }
 
-/// Where the slashes of job control stand, or what a job log has in their place for a procedure.
+/// The position of the slashes of job control, or of their replacement in a job log for procedures.
 fn begins(text: &[u8]) -> Option<usize> {
     let head = text.get(..24).unwrap_or(text);
     let at = find(head, b"//").or_else(|| find(head, b"xx"))?;
     split(&text[..at]).all(|word| word.iter().all(u8::is_ascii_digit)).then_some(at)
 }
 
-/// The value of a keyword, of the step itself or of one of its procedure, as in `REGION.GO=`.
+/// The value of a keyword, of the step itself or of a step of its procedure, as in `REGION.GO=`.
 pub(crate) fn keyword<'t>(statement: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let (_, value) = values(statement, name).next()?;
     let end = value.iter().position(|byte| matches!(byte, b',' | b' ' | b')' | b'\t')).unwrap_or(value.len());
     Some(&value[..end])
 }
 
-/// All values of a keyword: where each begins, and all that follows.
+/// All values of a keyword: the start of each, and the rest of the line from there.
 pub(crate) fn values<'t>(statement: &'t [u8], name: &[u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -65,7 +65,7 @@ pub(crate) fn values<'t>(statement: &'t [u8], name: &[u8]) -> impl Iterator<Item
     })
 }
 
-/// The data behind a DD statement of this name, alone or behind a step's: `*` or DATA, with more behind it or not.
+/// The data after a DD statement of this name, alone or after a step's: `*` or DATA, with or without more operands.
 pub(crate) fn in_stream(text: &[u8], name: &str) -> Option<InStream> {
     let statement = statement(text)?;
     let mut words = split(statement.get(2..)?);
@@ -93,7 +93,7 @@ impl InStream {
         }
     }
 
-    /// Whether a line is more of the statement.
+    /// Whether a line continues the statement.
     pub(crate) fn goes_on(&mut self, text: &[u8]) -> bool {
         let more = std::mem::take(&mut self.more);
         let operands = statement(text).and_then(|statement| statement[2..].strip_prefix(b" "));

@@ -4,10 +4,10 @@
 //! heading -> [section heading -> labels and numbers]... -> end -> StorageReport
 //! ```
 //!
-//! Invariant: a label belongs to the heading above it, and where that heading is missing to none. A report that begins
-//! before another ended is held back until it is plain that their lines are not mixed. A heading that stands again in the
-//! middle, with the same date and time, as on a new page, begins no other report where the sections go on behind it.
-//! Not here: what a heading or a label is (`headings`), which figure is a label's (`figures`), heap pools (`pools`).
+//! Invariant: a label belongs to the heading above it; without that heading it belongs to none. A report that begins
+//! before another ended is held back until it is clear that their lines are not mixed. A heading that is repeated in the
+//! middle, with the same date and time, as on a new page, begins no other report if the sections go on after it.
+//! Not here: recognition of headings and labels (`headings`), the figure of a label (`figures`), heap pools (`pools`).
 
 use crate::figures::{self, Mark, Widths, doubt, values};
 use crate::headings::{Title, heading, labels};
@@ -20,11 +20,11 @@ use crate::refuted;
 use crate::sections::{Field, Kind};
 use crate::words::{evidence, find, has, name_and_rest, split, tidy};
 
-/// So many lines without a word of the section end it.
+/// This many lines without a word of the section end it.
 const QUIET: u64 = 400;
-/// So many reports are held back at most.
+/// The most reports held back.
 const HELD: usize = 8;
-/// So many marks are kept for one section.
+/// The most marks kept for one section.
 const MARKS: usize = 64;
 
 const HEADING: &str = "storage report for enclave";
@@ -42,35 +42,35 @@ pub(crate) struct Storage {
 struct Open {
     report: StorageReport,
     section: Option<OpenSection>,
-    /// Began before the report before it ended.
+    /// Began before the previous report ended.
     after_unended: bool,
     highest: Option<Kind>,
     widths: Widths,
     last_seen: u64,
-    /// A section that is another report's follows: what stands before it is no text that breaks off.
+    /// A section of another report follows: the text before it is not a text that breaks off.
     another_follows: bool,
-    /// Its own heading stood once more, and what follows will tell whether that began a page or another report.
+    /// Its own heading was repeated; later text will show whether that began a page or another report.
     again: Option<StorageReport>,
-    /// It goes over pages: a section that stands twice is of another report, whose lines are mixed with these.
+    /// It has pages: a section that occurs twice is of another report, whose lines are mixed with these.
     has_pages: bool,
 }
 
 struct OpenSection {
-    /// None: a section whose layout is not known.
+    /// None: a section of an unknown layout.
     kind: Option<Kind>,
     heading: Evidence,
     marks: Vec<Mark>,
-    /// The heading may have lost its beginning: what follows will tell.
+    /// The heading may have lost its beginning: later text will show it.
     cut: bool,
 }
 
 impl Storage {
-    /// Whether every line should be shown.
+    /// Whether every line is needed.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Looks at a line; true if it is part of a report.
+    /// Reads a line; true if it is part of a report.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         let line = Line { text: without_number(line.text), ..line };
         if let Some(at) = find(line.text, HEADING.as_bytes()) {
@@ -83,7 +83,7 @@ impl Storage {
         }
         let mut rest = line.text;
         let mut part = false;
-        // Several headings may have run into one line.
+        // Several headings may be on one line.
         while let Some((before, title, behind)) = heading(rest, line.number == 1 && !part) {
             self.marks(line, before, false);
             self.section(line, title, out);
@@ -137,7 +137,7 @@ impl Storage {
         self.flush(out);
     }
 
-    /// A heading: of a report, or of a page of the one that is open.
+    /// A heading: of a report, or of a page of the open report.
     fn heading(&mut self, report: StorageReport, out: &mut dyn FnMut(Item)) {
         match &mut self.open {
             Some(open) if open.is_headed_by(&report) => {
@@ -163,7 +163,7 @@ impl Storage {
         self.open = Some(Open { report, after_unended: unended, last_seen, ..Open::default() });
     }
 
-    /// Behind a heading that stands again comes a section: true if it goes on with the one that is open.
+    /// After a repeated heading comes a section: true if it continues the open report.
     fn turns_the_page(&mut self, next: Option<Kind>, out: &mut dyn FnMut(Item)) -> bool {
         let Some(open) = &mut self.open else { return false };
         let Some(again) = open.again.take() else { return false };
@@ -207,7 +207,7 @@ impl Storage {
         }
     }
 
-    /// Two reports' lines are mixed: none of those that may be concerned is to be used.
+    /// The lines of two reports are mixed: none of those that may be concerned is used.
     fn mixed(&mut self, line: u64) {
         let open = self.open.as_mut().filter(|open| open.after_unended).map(|open| &mut open.report);
         for report in self.held.iter_mut().chain(open) {
@@ -255,7 +255,7 @@ impl Storage {
                 let report = StorageReport { lines: (line.number, line.number), ..StorageReport::default() };
                 self.open = Some(Open { report, last_seen: line.number, ..Open::default() });
             } else {
-                // A section behind an end, and a report before it without end: theirs are mixed.
+                // A section after an end, and an earlier report without end: their lines are mixed.
                 self.mixed(line.number);
                 let report = StorageReport { lines: (line.number, line.number), ..StorageReport::default() };
                 self.open =
@@ -329,7 +329,7 @@ impl Storage {
         let (mut at, mut found) = (0, false);
         let offset = text.as_ptr() as usize - line.text.as_ptr() as usize;
         for (start, end, field) in labels(text) {
-            // What a job log puts before a line is none of ours.
+            // The prefix of a job log is not part of the report.
             let ours = |one: &[u8]| matches!(word(one), Word::Number(_)) || matches!(one, [b'$' | b'\\', ..]);
             if found || split(&text[..start]).all(ours) {
                 values(line, &text[at..start], offset + at, found, &mut section.marks);
@@ -339,7 +339,7 @@ impl Storage {
         }
         values(line, &text[at..], offset + at, found, &mut section.marks);
         if !found && section.marks[from..].iter().any(|mark| !matches!(mark, Mark::Value { .. })) {
-            // A line of something else; behind the last label no number can follow any more.
+            // A line of something else; after the last label no number can follow any more.
             section.marks.truncate(from);
             let last = kind.row().and_then(|row| row.fields.last());
             let seen = |mark: &Mark| matches!(mark, Mark::Label(field, ..) if Some(field) == last);
@@ -358,7 +358,7 @@ impl Storage {
         found || any
     }
 
-    /// Labels begin anew behind a section that has all of its own: those that follow belong to none that is known.
+    /// Labels begin anew after a section with all its labels: they belong to an unknown section.
     fn without_heading(&mut self, line: Line<'_>) {
         self.close_section(true);
         let Some(open) = &mut self.open else { return };
@@ -373,7 +373,7 @@ impl Storage {
         open.seen(line.number);
     }
 
-    /// `complete`: another part of the report, or its end, stands behind it.
+    /// `complete`: another part of the report, or its end, follows it.
     fn close_section(&mut self, complete: bool) {
         let Some(open) = &mut self.open else { return };
         let Some(OpenSection { kind: Some(kind), heading, marks, cut }) = open.section.take() else { return };
@@ -434,7 +434,7 @@ impl Storage {
     }
 }
 
-/// A line without the number that records of 80 columns have in the last eight. Behind a label, or alone, it may be a value.
+/// A line without the sequence number in the last eight of 80 columns. After a label, or alone, it may be a value.
 fn without_number(text: &[u8]) -> &[u8] {
     match text.split_at_checked(72) {
         Some((before, number)) if number.len() == 8 && number.iter().all(u8::is_ascii_digit) => {
@@ -447,7 +447,7 @@ fn without_number(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What a heading says: `behind` stands behind its words.
+/// The data of a heading: `behind` is the text after its words.
 fn report_of(line: Line<'_>, behind: &[u8]) -> StorageReport {
     let release = find(behind, b"language environment v");
     let (named, release) = behind.split_at(release.unwrap_or(behind.len()));
@@ -462,13 +462,13 @@ fn report_of(line: Line<'_>, behind: &[u8]) -> StorageReport {
     }
 }
 
-/// Where the end is missing, the value in the last line may be cut within its digits, be there a line end behind it or not.
+/// Without the end, the value in the last line may be cut within its digits, with or without a line end after it.
 fn last_is_likely(report: &mut StorageReport) {
     let figures = report.sections.iter_mut().flat_map(|section| &mut section.figures);
     let figures = figures.map(|(_, figure)| figure).chain(report.threads.as_mut());
     let figures = figures.chain(report.larger_than_cells.as_mut());
     let figures = figures.chain(report.ranges.iter_mut().map(|(_, _, figure)| figure));
-    // A line of the report behind it, a label or another value, shows that it is whole.
+    // A line of the report after it, a label or another value, shows that it is whole.
     let end = report.lines.1;
     let last = figures.max_by_key(|figure| figure.evidence.line);
     if let Some(last) = last.filter(|figure| figure.evidence.line >= end) {
@@ -477,7 +477,7 @@ fn last_is_likely(report: &mut StorageReport) {
 }
 
 impl Open {
-    /// Whether a section that is complete is followed by the first label of another one. Only where the report's own
+    /// Whether a complete section is followed by the first label of another one. Only if the report's own
     /// heading was seen, and no other report is open: otherwise it may be another report's line.
     fn is_without_heading(&self, kind: Kind, text: &[u8]) -> bool {
         let last = kind.row().and_then(|row| row.fields.last());
@@ -491,7 +491,7 @@ impl Open {
                 .is_some_and(|(_, _, field)| matches!(field, Field::Initial | Field::Created))
     }
 
-    /// Whether a heading is this report's own: of the same program, date and time.
+    /// Whether a heading is this report's own: same program, date and time.
     fn is_headed_by(&self, again: &StorageReport) -> bool {
         let report = &self.report;
         again.has_time() && (&report.enclave, &report.date) == (&again.enclave, &again.date)
@@ -500,7 +500,7 @@ impl Open {
     /// Whether a section of this kind was there, or its place in the order is passed.
     fn is_passed(&self, kind: Kind) -> bool {
         let is_open = self.section.as_ref().is_some_and(|section| section.kind == Some(kind));
-        // Those of heap pools have two headings.
+        // Heap pools have two headings.
         (is_open && kind != Kind::Pools)
             || self.report.section(kind).is_some()
             || goes_back(self.highest, kind)

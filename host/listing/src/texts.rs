@@ -1,11 +1,11 @@
-//! Single lines of option texts: their columns, and what they look like.
+//! Single lines of option texts: their columns, and their form.
 //!
-//! Not here: which lines make a text (`carriers`).
+//! Not here: the lines of a text (`carriers`).
 
 use crate::options::{named, option_at};
 use crate::words::{Nesting, find, split};
 
-/// Options at whose name a bare line is taken for an option text.
+/// Options whose names make a bare line an option text.
 const BARE: [&str; 20] = [
     "ALL31",
     "ANYHEAP",
@@ -29,15 +29,15 @@ const BARE: [&str; 20] = [
     "THREADSTACK64",
 ];
 
-/// Behind the parenthesis that closes the one with which the text begins; those in quotes are no parentheses. None where there
-/// is none, or it is not closed.
+/// The position after the parenthesis that closes the first one of the text; parentheses in quotes do not count. None if
+/// there is none, or it is not closed.
 pub(crate) fn closed_at(text: &[u8]) -> Option<usize> {
     let mut nesting = Nesting::default();
     let closing = text.iter().position(|&byte| nesting.take(byte));
     closing.filter(|_| text.starts_with(b"(")).map(|at| at + 1)
 }
 
-/// Columns 1 to 72, as fixed records have them: filled up, so that nothing runs together.
+/// Columns 1 to 72 of fixed records: filled up with blanks, so that words stay apart.
 pub(crate) fn columns(text: &[u8]) -> Vec<u8> {
     let text = text.get(..72).unwrap_or(text);
     let mut kept = text.to_vec();
@@ -47,7 +47,7 @@ pub(crate) fn columns(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// What a line of a macro holds from a column on, without the mark of continuation in column 72, and whether it has one.
+/// The text of a macro's line from a column on, without the mark of continuation in column 72, and whether there is one.
 pub(crate) fn macro_line(text: &[u8], from: usize) -> (Vec<u8>, bool) {
     if text.len() >= 72 && text[71] != b' ' {
         return (text[from.min(71)..71].trim_ascii().to_vec(), true);
@@ -59,17 +59,17 @@ pub(crate) fn macro_line(text: &[u8], from: usize) -> (Vec<u8>, bool) {
     }
 }
 
-/// What is behind the variable's name where it is first set.
+/// The text after the variable's name where it is first set.
 pub(crate) fn variable(text: &[u8]) -> Option<&[u8]> {
     variables(text, b"_cee_runopts").find_map(|(before, behind)| {
         let is_c_shell = || split(before).last().is_some_and(|word| word.eq_ignore_ascii_case(b"setenv"));
-        // The last is YAML's.
+        // The last is that of YAML.
         let named = behind.strip_prefix(b"=").or_else(|| behind.strip_prefix(b" ").filter(|_| is_c_shell()));
         named.or_else(|| behind.strip_prefix(b": "))
     })
 }
 
-/// What stands before and behind each place of a variable's name, in small letters, that is not the end of a longer name.
+/// The text before and after each occurrence of a variable's name, in small letters, that is not the end of a longer name.
 fn variables<'t>(text: &'t [u8], name: &'static [u8]) -> impl Iterator<Item = (&'t [u8], &'t [u8])> {
     let mut from = 0;
     let places = std::iter::from_fn(move || {
@@ -92,7 +92,7 @@ pub(crate) fn in_source(text: &[u8]) -> Option<(&[u8], bool)> {
         let alone = text[..at].trim_ascii().is_empty();
         let rest = text[at + PRAGMA.len()..].trim_ascii_start();
         let open = rest.strip_prefix(b"(").filter(|_| alone)?;
-        // Behind both parentheses, of which `open` lacks one.
+        // After both parentheses, of which `open` lacks one.
         return Some(closed_at(rest).map_or((open, false), |end| (&open[..end - 2], true)));
     }
     let at = find(text, b"plixopt")?;
@@ -102,7 +102,7 @@ pub(crate) fn in_source(text: &[u8]) -> Option<(&[u8], bool)> {
     Some((&rest[..end.unwrap_or(rest.len())], end.is_some()))
 }
 
-/// How a line of a shell leaves a value.
+/// The state of a value at the end of a shell's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shell {
     /// It ends before the line does.
@@ -113,9 +113,9 @@ pub(crate) enum Shell {
     Quoted(u8),
 }
 
-/// A value as a shell reads it, up to its end, with a blank for each other variable. `quote`: what the line before left open.
+/// A value as a shell reads it, up to its end, with a blank for each other variable. `quote`: the open quote of the line before.
 ///
-/// Outside of quotes, options have no parentheses in a shell: what has is no shell's line, and goes on behind a blank.
+/// Outside of quotes, options have no parentheses in a shell: a text with some is not a shell's line, and a blank does not end it.
 pub(crate) fn shell_value(text: &[u8], mut quote: Option<u8>) -> (Vec<u8>, Shell) {
     let (mut value, mut at) = (Vec::new(), 0);
     let text = text.trim_ascii();
@@ -125,7 +125,7 @@ pub(crate) fn shell_value(text: &[u8], mut quote: Option<u8>) -> (Vec<u8>, Shell
             (b'"' | b'\'', None) => quote = Some(byte),
             (_, Some(open)) if byte == open => quote = None,
             (b' ', None) => {
-                // Over all blanks at once: there may be many.
+                // All blanks at once: there may be many.
                 let next = text.len() - text[at..].trim_ascii_start().len();
                 if !(value.contains(&b'(') && option_at(&text[next..]) == Some(0)) {
                     return (value, Shell::Closed);
@@ -156,7 +156,7 @@ pub(crate) fn is_misspelt(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a line is nothing but options, by its first word.
+/// Whether a line consists of options only, by its first word.
 pub(crate) fn is_bare(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());

@@ -1,8 +1,8 @@
-//! Small things about text: search without regard to case, closing up blanks, sub-options, and what programs put around a line.
+//! Small functions on text: search without regard to case, closing up blanks, sub-options, text that programs put around a line.
 
 use crate::model::Evidence;
 
-/// Where `needle` (in small letters) begins in `text`, without regard to case.
+/// The start of `needle` (in small letters) in `text`, without regard to case.
 pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     let (first, rest) = needle.split_first()?;
     let last = text.len().checked_sub(needle.len())?;
@@ -11,7 +11,7 @@ pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether `needle` is there.
+/// Whether `needle` occurs.
 pub(crate) fn has(text: &[u8], needle: &str) -> bool {
     find(text, needle.as_bytes()).is_some()
 }
@@ -32,12 +32,12 @@ pub(crate) fn tidy(text: &[u8]) -> String {
     tidy
 }
 
-/// Evidence of a line.
+/// The evidence of a line.
 pub(crate) fn evidence(line: u64, text: &[u8]) -> Evidence {
     Evidence { line, text: tidy(text) }
 }
 
-/// How many parentheses are open in a text; those in quotes are none.
+/// The number of open parentheses in a text, without those in quotes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Nesting {
     pub(crate) depth: i32,
@@ -45,7 +45,7 @@ pub(crate) struct Nesting {
 }
 
 impl Nesting {
-    /// Takes the next byte; true where none is open behind it.
+    /// Takes the next byte; true if no parenthesis is open after it.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match (byte, self.quote) {
             (b'\'' | b'"', None) => self.quote = Some(byte),
@@ -61,13 +61,13 @@ impl Nesting {
         self.quote.is_some()
     }
 
-    /// A line ends, and with it a quote: what is not closed there was an apostrophe.
+    /// A line ends, and with it a quote: an unclosed quote was an apostrophe.
     pub(crate) fn unquote(&mut self) {
         self.quote = None;
     }
 }
 
-/// The sub-options between commas that stand in no parentheses of their own and in no quotes.
+/// The sub-options between commas outside of inner parentheses and quotes.
 pub(crate) fn sub_options(values: &str) -> Vec<&str> {
     let (mut all, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
     for (at, c) in values.char_indices() {
@@ -86,10 +86,10 @@ pub(crate) fn sub_options(values: &str) -> Vec<&str> {
     all
 }
 
-/// A line without the number that records of 80 columns have in the last eight, behind a control character or without one,
-/// and without the one that an editor shows before it.
+/// A line without the sequence number in the last eight of 80 columns, after a control character or without one,
+/// and without the line number that an editor shows before it.
 ///
-/// Only one that begins with a zero, as no value does; `storage` knows more of its lines.
+/// Only a number that begins with a zero, as no value does; `storage` knows more about its lines.
 pub(crate) fn without_number(text: &[u8]) -> &[u8] {
     let is_number = |number: &[u8]| number.starts_with(b"0") && number.iter().all(u8::is_ascii_digit);
     let controlled = text.len() == 81 && matches!(text[0], b' ' | b'0' | b'1' | b'-' | b'+');
@@ -109,11 +109,11 @@ pub(crate) fn without_number(text: &[u8]) -> &[u8] {
     shown.map_or(text, |length| text.get(length + 1..).unwrap_or_default())
 }
 
-/// What stands in a line that is a text of JSON and nothing else, as programs print the lines of a job's output.
+/// The content of a line that is a JSON string and nothing else: some programs print the lines of a job's output so.
 pub(crate) fn unquoted(text: &[u8]) -> &[u8] {
     let inner = text.trim_ascii_start().strip_prefix(b"\"");
     let inner = inner.and_then(|inner| inner.strip_suffix(b",").unwrap_or(inner).strip_suffix(b"\""));
-    // What has a quote or a backslash of its own would have to be read otherwise.
+    // A content with a quote or a backslash would have to be decoded.
     inner.filter(|inner| !inner.iter().any(|byte| b"\"\\".contains(byte))).unwrap_or(text).trim_ascii_end()
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter(|word| !word.is_empty())
 }
 
-/// The last word, empty where there is none. Found from the end; of one that is longer than any of ours, its end.
+/// The last word; empty if there is none. Found from the end; a word longer than all known ones is cut to its end.
 pub(crate) fn last(text: &[u8]) -> &[u8] {
     const LONGEST: usize = 256;
     let end = &text[text.len().saturating_sub(LONGEST)..];
@@ -131,11 +131,11 @@ pub(crate) fn last(text: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// The name of the enclave behind a heading's words, empty where there is none, and the words behind it: a date and a time.
+/// The name of the enclave after a heading's words, empty if there is none, and the words after it: a date and a time.
 pub(crate) fn name_and_rest(behind: &[u8]) -> (String, Vec<&[u8]>) {
     let mut words: Vec<&[u8]> = split(behind).collect();
     let is_number = |word: &[u8]| word.first().is_some_and(u8::is_ascii_digit);
-    // 11/20/26, 2026-11-20, 20.11.2026; 20 Nov 2026 has its year third.
+    // 11/20/26, 2026-11-20, 20.11.2026; in 20 Nov 2026 the year is third.
     let is_date = words.first().is_some_and(|first| {
         is_number(first)
             && (first.iter().any(|byte| b"/-.:".contains(byte))

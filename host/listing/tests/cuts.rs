@@ -1,4 +1,4 @@
-//! Whatever of a report is lost, no figure is read that the whole does not hold in the same place.
+//! Whatever part of a report is lost, no figure is read that the whole does not hold in the same place.
 //!
 //! ```text
 //! every report that is printed here and every layout  x  cut at every byte of either end
@@ -6,7 +6,7 @@
 //!                                                     x  any columns cut off, left or right
 //! ```
 //!
-//! What counts is what advice may rest on: figures that are certain, of reports that are sound. A figure that is only
+//! The test checks the figures that advice may use: those that are certain, of sound reports. A figure that is only
 //! likely must at least be a number of the whole.
 
 use std::collections::HashSet;
@@ -49,7 +49,7 @@ fn figures(bytes: &[u8]) -> (Figures, HashSet<u64>) {
     (certain, other)
 }
 
-/// All numbers of a text, be they of a label or not.
+/// All numbers of a text, with a label or without.
 fn numbers(text: &[u8]) -> Vec<u64> {
     let text = String::from_utf8_lossy(text).replace(',', "");
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -61,7 +61,7 @@ fn numbers(text: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// What stands in a whole report line by line, be it contradictory: where one of two figures is lost, the other is read.
+/// The values of a whole report line by line, even if contradictory: if one of two figures is lost, the other is read.
 fn printed(text: &[u8]) -> Figures {
     let (mut all, mut section) = (Figures::new(), "");
     for line in String::from_utf8_lossy(text).lines() {
@@ -152,7 +152,7 @@ fn whichever_line_is_missing_nothing_is_invented() {
 
 #[test]
 fn whichever_columns_are_missing_nothing_is_invented() {
-    // Where numbers stand in lines of their own, nothing shows that their last digits are gone.
+    // If numbers are in lines of their own, nothing shows that their last digits are gone.
     for (name, text) in reports().into_iter().filter(|(name, _)| name != "apart.txt") {
         let mut whole = figures(&text);
         whole.0.extend(printed(&text));

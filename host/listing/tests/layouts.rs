@@ -1,7 +1,7 @@
-//! Each layout and each kind of damage, made anew with values of our own: what is understood of it.
+//! Each layout and each kind of damage, written anew with values of this project, and the findings.
 //!
-//! The expected texts stand in `tests/understood/`; `UNDERBAR_BLESS=1 cargo test -p underbar-listing` writes them, and
-//! whoever does so reads them.
+//! The expected texts are in `tests/understood/`; `UNDERBAR_BLESS=1 cargo test -p underbar-listing` writes them. Read the
+//! differences after it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -177,7 +177,7 @@ fn our_own_report_is_read_back() {
     assert_eq!(read(underbar_report::le::render(&sample::tree()).as_bytes()).len(), 3);
 }
 
-/// What the fuzz target asserts, on listings that are put together at random.
+/// The assertions of the fuzz target, on random listings.
 #[test]
 fn in_any_pieces_it_is_the_same() {
     let folder = folder().join("listings");
@@ -292,7 +292,7 @@ fn a_heading_that_stands_again_begins_a_page_and_not_a_report() {
     let (head, rest) = text.split_once("\n\n").expect("a heading");
     let whole = figures(text.as_bytes());
     let lines: Vec<&str> = rest.lines().collect();
-    // Wherever the page ends, also with the title of the section said again on the next one.
+    // The page may end anywhere, also with the title of the section repeated on the next one.
     for at in 0..lines.len() {
         let (one, two) = (lines[..at].join("\n"), lines[at..].join("\n"));
         let paged = format!("{head}\n\n{one}\n1{head}\n\n{two}\n");
@@ -312,7 +312,7 @@ fn the_same_heading_over_another_report_joins_nothing() {
     let text = plain();
     let (head, rest) = text.split_once("\n\n").expect("a heading");
     let lines: Vec<&str> = rest.lines().filter(|line| !line.contains("End of")).collect();
-    // Two without an end, in one second: two reports. Their sections in one another: none that is used.
+    // Two without an end, in one second: two reports. With their sections mixed: none is used.
     let twice = format!("{head}\n\n{0}\n{head}\n\n{0}\nEnd of Storage Report\n", lines.join("\n"));
     let reports = read(twice.as_bytes()).into_iter().filter(|item| matches!(item, Item::Storage(_)));
     assert_eq!(reports.count(), 2);

@@ -1,4 +1,4 @@
-//! Natural: what stands around it changes nothing, and wherever it is cut no figure is made up.
+//! Natural: text around it changes nothing, and wherever it is cut no figure is made up.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ fn listing(name: &str) -> String {
     fs::read_to_string(path).expect("a listing")
 }
 
-/// Every figure and value, without lines; what is likely, or of a report that is not sound, apart.
+/// Every figure and value, without lines; likely ones, and those of unsound reports, apart.
 fn figures(bytes: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     for item in read(bytes) {
@@ -126,7 +126,7 @@ fn letters_for_digits_are_never_read_as_them() {
     for (at, digit) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
         for mark in ["O", "l", "$\\cap$", " "] {
             let damaged = format!("{}{mark}{}", &text[..at], &text[at + digit.len_utf8()..]);
-            // What was in use is small: a first digit that is lost shows in no share.
+            // The storage in use is small: a lost first digit shows in no share.
             let shows = |one: &String| mark != " " || !one.contains(" used ");
             for one in figures(damaged.as_bytes()).into_iter().filter(shows) {
                 // A name may be damaged: then it is another buffer's, with figures of its own.

@@ -1,4 +1,4 @@
-//! Listings of z/TPF, changed and cut in every place: never a figure that the whole does not hold.
+//! Listings of z/TPF, changed and cut in every place: no figure is read that the whole does not hold.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use underbar_listing::ztpf::model::Found;
 use underbar_listing::{Figure, Item, Reader, read, shown};
 
-/// What a figure is of, its value, and whether it is doubtful.
+/// The meaning of a figure, its value, and whether it is doubtful.
 type Known = (String, u64, bool);
 
 const GOOD: [&str; 6] = [
@@ -58,7 +58,7 @@ fn figures(text: &[u8]) -> Vec<Known> {
             }
             Found::Profile(profile) => {
                 for sample in &profile.samples {
-                    // Without its headline a row's object is not known.
+                    // Without its headline the object of a row is not known.
                     let known = !sample.object.is_empty();
                     add(format!("{} {}", sample.object, sample.mnemonic), &sample.count, known);
                 }
@@ -140,7 +140,7 @@ fn wherever_a_listing_is_cut_nothing_is_invented() {
 fn wherever_lines_are_cut_at_the_right_nothing_is_invented() {
     for name in GOOD {
         let text = listing(name);
-        // Lines of a profile that are shorter than any record are taken for whole.
+        // Lines of a profile that are shorter than any record count as whole.
         let text = match name.contains("profile") {
             true => text.lines().map(|line| format!("{}{line}\n", " ".repeat(60))).collect(),
             false => text,
@@ -182,7 +182,7 @@ fn a_missing_line_invents_nothing() {
                 .collect();
             let mut part = figures(rest.as_bytes());
             if name.contains("profile") {
-                // Rows whose own headline is missing go to the object before them: no reader can know.
+                // Rows without their own headline go to the object before them: no reader can tell.
                 part.retain(|(what, _, _)| whole.iter().any(|(other, _, _)| other == what));
             }
             holds(&whole, &part, &format!("{name} without line {}", gone + 1));
@@ -198,7 +198,7 @@ fn blanks_and_marks_in_numbers_invent_nothing() {
         let digits: Vec<usize> =
             text.bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit()).map(|(at, _)| at).collect();
         for at in digits {
-            // The digit of a label, of a title, of a displacement is not a figure's.
+            // The digits of a label, of a title, of a displacement are not a figure's.
             let line = text[..at].rfind('\n').map_or(0, |at| at + 1);
             let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
             let (before, row) = (&text[line..at], &text[line..end]);

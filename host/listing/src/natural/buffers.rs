@@ -7,10 +7,10 @@
 //!   2000K  (in KB)   1351K      163K    ...                                         the same in K, rounded up
 //! ```
 //!
-//! Invariant: a value counts only if what it must agree with stands behind it: a share of the size, printed with one
-//! digit behind the point, or the same figure in K. So a line that is cut or damaged loses figures and makes none up.
-//! Two figures that cannot both be true are a doubt; the one that a third confirms is *likely*, never more.
-//! Not here: what the sizes mean.
+//! Invariant: a value counts only if a second value confirms it: a share of the size, printed with one
+//! decimal, or the same figure in K. So a line that is cut or damaged loses figures and makes none up.
+//! Two figures that cannot both be true are a doubt; a figure that a third confirms is *likely*, never more.
+//! Not here: the meaning of the sizes.
 
 use crate::lines::Line;
 use crate::model::Doubtful;
@@ -20,9 +20,9 @@ use super::model::{BufferRow, BufferUsage, Natural, doubt};
 use super::shares::{Values, agrees};
 use super::thread::{Seen, Thread};
 
-/// So many lines without a part of it end a report.
+/// This many lines without a part of it end a report.
 const QUIET: u64 = 80;
-/// So many buffers are kept of one report.
+/// The most buffers kept of one report.
 const ROWS: usize = 400;
 
 /// The state between lines.
@@ -48,7 +48,7 @@ impl Buffers {
         self.open.is_some()
     }
 
-    /// Looks at a line; true if it is part of a report.
+    /// Reads a line; true if it is part of a report.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Natural)) -> bool {
         if has(line.text, "natural bus utility") || has(line.text, "buffer usage statistics") {
             self.heading(line, out);
@@ -88,7 +88,7 @@ impl Buffers {
             doubt(&mut report.doubts, Doubtful::Cut, line, words);
         }
         let inside = |row: &&BufferRow| matches!(row.kind, 'V' | 'F');
-        // Sizes as they stand there may be more together than 64 bits can count.
+        // The sum of the printed sizes may exceed 64 bits.
         let sum = report.rows.iter().filter(inside).fold(0_u64, |sum, row| sum.saturating_add(row.size));
         if let Some(total) = report.thread.as_mut().and_then(|thread| thread.total.as_mut())
             && sum > total.value
@@ -101,7 +101,7 @@ impl Buffers {
         out(Natural::Buffers(Box::new(open.report)));
     }
 
-    /// The first or second line of a heading, or that of another page.
+    /// The first or second line of a heading, or of a page.
     fn heading(&mut self, line: Line<'_>, out: &mut dyn FnMut(Natural)) {
         let user = after(line.text, b"user ");
         let other = |open: &Open| {
@@ -118,7 +118,7 @@ impl Buffers {
         }
         if has(line.text, "natural bus utility") {
             let words = split(line.text).filter(|word| is_date(word));
-            // A control character may stand right before the time of day.
+            // A control character may directly precede the time of day.
             let plain = |word: &[u8]| {
                 let skip = usize::from(word.get(3) == Some(&b':'));
                 String::from_utf8_lossy(&word[skip..]).into_owned()
@@ -133,7 +133,7 @@ impl Buffers {
         }
     }
 
-    /// Behind a heading numbers either go on, on another page, or begin again, in another report.
+    /// After a heading, numbers either continue, on another page, or begin anew, in another report.
     fn begin_again(&mut self, words: &[&[u8]], out: &mut dyn FnMut(Natural)) {
         let Some(open) = &mut self.open else { return };
         let Some(at) = row_at(words) else { return };
@@ -244,7 +244,7 @@ fn is_date(word: &[u8]) -> bool {
     digits >= 4 && word.iter().all(|byte| byte.is_ascii_digit() || b":-/.".contains(byte))
 }
 
-/// The word behind one.
+/// The word after one.
 fn after(text: &[u8], label: &[u8]) -> Option<String> {
     let at = find(text, label)?;
     let word = split(&text[at + label.len()..]).next()?;

@@ -1,7 +1,7 @@
-//! What one line is: a macro with its operands, parameters and nothing else, more of what went before.
+//! The kind of a line: a macro with its operands, parameters only, or a continuation.
 //!
-//! Invariant: a line that has anything else in it is none of these, but for what a job log puts before it and the number
-//! that a source has behind it.
+//! Invariant: a line with any other text is none of these, except for the prefix of a job log and the sequence number at
+//! the end of a source line.
 
 use crate::words::split;
 
@@ -9,7 +9,7 @@ use super::parameters::{self, pieces};
 
 const MACROS: [&str; 4] = ["NTPRM", "NTZIIP", "NTSORT", "NTSYS"];
 
-/// A line of a source: what stands before column 72, and whether a mark there says that it goes on.
+/// A line of a source: the text before column 72, and whether a mark there continues it.
 pub(super) fn source(text: &str) -> (&str, bool) {
     match text.get(71..72) {
         Some(mark) => (text.get(..71).unwrap_or(text), mark != " "),
@@ -29,7 +29,7 @@ pub(super) fn unnumbered(text: &str) -> &str {
     }
 }
 
-/// The macro in a line, behind a label at most, and its operands.
+/// The macro in a line, after at most a label, and its operands.
 pub(super) fn macro_of(text: &str) -> Option<(&'static str, &str)> {
     let first = text.split_whitespace().next()?;
     let labelled =
@@ -50,7 +50,7 @@ pub(super) fn is_of_the_log(word: &[u8]) -> bool {
     (digits && word.len() <= 11) || matches!(word, [b'-' | b'+'])
 }
 
-/// What of a line is a text of parameters and nothing else.
+/// The part of a line that is a text of parameters and nothing else.
 pub(super) fn bare(text: &str) -> Option<&str> {
     let text = unnumbered(text);
     let first = text.split_whitespace().find(|word| word.contains('='))?;
@@ -59,7 +59,7 @@ pub(super) fn bare(text: &str) -> Option<&str> {
         return None;
     }
     let body = text[at..].trim();
-    // A control character may stand right before the text.
+    // A control character may directly precede the text.
     let body = body.trim_start_matches(['0', '1', '-', '+']);
     let pieces = pieces(body);
     let named = pieces.iter().all(|piece| piece.name.is_some() && !piece.value.is_empty());
@@ -68,7 +68,7 @@ pub(super) fn bare(text: &str) -> Option<&str> {
     (named && (names().any(is_natural) || names().all(known))).then_some(body)
 }
 
-/// Whether a line can be more of a bare text.
+/// Whether a line can continue a bare text.
 pub(super) fn more_of(text: &str) -> Option<&str> {
     let body = unnumbered(text).trim().trim_start_matches(['0', '1', '-', '+']);
     is_more(body).then_some(body)
@@ -100,7 +100,7 @@ mod tests {
             (format!("LABEL {name} A=1"), true),
             (format!("  {name} A=1"), true),
             (format!("{name} A=1"), true),
-            // A blank that is neither a space nor a tabulator is no part of a label, nor is a character cut in two.
+            // A blank that is neither a space nor a tabulator is not part of a label, nor is half a character.
             (format!("\u{b}\u{fffd} {name} A=1"), false),
             (format!("\u{b}{name} A=1"), true),
         ] {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! line of interest -> buffers    buffer usage statistics (BUS)
-//!                  -> texts      parameters, wherever they stand; parameters: the table and its values
-//!                  -> switches   switches per record, clauses, reports of which no layout is known
+//!                  -> texts      parameters, in any carrier; parameters: the table and its values
+//!                  -> switches   switches per record, clauses, reports of unknown layout
 //! ```
 //!
-//! Invariant: these readers see lines beside those of Language Environment and take none away from them.
-//! Not here: what is advised.
+//! Invariant: these readers see the same lines as those of Language Environment and take none away from them.
+//! Not here: advice.
 
 mod buffers;
 mod lines;
@@ -41,7 +41,7 @@ impl Reader {
         self.buffers.is_open() || self.texts.is_open() || self.switches.is_open()
     }
 
-    /// Looks at a line.
+    /// Reads a line.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) {
         let taken = self.buffers.line(line, &mut |found| out(Item::Natural(found)));
         if taken {

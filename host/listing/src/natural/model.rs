@@ -1,8 +1,8 @@
-//! What is read of Natural and Adabas.
+//! The data that are read from listings of Natural and Adabas.
 //!
-//! Invariant: every size is in bytes, every figure says on which line it stands; what is printed twice and differs is
+//! Invariant: every size is in bytes, every figure has its line; a figure with two different printed values is
 //! *likely* at most.
-//! Not here: how any of it is found.
+//! Not here: how they are found.
 
 use serde::Serialize;
 
@@ -16,14 +16,14 @@ pub enum Natural {
     Buffers(Box<BufferUsage>),
     /// Profile parameters, or parameters of ADARUN.
     Parameters(ParameterText),
-    /// Records, switches and processor time of one way, or of two beside each other.
+    /// Records, switches and processor time of one way, or of two next to each other.
     Switches(SwitchTable),
     /// The clause MULTI-FETCH of a statement.
     Fetch(FetchClause),
 }
 
 impl Natural {
-    /// What is not certain about it.
+    /// Its doubts.
     #[must_use]
     pub fn doubts(&self) -> &[Doubt] {
         match self {
@@ -45,13 +45,13 @@ pub struct BufferRow {
     pub size: u64,
     /// In use when the report was made, in bytes.
     pub used: u64,
-    /// The most that was in use, in bytes, where its percentage agrees.
+    /// The most that was in use, in bytes, if its percentage agrees.
     pub max_used: Option<u64>,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
-/// What a buffer caches.
+/// The use of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cache {
@@ -64,7 +64,7 @@ pub enum Cache {
 }
 
 impl BufferRow {
-    /// What it caches, if it is one of the caches of print and work files.
+    /// Its use, if it is one of the caches of print and work files.
     #[must_use]
     pub fn cache(&self) -> Option<Cache> {
         match self.name.strip_prefix("WCACHE") {
@@ -81,7 +81,7 @@ impl BufferRow {
 /// The storage thread: the lines below the buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadUse {
-    /// Size of the thread, from a line in K; 0 is none.
+    /// Size of the thread, from a line in K; 0 means no thread.
     pub thread: Option<Figure>,
     /// All buffers together.
     pub total: Option<Figure>,
@@ -98,33 +98,33 @@ pub struct BufferUsage {
     pub user: Option<String>,
     /// Date and time, as printed.
     pub date: Option<String>,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Its buffers.
     pub rows: Vec<BufferRow>,
-    /// How many buffers could not be read.
+    /// The number of unreadable buffers.
     pub rows_left: u64,
     /// Its thread.
     pub thread: Option<ThreadUse>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
 impl BufferUsage {
-    /// False where nothing may be built upon its figures.
+    /// False if the figures must not be used.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.doubts.iter().all(|doubt| !doubt.kind.spoils_the_report())
     }
 
-    /// Whether a buffer that is not among the rows was not there: nothing is cut, and every row was read.
+    /// Whether a buffer without a row did not exist: nothing is cut, and every row was read.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.rows_left == 0 && self.doubts.iter().all(|doubt| doubt.kind != Doubtful::Cut)
     }
 }
 
-/// In what parameters stand. What comes later here is overridden by what comes before it.
+/// The carrier of parameters. Earlier ones in this list override later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterCarrier {
@@ -158,18 +158,18 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its value in capitals and without blanks, with its parentheses.
     pub value: String,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
 impl Parameter {
-    /// The value, where it is one number.
+    /// The value, if it is one number.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         self.value.parse().ok()
     }
 
-    /// What stands between the outer parentheses, at the commas; a bare value is one.
+    /// The parts between the outer parentheses, separated by commas; a bare value is one part.
     #[must_use]
     pub fn parts(&self) -> Vec<&str> {
         let inner = self.value.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
@@ -183,23 +183,23 @@ impl Parameter {
     }
 }
 
-/// Parameters that stand together.
+/// A group of parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ParameterText {
-    /// In what they stand.
+    /// Their carrier.
     pub carrier: ParameterCarrier,
-    /// Those that are known here, in order.
+    /// The known ones, in order.
     pub rows: Vec<Parameter>,
-    /// Those that stand there with values that cannot be read: nobody knows what they are set to.
+    /// The ones with unreadable values: their settings are unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Parameter>,
-    /// Where they begin.
+    /// Their start.
     pub evidence: Evidence,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
-/// Of what a table of switches counts records.
+/// The unit that a table of switches counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
@@ -227,13 +227,13 @@ pub struct SwitchTable {
     pub counted: Counted,
     /// The heading above, if there is one.
     pub heading: Option<Evidence>,
-    /// One way, or two beside each other: before and after.
+    /// One way, or two next to each other: before and after.
     pub ways: Vec<Way>,
-    /// The lines of it.
+    /// Its lines.
     pub evidence: Vec<Evidence>,
 }
 
-/// How many records one call fetches.
+/// The number of records of one fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Factor {
@@ -252,11 +252,11 @@ pub enum Factor {
 pub struct FetchClause {
     /// The factor.
     pub factor: Factor,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
-/// A doubt, unless there are too many or it was said already. What spoils a report is said in any case.
+/// Adds a doubt, unless there are too many or it is there already. A doubt that spoils a report is always added.
 pub(super) fn doubt(doubts: &mut Vec<Doubt>, kind: Doubtful, line: u64, words: String) {
     const MOST: usize = 100;
     let doubt = Doubt { kind, line, words };

@@ -1,28 +1,28 @@
-//! The one table of parameters that matter here, and how a text of them is taken apart.
+//! The one table of the parameters that matter here, and the parser of their texts.
 //!
 //! ```text
 //! MT=0,THSIZE=2000 SORT=(WRKSIZE=1000,EXT=OFF)     names, values; between them commas or blanks
 //! ```
 //!
-//! Invariant: a value that is damaged, or outside of what the reference allows, is named and not taken. Parameters that
-//! are not in the table are passed over, since there are hundreds; one that is nearly in it is named.
-//! Not here: where such texts stand (`texts`).
+//! Invariant: a value that is damaged, or not allowed by the reference, is named and not taken. Parameters that
+//! are not in the table are skipped, since there are hundreds; a near match is named.
+//! Not here: where these texts are (`texts`).
 
 use crate::model::{Doubt, Doubtful};
 use crate::words::{evidence, sub_options};
 
 use super::model::{Parameter, doubt};
 
-/// What a value must be.
+/// The allowed values.
 #[derive(Clone, Copy)]
 enum Value {
-    /// A number from, to; or 0, if that is allowed besides.
+    /// A number from, to; or 0, if that is allowed as well.
     Number(u64, u64, bool),
     /// One of these words.
     Words(&'static [&'static str]),
-    /// A list, whose parts are examined by name.
+    /// A list, whose parts are checked by name.
     List,
-    /// Known, so that a text is recognised, and not looked at.
+    /// Known, so that a text is recognised, but not checked.
     Any,
 }
 
@@ -30,7 +30,7 @@ enum Value {
 pub(super) struct Entry {
     pub name: &'static str,
     value: Value,
-    /// Whether nothing but Natural or Adabas has a parameter of that name.
+    /// Whether only Natural or Adabas has a parameter of that name.
     pub telling: bool,
 }
 
@@ -40,7 +40,7 @@ const fn entry(name: &'static str, value: Value, telling: bool) -> Entry {
 
 const KB: u64 = 2_097_151;
 
-/// What is looked at, then what merely shows that a text is one of Natural.
+/// Parameters that are checked, then those that merely identify a text of Natural.
 pub(super) const TABLE: [Entry; 34] = [
     entry("MT", Value::Number(0, 9_999_999, true), false),
     entry("THSIZE", Value::Number(256, KB, true), true),
@@ -57,7 +57,7 @@ pub(super) const TABLE: [Entry; 34] = [
     entry("PREFSBL", Value::Number(1024, 65_535, false), true),
     entry("PREFTBL", Value::Number(6144, 16_777_215, false), true),
     entry("PROG", Value::Any, false),
-    // Lengths of the format buffer and of the record buffer: no parameters, but figures that the formula wants.
+    // Lengths of the format buffer and of the record buffer: not parameters, but figures for the formula.
     entry("FBL", Value::Number(1, 65_535, false), false),
     entry("RBL", Value::Number(1, 65_535, false), false),
     entry("SYS", Value::Any, false),
@@ -84,7 +84,7 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.name.eq_ignore_ascii_case(name))
 }
 
-/// One piece of a text: what stands before the equals sign, if there is one, what stands behind it, and where it begins.
+/// One piece of a text: the name before the equals sign, if there is one, the value after it, and its start.
 pub(super) struct Piece {
     pub name: Option<String>,
     pub value: String,
@@ -93,7 +93,7 @@ pub(super) struct Piece {
     pub closed: bool,
 }
 
-/// Takes a text apart at commas and blanks that stand in no parentheses and no quotes.
+/// Splits a text at commas and blanks outside of parentheses and quotes.
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let (mut all, mut from, mut depth, mut quote) = (Vec::new(), None, 0_i32, None);
     let mut push = |from: &mut Option<usize>, to: usize, closed: bool| {
@@ -130,15 +130,15 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// What a text holds.
+/// The parameters of a text.
 pub(super) struct Taken {
-    /// Parameters with values that can be.
+    /// Parameters with valid values.
     pub rows: Vec<Parameter>,
-    /// Parameters that stand there with values that cannot be read.
+    /// Parameters with unreadable values.
     pub refused: Vec<Parameter>,
 }
 
-/// The parameters of the table in a text; `line_at` says on which line a place of it stands.
+/// The parameters of the table in a text; `line_at` gives the line of a position.
 ///
 /// `whole` is false where the text may go on: then its last value may be cut.
 pub(super) fn take(
@@ -200,7 +200,7 @@ fn spelt(value: &str, line: u64, doubts: &mut Vec<Doubt>) -> String {
     value.replace("PCWSIZE=", "PWCSIZE=")
 }
 
-/// Why a value cannot be.
+/// The reason why a value is not valid.
 fn wrong(entry: &Entry, value: &str) -> Option<String> {
     match entry.value {
         Value::Any => None,
@@ -255,7 +255,7 @@ fn list(name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// Why the sizes of the caches cannot be read: they are three numbers in parentheses.
+/// The reason why the sizes of the caches cannot be read: they are three numbers in parentheses.
 fn caches(value: &str) -> Option<String> {
     let inner = value.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let sizes = inner.map(|inner| inner.split(',').collect::<Vec<_>>()).unwrap_or_default();
@@ -265,7 +265,7 @@ fn caches(value: &str) -> Option<String> {
     sizes.into_iter().find_map(|size| number(size, 0, KB, true))
 }
 
-/// The parameter that a name nearly is: one letter is another, or digits stand for letters.
+/// The parameter that nearly has this name: one letter differs, or digits replace letters.
 fn near(name: &str) -> Option<&'static str> {
     let alike = |a: u8, b: u8| {
         a == b || matches!((a, b), (b'0', b'O') | (b'1' | b'L', b'I') | (b'5', b'S') | (b'2', b'Z'))

@@ -1,4 +1,4 @@
-//! What was understood of Natural, in short lines.
+//! Findings of Natural, in short lines.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Switches between zIIP and general processor: tables of them, clauses that spare them, reports that are not read.
+//! Switches between zIIP and general processor: tables of them, clauses that avoid them, reports that are not read.
 //!
 //! ```text
 //!                         Without ...   With ...          the heading
@@ -7,9 +7,8 @@
 //! Total enclave CPU time  5,389 ms      958 ms
 //! ```
 //!
-//! Invariant: a table has the same number of values behind each label, one or two. Of reports whose layout no public
-//! source shows (component switch statistics, zIIP processing information, zIIP statistics of Adabas) nothing is read:
-//! they are named.
+//! Invariant: a table has the same number of values after each label, one or two. Reports whose layout no public
+//! source shows (component switch statistics, zIIP processing information, zIIP statistics of Adabas) are named and not read.
 //! Not here: parameters (`texts`).
 
 use crate::lines::Line;
@@ -19,14 +18,14 @@ use crate::words::{evidence, find, has, split};
 
 use super::model::{Counted, Factor, FetchClause, Natural, SwitchTable, Way};
 
-/// So many lines may stand between the labels of one table.
+/// The most lines between the labels of one table.
 const NEAR: u64 = 4;
-/// For so many lines a report that is not read is named once.
+/// Within this many lines a report that is not read is named once.
 const QUIET: u64 = 200;
 /// Words of a title, besides marks and the time of day.
 const TITLE: usize = 9;
 
-/// Reports that are recognised and not read, by words of their titles, and what is said of them.
+/// Reports that are recognised but not read, by words of their titles, and the doubt about them.
 const UNREAD: [(&str, &str); 5] = [
     ("component switch statistics", "component switch statistics of ZIIP"),
     ("ziip processing information", "zIIP processing information"),
@@ -35,7 +34,7 @@ const UNREAD: [(&str, &str); 5] = [
     ("enclave ziip time", "zIIP statistics of Adabas"),
 ];
 
-/// The same of single lines, which say nothing of the lines behind them.
+/// Single lines of this kind, which mean nothing for the lines after them.
 const LINES: [(&str, &str); 3] = [
     ("number of tcb/srb switches", "zIIP processing information"),
     ("dzstat", "zIIP statistics of Adabas"),
@@ -49,9 +48,9 @@ pub(crate) struct Switches {
     records: Option<Row>,
     switches: Option<Row>,
     counted: Option<Counted>,
-    /// Which report is not read, and from which line on.
+    /// The report that is not read, and its first line.
     unread: Option<(usize, u64)>,
-    /// What was named last, and where.
+    /// The last report that was named, and its place.
     named: Option<(&'static str, u64)>,
 }
 
@@ -65,7 +64,7 @@ impl Switches {
         self.records.is_some() || self.switches.is_some()
     }
 
-    /// Looks at a line; true if it has something of this kind.
+    /// Reads a line; true if it has something of this kind.
     pub(crate) fn line(
         &mut self,
         line: Line<'_>,
@@ -104,7 +103,7 @@ impl Switches {
             }
             return false;
         };
-        // The last number of a line within which the input ends may be cut, unless its unit stands behind it.
+        // The last number of an incomplete line may be cut, unless its unit follows.
         let values = values(&text[behind..], what == 3).filter(|_| line.whole || what == 3);
         let row = values.map(|values| Row { values, evidence: evidence(line.number, text) });
         match (what, row) {
@@ -170,7 +169,7 @@ impl Switches {
     }
 }
 
-/// The numbers behind a label, with the unit `ms` behind each where times are meant; None where anything else stands there.
+/// The numbers after a label, with the unit `ms` after each if times are meant; None if there is any other text.
 fn values(text: &[u8], times: bool) -> Option<Vec<u64>> {
     let mut all = Vec::new();
     let mut unit = true;
@@ -193,7 +192,7 @@ fn is_heading(text: &[u8]) -> bool {
         || (has(text, "using external") && has(text, "using natural"))
 }
 
-/// `READ (100) MULTI-FETCH OF 20 ...`: the clause stands behind the statement's name, and a limit at most.
+/// `READ (100) MULTI-FETCH OF 20 ...`: the clause follows the statement's name, with at most a limit between them.
 fn clause(text: &[u8]) -> Option<Factor> {
     let at = find(text, b"multi-fetch ")?;
     let start = text.trim_ascii_start();
@@ -221,7 +220,7 @@ fn clause(text: &[u8]) -> Option<Factor> {
         return Some(Factor::Off);
     }
     let second = words.next().filter(|_| is(b"of"))?;
-    // A number that a line's end could have cut is none.
+    // A number that the end of a line could have cut is not taken.
     let more = words.next().is_some();
     match number::word(second) {
         Word::Number(factor) if more => Some(Factor::Of(factor)),

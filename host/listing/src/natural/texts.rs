@@ -1,4 +1,4 @@
-//! Where parameters of Natural and Adabas stand: job control, parameter files, sources of the parameter module.
+//! Parameters of Natural and Adabas in job control, parameter files, sources of the parameter module.
 //!
 //! | begins | ends |
 //! |---|---|
@@ -6,11 +6,11 @@
 //! | `//CMPRMIN DD *` | `/*`, `//` |
 //! | NTPRM, NTZIIP, NTSORT, NTSYS | operands without a comma at their end |
 //! | ADARUN | the end of the line |
-//! | a line that is nothing but NAME=value | closed parentheses, no comma at the end |
+//! | a line of NAME=value only | closed parentheses, no comma at the end |
 //!
-//! Invariant: prose that mentions a parameter is not taken; what stands between the lines of one text, as headings of
-//! pages do, is not made part of it.
-//! Not here: which parameters there are, and what values they may have (`parameters`).
+//! Invariant: prose that mentions a parameter is not taken; other lines within a text, such as page headings, do not
+//! become part of it.
+//! Not here: the parameters and their allowed values (`parameters`).
 
 use std::collections::HashMap;
 
@@ -23,10 +23,10 @@ use super::lines::{bare, goes_on, is_more, is_natural, is_of_the_log, macro_of, 
 use super::model::{Natural, ParameterCarrier, ParameterText, doubt};
 use super::parameters::{self, Taken, pieces};
 
-/// So many lines and bytes are taken for one text.
+/// The most lines and bytes of one text.
 const LINES: usize = 200;
 const BYTES: usize = 16 << 10;
-/// So many lines that are no part of it may stand within a text.
+/// The most foreign lines within a text.
 const BETWEEN: usize = 4;
 
 /// The state between lines.
@@ -39,9 +39,9 @@ pub(crate) struct Texts {
 enum Form {
     /// PARM= whose quote is not closed yet.
     Parm,
-    /// The lines behind a DD statement.
+    /// The lines after a DD statement.
     File,
-    /// A macro; what stands before and behind its operands to make a parameter of them.
+    /// A macro; the text before and after its operands that makes a parameter of them.
     Macro(&'static str, &'static str),
     Bare,
 }
@@ -55,7 +55,7 @@ struct Open {
     /// PARM: whether a quote is open, and how many parentheses.
     in_quotes: bool,
     depth: i32,
-    /// How the data behind a DD statement end.
+    /// The end of the data after a DD statement.
     stream: Option<InStream>,
 }
 
@@ -64,7 +64,7 @@ impl Texts {
         self.open.is_some()
     }
 
-    /// Looks at a line; true if it is part of a text.
+    /// Reads a line; true if it is part of a text.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Natural)) -> bool {
         if self.open.is_some() && self.goes_on(line, out) {
             return true;
@@ -110,7 +110,7 @@ impl Texts {
             let inside = open.text();
             let pieces = pieces(&inside);
             let names = || pieces.iter().map(|piece| piece.name.as_deref().unwrap_or_default());
-            // The same as of a line without PARM; what is not Natural's is no text of it.
+            // As for a line without PARM: only Natural's parameters make a text of it.
             if names().any(is_natural) || names().all(|name| parameters::find(name).is_some()) {
                 self.open = Some(open);
                 self.close(closed && line.whole, out);
@@ -130,7 +130,7 @@ impl Texts {
     }
 
     pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Natural)) {
-        // A text that waits for more has none.
+        // An incomplete text has none.
         let whole = self.open.as_ref().is_some_and(|open| open.form == Form::File);
         self.close(whole, out);
     }
@@ -199,7 +199,7 @@ impl Texts {
                     return true;
                 }
                 let (source, marked) = source(&text);
-                // A line that is full may end within a value.
+                // A full line may end within a value.
                 let within = open.parts.last().is_some_and(|(_, part)| !part.ends_with(','));
                 if !source.starts_with([' ', '\t']) || !(within || is_more(source.trim_start())) {
                     return self.between(out);
@@ -222,7 +222,7 @@ impl Texts {
         }
     }
 
-    /// A line that is no part of the text: a few of them may stand there.
+    /// A foreign line: a few of them may be within a text.
     fn between(&mut self, out: &mut dyn FnMut(Natural)) -> bool {
         if let Some(open) = &mut self.open {
             open.skipped += 1;
@@ -268,7 +268,7 @@ impl Texts {
     }
 }
 
-/// What stands behind PARM= on a line of its own, in quotes or parentheses.
+/// The text after PARM= on a line of its own, in quotes or parentheses.
 fn lone_parm(text: &str) -> Option<&str> {
     let at = find(text.as_bytes(), b"parm=")?;
     let value = text.get(at + 5..)?;
@@ -286,7 +286,7 @@ impl Open {
         self.parts.iter().map(|part| part.1.as_str()).collect()
     }
 
-    /// The whole text, and where in it each line begins. What is cut is left open.
+    /// The whole text, and the start of each line in it. Cut text stays open.
     fn joined(&self, whole: bool) -> (String, Vec<(usize, u64)>) {
         let (before, behind) = match self.form {
             Form::Macro(before, behind) => (before, if whole { behind } else { "" }),
@@ -300,7 +300,7 @@ impl Open {
         (text + behind, lines)
     }
 
-    /// Takes what stands in quotes or parentheses up to where they close; true if they do, or if there are none.
+    /// Takes the text in quotes or parentheses up to their end; true if they close, or if there are none.
     fn quoted(&mut self, line: u64, value: &str) -> bool {
         if self.parts.is_empty() && !value.starts_with(['\'', '(']) {
             let word: String = value.chars().take_while(|c| !matches!(c, ' ' | ',')).collect();

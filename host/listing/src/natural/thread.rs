@@ -1,11 +1,11 @@
-//! The storage thread of a buffer usage report: two lines that say the same, in bytes and in K.
+//! The storage thread of a buffer usage report: two lines with the same figures, in bytes and in K.
 //!
 //! ```text
 //! ThrdSize   Total  1382656    166593   12.0 ...     each figure with its share of the total, the last with that of the thread
 //!   2000K  (in KB)   1351K      163K    ...          the thread's size; each figure in K, rounded up
 //! ```
 //!
-//! Invariant: a figure is certain only if bytes, K and share agree; where two of them outvote one it is *likely*.
+//! Invariant: a figure is certain only if bytes, K and share agree; if two of them outvote one it is *likely*.
 
 use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure};
@@ -21,7 +21,7 @@ pub(super) struct Thread {
     bytes: Option<InBytes>,
 }
 
-/// The line of the thread in bytes: each figure with the share that stands behind it, in tenths of a percent.
+/// The line of the thread in bytes: each figure with the share after it, in tenths of a percent.
 struct InBytes {
     total: Figure,
     used: Option<(Figure, u64)>,
@@ -30,7 +30,7 @@ struct InBytes {
     max_size: Option<(u64, u64)>,
 }
 
-/// What a line was.
+/// The kind of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     Nothing,
@@ -40,7 +40,7 @@ pub(super) enum Seen {
 }
 
 impl Thread {
-    /// Looks at a line.
+    /// Reads a line.
     pub fn line(
         &mut self,
         line: Line<'_>,
@@ -116,7 +116,7 @@ impl Thread {
         if let Some(thread) = &mut sound {
             match share {
                 Some((part, tenths)) if agrees(part, thread.value, tenths) => {}
-                // Without a thread there is nothing to be a share of.
+                // Without a thread the share has no base.
                 None | Some((_, 0)) if thread.value == 0 => {}
                 Some(_) => {
                     thread.likely = true;
@@ -136,7 +136,7 @@ impl Thread {
         true
     }
 
-    /// Brings the two lines together.
+    /// Compares the two lines.
     pub fn close(&mut self, in_k: Option<&[Figure]>, report: &mut BufferUsage) {
         let bytes = self.bytes.take();
         if bytes.is_none() && in_k.is_none() {
@@ -165,7 +165,7 @@ impl Thread {
             let agrees = |value| whole.is_some_and(|whole| agrees(value, whole, *tenths));
             match k {
                 Some(k) if same(figure.value, k.value) && agrees(figure.value) => Some(figure.clone()),
-                // Of what it is a share is not certain, and that was said.
+                // The base of the share is not certain; a doubt was added.
                 Some(k) if whole.is_none() && same(figure.value, k.value) => {
                     Some(Figure { likely: true, ..figure.clone() })
                 }
@@ -209,7 +209,7 @@ fn contradiction(doubts: &mut Vec<Doubt>, name: &str, bytes: &Figure, k: &Figure
     doubt(doubts, Doubtful::Contradiction, bytes.evidence.line, words);
 }
 
-/// Whether a size in K, rounded in any way, is that of so many bytes.
+/// Whether a size in K, rounded in any way, is that of this many bytes.
 fn same(bytes: u64, k: u64) -> bool {
     bytes.abs_diff(k) < 1 << 10
 }

@@ -1,4 +1,4 @@
-//! Packed listings, in pieces of every size, damaged, cut, and larger than what is taken.
+//! Packed listings, in pieces of every size, damaged, cut, and larger than the limit.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn gzip(text: &[u8], name: bool) -> Vec<u8> {
     [head, raw(text), (!crc32(u32::MAX, text)).to_le_bytes().to_vec(), length.to_le_bytes().to_vec()].concat()
 }
 
-/// An entry; `late`: its sizes stand behind it.
+/// An entry; `late`: its sizes follow it.
 fn entry(name: &str, text: &[u8], stored: bool, late: bool) -> Vec<u8> {
     let body = if stored { text.to_vec() } else { raw(text) };
     let sizes = [body.len(), text.len()].map(|size| u32::try_from(size).expect("short").to_le_bytes());
@@ -108,7 +108,7 @@ fn what_is_damaged_or_cut_is_said_wherever_that_is() {
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x55;
-            // It ends, whatever comes of it.
+            // It ends, whatever the result.
             unpacked(&damaged, 64);
         }
     }

@@ -1,7 +1,7 @@
 //! Displays of commands: `ZDECB HAVL` (DECB0125I) and `ZSTAT SYSHEAP` (STAT0126I).
 //!
 //! Invariant: a figure of the system heap has its label on its line and its column's label above it.
-//! Not here: the counts of `ZDECB HAVL`; no public source shows more than the labels of their columns.
+//! Not here: the counts of `ZDECB HAVL`; public sources show only the labels of their columns.
 
 use super::model::{Found, Lists as FoundLists, SystemHeap as FoundHeap, SystemRow};
 use super::row::plain;
@@ -91,12 +91,12 @@ const ROWS: [(&[u8], SystemRow); 7] = [
 /// The system heap.
 pub(crate) struct SystemHeap {
     found: FoundHeap,
-    /// True where the 64-bit column stands first; None before the columns.
+    /// True if the 64-bit column comes first; None before the columns.
     turned: Option<bool>,
     widths: Widths,
     /// Length of each row's line.
     ends: Vec<usize>,
-    /// A figure stood without its unit: said once.
+    /// A figure had no unit: the doubt is added once.
     no_unit: bool,
 }
 
@@ -181,8 +181,8 @@ impl SystemHeap {
     }
 }
 
-/// The label of a row, the figures behind it without their unit, and whether a unit stands there: in the label, as it is
-/// documented, or behind each figure. No figures where a unit is another.
+/// The label of a row, the figures after it without their unit, and whether there is a unit: in the label, as
+/// documented, or after each figure. No figures if a unit is another.
 fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>, bool)> {
     let plain = squeezed(text);
     let (row, end) = ROWS.iter().find_map(|(label, row)| Some((*row, stands(&plain, label, 1)?.1)))?;
@@ -208,7 +208,7 @@ fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>, bool)> {
     let (mut figures, mut numbers, mut units): (Vec<&[u8]>, usize, usize) = (Vec::new(), 0, 0);
     for word in split(behind).take(8) {
         let digits = word.iter().rposition(u8::is_ascii_digit).map_or(0, |at| at + 1);
-        // One unit for each figure; what is not applicable has none.
+        // One unit for each figure; N/A has none.
         if is_unit(word) && units + 1 == numbers {
             units += 1;
         } else if digits > 0 && is_unit(&word[digits..]) {
@@ -223,7 +223,7 @@ fn label(text: &[u8]) -> Option<(SystemRow, Vec<&[u8]>, bool)> {
     Some((row, if units == 0 || all { figures } else { Vec::new() }, all))
 }
 
-/// KB in bytes, or that there is none; None where it is damaged.
+/// KB in bytes, or N/A; None if it is damaged.
 fn value(word: &[u8]) -> Option<Option<u64>> {
     if word.eq_ignore_ascii_case(b"N/A") {
         return Some(None);

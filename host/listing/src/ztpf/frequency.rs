@@ -4,9 +4,9 @@
 //! title [SYSTEM WIDE] -> [sizes] -> CLASS UPPER LIMIT | FREQUENCY OBSERVED | PERCENT OF TOTAL -> rows [-> title again, rows]
 //! ```
 //!
-//! Invariant: classes grow from row to row; what does not is another report's. Figures of rows that percentages
-//! contradict are dropped; where it is not plain which, the table is not sound.
-//! Not here: one row (`row`), what percentages allow (`total`).
+//! Invariant: classes grow from row to row; a row that does not grow is another report's. Figures of rows that percentages
+//! contradict are dropped; if it is not clear which, the table is not sound.
+//! Not here: one row (`row`), the total that percentages allow (`total`).
 
 use super::model::{Class, Found, Frequencies, Table};
 use super::row::{Read, Row, row};
@@ -19,16 +19,16 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, has};
 
-/// Classes of requests end at its multiples: at those of 128, with PJ47265 at 32 and 64 besides.
+/// Classes of requests end at its multiples: at those of 128, with PJ47265 also at 32 and 64.
 const STEP: u64 = 32;
-/// More rows than this are no table, however many pages they stand on.
+/// More rows than this are no table, on however many pages.
 const MOST: usize = 1000;
 /// A title that may be a mention in a text has its columns within so many lines.
 const SOON: u64 = 12;
 /// A page of a report has no more lines.
 const PAGE: u64 = 90;
 
-/// The table whose title stands in squeezed text, and whether nothing but the title stands there.
+/// The table whose title is in squeezed text, and whether the text is the title alone.
 pub(crate) fn title(text: &[u8]) -> Option<(Table, bool)> {
     let tables = [Table::RequestSizes, Table::Preallocated, Table::Virtual];
     let (table, (start, end)) = tables.into_iter().find_map(|table| {
@@ -44,12 +44,12 @@ pub(crate) fn title(text: &[u8]) -> Option<(Table, bool)> {
 /// A table that is being read.
 pub(crate) struct Open {
     found: Frequencies,
-    /// Nothing but the title stood on its line.
+    /// The title was alone on its line.
     alone: bool,
     columns: bool,
     sizes: Sizes,
     widths: Widths,
-    /// The row of all that is above the last class has been seen.
+    /// The row above the last class has been seen.
     ended: bool,
 }
 
@@ -72,7 +72,7 @@ impl Open {
         Self { found, alone, columns: false, sizes: Sizes::default(), widths, ended: false }
     }
 
-    /// Looks at a line.
+    /// Reads a line.
     pub(crate) fn line(&mut self, line: Line<'_>) -> Step {
         self.widths.seen(line.text);
         if !self.alone && !self.columns && line.number > self.found.lines.0 + SOON {
@@ -147,7 +147,7 @@ impl Open {
         }
     }
 
-    /// Whether classes are in KB; None where this row's is not as the others' are.
+    /// Whether classes are in KB; None if this row differs from the others.
     fn unit(&self, row: Row) -> Option<bool> {
         match self.found.table {
             Table::RequestSizes => Some(row.kb),
@@ -187,7 +187,7 @@ impl Open {
         self.ended = next.ended;
     }
 
-    /// The table ends; None where it was only mentioned.
+    /// The table ends; None if it was only mentioned.
     pub(crate) fn close(mut self) -> Option<Found> {
         if self.found.rows.is_empty() && !self.columns && !self.alone {
             return None;

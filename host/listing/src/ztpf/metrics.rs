@@ -5,12 +5,12 @@
 //! CO1...,1A2B3000,...,2,{"FIND":1,"FILE":0},...
 //! ```
 //!
-//! Headers stand between commas, tabs, bars or blanks; one of them is INTEGER_METRICS. Where none is ECB_SVM it is said, since
-//! rows of different ECBs are not to be subtracted.
+//! Headers are separated by commas, tabs, bars or blanks; one of them is INTEGER_METRICS. If none is ECB_SVM there is a doubt,
+//! since rows of different ECBs must not be subtracted.
 //!
-//! Invariant: a row's counters are whole objects, and as many as COUNT1 says where that is there; a row with more or
+//! Invariant: a row's counters are whole objects, and as many as COUNT1 states if it is there; a row with more or
 //! fewer fields than headers has no names for them.
-//! Not here: which counters are about the heap of ECBs; no public source names them.
+//! Not here: the counters of the heap of ECBs; no public source names them.
 
 use super::model::{Found, MetricRow, Metrics};
 use super::{DOUBTS, Step};
@@ -18,7 +18,7 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Item};
 use crate::words::evidence;
 
-/// So many rows are handed over at once.
+/// The rows that are handed over at once.
 const PIECE: usize = 500;
 /// No row has more counters.
 const MOST: usize = 400;
@@ -31,21 +31,21 @@ pub(crate) struct Open {
     given: bool,
 }
 
-/// What stands between the fields of a row.
+/// The separator between the fields of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Byte(u8),
-    /// So many blanks, or more.
+    /// This many blanks, or more.
     Blanks(usize),
 }
 
-/// The headers of a table, in capitals, and what stands between them.
+/// The headers of a table, in capitals, and their separator.
 fn headers(text: &[u8]) -> (Vec<String>, Separator) {
     let byte = [b'\t', b'|', b';', b','].into_iter().find(|one| text.contains(one));
     let words = crate::words::split(text).count();
     let separator = match byte {
         Some(byte) => Separator::Byte(byte),
-        // A time has a blank in it: where all headers are two blanks apart, so are fields.
+        // A time contains a blank: if all headers are two blanks apart, so are fields.
         None if fields(text, Separator::Blanks(2)).len() == words => Separator::Blanks(2),
         None => Separator::Blanks(1),
     };
@@ -53,7 +53,7 @@ fn headers(text: &[u8]) -> (Vec<String>, Separator) {
     (fields(text, separator).iter().map(name).collect(), separator)
 }
 
-/// Whether a line is nothing but headers, one of them that of the counters.
+/// Whether a line consists of headers, one of them that of the counters.
 pub(crate) fn is_headers(text: &[u8]) -> bool {
     let (names, separator) = headers(text);
     let shouts = !text.iter().any(u8::is_ascii_lowercase);

@@ -14,7 +14,7 @@
 //! | `profile` | instructions by samples (`ZTRAP EI`) |
 //! | `values` | `PEH=`, `HAVLn=`, `HAVSZn=` |
 //!
-//! Invariant: one table is open at a time; only a table of frequencies is held back, until it is plain that the next
+//! Invariant: one table is open at a time; only a table of frequencies is held back, until it is clear that the next
 //! one is not its next page.
 //! Not here: output of ZMOWN, ZECBM and ZCTKA, which no public source shows.
 
@@ -39,25 +39,25 @@ use text::{squeezed, stands};
 
 pub(crate) use shown::shown;
 
-/// So many doubts are kept for one table.
+/// The most doubts kept for one table.
 const DOUBTS: usize = 100;
-/// So many lines without a row end a table.
+/// This many lines without a row end a table.
 const QUIET: u64 = 90;
 /// The summary before a report has no more lines.
 const SUMMARY: u64 = 30;
-/// Messages whose layout no source shows, and the command that gives them.
+/// Messages whose layout no source shows, and their command.
 const UNKNOWN: [(&[u8], &str); 4] =
     [(b"MOWN", "ZMOWN"), (b"ECBM", "ZECBM"), (b"CTKA", "ZCTKA"), (b"DECB", "ZDECB")];
 
 /// The column of counters in a table of name-value pairs.
 const METRICS: &[u8] = b"integer_metrics";
 
-/// Commands whose answer may stand there without its message's number.
+/// Commands whose answer may appear without its message number.
 const COMMANDS: [(&[u8], &str); 2] = [(b"ZMOWN", "ZMOWN"), (b"ZECBM", "ZECBM")];
-/// So many lines behind a command its message is not named again.
+/// For this many lines after a command its message is not named again.
 const ANSWER: u64 = 5;
 
-/// What a reader says of a line.
+/// A reader's answer about a line.
 pub(crate) enum Step {
     /// It is part of the table.
     Taken,
@@ -77,7 +77,7 @@ enum Open {
 
 enum Trigger {
     Title(Table, bool),
-    /// A report of another kind; true where it is about the heap of ECBs.
+    /// A report of another kind; true if it is about the heap of ECBs.
     OtherTitle(bool),
     Summary,
     Lists,
@@ -98,10 +98,10 @@ enum Trigger {
 #[derive(Default)]
 pub(crate) struct Ztpf {
     open: Option<Open>,
-    /// The table before the one that is open, which may be its next page.
+    /// The table before the open one, which may be its next page.
     held: Option<Box<frequency::Open>>,
     last: u64,
-    /// The line that says when it was collected.
+    /// The line with the time of collection.
     run: Option<Evidence>,
     /// The first line of a summary.
     summary: Option<u64>,
@@ -109,19 +109,19 @@ pub(crate) struct Ztpf {
     other: Option<u64>,
     /// Pairs of another form were named.
     pairs: bool,
-    /// The command whose answer was named last, and where.
+    /// The last command whose answer was named, and its place.
     command: Option<(&'static str, u64)>,
     /// A page of the profiler was named.
     page: bool,
 }
 
 impl Ztpf {
-    /// Whether every line should be shown.
+    /// Whether every line is needed.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some() || self.summary.is_some()
     }
 
-    /// Looks at a line; true if it is part of something.
+    /// Reads a line; true if it is part of something.
     pub(crate) fn line(&mut self, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         if let Some(trigger) = trigger(line.text)
             && self.begins(trigger, line, out)
@@ -161,7 +161,7 @@ impl Ztpf {
         self.close(out);
     }
 
-    /// Whether a line begins something; false where it is part of what is open.
+    /// Whether a line begins something; false if it is part of the open table.
     fn begins(&mut self, trigger: Trigger, line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
         match trigger {
             Trigger::Title(table, alone) => {
@@ -197,7 +197,7 @@ impl Ztpf {
                 }
                 self.command = is_command(line.text).map(|command| (command, line.number));
             }
-            // It stands between the rows of a profile, which goes on.
+            // It is between the rows of a profile, which goes on.
             Trigger::ProfilePage => {
                 if !std::mem::replace(&mut self.page, true) {
                     not_read("heading of a page of ZTRAP: layout not known, not read", line, out);
@@ -213,7 +213,7 @@ impl Ztpf {
                     not_read("name-value pairs without headers: layout not known, not read", line, out);
                 }
             }
-            // The headers stand on each page.
+            // The headers are on each page.
             Trigger::Profile if matches!(self.open, Some(Open::Profile(_))) => return false,
             Trigger::Profile => {
                 self.close(out);
@@ -233,7 +233,7 @@ impl Ztpf {
         true
     }
 
-    /// Holds a table of frequencies back until it is plain that it has no next page; anything else ends.
+    /// Holds a table of frequencies back until it is clear that it has no next page; any other table ends.
     fn hold(&mut self, out: &mut dyn FnMut(Item)) {
         match self.open.take() {
             Some(Open::Frequency(open)) => {
@@ -247,7 +247,7 @@ impl Ztpf {
         }
     }
 
-    /// The table held back and this one, where this is its next page; else what was held goes out.
+    /// Joins the held table and this one, if this is its next page; otherwise the held table goes out.
     fn joined(&mut self, open: Box<frequency::Open>, out: &mut dyn FnMut(Item)) -> Box<frequency::Open> {
         match self.held.take() {
             Some(mut held) if open.continues(&held) => {
@@ -290,14 +290,14 @@ fn not_read(why: &str, line: Line<'_>, out: &mut dyn FnMut(Item)) {
     out(Item::Unread(Unread { evidence: evidence(line.number, line.text), why: why.to_owned() }));
 }
 
-/// What a line may begin: one pass over it, one comparison for each word.
+/// The table that a line may begin: one pass over the line, one comparison for each word.
 ///
-/// A word that may begin something is asked about once where the answer holds for all that follow: it is of the whole line, or
-/// of what stands behind the word, and not even behind the first one. Else a line of nothing but `TPF` takes a second.
+/// A word is checked once if its answer holds for all its later occurrences, because it depends on the whole line or on the
+/// text after the word. Otherwise a line of nothing but `TPF` takes a second.
 fn trigger(text: &[u8]) -> Option<Trigger> {
     let mut before = b' ';
     let mut asked: Vec<&[u8]> = Vec::new();
-    // Where the last brace of the line stands, and the last column of counters.
+    // The position of the line's last brace, and of the last column of counters.
     let mut lasts: Option<(Option<usize>, Option<usize>)> = None;
     for (at, &byte) in text.iter().enumerate() {
         let starts = !before.is_ascii_alphabetic() && before != b'_';
@@ -337,7 +337,7 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
                 }
             }
             b"ssu " | b"ssu\t" => {
-                // The label, and what may be wrong with it.
+                // The label, and its possible error.
                 const LABEL: &[u8] = b"SSUPROGDISPINSTCOUNT";
                 let rest = squeezed(rest);
                 let label = stands(&rest[..rest.len().min(LABEL.len() + 2)], LABEL, 1);
@@ -358,12 +358,12 @@ fn trigger(text: &[u8]) -> Option<Trigger> {
     None
 }
 
-/// Whether a text begins with a name, which is in small letters, without regard to case.
+/// Whether a text begins with a name in small letters, without regard to case.
 fn begins(text: &[u8], name: &[u8]) -> bool {
     text.get(..name.len()).is_some_and(|there| there.eq_ignore_ascii_case(name))
 }
 
-/// The command that a line begins with, in capitals as all of the line, behind what a log writes before it.
+/// The command at the start of a line, in capitals like the whole line, after the prefix of a log.
 fn is_command(text: &[u8]) -> Option<&'static str> {
     COMMANDS.iter().find(|(name, _)| is_shouted(text, name)).map(|(_, command)| *command)
 }
@@ -377,7 +377,7 @@ fn is_shouted(text: &[u8], name: &[u8]) -> bool {
 /// A title.
 fn report(text: &[u8]) -> Option<Trigger> {
     let text = squeezed(text);
-    // Whatever is damaged: one half of the word stands there. Most lines with TPF end here.
+    // Even if damaged, one half of the word is there. Most lines with TPF end here.
     if !text.windows(4).any(|four| matches!(four, b"REPO" | b"PORT")) {
         return None;
     }
@@ -410,7 +410,7 @@ fn message(text: &[u8]) -> Option<Trigger> {
     }
 }
 
-/// The name behind `SETNAME =`.
+/// The name after `SETNAME =`.
 fn set_name(text: &[u8]) -> Option<String> {
     let at = find(text, b"setname")?;
     let value = text[at + 7..].trim_ascii_start().strip_prefix(b"=")?;
@@ -483,7 +483,7 @@ mod tests {
         assert_eq!(rows(&many), [1_000, 1_000, 500]);
     }
 
-    /// Were each word asked about with all of the line behind it, one of these lines would take hours.
+    /// If each word were checked with all of the line after it, one of these lines would take hours.
     #[test]
     fn words_that_come_again_and_again_are_no_work() {
         for (first, word) in [
@@ -531,7 +531,7 @@ mod tests {
         check("HAVSZ1=64 HAVSZ2=128", "values");
         check("   CLASS UPPER   FREQUENCY   PERCENT", "columns");
         check("HAVLOCK, STATUS, DECBAR, STATISTICS", "nothing");
-        // Words that come again, of which the first ones begin nothing.
+        // Repeated words, of which the first ones begin nothing.
         check("COLLECTION_ID { COLLECTION_ID INTEGER_METRICS", "metrics");
         check("COLLECTION_ID { COLLECTION_ID INTEGER_METRICS {", "nothing");
         check("INTEGER_METRICS { COLLECTION_IDS, COLLECTION_ID", "nothing");

@@ -1,7 +1,7 @@
-//! What is read from listings of z/TPF.
+//! The data that are read from listings of z/TPF.
 //!
-//! Invariant: a figure is there only if its line holds it whole; where a line may be cut behind it, it is *likely*.
-//! Not here: how any of it is found.
+//! Invariant: a figure is there only if its line holds it whole; if a line may be cut after it, it is *likely*.
+//! Not here: how they are found.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// What is not certain about it.
+    /// Its doubts.
     #[must_use]
     pub fn doubts(&self) -> &[Doubt] {
         match self {
@@ -46,9 +46,9 @@ impl Found {
 pub enum Table {
     /// Requests for ECB heap by their size in bytes.
     RequestSizes,
-    /// ECBs by what they used of the preallocated 31-bit heap, in bytes.
+    /// ECBs by their use of the preallocated 31-bit heap, in bytes.
     Preallocated,
-    /// ECBs that exceeded it, by all they used, in bytes.
+    /// ECBs that exceeded it, by their total use, in bytes.
     Virtual,
 }
 
@@ -67,47 +67,47 @@ impl Table {
 /// One row of a table of frequencies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// Its upper limit in bytes; of the last row of a usage report the limit that was exceeded.
+    /// Its upper limit in bytes; for the last row of a usage report the limit that was exceeded.
     pub limit: u64,
-    /// True for the row of all that is above the limit.
+    /// True for the row above the limit.
     pub over: bool,
     /// The percentage as printed, in hundredths.
     pub percent: u64,
-    /// How many were observed.
+    /// The number of observations.
     pub count: Figure,
 }
 
-/// Which number of all observations the percentages allow.
+/// The total of observations that the percentages allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Total {
-    /// No fewer than these.
+    /// At least this many.
     pub least: u64,
-    /// No more than these; None where the percentages set no limit.
+    /// At most this many; None if the percentages set no limit.
     pub most: Option<u64>,
 }
 
 /// A table of frequencies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frequencies {
-    /// Which one.
+    /// Its kind.
     pub table: Table,
     /// Its title.
     pub title: Evidence,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
-    /// The line that says when it was collected, where one stood before it.
+    /// The line with the time of collection, if one preceded it.
     pub run: Option<Evidence>,
-    /// The set of sizes that it is about, where it is named.
+    /// The set of sizes that it is about, if it is named.
     pub set: Option<String>,
     /// Buffer sizes of the available lists: number of the list, bytes.
     pub sizes: Vec<(u8, Figure)>,
     /// Its rows, smallest first.
     pub rows: Vec<Class>,
-    /// How many observations there are in all, rows that are missing included.
+    /// The total of observations, with missing rows.
     pub total: Option<Total>,
-    /// False where nothing may be built upon its figures.
+    /// False if the figures must not be used.
     pub sound: bool,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
@@ -139,7 +139,7 @@ impl Frequencies {
 pub struct Lists {
     /// The message's line.
     pub title: Evidence,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Address of the ECB, as printed.
     pub ecb: Option<String>,
@@ -149,7 +149,7 @@ pub struct Lists {
     pub set: Option<String>,
     /// Buffer sizes: number of the list, bytes.
     pub sizes: Vec<(u8, Figure)>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
@@ -178,11 +178,11 @@ pub enum SystemRow {
 pub struct SystemHeap {
     /// The message's line.
     pub title: Evidence,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Row, 31-bit, 64-bit; None where N/A is printed.
     pub rows: Vec<(SystemRow, Option<Figure>, Option<Figure>)>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
@@ -195,7 +195,7 @@ pub struct MetricRow {
     pub owner: Option<String>,
     /// Its counters, cumulative.
     pub values: Vec<(String, u64)>,
-    /// Where it stands.
+    /// Its place in the listing.
     pub evidence: Evidence,
 }
 
@@ -204,19 +204,19 @@ pub struct MetricRow {
 pub struct Metrics {
     /// Its headers.
     pub title: Evidence,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Its rows.
     pub rows: Vec<MetricRow>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
 impl Metrics {
-    /// What changed between neighbouring rows of the same ECB: the later line, and each counter that changed.
+    /// The changes between neighbouring rows of the same ECB: the later line, and each counter that changed.
     ///
-    /// Counters are cumulative. Rows may stand from old to new or from new to old; where one counter rises and
-    /// another falls, the rows do not belong together and nothing is said.
+    /// Counters are cumulative. Rows may be in ascending or descending order; if one counter rises and
+    /// another falls, the rows do not belong together and the result is empty.
     #[must_use]
     pub fn steps(&self) -> Vec<(u64, Vec<(&str, u64)>)> {
         self.rows.windows(2).filter_map(|two| step(&two[0], &two[1])).collect()
@@ -242,13 +242,13 @@ fn step<'a>(before: &MetricRow, row: &'a MetricRow) -> Option<(u64, Vec<(&'a str
 /// One row of the profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// The object, as printed: `CFVS - slockc.goff`; empty where none stands above it.
+    /// The object, as printed: `CFVS - slockc.goff`; empty if none is above it.
     pub object: String,
-    /// Displacement of the instruction; None where print has broken it.
+    /// Displacement of the instruction; None if print has broken it.
     pub displacement: Option<u64>,
     /// Its mnemonic, in capitals.
     pub mnemonic: String,
-    /// How often it was seen.
+    /// The number of its samples.
     pub count: Figure,
 }
 
@@ -257,21 +257,21 @@ pub struct Sample {
 pub struct Profile {
     /// Its headers.
     pub title: Evidence,
-    /// First and last line of it.
+    /// Its first and last line.
     pub lines: (u64, u64),
     /// Its rows.
     pub samples: Vec<Sample>,
-    /// What is not certain.
+    /// Its doubts.
     pub doubts: Vec<Doubt>,
 }
 
-/// Values of a memory configuration that stand on one line.
+/// Values of a memory configuration on one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Values {
     /// Name in capitals, value.
     pub values: Vec<(String, Figure)>,
-    /// Where they stand.
+    /// Their place in the listing.
     pub evidence: Evidence,
-    /// What is not certain.
+    /// Their doubts.
     pub doubts: Vec<Doubt>,
 }

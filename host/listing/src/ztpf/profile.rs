@@ -1,17 +1,17 @@
-//! The instruction profile (`ZTRAP EI`): which instruction of which object was met how often.
+//! The instruction profile (`ZTRAP EI`): the samples of each instruction of each object.
 //!
 //! ```text
 //! SSU PROG DISP INST COUNT
 //! BSS CFVS - slockc.goff
 //! P 000000000000014C E558 (CGHSI) 149        displacement, mnemonic [immediate byte], count
-//! P 000 0000000001B E CSG 7943               the same where print has broken the displacement
+//! P 000 0000000001B E CSG 7943               the same, with a displacement that print has broken
 //! ```
 //!
-//! Invariant: the count is the last word, the mnemonic the first word behind the displacement; where it is not plain
+//! Invariant: the count is the last word, the mnemonic the first word after the displacement; if it is not clear
 //! which word that is, the row is not read. A count that may have lost digits is only likely; lines that are all shorter than
 //! any record have lost none, whatever follows them. A displacement in pieces
-//! is not put together: where print breaks a word, it may repeat a letter. Headers that come again begin a page, unless
-//! an object that was there begins anew: that is another profile.
+//! is not put together: where print breaks a word, it may repeat a letter. Repeated headers begin a page, unless
+//! an earlier object begins anew: that is another profile.
 //! Not here: the pages of the reduction run around it; no public source shows their headings.
 
 use super::model::{Found, Profile, Sample};
@@ -23,9 +23,9 @@ use crate::model::{Doubt, Doubtful, Evidence, Figure};
 use crate::words::{evidence, split, tidy};
 use std::collections::HashMap;
 
-/// More rows are not kept.
+/// The most rows kept.
 const MOST: usize = 20_000;
-/// Hexadecimal digits of a displacement that is whole.
+/// Hexadecimal digits of a whole displacement.
 const WHOLE: usize = 8;
 
 /// Instructions that are printed with an operand: their immediate byte.
@@ -35,15 +35,15 @@ const IMMEDIATE: [&str; 12] =
 /// A profile that is being read.
 pub(crate) struct Open {
     found: Profile,
-    /// Headers that came again, and the number of rows before them.
+    /// Repeated headers, and the number of rows before them.
     pages: Vec<(usize, Evidence)>,
     object: String,
     widths: Widths,
-    /// Length of the headers, where their last word is whole.
+    /// Length of the headers, if their last word is whole.
     headers: Option<usize>,
     /// Each row's line: its length, blanks before its count, digits of it.
     ends: Vec<(usize, usize, usize)>,
-    /// A row's displacement was broken: said once.
+    /// A row's displacement was broken: the doubt is added once.
     broken: bool,
 }
 
@@ -114,13 +114,13 @@ impl Open {
         }
     }
 
-    /// What was found: a profile, or several.
+    /// The result: one or several profiles.
     pub(crate) fn close(mut self) -> Vec<Found> {
         let column = self.column();
         for (sample, (end, _, _)) in self.found.samples.iter_mut().zip(&self.ends) {
             sample.count.likely = match column {
                 Some(column) => column != *end,
-                // Print that has broken words may have lost letters, too.
+                // Print with broken words may have lost letters, too.
                 None if self.broken => self.widths.may_be_cut(*end),
                 None => self.widths.may_be_cut_in_a_record(*end),
             };
@@ -170,18 +170,18 @@ impl Open {
     }
 }
 
-/// Which pages begin another profile, by the number of rows before each.
+/// The pages that begin another profile, by the number of rows before each.
 ///
-/// A page goes on with the rows before it if no object of them begins anew: of each object that both have, every
-/// displacement in the page is behind the last one before it. Rows behind a page that goes on belong to it. Pages are looked at
-/// from the last to the first, so each row is looked at once: an object of a later page that does not stand between the two
-/// borders has the same row before it as when that page was looked at.
+/// A page continues the rows before it if no object of them begins anew: for each object that both have, every
+/// displacement in the page is after the last one before it. Rows after such a page belong to it. Pages are checked
+/// from the last to the first, so that each row is read once: an object of a later page that does not occur between the two
+/// borders has the same row before it as in the check of that page.
 fn begins(samples: &[Sample], pages: &[usize]) -> Vec<bool> {
-    // Of each row the one before it of the same object.
+    // For each row the previous row of the same object.
     let mut last: HashMap<&str, usize> = HashMap::new();
     let before: Vec<Option<usize>> =
         samples.iter().enumerate().map(|(at, sample)| last.insert(&sample.object, at)).collect();
-    // Of each object the least displacement from the page on; None where there is one that is not known.
+    // For each object the least displacement from the page on; None if one is not known.
     let mut least: HashMap<&str, Option<u64>> = HashMap::new();
     let mut begins = vec![false; pages.len()];
     let mut end = samples.len();
@@ -193,7 +193,7 @@ fn begins(samples: &[Sample], pages: &[usize]) -> Vec<bool> {
             *least = least.zip(sample.displacement).map(|(least, next)| least.min(next));
         }
         let goes_on = page.clone().all(|at| {
-            // The first row of each object is the one that has none before it in the page.
+            // The first row of each object is the one without a previous row in the page.
             let Some(last) = before[at].filter(|last| *last < page.start) else { return true };
             let least = least.get(samples[at].object.as_str()).copied().flatten();
             samples[last].displacement.zip(least).is_some_and(|(last, next)| last < next)
@@ -206,7 +206,7 @@ fn begins(samples: &[Sample], pages: &[usize]) -> Vec<bool> {
     begins
 }
 
-/// Without the marks of underlining that text recognition leaves; one without its end stays, since a word is cut.
+/// Without the marks of underlining that text recognition leaves; an opening mark alone stays, since a word is cut.
 fn without_marks(text: &[u8]) -> Vec<u8> {
     if !text.contains(&b'<') {
         return text.to_vec();
@@ -217,7 +217,7 @@ fn without_marks(text: &[u8]) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Without what a log writes before a line: a time, and at most two names before a row or an object.
+/// Without the prefix of a log: a time, and at most two names before a row or an object.
 fn unprefixed(words: Vec<&[u8]>) -> Vec<&[u8]> {
     if !words.first().is_some_and(|word| is_time(word)) {
         return words;
@@ -247,7 +247,7 @@ fn has_byte(name: &[u8]) -> bool {
     IMMEDIATE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
-/// Displacement where it is whole, mnemonic, count.
+/// Displacement if it is whole, mnemonic, count.
 fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
     let [first, between @ .., last] = words else { return Err("it is cut") };
     let count = plain(last).ok_or("its count is no number, or is missing")?;
@@ -256,7 +256,7 @@ fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
     }
     let mut digits = first.len();
     let mut rest = between;
-    // What follows a piece may be another piece, but a whole displacement has none.
+    // A piece may be followed by another piece, but a whole displacement by none.
     while first.len() < WHOLE
         && let [piece, more @ ..] = rest
         && !more.is_empty()
@@ -272,14 +272,14 @@ fn row(words: &[&[u8]]) -> Result<(Option<u64>, String, u64), &'static str> {
     let text = String::from_utf8_lossy(first);
     let displacement = (first.len() >= WHOLE).then(|| u64::from_str_radix(&text, 16).ok()).flatten();
     let mnemonic = match rest {
-        // An instruction that is shown by its code has its name in parentheses.
+        // An instruction that is printed as its code has its name in parentheses.
         [_, name] if name.starts_with(b"(") => name
             .strip_prefix(b"(")
             .and_then(|name| name.strip_suffix(b")"))
             .ok_or("its instruction is cut")?,
         // Elsewhere a word before the count may be a piece of it.
         [name, byte] if has_byte(name) && byte.len() == 2 && byte.iter().all(u8::is_ascii_hexdigit) => name,
-        // The byte of one that has a byte was taken for its count.
+        // For an instruction with a byte, the byte was taken for the count.
         [name] if !has_byte(name) => name,
         _ => return Err("it is not plain which word is the instruction"),
     };
@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// What `begins` says, worked out row by row against all rows before: the rows behind a page that goes on belong to it.
+    /// The result of `begins`, computed row by row against all earlier rows: the rows after a page that continues belong to it.
     fn begins_by_rows(samples: &[Sample], pages: &[usize]) -> Vec<bool> {
         let (mut begins, mut end) = (vec![false; pages.len()], samples.len());
         for (number, &from) in pages.iter().enumerate().rev() {
@@ -378,8 +378,8 @@ mod tests {
         assert!(with > 500 && without > 500, "{with} {without}");
     }
 
-    /// As many pages as rows are kept, each with one row of an object of its own: compared with all rows before, for each page
-    /// again, that is more than a processor does in an hour.
+    /// As many pages as rows are kept, each with one row of its own object: comparing each page with all rows before it
+    /// would take a processor more than an hour.
     #[test]
     fn thousands_of_pages_are_no_work() {
         let mut lines = vec!["SSU PROG DISP INST COUNT".to_owned()];
@@ -405,7 +405,7 @@ mod tests {
         };
         let whole = found("SSU PROG DISP         INST   COUNT");
         assert_eq!(whole.samples.iter().map(|one| one.count.likely).collect::<Vec<_>>(), [false, false]);
-        // Where the headers end there, too, all may be cut at that width.
+        // If the headers end there, too, all may be cut at that width.
         let cut = found("SSU PROG DISP         INST  COUNT");
         assert!(cut.samples.iter().all(|one| one.count.likely));
     }

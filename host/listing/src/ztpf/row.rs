@@ -4,21 +4,21 @@
 //! [control] [>] class limit [KB]  count  percent%  [|****]
 //! ```
 //!
-//! Invariant: a row counts only with its percent sign: what stands before it is whole, wherever the line was cut.
-//! A number that blanks may have split is no number.
+//! Invariant: a row counts only with its percent sign: the text before it is whole, wherever the line was cut.
+//! A number that blanks may have split is not taken.
 
 use crate::number::{Word, word};
 use crate::words::split;
 
-/// No count is larger: what many reports count together still is a number.
+/// No count is larger: the sum over many reports still fits a number.
 pub(crate) const MOST_COUNTED: u64 = 1 << 40;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// Something else.
     Other,
-    /// A row that cannot be read, and why.
+    /// An unreadable row, and the reason.
     Damaged(&'static str),
     /// A row.
     Row(Row),
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     pub over: bool,
     /// Whether the limit is printed in KB.
     pub kb: bool,
-    /// How many.
+    /// The count.
     pub count: u64,
     /// Hundredths of a percent.
     pub percent: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Row {
 
 const SPLIT: &str = "numbers stand before the class, so that it is not plain where the class begins";
 
-/// Examines a line.
+/// Classifies a line.
 pub(crate) fn row(text: &[u8]) -> Read {
     let bar_at = text.iter().position(|byte| *byte == b'|').unwrap_or(text.len());
     let bar =
@@ -95,7 +95,7 @@ pub(crate) fn row(text: &[u8]) -> Read {
     }
 }
 
-/// A number without unit and without zeros before it, which are what is left of one that was split.
+/// A number without unit and without leading zeros, which are the remains of a split number.
 pub(crate) fn plain(text: &[u8]) -> Option<u64> {
     let well = text.last().is_some_and(u8::is_ascii_digit) && (text.len() == 1 || text[0] != b'0');
     match word(text) {
@@ -118,7 +118,7 @@ fn hundredths(text: &[u8]) -> Option<u64> {
 
 /// Without the control character of a print file.
 ///
-/// A 1 before a blank could be what is left of a number with a blank in it; one before three is none.
+/// A 1 before a blank could be the remains of a number with a blank in it; a 1 before three blanks is not.
 pub(crate) fn without_control(text: &[u8]) -> &[u8] {
     match text {
         [b'0' | b'-' | b'+', b' ', rest @ ..] | [b'1', b' ', b' ', b' ', rest @ ..] => rest,
@@ -126,7 +126,7 @@ pub(crate) fn without_control(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What a log writes before a line: a time, the name of a job.
+/// The prefix of a log before a line: a time, the name of a job.
 pub(crate) fn is_prefix(word: &[u8]) -> bool {
     is_time(word) || (word.len() >= 3 && word[0].is_ascii_alphabetic())
 }
@@ -136,7 +136,7 @@ pub(crate) fn is_time(word: &[u8]) -> bool {
     word.len() >= 5 && word.iter().filter(|byte| matches!(byte, b':' | b'.')).count() >= 2
 }
 
-/// A number, or what is left of one.
+/// A number, or the remains of one.
 fn is_figure(text: &[u8]) -> bool {
     let text = text.strip_prefix(b">").unwrap_or(text);
     let text = text.strip_suffix(b"KB").or(text.strip_suffix(b"kb")).unwrap_or(text);

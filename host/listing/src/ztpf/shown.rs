@@ -1,4 +1,4 @@
-//! What was understood of z/TPF, in short lines.
+//! Findings of z/TPF, in short lines.
 
 use std::fmt::{Result, Write};
 

@@ -1,4 +1,4 @@
-//! Buffer sizes of the available lists: `AVL1 32 , AVL2 64 , ...` behind their label.
+//! Buffer sizes of the available lists: `AVL1 32 , AVL2 64 , ...` after their label.
 //!
 //! Invariant: the lists are numbered from 1 without a gap, and their sizes grow; a size at the end of a line that may
 //! be cut is only likely.
@@ -11,9 +11,9 @@ use crate::number::Word;
 use crate::words::{evidence, split};
 
 const LABELS: [&[u8]; 2] = [b"BUFFERSIZESINBYTES:", b"LISTBUFFERSIZES:"];
-/// No report has more lists.
+/// The most lists of a report.
 const MOST: usize = 9;
-/// Sizes stand on this many lines at most.
+/// The most lines of sizes.
 const LINES: u64 = 3;
 /// All sizes are multiples of this.
 const UNIT: u64 = 8;
@@ -39,7 +39,7 @@ impl Sizes {
         values(self) == values(other)
     }
 
-    /// Looks at a line; true if sizes stand there.
+    /// Reads a line; true if it has sizes.
     pub(crate) fn line(&mut self, line: Line<'_>, widths: &mut Widths) -> bool {
         let label = line.text.contains(&b':')
             && LABELS.iter().any(|label| stands(&squeezed(line.text), label, 1).is_some());
@@ -88,7 +88,7 @@ impl Sizes {
                 _ => true,
             };
             if wrong {
-                // What stands where a list should may be a piece of the size before it.
+                // A text in the place of a list may be a piece of the size before it.
                 if named.is_none() {
                     self.all.pop();
                 }
@@ -100,7 +100,7 @@ impl Sizes {
         }
     }
 
-    /// What was found.
+    /// The result.
     pub(crate) fn close(mut self, widths: Widths) -> (Vec<(u8, Figure)>, Vec<Doubt>) {
         let mut good: Vec<(u8, Figure)> = Vec::new();
         if let (Some(line), true, true) = (self.label, self.all.is_empty(), self.doubts.is_empty()) {

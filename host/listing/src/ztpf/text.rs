@@ -1,23 +1,23 @@
 //! Words that print or text recognition has broken: compared without blanks, with a letter or two too many, too few or
 //! wrong.
 //!
-//! Invariant: digits of a label are never guessed: where it has some, they stand there, and no others.
+//! Invariant: digits of a label are never guessed: they must all be there, and no others.
 
-/// No more of a line is looked at.
+/// The most bytes of a line that are read.
 const MOST: usize = 240;
 
-/// The text in capitals, without anything blank.
+/// The text in capitals, without blanks.
 pub(crate) fn squeezed(text: &[u8]) -> Vec<u8> {
     let solid = |byte: &&u8| !byte.is_ascii_whitespace() && **byte != 0;
     text.iter().take(MOST).filter(solid).map(u8::to_ascii_uppercase).collect()
 }
 
-/// Where a label stands in squeezed text: its start and its end, with at most `wrong` letters amiss.
+/// The position of a label in squeezed text: its start and its end, with at most `wrong` letters wrong.
 pub(crate) fn stands(text: &[u8], label: &[u8], wrong: usize) -> Option<(usize, usize)> {
     if let Some(at) = text.windows(label.len()).position(|there| there == label) {
         return Some((at, at + label.len()));
     }
-    // Sellers' table: for each end in the text, the fewest letters amiss and where that match starts.
+    // Sellers' table: for each end in the text, the fewest wrong letters and the start of that match.
     let mut column: Vec<(usize, usize)> = (0..=label.len()).map(|amiss| (amiss, 0)).collect();
     let mut best: Option<(usize, usize, usize)> = None;
     for (at, byte) in text.iter().enumerate() {

@@ -1,33 +1,33 @@
-//! How many observations a table of frequencies holds, by its percentages.
+//! The total of observations of a table of frequencies, from its percentages.
 //!
 //! ```text
 //! count * 100 / total = percent, rounded or cut off:   count / (percent + 1) < total <= count / (percent - 1/2)
 //! ```
 //!
-//! What all rows allow together is often one number. It tells what rows that are missing hold, wherever the listing
-//! was cut, and which row was misread.
+//! The range that all rows allow together is often one number. It shows the observations of missing rows, wherever the
+//! listing was cut, and the row that was misread.
 //! Invariant: the total allowed is never less than the sum of the rows.
 
 use super::model::{Class, Total};
 
-/// What was found about the rows.
+/// The result of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// They can be true together.
     Sound(Total),
     /// All but this one.
     Without(usize),
-    /// They cannot, and it is not plain which of them is wrong.
+    /// They cannot, and it is not clear which of them is wrong.
     Contradiction,
 }
 
-/// Examines rows.
+/// Checks rows.
 pub(crate) fn total(rows: &[Class]) -> Verdict {
     let whole = is_whole(rows);
     if let Some(total) = sound(rows) {
         return Verdict::Sound(total);
     }
-    // What all rows from each one on allow, so that all but one are put together of two parts.
+    // The range that all rows from each one on allow, so that the range of all but one is the meet of two parts.
     let mut behind = vec![Bounds::default()];
     for row in rows.iter().rev() {
         behind.push(behind[behind.len() - 1].and(Bounds::of(row, whole)));
@@ -44,7 +44,7 @@ pub(crate) fn total(rows: &[Class]) -> Verdict {
     }
 }
 
-/// What rows say together, where they can be true together.
+/// The range of rows, if they can be true together.
 pub(crate) fn sound<'a>(rows: impl IntoIterator<Item = &'a Class> + Clone) -> Option<Total> {
     let whole = is_whole(rows.clone());
     rows.into_iter().fold(Bounds::default(), |all, row| all.and(Bounds::of(row, whole))).total()
@@ -55,7 +55,7 @@ fn is_whole<'a>(rows: impl IntoIterator<Item = &'a Class>) -> bool {
     rows.into_iter().all(|row| row.percent.is_multiple_of(100))
 }
 
-/// What some rows allow.
+/// The range that some rows allow.
 #[derive(Clone, Copy, Default)]
 struct Bounds {
     least: u128,

@@ -1,6 +1,6 @@
 //! Values of a memory configuration, as `NAME=value`: the form in which this project writes them.
 //!
-//! Invariant: nothing but `PEH`, `HAVLn` and `HAVSZn`, each with `=` and a whole number behind it. Only the end of a line
+//! Invariant: only `PEH`, `HAVLn` and `HAVSZn`, each followed by `=` and a whole number. Only the end of a line
 //! that may be a full record can have been cut: these lines are written by people and by this project, not printed.
 //! Not here: the display of ZCTKA, which no public source shows.
 
@@ -10,7 +10,7 @@ use crate::lines::Line;
 use crate::model::{Doubt, Doubtful, Figure, Item};
 use crate::words::{evidence, split};
 
-/// A line of such a length may be a record that was full.
+/// A line of such a length may be a full record.
 const FULL: [usize; 7] = [71, 72, 79, 80, 120, 121, 132];
 
 /// Whether a text begins with a name and its equals sign.
@@ -65,7 +65,7 @@ pub(crate) fn line(line: Line<'_>, out: &mut dyn FnMut(Item)) -> bool {
     any
 }
 
-/// A name in capitals, and what stands behind its equals sign.
+/// A name in capitals, and the text after its equals sign.
 fn name(text: &[u8]) -> Option<(String, &[u8])> {
     let at = text.iter().take(8).position(|byte| *byte == b'=')?;
     let name = text[..at].to_ascii_uppercase();

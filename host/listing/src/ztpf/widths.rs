@@ -1,10 +1,10 @@
 //! Whether a number at the end of a line may have lost its last digits.
 //!
-//! Where listings are cut at the right, they are cut at one width. So a line cannot have been cut where any other
-//! line goes on: only a number at the end of the longest line of a table is in danger.
+//! Listings that are cut at the right are cut at one width. So a line cannot have been cut if another
+//! line is longer: only a number at the end of the longest line of a table may be cut.
 //! Not here: a line that was cut alone. Tables whose rows end in a percent sign need no such care.
 
-/// No record, screen or page is narrower: where all lines are shorter, none was cut at the right.
+/// No record, screen or page is narrower: if all lines are shorter, none was cut at the right.
 const NARROWEST: usize = 64;
 
 /// Lengths of the lines of one table.
@@ -21,13 +21,13 @@ impl Widths {
 
     /// Whether a line of this length may be cut.
     pub(crate) fn may_be_cut(self, length: usize) -> bool {
-        // Where it was cut behind a blank, the blank is gone, too.
+        // If it was cut after a blank, the blank is gone, too.
         length + 1 >= self.longest
     }
 
-    /// The same of the only number of a line, where a line that is shorter than any record is whole.
+    /// The same for the only number of a line, where a line that is shorter than any record is whole.
     ///
-    /// So what is said of a short table does not depend on what follows it.
+    /// So the result for a short table does not depend on the text after it.
     pub(crate) fn may_be_cut_in_a_record(self, length: usize) -> bool {
         self.longest >= NARROWEST && self.may_be_cut(length)
     }
