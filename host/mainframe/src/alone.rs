@@ -1,7 +1,7 @@
 //! A load module or program object that is alone in a file, as a library of one member.
 //!
-//! It has no label: its block size is 0. Invariant: its blocks are those that the records of the module say; the file's bytes are all in them.
-//! Not here: finding out what the file is (`container`).
+//! It has no label: its block size is 0. Invariant: its blocks are the records of the module; they hold all bytes of the file.
+//! Not here: recognition of the file (`container`).
 
 use super::directory::{Name, Ttr};
 use super::entry::Details;
@@ -13,7 +13,7 @@ use super::{module, object};
 const PAGE: u32 = 4096;
 
 impl Library {
-    /// Of a program's bytes; None where they cannot be read.
+    /// The outline of a program's bytes; None if they cannot be read.
     #[must_use]
     pub fn alone(name: &str, source: &Shared) -> Option<Library> {
         let length = source.length();
@@ -58,7 +58,7 @@ impl Library {
     }
 }
 
-/// A member of nothing but blocks.
+/// A member that consists of blocks only.
 fn bare(name: &str, blocks: usize, bytes: u64) -> Member {
     Member {
         name: name.to_owned(),

@@ -1,7 +1,7 @@
-//! Makes a library of what a carrier brings in its order: directory blocks, blocks of members, ends.
+//! Makes a library from the parts of a carrier in its order: directory blocks, blocks of members, ends.
 //!
-//! Invariant: the work is in proportion to blocks and names, however the names point: no name walks over its blocks.
-//! Not here: what the carrier is (`unload`, `volume`), the library itself (`library`).
+//! Invariant: the work is proportional to blocks and names, wherever the names point: no name walks over its blocks.
+//! Not here: the kind of carrier (`unload`, `volume`), the library itself (`library`).
 
 use super::directory::{self, Ttr};
 use super::ebcdic::CodePage;
@@ -10,10 +10,10 @@ use super::library::{Block, Fault, Label, Library, MEMBERS_MOST, Member, Organis
 use super::source::Shared;
 use std::collections::HashMap;
 
-/// Faults that are kept of one library.
+/// The most faults kept for one library.
 const FAULTS_MOST: usize = 100;
 
-/// Collects what a carrier brings, in its order, and makes the library of it.
+/// Collects the parts of a carrier, in its order, and makes the library of them.
 #[derive(Default)]
 pub(crate) struct Builder {
     directory_blocks: u32,
@@ -36,7 +36,7 @@ enum Start {
 }
 
 impl Builder {
-    /// The data of a directory block, which lies at this offset. Those behind the last one are counted, not read.
+    /// The data of a directory block at this offset. Blocks after the last one are counted, not read.
     pub fn directory(&mut self, at: u64, bytes: &[u8]) {
         self.directory_blocks += 1;
         if self.directory_ended {
@@ -91,7 +91,7 @@ impl Builder {
                 self.fault(Fault::Order { name: pair[1].name.text(page), before: pair[0].name.text(page) });
             }
         }
-        // Bytes before each block: many names may lead to one long member, so no name walks over its blocks.
+        // Bytes before each block: many names may point to one long member, so no name walks over its blocks.
         let mut before = vec![0_u64];
         before.extend(self.blocks.iter().scan(0, |sum, block| {
             *sum += u64::from(block.length);
@@ -156,8 +156,8 @@ impl Builder {
         }
     }
 
-    /// Finds the member of each alias: by its data where it is there, else by the place that both share. The first alias of
-    /// a place that has no member takes the member's part.
+    /// Finds the member of each alias: by the alias's data if the member is there, otherwise by the place that both share. The
+    /// first alias of a place without a member becomes the member.
     fn relate(&mut self, members: &mut [Member], organisation: Organisation) {
         let mut at_place: HashMap<Ttr, usize> = HashMap::new();
         let mut places: HashMap<&str, Ttr> = HashMap::new();
@@ -173,7 +173,7 @@ impl Builder {
                 Details::Program(program) => program.alias.as_ref().map(|alias| alias.member.as_str()),
                 _ => None,
             };
-            // A member of a PDS that was replaced is elsewhere, and its alias still has what was there before.
+            // A PDS member that was replaced is elsewhere, and its alias still has the old place.
             let is_there = |of: &&str| places.get(of).is_some_and(|ttr| !is_pds || *ttr == member.ttr);
             let by_place = || at_place.get(&member.ttr).map(|index| members[*index].name.as_str());
             if let Some(of) = by_data.filter(is_there).or_else(by_place) {

@@ -1,4 +1,4 @@
-//! Numbers in bytes that anybody may have written: every read says whether the bytes are there.
+//! Numbers in untrusted bytes: every read checks that the bytes are there.
 //!
 //! Mainframe fields are big-endian; the headers of emulated tapes and disks are little-endian.
 //! Invariant: nothing here panics, whatever the offset.
@@ -49,7 +49,7 @@ pub(crate) fn number(bytes: &[u8]) -> Option<u64> {
     (bytes.len() <= 8).then(|| bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
 }
 
-/// A digit in each half of each byte: 0x21 is 21. None where a half is no digit.
+/// A digit in each half of each byte: 0x21 is 21. None if a half is not a digit.
 pub(crate) fn packed(bytes: &[u8]) -> Option<u32> {
     bytes.iter().try_fold(0_u32, |sum, byte| {
         let (high, low) = (u32::from(byte >> 4), u32::from(byte & 15));

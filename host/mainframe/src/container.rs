@@ -1,4 +1,4 @@
-//! From any file to a tree of what it holds: transmissions on tapes, unloads in transmissions, libraries on disks.
+//! From any file to a tree of its contents: transmissions on tapes, unloads in transmissions, libraries on disks.
 //!
 //! ```text
 //! open ── examine ──┬─ transmission ── each file ──┐
@@ -9,9 +9,9 @@
 //!                                 themselves containers
 //! ```
 //!
-//! What something is goes by its bytes, never by the name of the file. Invariant: depth, number of things, and bytes that
-//! inflate are bounded by the options; a bound that was met is a fault of the thing that was not opened.
-//! Not here: the formats; what is done with members.
+//! The bytes decide on the format, never the name of the file. Invariant: depth, number of items, and inflated bytes
+//! are bounded by the options; a reached bound is a fault of the item that was not opened.
+//! Not here: the formats; the use of members.
 
 use super::directory::Ttr;
 use super::fault::{Fault, Trouble};
@@ -27,7 +27,7 @@ use std::path::Path;
 /// Opens a file and everything in it.
 ///
 /// # Errors
-/// Where the file cannot be opened; all else is in the tree.
+/// If the file cannot be opened; all other faults are in the tree.
 pub fn open(path: &Path, options: &Options) -> Result<Item, Trouble> {
     let name = path
         .file_name()
@@ -44,7 +44,7 @@ pub fn examine(name: &str, source: Shared, options: &Options) -> Item {
     walk.examine(&Place::root(name), name, Data::of(source))
 }
 
-/// The way to something, and how deep it lies.
+/// The path to an item, and its depth.
 struct Place {
     way: String,
     depth: u32,
@@ -68,10 +68,10 @@ impl Place {
     }
 }
 
-/// Bytes to examine: with the borders of records or blocks, where the container keeps them.
+/// Bytes to examine, with the borders of records or blocks if the container keeps them.
 struct Data {
     records: Records,
-    /// Whether the borders are those of the data, not of a file that has none.
+    /// Whether the borders are those of the data, not of a file without borders.
     bordered: bool,
     format: Option<RecordFormat>,
     name: Option<String>,
@@ -104,12 +104,12 @@ struct Walk<'a> {
     inflated: u64,
 }
 
-/// Characters of the name that a transmission gives a file: that of a data set has at most 44. It stands in the way to
-/// everything below, and so in each fault: one of 32 KB would be there thousands of times.
+/// The most characters of a file's name in a transmission: a data set name has at most 44. The name is part of the path of
+/// everything below, and so of each fault: a name of 32 KB would be there thousands of times.
 const NAME_MOST: usize = 80;
-/// Bytes that tell what something is.
+/// Bytes that decide on the format.
 const HEAD: u64 = 512;
-/// Bytes up to which something is looked at as a glued load module: storage for modules ends there.
+/// Items up to this size are examined as a glued load module: storage for modules ends there.
 const MODULE_MOST: u64 = 16 << 20;
 
 impl Walk<'_> {
@@ -163,7 +163,7 @@ impl Walk<'_> {
                 Err(fault) => item.faults.push(place.trouble(fault)),
             }
         } else if data.format.is_some_and(RecordFormat::variable) && data.bordered {
-            // Records of variable length may carry what is known: a transmission sent as VB, for one.
+            // Records of variable length may hold a known format: a transmission sent as VB, for example.
             let (records, faults) = spanned::records(&data.records);
             if faults.is_empty() && netdata::begins(&some(&*records.joined(), 0, 8).unwrap_or_default()) {
                 self.transmission(place, &mut item, &records.joined());
@@ -178,7 +178,7 @@ impl Walk<'_> {
         item
     }
 
-    /// The logical records of an unload, however they are stored; None where there is none.
+    /// The logical records of an unload, in any storage form; None if there is none.
     fn unload_records(
         &self,
         place: &Place,
@@ -215,7 +215,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A library, and those of its members that are containers themselves.
+    /// A library, and its members that are containers themselves.
     fn library(&mut self, place: &Place, item: &mut Item, library: Library) {
         item.faults.extend(place.troubles(library.faults.clone()));
         item.data = None;
@@ -226,7 +226,7 @@ impl Walk<'_> {
                 .filter(|member| member.alias_of.is_none() && member.blocks > 0)
                 .collect();
             members.sort_by_key(|member| (member.range.start, member.range.end));
-            // Members that lie within each other are opened once: no block is examined twice on one level.
+            // Overlapping members are opened once: no block is examined twice on one level.
             let mut opened = 0;
             for member in members {
                 let Some(block) = library.blocks_of(member).first() else { continue };
@@ -246,7 +246,7 @@ impl Walk<'_> {
         item.what = What::Library(Box::new(library));
     }
 
-    /// Whether there is room for one more thing; else a fault says that there is none.
+    /// Whether there is room for one more item; otherwise adds a fault.
     fn room(&self, place: &Place, item: &mut Item) -> bool {
         let most = self.options.items;
         if self.items >= most {
@@ -255,7 +255,7 @@ impl Walk<'_> {
         self.items < most
     }
 
-    /// A transmission, and those behind it: a file may be several, one after the other.
+    /// A transmission, and those after it: a file may be several, one after the other.
     fn transmission(&mut self, place: &Place, item: &mut Item, source: &Shared) {
         let mut end = self.one_transmission(place, item, source);
         for number in 2.. {
@@ -282,7 +282,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Says where it ends.
+    /// Returns its end.
     fn one_transmission(&mut self, place: &Place, item: &mut Item, source: &Shared) -> Option<u64> {
         let found = match netdata::read(source, self.options.page) {
             Ok(found) => found,
@@ -307,7 +307,7 @@ impl Walk<'_> {
             // INMCOPY's format is that of the records' data set; a library's own is in the unload.
             let format = attributes.record_format.map(|format| RecordFormat((format >> 8) as u8));
             let format = format.filter(|_| !file.uses("IEBCOPY"));
-            // A sequential data set of variable length comes as records without their descriptors.
+            // A sequential data set of variable length has records without their descriptors.
             let format = format.filter(|format| !format.variable());
             let data = Data::bordered(file.records, format, attributes.name.clone());
             let mut inner = self.examine(&place, &name, data);
@@ -428,7 +428,7 @@ impl Walk<'_> {
             data: None,
         };
         let tracks = volume.image().tracks;
-        // Honest data sets share no track: those that do would be read again and again.
+        // Sound data sets share no track: shared tracks would be read again and again.
         if claimed > u64::from(tracks) {
             item.faults.push(place.trouble(Fault::Claimed { claimed, tracks }));
         } else if set.is_partitioned() {

@@ -6,8 +6,8 @@
 //! the name of 8 x FF ends the directory
 //! ```
 //!
-//! Invariant: an entry that is returned lies within the used bytes of its block.
-//! Not here: what user data means (`entry`), where members lie (`library`).
+//! Invariant: an entry that is returned is within the used bytes of its block.
+//! Not here: the meaning of user data (`entry`), the places of members (`library`).
 
 use super::bytes::{be16, be24, part};
 use super::ebcdic::CodePage;
@@ -19,7 +19,7 @@ pub const BLOCK: usize = 256;
 /// The name that ends a directory, and the key of its last used block.
 pub const LAST: [u8; 8] = [0xFF; 8];
 
-/// The place of a block: track of the data set from 0, record on the track from 1. Of a PDSE it is only a token.
+/// The place of a block: track of the data set from 0, record on the track from 1. In a PDSE it is only a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ttr(pub u32);
 
@@ -66,9 +66,9 @@ impl Name {
         page.field(&self.0)
     }
 
-    /// The name as that of a file: what could lead out of a folder, or hide, becomes `_`.
+    /// The name as a file name: characters that could leave a folder, or hide the file, become `_`.
     ///
-    /// Two names may become one: who writes files refuses to write over them.
+    /// Two names may become one: writers of files refuse to overwrite them.
     #[must_use]
     pub fn file_name(&self, page: CodePage) -> String {
         let text: String = self
@@ -106,13 +106,13 @@ pub struct Entry {
     pub user_data: Vec<u8>,
 }
 
-/// A directory block does not hold what it says.
+/// A fault in a directory block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The used bytes are fewer than their own field, or more than the block.
     #[error("{used} bytes are said to be used, of {there}")]
     Used {
-        /// What it says.
+        /// Its value.
         used: u16,
         /// Bytes of the block.
         there: usize,
@@ -134,7 +134,7 @@ pub struct Block {
     pub entries: Vec<Entry>,
     /// Whether the directory ends in this block.
     pub last: bool,
-    /// What is wrong with the rest.
+    /// The fault in the rest.
     pub fault: Option<Fault>,
 }
 
@@ -150,7 +150,7 @@ pub fn read(bytes: &[u8]) -> Block {
     let (bytes, mut at) = (&bytes[..usize::from(used)], 2);
     while at < bytes.len() {
         let Some((entry, next)) = entry(bytes, at) else {
-            // What ends the directory is sometimes cut after its name.
+            // The entry that ends the directory is sometimes cut after its name.
             block.last = part(bytes, at, 8) == Some(&LAST);
             block.fault = (!block.last).then_some(Fault::Entry { at, used });
             break;
@@ -174,13 +174,13 @@ fn entry(bytes: &[u8], at: usize) -> Option<(Entry, usize)> {
 }
 
 impl Entry {
-    /// Appends the entry's bytes; user data of odd length gets a zero, what is beyond 62 bytes is left out.
+    /// Appends the entry's bytes; user data of odd length gets a zero, bytes after the first 62 are left out.
     pub fn write(&self, to: &mut Vec<u8>) {
         let length = self.user_data.len().min(62);
         let halfwords = length.div_ceil(2);
         to.extend(self.name.0);
         to.extend(&self.ttr.0.to_be_bytes()[1..]);
-        // At most 31, which five bits hold.
+        // At most 31, which fits five bits.
         to.push(u8::from(self.alias) << 7 | (self.ttrs & 3) << 5 | halfwords as u8);
         to.extend(&self.user_data[..length]);
         to.extend(&[0][..length % 2]);

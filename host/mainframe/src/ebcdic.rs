@@ -84,7 +84,7 @@ impl CodePage {
         (0..=255).find(|byte| self.character(*byte) == character)
     }
 
-    /// Text as bytes; None where a character is not in the page.
+    /// Text as bytes; None if a character is not in the page.
     #[must_use]
     pub fn encode(self, text: &str) -> Option<Vec<u8>> {
         text.chars().map(|one| self.byte(one)).collect()

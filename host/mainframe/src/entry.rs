@@ -1,4 +1,4 @@
-//! User data of directory entries: what linkage editors write for load modules, and ISPF for text.
+//! User data of directory entries: those of linkage editors for load modules, and those of ISPF for text.
 //!
 //! ```text
 //! load module: TTRT 3 | 0 | TTRN 3 | NL | ATR1 ATR2 | STOR 3 | FTBL 2 | EPA 3 | FTB1 FTB2 FTB3
@@ -6,8 +6,8 @@
 //! ISPF:        VV MM | flags, seconds | created 4 | changed 4, hh mm | lines, first lines, changed lines | user 8
 //! ```
 //!
-//! Invariant: what is returned was there; optional sections that their flags promise and the length denies are named.
-//! Not here: which of the two it is, for which the record format and the length speak (`read`), and where members lie.
+//! Invariant: every value that is returned was there; an optional section with its flag set but no room for it is named.
+//! Not here: the choice between the two, by the record format and the length (`read`), and the places of members.
 
 use super::bytes::{be16, be24, be32, flag, packed, part};
 use super::directory::{Name, Ttr};
@@ -15,7 +15,7 @@ use super::ebcdic::CodePage;
 use serde::Serialize;
 pub use underbar_store::library::Statistics;
 
-/// What a member's user data says.
+/// The content of a member's user data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Details {
@@ -64,7 +64,7 @@ pub struct Program {
     pub ssi: Option<u32>,
     /// Authorisation code.
     pub authorisation: Option<u8>,
-    /// Sections that flags promise and the length denies.
+    /// Sections whose flags are set, but which do not fit the length.
     pub missing: Vec<&'static str>,
 }
 
@@ -75,12 +75,12 @@ pub struct AliasData {
     pub entry_point: u32,
     /// Name of the member, without blanks.
     pub member: String,
-    /// The same as stored.
+    /// The stored name.
     #[serde(skip)]
     pub name: Name,
 }
 
-/// One attribute of a load module: the byte it is in, its bit, its name as listings write it, what it means.
+/// One attribute of a load module: its byte, its bit, its name in listings, its meaning.
 pub struct Attribute {
     /// Index into [`Program::bytes`].
     pub byte: usize,
@@ -88,7 +88,7 @@ pub struct Attribute {
     pub mask: u8,
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -125,7 +125,7 @@ pub const ATTRIBUTES: &[Attribute] = &[
 const BASIC_LEAST: usize = 19;
 const BASIC: usize = 21;
 
-/// Reads user data. `undefined` says that the library has records of undefined length, as libraries of programs do.
+/// Reads user data. `undefined`: the library has records of undefined length, as libraries of programs do.
 #[must_use]
 pub fn read(user_data: &[u8], alias: bool, undefined: bool, page: CodePage) -> Details {
     if user_data.is_empty() {
@@ -141,7 +141,7 @@ pub fn read(user_data: &[u8], alias: bool, undefined: bool, page: CodePage) -> D
     })
 }
 
-/// Reads the user data of a load module; None where it is too short for one.
+/// Reads the user data of a load module; None if it is too short.
 #[must_use]
 pub fn program(data: &[u8], alias: bool, page: CodePage) -> Option<Program> {
     if data.len() < BASIC_LEAST {
@@ -179,7 +179,7 @@ pub fn program(data: &[u8], alias: bool, page: CodePage) -> Option<Program> {
         program.note(program.alias.is_some(), "alias", &mut at, 11);
     }
     if bytes[2] & 0x10 != 0 {
-        // Offsets of the entry, of whose even part the user data begins at 12: the parity is the same.
+        // Offsets within the entry. The user data begins at 12, which is even: the parity is the same.
         at += at % 2;
         program.ssi = be32(data, at);
         program.note(program.ssi.is_some(), "SSI", &mut at, 4);
@@ -212,14 +212,14 @@ impl Program {
     }
 }
 
-/// Reads ISPF statistics; None where the bytes are none.
+/// Reads ISPF statistics; None if the bytes are none.
 #[must_use]
 pub fn statistics(data: &[u8], page: CodePage) -> Option<Statistics> {
     if data.len() < 28 {
         return None;
     }
     let flags = data[2];
-    // Lines beyond 65,535 stand behind the user, in four bytes each.
+    // Counts of more than 65,535 lines follow the user, in four bytes each.
     let extended = flags & 0x20 != 0 && data.len() >= 40;
     let lines = |index: usize| {
         if extended { be32(data, 28 + 4 * index) } else { be16(data, 14 + 2 * index).map(u32::from) }
@@ -240,7 +240,7 @@ pub fn statistics(data: &[u8], page: CodePage) -> Option<Statistics> {
     })
 }
 
-/// A packed day `0CYYDDDF` as `yyyy-mm-dd`; None where it is no day.
+/// A packed day `0CYYDDDF` as `yyyy-mm-dd`; None if it is not a day.
 #[must_use]
 pub fn day(bytes: &[u8]) -> Option<String> {
     let (century, year) = (packed(bytes.first_chunk::<1>()?)?, packed(part(bytes, 1, 1)?)?);
@@ -248,7 +248,7 @@ pub fn day(bytes: &[u8]) -> Option<String> {
     calendar(1900 + century * 100 + year, days)
 }
 
-/// The day of a year as `yyyy-mm-dd`; None where the year has no such day.
+/// The day of a year as `yyyy-mm-dd`; None if the year has no such day.
 #[must_use]
 pub fn calendar(year: u32, mut days: u32) -> Option<String> {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));

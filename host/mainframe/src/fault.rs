@@ -1,7 +1,7 @@
-//! What can be wrong with a file and what it holds, with the place in it: who is guilty, and where.
+//! Faults of a file and its contents, with their places: what is faulty, and where.
 //!
-//! Every module names its own faults; here they get the way that led to them, as
-//! `TAPE.HET > file 2 > SYS1.LOAD: the block at 1200 says ...`. Offsets count from the start of what the way ends at.
+//! Every module names its own faults; here they get their path, as in
+//! `TAPE.HET > file 2 > SYS1.LOAD: the block at 1200 says ...`. Offsets count from the start of the path's last item.
 
 use super::{image, label, library, module, netdata, object, source, spanned, tape, terse, unload, volume};
 use serde::{Serialize, Serializer};
@@ -35,10 +35,10 @@ pub enum Fault {
     Volume(#[from] volume::Fault),
     #[error(transparent)]
     Terse(#[from] terse::Fault),
-    /// Containers within containers, deeper than is followed.
+    /// Containers are nested deeper than the limit.
     #[error("lies deeper than {most} containers, and is not opened")]
     Depth { most: u32 },
-    /// More things than are listed.
+    /// More items than the limit.
     #[error("more than {most} things are held; the rest is not opened")]
     Many { most: usize },
     /// Data sets that together claim more tracks than the volume has.
@@ -48,12 +48,12 @@ pub enum Fault {
     Claimed { claimed: u64, tracks: u32 },
 }
 
-/// A fault, and the way to it.
+/// A fault, and its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// From the file to what is at fault, with ` > ` between.
+    /// From the file to the faulty item, with ` > ` between.
     pub place: String,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 

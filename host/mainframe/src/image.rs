@@ -1,4 +1,4 @@
-//! Disk images of emulators: CKD and CCKD files as tracks, whatever they are stored as.
+//! Disk images of emulators: CKD and CCKD files as tracks, in any storage form.
 //!
 //! ```text
 //! header 512 │ plain:      track 0 | track 1 | ...                  all of one size
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A track is read as its home address, then its records. A *null track*, which a compressed image does not store, is made up
-//! as the emulator does. In the image's own source, track n begins at n x 65,536: so a block has an offset as everywhere else.
+//! as the emulator does. In the image's own source, track n begins at n x 65,536: so a block has an offset as in other sources.
 //!
 //! Invariant: no track that is returned has more bytes than the header's track size.
 //! Not here: records on tracks (`track`), the volume's table of contents (`volume`); shadow files, and images in several files.
@@ -16,7 +16,7 @@ use super::inflate::{self, Method, inflate};
 use super::source::{ReadError, Shared, Source, some, take};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is wrong with a disk image; offsets are bytes from its start.
+/// Faults of a disk image; offsets are bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// No header of an emulated disk.
@@ -34,25 +34,25 @@ pub enum Fault {
         /// Its number.
         number: u8,
     },
-    /// Fields of the header that cannot be.
+    /// A header field with an impossible value.
     #[error("the header says {what} {says}")]
     Header {
         /// Which field.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         says: u64,
     },
     /// Written on a machine with the other order of bytes.
     #[error("is a compressed image in big-endian order, which is not read")]
     BigEndian,
-    /// A track that does not lie within the file: cut, or a wrong table.
+    /// A track outside of the file: the file is cut, or a table is wrong.
     #[error("track {track} is said to lie at {at}: {error}")]
     Track {
         /// Its number on the volume.
         track: u32,
-        /// Where it is said to be.
+        /// Its stated place.
         at: u64,
-        /// Why it cannot be read.
+        /// The reason.
         error: ReadError,
     },
     /// A track that does not inflate.
@@ -62,7 +62,7 @@ pub enum Fault {
         track: u32,
         /// Where it is stored.
         at: u64,
-        /// Why.
+        /// The reason.
         fault: inflate::Fault,
     },
     /// A track whose stored address is that of another.
@@ -72,9 +72,9 @@ pub enum Fault {
         track: u32,
         /// Where it is stored.
         at: u64,
-        /// Cylinder that is there.
+        /// The cylinder found.
         cylinder: u16,
-        /// Head that is there.
+        /// The head found.
         head: u16,
     },
     /// No such track.
@@ -82,7 +82,7 @@ pub enum Fault {
     Beyond {
         /// The track.
         track: u32,
-        /// How many there are.
+        /// The number of tracks.
         tracks: u32,
     },
     /// The bytes could not be read.
@@ -90,7 +90,7 @@ pub enum Fault {
     Read(#[from] ReadError),
 }
 
-/// How an image is stored.
+/// The storage form of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// All tracks, all of one size.
@@ -101,12 +101,12 @@ pub enum Form {
     Compressed64,
 }
 
-/// Distance of tracks in the image's own source: more than any track has.
+/// The distance of tracks in the image's own source: more than any track has.
 pub const TRACK_SPACE: u64 = 1 << 16;
 
 /// A disk image.
 pub struct Image {
-    /// How it is stored.
+    /// Its storage form.
     pub form: Form,
     /// Type of the device: 0x90 is a 3390.
     pub device: u8,
@@ -116,7 +116,7 @@ pub struct Image {
     pub track_size: u32,
     /// Tracks of the volume.
     pub tracks: u32,
-    /// The emulator had it open for writing, and did not close it.
+    /// The emulator opened it for writing, and did not close it.
     pub open: bool,
     source: Shared,
     /// Of compressed images: offset of the L2 table of each 256 tracks.
@@ -128,7 +128,7 @@ pub struct Image {
     table: Mutex<Table>,
 }
 
-/// Where an L2 table lies, and its bytes.
+/// The place of an L2 table, and its bytes.
 type Table = (u64, Vec<u8>);
 
 enum Entry {
@@ -144,7 +144,7 @@ const HEADER: u64 = 512;
 /// Cylinders of the largest volume there is, an EAV.
 const CYLINDERS_MOST: u64 = 1_182_006;
 
-/// Whether these first bytes are the header of a disk image, a shadow file too.
+/// Whether these first bytes are the header of a disk image, or of a shadow file.
 #[must_use]
 pub fn begins(bytes: &[u8]) -> bool {
     let Some(id) = bytes.get(..8) else { return false };
@@ -155,7 +155,7 @@ impl Image {
     /// Reads the headers and the first table.
     ///
     /// # Errors
-    /// Where it is no image, a kind that is not read, or its headers cannot be true.
+    /// If it is no image, its kind is not read, or its headers have impossible values.
     pub fn open(source: &Shared) -> Result<Image, Fault> {
         let head = some(&**source, 0, 2 * HEADER)?;
         if !begins(&head) || head.len() < HEADER as usize {
@@ -174,7 +174,7 @@ impl Image {
         if track_size < 16 || u64::from(track_size) > TRACK_SPACE {
             return Err(Fault::Header { what: "track size", says: track_size.into() });
         }
-        // A first file that says its highest cylinder is followed by others.
+        // If a first file states its highest cylinder, further files follow.
         if head[17] > 1 || form == Form::Plain && head[17] == 1 && le16(&head, 18) != Some(0) {
             return Err(Fault::Several { number: head[17] });
         }
@@ -247,12 +247,12 @@ impl Image {
     /// The bytes of a track: home address and records, as far as they are stored.
     ///
     /// # Errors
-    /// Where there is no such track, or it cannot be read or inflated.
+    /// If there is no such track, or it cannot be read or inflated.
     pub fn track(&self, number: u32) -> Result<Arc<Vec<u8>>, Fault> {
         if number >= self.tracks {
             return Err(Fault::Beyond { track: number, tracks: self.tracks });
         }
-        // A thread that panicked while it held the lock left whole entries.
+        // Entries are replaced whole, so a thread that panicked while it held the lock left whole ones.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = held.iter().position(|(known, _)| *known == number) {
             let entry = held.remove(index);
@@ -280,7 +280,7 @@ impl Image {
     /// Of a track that is not stored, its format: 0 has an end-of-file record, 1 nothing, 2 blocks of zeros.
     ///
     /// # Errors
-    /// Where its entry cannot be read.
+    /// If its entry cannot be read.
     pub fn null_format(&self, track: u32) -> Result<Option<u8>, Fault> {
         match self.form {
             Form::Plain => Ok(None),
@@ -291,13 +291,13 @@ impl Image {
         }
     }
 
-    /// The first track from this one on that is stored, in a plain image this one; else the number of tracks, or this one
-    /// where it lies behind them.
+    /// The first stored track from this one on (in a plain image this one); otherwise the number of tracks, or this one
+    /// if it is larger.
     ///
-    /// A compressed image names 256 tracks that are not stored in four bytes: who looks for what is on tracks goes by this.
+    /// A compressed image can mark 256 tracks as not stored in four bytes: searches on tracks use this.
     ///
     /// # Errors
-    /// Where a table cannot be read.
+    /// If a table cannot be read.
     pub fn next_stored(&self, from: u32) -> Result<u32, Fault> {
         let mut track = from;
         while self.form != Form::Plain && track < self.tracks {
@@ -313,13 +313,13 @@ impl Image {
         Ok(track)
     }
 
-    /// Where a compressed image says that a track lies.
+    /// The place of a track in a compressed image.
     fn entry(&self, track: u32) -> Result<Entry, Fault> {
         let table = self.table(track)?;
         Ok(table.map_or(Entry::Null(self.null_format), |table| self.entry_of(&table.1, track)))
     }
 
-    /// The L2 table of a track, and where it lies; None where there is none.
+    /// The L2 table of a track, and its place; None if there is none.
     fn table(&self, track: u32) -> Result<Option<MutexGuard<'_, Table>>, Fault> {
         let table = self.tables.get(track as usize / 256).copied().unwrap_or(0);
         if table == 0 || table == u64::MAX {
@@ -374,8 +374,8 @@ impl Image {
         let (home, packed) = stored.split_at(5);
         let (cylinder, head) =
             (u16::from_be_bytes([home[1], home[2]]), u16::from_be_bytes([home[3], home[4]]));
-        // Of a head the upper 12 bits are the cylinder's where a cylinder has at most 15. What is compared decides how many
-        // tracks may be the same few bytes of the file.
+        // The upper 12 bits of a head belong to the cylinder if a cylinder has at most 15 heads. The comparison limits the
+        // number of tracks that may be the same few bytes of the file.
         let bits = if self.heads <= 15 { 15 } else { 0xFFFF };
         let here = u32::from(cylinder) == (track / self.heads) & 0xFFFF
             && u32::from(head) & bits == (track % self.heads) & bits;

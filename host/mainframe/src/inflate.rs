@@ -1,14 +1,14 @@
-//! Inflating what tapes and disks store compressed, to a length that is known to be enough and never beyond.
+//! Inflates the compressed data of tapes and disks, up to a known limit.
 //!
 //! Invariant: the result is at most `most` bytes, and no more than that is ever allocated for it.
 //! Not here: AMATERSE, which is no general compressor (`terse`).
 
 use std::io::Read;
 
-/// How something is stored.
+/// The storage form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// As it is.
+    /// Not compressed.
     Plain,
     /// zlib (RFC 1950).
     Zlib,
@@ -19,7 +19,7 @@ pub enum Method {
 /// It does not inflate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// There is more than there can be: made to harm, or another format.
+    /// Larger than possible: malicious, or another format.
     #[error("inflates to more than {most} bytes")]
     TooLong {
         /// The limit.
@@ -28,17 +28,17 @@ pub enum Fault {
     /// The compressed data is damaged or cut.
     #[error("{method:?}: {message}")]
     Damaged {
-        /// How it was said to be compressed.
+        /// Its stated compression.
         method: Method,
-        /// What the decoder says.
+        /// The decoder's message.
         message: String,
     },
 }
 
-/// The bytes as they were before they were compressed.
+/// The uncompressed bytes.
 ///
 /// # Errors
-/// Where they are damaged, or more than `most`.
+/// If they are damaged, or more than `most`.
 pub fn inflate(method: Method, bytes: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let found = match method {
         Method::Plain => bytes.to_vec(),

@@ -1,12 +1,12 @@
-//! Standard labels of tapes, in EBCDIC or ASCII: which data set a file of a tape holds, and how its records lie in blocks.
+//! Standard labels of tapes, in EBCDIC or ASCII: the data set in each file of a tape, and the records in its blocks.
 //!
 //! ```text
 //! VOL1 .. HDR1 HDR2 | mark | data | mark | EOF1 EOF2 | mark | HDR1 ...
-//! EOV1 in place of EOF1: the data set goes on on the next volume, behind a HDR1 that counts its part
+//! EOV1 in place of EOF1: the data set continues on the next volume, after a HDR1 that counts its part
 //! ```
 //!
-//! Invariant: a file that is not behind labels is returned as it is, with nothing said of it.
-//! Not here: what the data is (`container`).
+//! Invariant: a file without labels is returned as it is, without a fault.
+//! Not here: the meaning of the data (`container`).
 
 use super::ebcdic::CodePage;
 use super::entry::calendar;
@@ -17,9 +17,9 @@ use serde::Serialize;
 /// One data set of a tape.
 #[derive(Clone, Debug, Serialize)]
 pub struct File {
-    /// Number of the tape's file, from 1, labels counted too.
+    /// Number of the tape's file, from 1, labels included.
     pub number: usize,
-    /// Name, of which a tape keeps the last 17 characters.
+    /// Name; a tape keeps its last 17 characters.
     pub name: Option<String>,
     /// Day of creation.
     pub created: Option<String>,
@@ -29,11 +29,11 @@ pub struct File {
     pub record_length: Option<u32>,
     /// BLKSIZE.
     pub block_size: Option<u32>,
-    /// Blocks that its trailer says it has; None where the tape was cut before it.
+    /// The block count of its trailer; None if the tape was cut before it.
     pub blocks_said: Option<u32>,
-    /// Which part of the data set it is, from 1; more than 1 where it begins on another volume.
+    /// The number of this part of the data set, from 1; more than 1 if it begins on another volume.
     pub part: u32,
-    /// Whether it goes on on the next volume.
+    /// Whether it continues on the next volume.
     pub goes_on: bool,
     /// The blocks.
     #[serde(skip)]
@@ -43,16 +43,16 @@ pub struct File {
 /// A tape by its labels.
 #[derive(Clone, Debug, Default)]
 pub struct Labelled {
-    /// Serial of the volume, where it has one.
+    /// Serial of the volume, if it has one.
     pub serial: Option<String>,
     /// Its data sets.
     pub files: Vec<File>,
 }
 
-/// Labels say that not all of a data set is there, or other than what is.
+/// The labels show that a data set is incomplete or different.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// A trailer that disagrees with what is there.
+    /// A trailer that disagrees with the data.
     #[error("file {number} has {there} blocks, its label says {says}")]
     Blocks {
         /// Number of the tape's file.
@@ -75,7 +75,7 @@ pub enum Fault {
     Begun {
         /// Number of the tape's file.
         number: usize,
-        /// Which part.
+        /// The number of the part.
         part: u32,
     },
 }
@@ -124,7 +124,7 @@ pub fn read(files: Vec<Records>, page: CodePage) -> Labelled {
 }
 
 impl Labelled {
-    /// Files of which not all is there, or whose trailer counts other blocks.
+    /// Incomplete files, and those whose trailer counts other blocks.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
@@ -181,7 +181,7 @@ fn labels(records: &Records, page: CodePage) -> Vec<String> {
     let mut found = Vec::new();
     for index in 0..records.count() {
         let text: String = match records.read(index) {
-            // Characters outside of ASCII are none of a label, and would make its columns uncertain.
+            // A label has no characters outside of ASCII; they would make its columns uncertain.
             Ok(bytes) => {
                 let is_ascii = KNOWN.iter().chain(&USERS).any(|known| bytes.starts_with(known.as_bytes()));
                 let text = if is_ascii {

@@ -1,26 +1,26 @@
 //! Libraries of real mainframes: from the bytes of a file to members, and back to a transmission.
 //!
 //! ```text
-//! a file ── container ──> what it holds: a tree (tree, fault)
+//! a file ── container ──> its contents: a tree (tree, fault)
 //!             │
-//!   source    where bytes lie: file, pieces of it, blocks and tracks inflated when they are read
+//!   source    places of bytes: file, pieces of it, blocks and tracks inflated when they are read
 //!   netdata (unit)   transmissions, XMIT            tape (label)     AWS, HET
 //!   unload (spanned) IEBCOPY, of PDS and PDSE       terse            AMATERSE, both methods
 //!   image (track, volume)  disks, CKD and CCKD      inflate          zlib and bzip2, bounded
 //!             │
-//!   library (directory, entry)  members, their attributes, where their blocks lie
+//!   library (directory, entry)  members, their attributes, the places of their blocks
 //!   module (outline)  records of a load module      object           sections of a program object
 //!   ebcdic   code pages                             export (unload_write, xmit)  a transmission for others to read
 //! ```
 //!
-//! Everything here may have been written by anybody. Invariant: no input makes it panic, loop, or take memory out of
-//! proportion to the input and the limits given; what cannot be read is a fault that names where it lies, and what can be
-//! read is returned beside it.
+//! All input is untrusted. Invariant: no input makes it panic, loop, or take memory out of
+//! proportion to the input and the given limits; every unreadable part is a fault with its place, and every
+//! readable part is returned as well.
 //!
-//! - [`view`]: those libraries as ours are shown: chosen out of what holds them, listed, surveyed, brought in, sent out.
-//! - [`lists`]: lists of data sets that sites have: for surveys of libraries that are not at hand.
+//! [`view`]: mainframe libraries in the form of Underbar's own: chosen from their carrier, listed, surveyed, imported, exported.
+//! [`lists`]: lists of data sets from a site: for surveys without the libraries themselves.
 //!
-//! Not here: what the commands print, and our own libraries (`store`).
+//! Not here: output of the commands, and Underbar's own libraries (`store`).
 #![forbid(unsafe_code)]
 
 mod alone;

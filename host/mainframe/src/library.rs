@@ -1,13 +1,13 @@
-//! A library, whatever carried it: members, and where their blocks lie.
+//! A library of any carrier: members, and the places of their blocks.
 //!
 //! ```text
-//! directory:  name ── TTR ──┐                 several names may lead to one place
+//! directory:  name ── TTR ──┐                 several names may point to one place
 //! blocks:     [..][..][..] end [..][..] end   in the order of the data set; a member runs from its TTR to the next end
 //! ```
 //!
-//! Invariant: a member's blocks are `blocks[range]`, all of them within the source; names that lead nowhere have an empty
-//! range and a fault that names them. No block is read before somebody asks for it.
-//! Not here: how a library is made of what a carrier brings (`assemble`), how a carrier is laid out (`unload`, `volume`).
+//! Invariant: a member's blocks are `blocks[range]`, all of them within the source; names that point to no block have an empty
+//! range and a fault that names them. A block is read only on request.
+//! Not here: assembly from the parts of a carrier (`assemble`), the layout of a carrier (`unload`, `volume`).
 
 use super::directory::{self, Name, Ttr};
 use super::entry::Details;
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
-/// How a library is organised.
+/// The organisation of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Organisation {
@@ -38,7 +38,7 @@ impl RecordFormat {
         self.0 & 0xC0 == 0xC0
     }
 
-    /// Whether all records are as long (F).
+    /// Whether all records have the same length (F).
     #[must_use]
     pub fn fixed(self) -> bool {
         self.0 & 0xC0 == 0x80
@@ -70,7 +70,7 @@ impl Serialize for RecordFormat {
     }
 }
 
-/// One extent, on the device that the library lay on.
+/// One extent, on the library's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Extent {
     /// First cylinder and head.
@@ -81,7 +81,7 @@ pub struct Extent {
     pub tracks: u32,
 }
 
-/// The device that a library lay on, as its carrier says.
+/// The library's device, according to its carrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Device {
     /// Tracks in a cylinder.
@@ -93,11 +93,11 @@ pub struct Device {
 /// One block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where its data lies in the library's source.
+    /// The place of its data in the library's source.
     pub at: u64,
     /// Bytes of data.
     pub length: u32,
-    /// Its place; of a PDSE the member's token, which all its pages share.
+    /// Its place; in a PDSE the member's token, which all its pages share.
     pub ttr: Ttr,
 }
 
@@ -109,44 +109,44 @@ pub struct Member {
     /// The name as stored.
     #[serde(skip)]
     pub raw: Name,
-    /// Whether the directory says that it is an alias.
+    /// Whether the directory marks it as an alias.
     pub alias: bool,
-    /// Of an alias: the member whose blocks it shares. None for the first alias of blocks that no member has: a directory
+    /// For an alias: the member whose blocks it shares. None for the first alias of blocks without a member: a directory
     /// that lost the member still finds its program by that name, so the name counts as the member.
     pub alias_of: Option<String>,
-    /// Where it begins.
+    /// Its start.
     pub ttr: Ttr,
-    /// What its user data says.
+    /// The content of its user data.
     pub details: Details,
-    /// User data as stored, and how many TTRs it begins with.
+    /// User data as stored, and the number of TTRs at its beginning.
     #[serde(skip)]
     pub user_data: Vec<u8>,
     /// Number of TTRs in the user data.
     #[serde(skip)]
     pub user_ttrs: u8,
-    /// Its blocks among the library's.
+    /// The range of its blocks in the library.
     #[serde(skip)]
     pub range: Range<usize>,
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: usize,
     /// Bytes in them.
     pub bytes: u64,
-    /// What is wrong with its blocks: it begins nowhere, or has no end. Then they are not all of it.
+    /// The fault of its blocks: no start, or no end. Then the member is incomplete.
     #[serde(skip)]
     pub damage: Option<Fault>,
 }
 
-/// What is wrong with a library; the guilty is the library itself, and the offset one of its carrier.
+/// Faults of a library; offsets are those of its carrier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// A directory block that does not hold what it says.
+    /// A fault in a directory block.
     #[error("directory block {number} at {at}: {fault}")]
     Directory {
-        /// Which, from 1.
+        /// Its number, from 1.
         number: u32,
-        /// Where its data lies.
+        /// The place of its data.
         at: u64,
-        /// What is wrong.
+        /// The fault.
         fault: directory::Fault,
     },
     /// The directory does not end with the highest name.
@@ -160,12 +160,12 @@ pub enum Fault {
         /// The name before it.
         before: String,
     },
-    /// A TTR at which no block lies.
+    /// A TTR without a block.
     #[error("{name} is said to begin at {ttr}, where nothing begins")]
     Nowhere {
         /// The member.
         name: String,
-        /// Where it points.
+        /// The place it points to.
         ttr: Ttr,
     },
     /// A member whose blocks are not followed by an end: the data was cut.
@@ -174,12 +174,12 @@ pub enum Fault {
         /// The member.
         name: String,
     },
-    /// An alias of a name that the directory does not have, or has with other blocks.
+    /// An alias of a name that is not in the directory, or has other blocks.
     #[error("{name} is an alias of {of}, which is not there: its blocks count as member {first}")]
     Orphan {
         /// The alias.
         name: String,
-        /// What it names.
+        /// The name it refers to.
         of: String,
         /// The first alias of its blocks.
         first: String,
@@ -190,12 +190,12 @@ pub enum Fault {
         /// The limit.
         most: usize,
     },
-    /// Sections of user data that flags promise and the length denies.
+    /// Sections of user data whose flags are set, but which do not fit the length.
     #[error("the user data of {name} lacks {}", sections.join(", "))]
     UserData {
         /// The member.
         name: String,
-        /// Which.
+        /// The sections.
         sections: Vec<&'static str>,
     },
 }
@@ -203,10 +203,10 @@ pub enum Fault {
 /// Names that a library may have: a PDSE has at most 522,236, and a PDS cannot have more than fit on 65,535 tracks.
 pub const MEMBERS_MOST: usize = 1_000_000;
 
-/// What a carrier says of a library as a whole.
+/// The carrier's data about a library as a whole.
 #[derive(Clone, Debug, Serialize)]
 pub struct Label {
-    /// Name of the data set, where the carrier tells it.
+    /// Name of the data set, if the carrier has it.
     pub name: Option<String>,
     /// Its organisation.
     pub organisation: Organisation,
@@ -218,37 +218,37 @@ pub struct Label {
     pub record_length: u32,
     /// BLKSIZE of its label.
     pub block_size: u32,
-    /// Where it lay.
+    /// Its device.
     pub device: Device,
     /// Extents there.
     pub extents: Vec<Extent>,
-    /// Bytes of COPYR1, 52 or 56, where it came in an unload.
+    /// Bytes of COPYR1, 52 or 56, if it came in an unload.
     pub header_length: Option<u32>,
 }
 
 /// A library, as far as it could be read.
 #[derive(Clone, Serialize)]
 pub struct Library {
-    /// What its carrier says of it.
+    /// The carrier's data about it.
     #[serde(flatten)]
     pub label: Label,
     /// Blocks of its directory that are in use.
     pub directory_blocks: u32,
     /// Every name, in the directory's order.
     pub members: Vec<Member>,
-    /// Blocks of all members in the order of the data set, those that no name leads to too.
+    /// Blocks of all members in the order of the data set, also those without a name.
     #[serde(skip)]
     pub blocks: Vec<Block>,
-    /// Records that the carrier has beside members' blocks: attributes of a PDSE's members.
+    /// Records in the carrier besides members' blocks: attributes of a PDSE's members.
     #[serde(skip)]
     pub attributes: Vec<Block>,
-    /// Where members end: places of the records that say so.
+    /// The ends of members: places of the records that mark them.
     #[serde(skip)]
     pub ends: Vec<Ttr>,
-    /// What is wrong.
+    /// Its faults.
     #[serde(skip)]
     pub faults: Vec<Fault>,
-    /// What the blocks lie in.
+    /// The source of the blocks.
     #[serde(skip)]
     pub(super) source: Shared,
 }
@@ -265,13 +265,13 @@ impl fmt::Debug for Library {
 pub struct Counts {
     /// Names.
     pub entries: usize,
-    /// Those that are no aliases.
+    /// Members.
     pub primaries: usize,
-    /// Those that are.
+    /// Aliases.
     pub aliases: usize,
-    /// Blocks with data that the carrier brought, attribute records too.
+    /// Blocks with data from the carrier, also attribute records.
     pub data_blocks: usize,
-    /// Bytes in blocks that a name leads to, each block once.
+    /// Bytes in blocks with a name, each block once.
     pub live_bytes: u64,
     /// Tracks on which such blocks lie.
     pub tracks: usize,
@@ -302,7 +302,7 @@ impl Library {
         }
     }
 
-    /// The ranges of blocks that names lead to, joined where they overlap, ascending.
+    /// The ranges of blocks with names, joined where they overlap, ascending.
     fn live(&self) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = self.members.iter().map(|member| member.range.clone()).collect();
         ranges.sort_by_key(|range| (range.start, range.end));
@@ -322,7 +322,7 @@ impl Library {
         self.members.iter().find(|member| member.name == name)
     }
 
-    /// A member's blocks: where they lie and how long they are.
+    /// A member's blocks: their places and lengths.
     #[must_use]
     pub fn blocks_of(&self, member: &Member) -> &[Block] {
         self.blocks.get(member.range.clone()).unwrap_or(&[])
@@ -331,12 +331,12 @@ impl Library {
     /// The data of one block.
     ///
     /// # Errors
-    /// Where it cannot be read, or what it is stored in does not inflate.
+    /// If it cannot be read, or its storage form does not inflate.
     pub fn read(&self, block: &Block) -> Result<Vec<u8>, ReadError> {
         take(&*self.source, block.at, u64::from(block.length))
     }
 
-    /// The first bytes of a block, at most so many.
+    /// The first bytes of a block, at most this many.
     ///
     /// # Errors
     /// As `read`.
@@ -344,7 +344,7 @@ impl Library {
         take(&*self.source, block.at, u64::from(block.length).min(most))
     }
 
-    /// A member's blocks one after the other, each read when it is asked for.
+    /// A member's blocks one after the other, each read on request.
     pub fn read_member<'a>(
         &'a self,
         member: &Member,

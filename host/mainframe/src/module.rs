@@ -1,14 +1,14 @@
-//! Records of a load module: each block of the member is one record, and says by its first byte what it is.
+//! Records of a load module: each block of the member is one record, and its first byte gives its kind.
 //!
 //! ```text
 //! SYM(40)..  CESD(20)..  IDR(80)..  scatter(10)  { control, RLD(01-0F) ; text ; RLD.. }..
 //! control and RLD: kind | 0 3 | bytes of list 2 | bytes of RLD 2 | channel command 8 | RLD data | list { id 2, length 2 }
 //! ```
 //!
-//! Only the control record before it tells that a record is text, and how long it is. So from a member whose blocks were glued
-//! into one file the borders can be found again (`record`).
+//! Only the control record before a text record identifies it and gives its length. So the borders of a member whose blocks
+//! were glued into one file can be found again (`record`).
 //!
-//! Invariant: nothing is kept but the summary: a module of any size is read block by block.
+//! Invariant: only the summary is kept: a module of any size is read block by block.
 //! Not here: program objects (`object`), relocation.
 
 mod record;
@@ -23,10 +23,10 @@ use super::entry::calendar;
 pub(super) use record::kind;
 use record::length;
 
-/// What is wrong with a load module; offsets are within the block that is named.
+/// Faults of a load module; offsets are within the named block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// A block whose first byte is that of no record.
+    /// A block whose first byte is not that of a record.
     #[error("block {block} begins with {byte:02X}, which is no record of a load module")]
     Unknown {
         /// Which block, from 0.
@@ -34,7 +34,7 @@ pub enum Fault {
         /// Its first byte.
         byte: u8,
     },
-    /// A record that is shorter or longer than it says.
+    /// A record that is shorter or longer than its stated length.
     #[error("block {block} has {there} bytes, its {record} record says {says}")]
     Length {
         /// Which block.
@@ -43,7 +43,7 @@ pub enum Fault {
         record: Kind,
         /// Bytes of the block.
         there: usize,
-        /// What the record says.
+        /// Its stated length.
         says: usize,
     },
     /// RLD data that ends within an item.
@@ -52,16 +52,16 @@ pub enum Fault {
         /// Which block.
         block: usize,
     },
-    /// Blocks behind the end of the module.
+    /// Blocks after the end of the module.
     #[error("the module ends before block {block}")]
     Behind {
         /// Which block.
         block: usize,
     },
-    /// No control or RLD record said that the module ends.
+    /// No control or RLD record marked the end of the module.
     #[error("the module has no end after {blocks} blocks")]
     Unended {
-        /// Blocks that there are.
+        /// The number of blocks.
         blocks: usize,
     },
     /// More sections than identifiers exist for.
@@ -74,14 +74,14 @@ pub enum Fault {
 
 /// Entries of a dictionary: identifiers are 15 bits.
 const SYMBOLS_MOST: usize = 32_767;
-/// Faults that are kept of one module.
+/// The most faults kept for one module.
 const FAULTS_MOST: usize = 20;
 
 /// Reads a module block by block.
 pub struct Reader {
     page: CodePage,
     block: usize,
-    /// Origin and length of the text that the next block must be.
+    /// Origin and length of the text in the next block.
     awaited: Option<Text>,
     ended: bool,
     summary: Summary,
@@ -181,7 +181,7 @@ impl Reader {
 
     fn control(&mut self, bytes: &[u8]) {
         let flags = flag(bytes, 0);
-        // Relocation data comes first, the list of identifiers and lengths behind it.
+        // Relocation data comes first, then the list of identifiers and lengths.
         let rld = usize::from(be16(bytes, 6).unwrap_or(0));
         if flags & 0x02 != 0 {
             let data = bytes.get(16..).unwrap_or(&[]);
@@ -231,7 +231,7 @@ impl Reader {
         }
     }
 
-    /// Identifiers of sections, the last with its first bit set; a count; one maker, or two where a preprocessor came first.
+    /// Identifiers of sections, the last with its first bit set; a count; one maker, or two if a preprocessor came first.
     fn translators(&mut self, data: &[u8]) {
         let mut at = 0;
         loop {
@@ -321,7 +321,7 @@ pub(crate) mod tests {
         let mut last = vec![0x0F, 0, 0, 0, 0, 4, 0, 20, 6, 0, 0, 4, 0x40, 0, 0, 3];
         last.extend([0, 1, 0, 1, 0x0D, 0, 0, 4, 0x0C, 0, 0, 8]);
         last.extend([0, 4, 0, 1, 0x9C, 0, 0, 0]);
-        // The list of identifiers and lengths stands behind the relocation data.
+        // The list of identifiers and lengths follows the relocation data.
         last.extend([0, 3, 0, 0x20]);
         vec![sym, cesd, zap, binder, translator, control, text, last, vec![0x80; 3]]
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! card 80 | card 80 | ...      the stream ignores where cards end
-//! length 1 | flags 1 | data    a segment: 80 first, 40 last of its record, 20 control, 10 record number
+//! card 80 | card 80 | ...      the stream ignores the ends of cards
 //! INMR01 { INMR02 }.. INMR03 data.. [INMR03 data..] INMR06
 //! ```
 //!
@@ -10,9 +10,9 @@
 //! a file of its own (INMTERM). Nothing after INMR06 is taken for segments: it is padding, or the INMR01 of another transmission at
 //! the begin of a card.
 //!
-//! Invariant: data is not copied; a record is a stretch over the pieces that its segments are. What a cut or a lie leaves
-//! readable is returned with the fault that ended it.
-//! Not here: what is in the records (`unload`), and nested transmissions (`container`).
+//! Invariant: data is not copied; a record is a range over the pieces of its segments. The readable part of a transmission that
+//! is cut or wrong is returned with the fault that ended it.
+//! Not here: the content of the records (`unload`), and nested transmissions (`container`).
 
 use std::collections::HashMap;
 
@@ -21,35 +21,35 @@ use super::source::{Pieces, ReadError, Records, Shared, Source, Stretch, Window}
 use super::unit::{self, CutUnit, Key, TextUnit};
 use serde::Serialize;
 
-/// What is wrong with a transmission; offsets are bytes from its start.
+/// Faults of a transmission; offsets are bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The bytes are no transmission at all.
     #[error("does not begin with INMR01")]
     NotNetdata,
-    /// A segment cannot be that short.
+    /// A segment with an impossibly small length.
     #[error("the segment at {at} has the length {length}, the least is 2")]
     Segment {
         /// Where it begins.
         at: u64,
-        /// What it says.
+        /// Its stated length.
         length: u8,
     },
     /// The stream ends before INMR06: it was cut.
     #[error("ends at {at} without the trailer INMR06")]
     Cut {
-        /// Where the bytes end.
+        /// The end of the bytes.
         at: u64,
     },
-    /// A segment that goes on where nothing began, or begins where something is open.
+    /// A segment that continues without a start, or starts within an open record.
     #[error("the segment at {at} does not fit: {what}")]
     Sequence {
         /// Where it begins.
         at: u64,
-        /// What was expected.
+        /// The expected segment.
         what: &'static str,
     },
-    /// A control record that is not described anywhere.
+    /// An unknown control record.
     #[error("the control record at {at} is named {name:?}")]
     Unknown {
         /// Where its first segment begins.
@@ -70,7 +70,7 @@ pub enum Fault {
     Unit {
         /// Where its first segment begins.
         at: u64,
-        /// Which unit.
+        /// The number of the unit.
         unit: CutUnit,
     },
     /// More, or fewer, data than the INMR02 records describe.
@@ -86,7 +86,7 @@ pub enum Fault {
     Read(#[from] ReadError),
 }
 
-/// Who sent it, from INMR01.
+/// The sender, from INMR01.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Header {
     /// Node it was sent from.
@@ -99,30 +99,30 @@ pub struct Header {
     pub to_user: Option<String>,
     /// When: `yyyymmddhhmmssuuuuuu`, as far as the sender wrote it.
     pub time: Option<String>,
-    /// Files it says it has.
+    /// The stated number of files.
     pub files: Option<u64>,
     /// Whether the sender wants an acknowledgement.
     pub acknowledge: bool,
 }
 
-/// What RECEIVE is to do with a file, in order: IEBCOPY, INMCOPY, AMSCIPHR.
+/// A step of RECEIVE for a file, in order: IEBCOPY, INMCOPY, AMSCIPHR.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Utility {
     /// Its name.
     pub name: String,
-    /// Attributes of what it writes.
+    /// Attributes of its output.
     pub attributes: Attributes,
-    /// All units, those that are not known here too.
+    /// All units, also unknown ones.
     #[serde(skip)]
     pub units: Vec<TextUnit>,
 }
 
-/// Attributes of a data set, where a control record gives them.
+/// Attributes of a data set, if a control record has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Attributes {
     /// Name of the data set.
     pub name: Option<String>,
-    /// Member, where one was sent.
+    /// Member, if one was sent.
     pub member: Option<String>,
     /// Organisation: 0x0200 partitioned, 0x4000 sequential.
     pub organisation: Option<u16>,
@@ -143,13 +143,13 @@ pub struct Attributes {
 /// One file of a transmission.
 #[derive(Clone, Debug, Serialize)]
 pub struct File {
-    /// Its number in the INMR02 records; 0 where only data was found.
+    /// Its number in the INMR02 records; 0 if only data was found.
     pub number: u32,
     /// Whether it is a message, not a data set.
     pub message: bool,
-    /// What RECEIVE runs.
+    /// The utilities that RECEIVE runs.
     pub utilities: Vec<Utility>,
-    /// How its data is transmitted, from INMR03.
+    /// The form of its data, from INMR03.
     pub transmitted: Attributes,
     /// The data.
     #[serde(skip)]
@@ -163,14 +163,14 @@ pub struct Transmission {
     pub header: Header,
     /// In the order of their data.
     pub files: Vec<File>,
-    /// Where INMR06 ends; None where there is none.
+    /// The end of INMR06; None if there is none.
     pub end: Option<u64>,
-    /// What is wrong with the rest.
+    /// The faults in the rest.
     pub faults: Vec<Fault>,
 }
 
 impl File {
-    /// The attributes of the data set as it was at the sender's: those of the first utility, filled up from the others.
+    /// The attributes of the sender's data set: those of the first utility, completed from the others.
     #[must_use]
     pub fn data_set(&self) -> Attributes {
         let mut whole = Attributes::default();
@@ -191,7 +191,7 @@ impl Attributes {
     fn from(units: &[TextUnit], page: CodePage) -> Attributes {
         let number = |key| unit::value(units, key);
         let narrow = |key| number(key).and_then(|value| u32::try_from(value).ok());
-        // RECFM is two bytes of which the first is the label's; some senders write one.
+        // RECFM has two bytes, the first of which is the label's; some senders write only that one.
         let format =
             unit::find(units, Key::Inmrecfm).and_then(|unit| match unit.values.first()?.as_slice() {
                 [one] => Some(u16::from(*one) << 8),
@@ -229,7 +229,7 @@ impl Attributes {
 
 /// `INMR01` in EBCDIC; the control records differ in the last two bytes.
 const INMR: [u8; 4] = [0xC9, 0xD5, 0xD4, 0xD9];
-/// Bytes that a control record may have: the longest that XMIT writes is far below.
+/// The most bytes of a control record: the longest that XMIT writes is far shorter.
 const CONTROL_MOST: usize = 32 * 1024;
 
 /// Whether these first bytes begin a transmission.
@@ -242,7 +242,7 @@ pub fn begins(bytes: &[u8]) -> bool {
         && bytes[6..8] == [0xF0, 0xF1]
 }
 
-/// Where the next transmission begins behind one that ended here: at a card, behind cards of padding only. None where there
+/// The start of the next transmission after one that ended here: at a card, after cards of padding only. None if there
 /// is none.
 #[must_use]
 pub fn next(source: &dyn Source, end: u64) -> Option<u64> {
@@ -265,7 +265,7 @@ const CARD: u64 = 80;
 /// Reads a transmission.
 ///
 /// # Errors
-/// `NotNetdata`, and `Read` where not even the first segment can be read; all else is among the transmission's faults.
+/// `NotNetdata`, and `Read` if not even the first segment can be read; all other faults are in the transmission.
 pub fn read(source: &Shared, page: CodePage) -> Result<Transmission, Fault> {
     let first = super::source::some(&**source, 0, 8)?;
     if !begins(&first) {
@@ -276,7 +276,7 @@ pub fn read(source: &Shared, page: CodePage) -> Result<Transmission, Fault> {
     Ok(reader.finish())
 }
 
-/// A described file that waits for its INMR03.
+/// A described file without its INMR03 so far.
 struct Described {
     number: u32,
     utilities: Vec<Utility>,
@@ -287,14 +287,14 @@ struct Reader<'a> {
     page: CodePage,
     header: Header,
     described: Vec<Described>,
-    /// Where each of them stands.
+    /// Their places.
     by_number: HashMap<u32, usize>,
     /// Files whose data has begun: their attributes and records.
     begun: Vec<(Attributes, Vec<Stretch>)>,
     pieces: Pieces,
-    /// Where the open data record begins in the pieces.
+    /// The start of the open data record in the pieces.
     open: Option<u64>,
-    /// Where the open control record begins, and its bytes so far.
+    /// The start of the open control record, and its bytes so far.
     control: Option<(u64, Vec<u8>)>,
     end: Option<u64>,
     faults: Vec<Fault>,
@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
             let went_on = match flags & 0x30 {
                 0x00 => self.data(at, flags, u64::from(length) - 2),
                 0x20 => self.control(at, flags, data),
-                // The number of the next record: RECEIVE checks it, and it is none of the data.
+                // The number of the next record: RECEIVE checks it; it is not part of the data.
                 _ => Ok(()),
             };
             self.faults.extend(went_on.err());
@@ -433,7 +433,7 @@ impl<'a> Reader<'a> {
                 self.open = None;
                 self.begun.push((Attributes::from(&units, self.page), Vec::new()));
             }
-            // INMR04: what an installation's exit added. INMR07: an acknowledgement, which has no data.
+            // INMR04: added by an installation's exit. INMR07: an acknowledgement, which has no data.
             [0xF0, 0xF4 | 0xF7] => {}
             [0xF0, 0xF6] => self.end = Some(at),
             _ => return Err(Fault::Unknown { at, name: self.page.field(name) }),
@@ -477,5 +477,5 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Faults after which a transmission is not read any further: what follows makes no sense then.
+/// Faults that end the reading of a transmission: the bytes after them have no meaning.
 const FAULTS_MOST: usize = 100;

@@ -1,39 +1,39 @@
-//! The image of a program object (`IEWPLMH`), as far as its sections are known: no description of it is public.
+//! The image of a program object (`IEWPLMH`), as far as its sections are known: there is no public description.
 //!
 //! ```text
 //! eyecatcher 8 | header length 4 | version 1, zero 3 | total 4 | sections 4 | { id 2, zero 2, offset 4, length 4 } ..
 //! ```
 //!
-//! Invariant: a section that is returned lies within the total length, which is not more than there is.
-//! Not here: what is inside of text and binder data.
+//! Invariant: a section that is returned is within the total length, which is at most that of the image.
+//! Not here: the content of text and binder data.
 
 use super::bytes::{be16, be32, flag, part};
 use super::ebcdic::CodePage;
 use super::source::{ReadError, Source, some};
 use serde::Serialize;
 
-/// What is wrong with the image of a program object.
+/// Faults of the image of a program object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It does not begin with the eyecatcher.
     #[error("does not begin with IEWPLMH")]
     NotObject,
-    /// The header is cut, or says lengths that cannot be.
+    /// The header is cut, or has impossible lengths.
     #[error("the header says {says} for {what}, there are {there}")]
     Header {
         /// Which field.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         says: u64,
-        /// What there is.
+        /// The bytes available.
         there: u64,
     },
-    /// A section does not lie within the image.
+    /// A section outside of the image.
     #[error("section {id} at {offset} with {length} bytes does not lie within {total}")]
     Section {
         /// Its number.
         id: u16,
-        /// Where it is said to begin.
+        /// Its stated start.
         offset: u32,
         /// Its length.
         length: u32,
@@ -50,9 +50,9 @@ pub enum Fault {
 pub struct Section {
     /// Its number.
     pub id: u16,
-    /// What it is, where that is known.
+    /// Its meaning, if it is known.
     pub what: &'static str,
-    /// Its eyecatcher, where it has one.
+    /// Its eyecatcher, if it has one.
     pub eyecatcher: Option<String>,
     /// Where it begins.
     pub offset: u32,
@@ -60,14 +60,14 @@ pub struct Section {
     pub length: u32,
 }
 
-/// A program object in short.
+/// The summary of a program object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Object {
     /// Format version.
     pub version: u8,
     /// Bytes in all, whole pages.
     pub total: u32,
-    /// Name that is stored in it.
+    /// The name stored in it.
     pub name: Option<String>,
     /// Sections.
     pub sections: Vec<Section>,
@@ -89,7 +89,7 @@ const KNOWN: &[(u16, &str)] = &[
 
 /// `IEWPLMH `.
 const EYECATCHER: [u8; 8] = [0xC9, 0xC5, 0xE6, 0xD7, 0xD3, 0xD4, 0xC8, 0x40];
-/// Sections that an image may say it has; the real ones have 8.
+/// The most sections of an image; real ones have 8.
 const SECTIONS_MOST: u32 = 256;
 
 /// Whether these first bytes begin a program object.
@@ -98,10 +98,10 @@ pub fn begins(bytes: &[u8]) -> bool {
     bytes.starts_with(&EYECATCHER)
 }
 
-/// Reads the sections, and what is wrong with those that cannot be read.
+/// Reads the sections, and the faults of unreadable ones.
 ///
 /// # Errors
-/// Where it is no program object, or its header cannot be used.
+/// If it is no program object, or its header cannot be used.
 pub fn read(source: &dyn Source, page: CodePage) -> Result<(Object, Vec<Fault>), Fault> {
     let head = some(source, 0, 24 + 12 * u64::from(SECTIONS_MOST))?;
     if !begins(&head) {

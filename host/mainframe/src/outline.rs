@@ -1,11 +1,11 @@
-//! The outline of a load module: which of its blocks are text, how long they are, and what stands around them.
+//! The outline of a load module: its text blocks, their lengths, and the other records.
 //!
 //! ```text
 //! CESD, IDR, SYM, scatter  copied as they are     control -> text   origins that follow each other are one extent
 //! ```
 //!
 //! Invariant: of each block only its first sixteen bytes are read; every block is counted once.
-//! Not here: what is in the records (`module`).
+//! Not here: the content of the records (`module`).
 
 use super::bytes::{be16, be24, flag};
 use super::entry::Details;
@@ -13,14 +13,14 @@ use super::library::{Library, Member};
 use super::module::{Kind, kind};
 use super::source::ReadError;
 
-/// A load module as the tracks that it takes and the blocks that it is loaded with depend on it.
+/// The parts of a load module that decide on its tracks and the blocks of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     /// Lengths of the blocks that every copy keeps.
     pub fixed: Vec<u32>,
     /// Lengths of the text blocks.
     pub texts: Vec<u32>,
-    /// Lengths of the extents that these make: a copy cuts each of them into blocks anew.
+    /// Lengths of the extents of these blocks: a copy cuts each of them into blocks anew.
     pub extents: Vec<u64>,
     /// Bytes of relocations.
     pub relocations: u64,
@@ -29,17 +29,17 @@ pub struct Outline {
 }
 
 impl Library {
-    /// Whether a member of a PDS is a load module: so its entry in the directory says, by its user data. Nothing is guessed
-    /// of the bytes, but of a module that is alone in its file, without a directory.
+    /// Whether a member of a PDS is a load module, by the user data of its directory entry. The bytes are not used to
+    /// guess it, except for a module that is alone in its file, without a directory.
     #[must_use]
     pub fn is_module(&self, member: &Member) -> bool {
         matches!(member.details, Details::Program(_)) || self.directory_blocks == 0
     }
 
-    /// The outline of a member that is a load module. Of anything else all blocks are fixed.
+    /// The outline of a member that is a load module. All blocks of any other member are fixed.
     ///
     /// # Errors
-    /// Where its blocks cannot be read.
+    /// If its blocks cannot be read.
     pub fn outline(&self, member: &Member) -> Result<Outline, ReadError> {
         let mut outline = Outline::default();
         if !self.is_module(member) {

@@ -1,14 +1,14 @@
-//! Where blocks go on the tracks of a 3390, one after the other: what a written library's places follow.
+//! The places of blocks on the tracks of a 3390, one after the other, for written libraries.
 //!
 //! Invariant: the records on one track never cost more than it has, by the arithmetic of `underbar-partitioned`.
-//! Not here: that arithmetic; what a binder makes of the rest of a track.
+//! Not here: that arithmetic; the binder's use of the rest of a track.
 
 use super::directory::Ttr;
 use underbar_partitioned::track::D3390;
 
-/// Capacity of a track in bytes, as labels and unloads give it.
+/// Capacity of a track in bytes, as in labels and unloads.
 pub const TRACK_LENGTH: u32 = 58_786;
-/// Tracks that a PDS may have.
+/// The most tracks of a PDS.
 pub const TRACKS_MOST: u32 = 65_535;
 
 /// Puts records on tracks one after the other.
@@ -20,14 +20,14 @@ pub struct Placer {
 }
 
 impl Placer {
-    /// Goes on at a place, behind directory blocks on the same track: they are what comes before a library's first block.
+    /// Continues at a place, after directory blocks on the same track, which precede a library's first block.
     #[must_use]
     pub fn from(next: Ttr) -> Placer {
         let record = next.record().saturating_sub(1);
         Placer { track: next.track(), record, used: u32::from(record) * D3390.cost(256, 8) }
     }
 
-    /// The place of the next record. A record longer than a track gets one of its own.
+    /// The place of the next record. A record longer than a track gets its own track.
     pub fn put(&mut self, key: u32, data: u32) -> Ttr {
         if self.record == u8::MAX || self.used > 0 && !D3390.fits(self.used, data, key) {
             *self = Placer { track: self.track + 1, record: 0, used: 0 };

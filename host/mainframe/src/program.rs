@@ -1,4 +1,4 @@
-//! What a member of a library of programs is: a load module or a program object, read from its blocks.
+//! The kind of a member of a library of programs: a load module or a program object, read from its blocks.
 //!
 //! Invariant: blocks are read one by one; of a program object only the page with its header is.
 //! Not here: the formats (`module`, `object`).
@@ -10,7 +10,7 @@ use super::source::{ReadError, take};
 use super::{module, object};
 use serde::Serialize;
 
-/// A program in short.
+/// The summary of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum Program {
@@ -21,10 +21,10 @@ pub enum Program {
 }
 
 impl Library {
-    /// Reads a member as a program, and what is wrong with it.
+    /// Reads a member as a program, and its faults.
     ///
     /// # Errors
-    /// Where its blocks cannot be read.
+    /// If its blocks cannot be read.
     pub fn program(&self, member: &Member, page: CodePage) -> Result<(Program, Vec<Fault>), ReadError> {
         let records = self.records(member);
         let source = records.joined();

@@ -1,4 +1,4 @@
-//! Where bytes come from: a file, memory, or pieces of another source; read where and when they are wanted.
+//! Sources of bytes: a file, memory, or pieces of another source, read on request.
 //!
 //! ```text
 //! file on disk <── pieces: data of a transmission <── pieces: one member <── ...
@@ -6,12 +6,12 @@
 //!              <── disk: tracks, inflated when read
 //! ```
 //!
-//! A container does not copy what it holds: it says where the pieces lie. So a library in a transmission in a library costs
-//! one entry for each piece, and its bytes are read from the file once, when somebody wants them.
+//! A container does not copy its contents: it records the places of the pieces. So a library in a transmission in a library costs
+//! one entry for each piece, and its bytes are read from the file once, on request.
 //!
-//! Invariant: a read gives all the bytes that were asked for, or an error that says where; what it allocates is never more
-//! than the source is long.
-//! Not here: what the bytes mean.
+//! Invariant: a read returns all requested bytes, or an error with the place; it never allocates more
+//! than the source's length.
+//! Not here: the meaning of the bytes.
 
 use std::fmt;
 use std::fs::File;
@@ -20,32 +20,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use underbar_shown::Shown;
 
-/// Bytes that can be read anywhere.
+/// Bytes that can be read at any offset.
 pub trait Source: Send + Sync {
-    /// How many bytes there are.
+    /// The number of bytes.
     fn length(&self) -> u64;
 
     /// Fills `into` with the bytes from `at`.
     ///
     /// # Errors
-    /// Where they end before, or cannot be read.
+    /// If they end before, or cannot be read.
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), ReadError>;
 }
 
 /// A source that several containers share.
 pub type Shared = Arc<dyn Source>;
 
-/// Bytes could not be had.
+/// Bytes could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The source ends before: the container, or who asked, counted wrongly.
+    /// The source ends before: the container, or the caller, counted wrongly.
     #[error("{wanted} bytes wanted at {at}, but there are {length}")]
     Beyond {
-        /// The first byte that was wanted.
+        /// The first requested byte.
         at: u64,
-        /// How many.
+        /// The number of requested bytes.
         wanted: u64,
-        /// How many there are in all.
+        /// The number of bytes in all.
         length: u64,
     },
     /// The system could not open or read the file.
@@ -53,15 +53,15 @@ pub enum ReadError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         message: String,
     },
-    /// What is stored compressed does not inflate.
+    /// Compressed data does not inflate.
     #[error("compressed data at {at}: {message}")]
     Packed {
-        /// Where it is stored.
+        /// Its place.
         at: u64,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
 }
@@ -69,7 +69,7 @@ pub enum ReadError {
 /// `length` bytes from `at`, in memory of their own.
 ///
 /// # Errors
-/// Where they end before, or cannot be read. Nothing is allocated for bytes that are not there.
+/// If they end before, or cannot be read. Nothing is allocated for missing bytes.
 pub fn take(source: &dyn Source, at: u64, length: u64) -> Result<Vec<u8>, ReadError> {
     within(at, length, source.length())?;
     let beyond = || ReadError::Beyond { at, wanted: length, length: source.length() };
@@ -78,10 +78,10 @@ pub fn take(source: &dyn Source, at: u64, length: u64) -> Result<Vec<u8>, ReadEr
     Ok(bytes)
 }
 
-/// Up to `length` bytes from `at`: fewer where the source ends.
+/// Up to `length` bytes from `at`: fewer if the source ends.
 ///
 /// # Errors
-/// Where they cannot be read.
+/// If they cannot be read.
 pub fn some(source: &dyn Source, at: u64, length: u64) -> Result<Vec<u8>, ReadError> {
     let there = source.length().saturating_sub(at).min(length);
     if there == 0 { Ok(Vec::new()) } else { take(source, at, there) }
@@ -112,23 +112,23 @@ impl Source for Memory {
 
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), ReadError> {
         within(at, into.len() as u64, self.length())?;
-        // `within` has seen that `at` is not beyond a length that is a usize.
+        // `within` has checked that `at` is not beyond a length that is a usize.
         let at = at as usize;
         into.copy_from_slice(&self.0[at..at + into.len()]);
         Ok(())
     }
 }
 
-/// A file, read in place. Short reads, of which segments of 253 bytes are many, come from a piece that is read ahead.
+/// A file, read in place. Short reads (segments of 253 bytes are frequent) come from a piece that is read ahead.
 pub struct OpenFile {
     file: File,
     path: PathBuf,
     length: u64,
-    /// Where the piece begins, and its bytes.
+    /// The offset of the piece, and its bytes.
     ahead: Mutex<(u64, Vec<u8>)>,
 }
 
-/// Bytes of a file that are read at once for short reads, and how short those are.
+/// Bytes of a file that one read takes for short reads, and the limit of short reads.
 const PIECE: u64 = 256 * 1024;
 const SHORT: usize = 16 * 1024;
 
@@ -136,11 +136,11 @@ impl OpenFile {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(path: &Path) -> Result<Shared, ReadError> {
         let failed =
             |error: std::io::Error| ReadError::File { path: path.to_owned(), message: error.to_string() };
-        // Before it is opened: to open a pipe is to wait for who writes into it.
+        // Checked before opening: opening a pipe waits for its writer.
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(ReadError::File { path: path.to_owned(), message: "is no plain file".to_owned() });
         }
@@ -173,7 +173,7 @@ impl Source for OpenFile {
         if into.len() > SHORT {
             return self.now(at, into);
         }
-        // A thread that panicked while it held the lock left a whole pair: it is replaced in one go.
+        // A thread that panicked while it held the lock left a whole pair, since the pair is replaced at once.
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let piece = |ahead: &(u64, Vec<u8>)| {
             let skip = usize::try_from(at.checked_sub(ahead.0)?).ok()?;
@@ -182,7 +182,7 @@ impl Source for OpenFile {
         let range = match piece(&ahead) {
             Some(range) => range,
             None => {
-                // Not more than the file is long, by which `within` has measured.
+                // Not more than the file's length, with which `within` has compared.
                 let mut bytes = vec![0; (self.length - at).min(PIECE) as usize];
                 self.now(at, &mut bytes)?;
                 *ahead = (at, bytes);
@@ -194,10 +194,10 @@ impl Source for OpenFile {
     }
 }
 
-/// Pieces of another source, one behind the other.
+/// Pieces of another source, one after the other.
 pub struct Pieces {
     base: Shared,
-    /// Where each piece begins here, and where in the base. Ascending; a piece ends where the next begins.
+    /// The offset of each piece here, and in the base. Ascending; a piece ends where the next begins.
     starts: Vec<(u64, u64)>,
     length: u64,
 }
@@ -227,7 +227,7 @@ impl Pieces {
         self.length
     }
 
-    /// Done: the pieces as a source.
+    /// The finished pieces as a source.
     #[must_use]
     pub fn shared(self) -> Shared {
         Arc::new(self)
@@ -244,7 +244,7 @@ impl Source for Pieces {
         let (mut at, mut rest) = (at, into);
         let mut index = self.starts.partition_point(|(here, _)| *here <= at);
         while !rest.is_empty() {
-            // A byte within the length lies in a piece, so at least one begins at or before it.
+            // A byte within the length is in a piece, so at least one begins at or before it.
             let (here, there) = self.starts[index - 1];
             let end = self.starts.get(index).map_or(self.length, |(next, _)| *next);
             let now = rest.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
@@ -256,7 +256,7 @@ impl Source for Pieces {
     }
 }
 
-/// One record or block: where it lies in its source.
+/// One record or block: its place in its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Its first byte.
@@ -268,9 +268,9 @@ pub struct Stretch {
 /// Records or blocks in order.
 #[derive(Clone)]
 pub struct Records {
-    /// What they lie in.
+    /// Their source.
     pub source: Shared,
-    /// Where. Shared: of what is packed to nothing they are all the memory that it takes, and an item keeps its records.
+    /// Their places. Shared: for a file that is packed to nothing these are its only memory, and an item keeps its records.
     pub stretches: Arc<Vec<Stretch>>,
 }
 
@@ -281,7 +281,7 @@ impl fmt::Debug for Records {
 }
 
 impl Records {
-    /// How many.
+    /// Their number.
     #[must_use]
     pub fn count(&self) -> usize {
         self.stretches.len()
@@ -296,7 +296,7 @@ impl Records {
     /// The bytes of one of them.
     ///
     /// # Errors
-    /// Where it cannot be read; `Beyond` where there is no such record.
+    /// If it cannot be read; `Beyond` if there is no such record.
     pub fn read(&self, index: usize) -> Result<Vec<u8>, ReadError> {
         let one = self.stretches.get(index).ok_or(ReadError::Beyond {
             at: index as u64,
@@ -319,8 +319,8 @@ impl Records {
 
 /// A view that slides forward over a source, for parsers that read headers one after the other.
 ///
-/// It reads little at first and twice as much each time: a file may be thousands of small things, each with a window of its
-/// own, and none of them pays for what lies behind it.
+/// It reads little at first and twice as much each time: a file may be thousands of small items, each with a window of its
+/// own, and none of them pays for the bytes after it.
 pub(crate) struct Window<'a> {
     source: &'a dyn Source,
     start: u64,
@@ -431,7 +431,7 @@ mod tests {
             let read = source.0.load(Ordering::Relaxed);
             assert!(read <= 3 * at + 512, "{read} at {at}");
         }
-        // Whoever goes on reads large pieces.
+        // A reader that continues reads large pieces.
         for at in (20_000..1 << 20).step_by(2) {
             window.get(at, 2).unwrap();
         }

@@ -5,24 +5,24 @@
 //! segment: length 2 | code 1 | zero 1      code 00 whole record, 01 first, 02 last, 03 in the middle
 //! ```
 //!
-//! Invariant: data is not copied, and a record that is returned had all its segments. What is cut is named, and reading goes
-//! on with the next block.
-//! Not here: where blocks come from.
+//! Invariant: data is not copied, and a record that is returned had all its segments. A cut record is named, and reading continues
+//! with the next block.
+//! Not here: the source of the blocks.
 
 use super::bytes::{be16, be32};
 use super::source::{Pieces, ReadError, Records, Shared, Stretch, Window};
 
-/// What is wrong with blocks or segments; offsets are of the source that the blocks lie in.
+/// Faults of blocks or segments; offsets are in the source of the blocks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The block descriptor says a length that the block does not have.
+    /// The block descriptor has a length that differs from the block's.
     #[error("the block at {at} has {there} bytes, its descriptor says {says}")]
     Block {
         /// Where the block begins.
         at: u64,
-        /// Bytes that are there.
+        /// Bytes available.
         there: u64,
-        /// What it says.
+        /// Its stated length.
         says: u64,
     },
     /// A segment descriptor that points out of its block, or is shorter than itself.
@@ -30,19 +30,19 @@ pub enum Fault {
     Segment {
         /// Where the segment begins.
         at: u64,
-        /// What it says.
+        /// Its stated length.
         says: u16,
         /// Bytes from there to the end of its block.
         left: u64,
     },
-    /// A segment that goes on where nothing began, or begins where something is open.
+    /// A segment that continues without a start, or starts within an open record.
     #[error("the segment at {at} has the code {code:02X}: {what}")]
     Sequence {
         /// Where the segment begins.
         at: u64,
         /// Its code.
         code: u8,
-        /// What was expected.
+        /// The expected segment.
         what: &'static str,
     },
     /// The last record has no last segment: the data was cut.
@@ -56,7 +56,7 @@ pub enum Fault {
     Read(#[from] ReadError),
 }
 
-/// The blocks of a file that holds nothing but blocks, each behind its descriptor; and what is wrong with the rest.
+/// The blocks of a file that consists of blocks, each after its descriptor; and the faults of the rest.
 #[must_use]
 pub fn blocks(source: &Shared) -> (Records, Option<Fault>) {
     let (mut stretches, mut at, mut window) = (Vec::new(), 0, Window::new(&**source));
@@ -81,7 +81,7 @@ pub fn blocks(source: &Shared) -> (Records, Option<Fault>) {
     (Records { source: source.clone(), stretches: stretches.into() }, fault)
 }
 
-/// Bytes of the block, its descriptor included; 0 where there is none.
+/// Bytes of the block, its descriptor included; 0 if there is none.
 fn descriptor(bytes: &[u8]) -> u64 {
     match be32(bytes, 0) {
         Some(large) if large & 0x8000_0000 != 0 => u64::from(large & 0x7FFF_FFFF),
@@ -90,7 +90,7 @@ fn descriptor(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The records of these blocks, and what is wrong with the others.
+/// The records of these blocks, and the faults of the others.
 #[must_use]
 pub fn records(blocks: &Records) -> (Records, Vec<Fault>) {
     let mut reader =
@@ -109,7 +109,7 @@ pub fn records(blocks: &Records) -> (Records, Vec<Fault>) {
     (Records { source: reader.pieces.shared(), stretches: reader.stretches.into() }, reader.faults)
 }
 
-/// The records of a file that has descriptors of records, and none of blocks.
+/// The records of a file that has descriptors of records, but none of blocks.
 #[must_use]
 pub fn unblocked(source: &Shared) -> (Records, Vec<Fault>) {
     let mut reader =
@@ -123,12 +123,12 @@ pub fn unblocked(source: &Shared) -> (Records, Vec<Fault>) {
     (Records { source: reader.pieces.shared(), stretches: reader.stretches.into() }, reader.faults)
 }
 
-/// Faults after which nothing further is read: these are no such blocks then.
+/// Faults that end the reading: the bytes are no blocks then.
 const FAULTS_MOST: usize = 100;
 
 struct Reader {
     pieces: Pieces,
-    /// The open record: where its first segment begins in the blocks, where its data begins in the pieces.
+    /// The open record: the start of its first segment in the blocks, and of its data in the pieces.
     open: Option<(u64, u64)>,
     stretches: Vec<Stretch>,
     faults: Vec<Fault>,
@@ -185,9 +185,9 @@ impl Reader {
     }
 }
 
-/// Writes records as spanned blocks (VS): every record begins a block, as IEBCOPY writes its unloads.
+/// Writes records as spanned blocks (VS): every record begins a block, as in the unloads of IEBCOPY.
 ///
-/// `block_size` is that of the file, at least 9, the descriptors included; None where it is less, or more than 32,760.
+/// `block_size` is that of the file, at least 9, descriptors included; None if it is less, or more than 32,760.
 #[must_use]
 pub fn write<'a>(records: impl IntoIterator<Item = &'a [u8]>, block_size: u16) -> Option<Vec<Vec<u8>>> {
     let most = usize::from(block_size).checked_sub(8).filter(|most| *most > 0 && block_size <= 32_760)?;

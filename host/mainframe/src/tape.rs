@@ -5,11 +5,11 @@
 //! 80 begins a block, 20 ends it, 40 tape mark; 01 zlib, 02 bzip2; second flags 80: zlib as Bus-Tech writes it
 //! ```
 //!
-//! The chunks of a block are joined, then inflated. Compression goes by the flags, never by the file's name. A block is
-//! inflated once to learn its length, and again when somebody reads it: the image stays on disk.
+//! The chunks of a block are joined, then inflated. The flags decide on the compression, never the file's name. A block is
+//! inflated once to learn its length, and again on each read: the image stays on disk.
 //!
-//! Invariant: blocks lie one behind the other in the tape's own source; a block that is listed inflated once without fault.
-//! Not here: labels (`label`), what blocks hold (`container`).
+//! Invariant: blocks are one after the other in the tape's own source; a block that is listed inflated once without fault.
+//! Not here: labels (`label`), the content of blocks (`container`).
 
 mod blocks;
 
@@ -20,38 +20,38 @@ use super::source::{ReadError, Records, Shared, Source, Stretch, Window, some};
 use blocks::{Blocks, Place, Unpack, unpack};
 use std::sync::Arc;
 
-/// What is wrong with a tape image; offsets are bytes from its start.
+/// Faults of a tape image; offsets are bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The first header is none of a tape image.
+    /// The first header is not that of a tape image.
     #[error("does not begin with the header of a tape image")]
     NotTape,
-    /// A chunk is longer than what is left: the image was cut within it.
+    /// A chunk is longer than the rest of the image: the image was cut within it.
     #[error("the chunk at {at} says {says} bytes, the image has {left} more")]
     Cut {
         /// Where its header begins.
         at: u64,
-        /// What the header says.
+        /// Its stated length.
         says: u64,
-        /// Bytes behind the header.
+        /// Bytes after the header.
         left: u64,
     },
-    /// A chunk that goes on where nothing began, or begins where something is open; or a mark within a block.
+    /// A chunk that continues without a start, or starts within an open block; or a mark within a block.
     #[error("the chunk at {at} does not fit: {what}")]
     Sequence {
         /// Where its header begins.
         at: u64,
-        /// What was expected.
+        /// The expected chunk.
         what: &'static str,
     },
-    /// The header names another length of the chunk before than that one has.
+    /// The header's length of the previous chunk differs from that chunk's.
     #[error("the chunk at {at} says that the one before has {says} bytes, it has {had}")]
     Before {
         /// Where its header begins.
         at: u64,
-        /// What it says.
+        /// Its stated length.
         says: u16,
-        /// What the one before has.
+        /// The length of the previous one.
         had: u16,
     },
     /// A block that does not inflate.
@@ -59,10 +59,10 @@ pub enum Fault {
     Inflate {
         /// Where its first header begins.
         at: u64,
-        /// Why.
+        /// The reason.
         fault: inflate::Fault,
     },
-    /// All blocks together inflate to more than is allowed.
+    /// All blocks together inflate to more than the limit.
     #[error("the blocks up to {at} inflate to more than {most} bytes")]
     TooMuch {
         /// Where the header of the last one begins.
@@ -78,19 +78,19 @@ pub enum Fault {
 /// A tape image, as far as it could be read.
 #[derive(Debug)]
 pub struct Tape {
-    /// Blocks between tape marks, also where there are none between two.
+    /// Blocks between tape marks; empty if two marks are adjacent.
     pub files: Vec<Records>,
-    /// Whether two marks ended it, as a tape ends.
+    /// Whether two marks ended it, as at the end of a tape.
     pub ended: bool,
     /// Whether some block is compressed.
     pub packed: bool,
-    /// What is wrong.
+    /// Its faults.
     pub faults: Vec<Fault>,
 }
 
-/// Bytes that one block may have when inflated. The format allows 65,535; larger ones were seen of other writers.
+/// The most bytes of one inflated block. The format allows 65,535; other writers make larger ones.
 pub const BLOCK_MOST: usize = 2 * 1024 * 1024;
-/// Faults after which nothing more is read.
+/// Faults that end the reading.
 const FAULTS_MOST: usize = 100;
 const HEADER: u64 = 6;
 
@@ -112,15 +112,15 @@ pub fn begins(source: &dyn Source) -> bool {
     let next = HEADER + u64::from(length);
     match header(next) {
         Some(second) => le16(&second, 2) == Some(length) && second[4] & 0x1C == 0 && second[5] & 0x7F == 0,
-        // One chunk alone, whole or cut: too little to tell, unless it is a label.
+        // One chunk alone, whole or cut: not enough to decide, unless it is a label.
         None => length == 80 && source.length() <= next,
     }
 }
 
-/// Reads the chunks. `most` bounds what all compressed blocks may inflate to.
+/// Reads the chunks. `most` bounds the inflated bytes of all compressed blocks.
 ///
 /// # Errors
-/// Where it is no tape image; all else is among its faults.
+/// If it is no tape image; all other faults are in the result.
 pub fn read(source: &Shared, most: u64) -> Result<Tape, Fault> {
     if !begins(&**source) {
         return Err(Fault::NotTape);
@@ -145,11 +145,11 @@ pub fn read(source: &Shared, most: u64) -> Result<Tape, Fault> {
     Ok(Tape { files, ended, packed, faults })
 }
 
-/// A block whose chunks have not all come.
+/// A block that is not complete yet.
 struct Open {
     at: u64,
     method: Method,
-    /// Data of each chunk: where and how long.
+    /// Data of each chunk: place and length.
     chunks: Vec<(u64, u32)>,
 }
 
@@ -171,7 +171,7 @@ impl Reader<'_> {
         let (mut window, mut at, mut before) = (Window::new(source), 0, 0);
         while at < source.length() && self.faults.len() < FAULTS_MOST {
             let head: [u8; HEADER as usize] = match window.get(at, HEADER as usize) {
-                // The window gave as many bytes as were asked for.
+                // The window returned as many bytes as requested.
                 Ok(head) => head.try_into().unwrap_or_default(),
                 Err(_) => {
                     let left = source.length() - at;
@@ -191,7 +191,7 @@ impl Reader<'_> {
             }
             match self.chunk(at, length, head[4], head[5]) {
                 Ok(true) => {}
-                // An empty file with labels has two marks too, but its trailer label follows.
+                // An empty file with labels has two marks, too, but its trailer label follows.
                 Ok(false) if trailer_follows(source, &mut window, at + HEADER) => {
                     self.ended = false;
                     self.files.push(Vec::new());
@@ -205,7 +205,7 @@ impl Reader<'_> {
         if let Some(open) = self.open.take() {
             self.faults.push(Fault::Sequence { at: open.at, what: "its block has no end" });
         }
-        // What follows the last mark is a file only if it has blocks.
+        // The bytes after the last mark are a file only if they have blocks.
         if self.files.last().is_some_and(Vec::is_empty) {
             self.files.pop();
         }
@@ -246,7 +246,7 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// False where this is the second mark.
+    /// False if this is the second mark.
     fn mark(&mut self) -> bool {
         if self.files.last().is_some_and(Vec::is_empty) && self.files.len() > 1 {
             self.ended = true;
@@ -285,7 +285,7 @@ impl Reader<'_> {
     }
 }
 
-/// How a chunk is stored; None where its flags name two ways.
+/// The storage form of a chunk; None if its flags name two.
 fn method(flags: u8, more: u8) -> Option<Method> {
     match (flags & 0x03, more & 0x80) {
         (0, 0) => Some(Method::Plain),

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! method 1 | variable 1 | record length 2 | flags 1 | ratio 1 | block size 2 | record length 4 | codes of 12 bits ...
-//! 02 PACK, 05 SPACK;  code 0 ends, 1..=256 a byte, 257 the end of a record, 258..=4095 what the table holds
+//! 02 PACK, 05 SPACK;  code 0 ends, 1..=256 a byte, 257 the end of a record, 258..=4095 an entry of the table
 //! ```
 //!
-//! A partitioned data set is unloaded by IEBCOPY before it is packed: what comes out is an unload.
+//! A partitioned data set is unloaded by IEBCOPY before it is packed: the unpacked data is an unload.
 //!
-//! Invariant: output is at most what the caller allows, and every step of decoding either reads a code or writes a byte, or
+//! Invariant: output is at most the caller's limit, and every step of decoding either reads a code or writes a byte, or
 //! is one of at most 4,096 in a row that do neither.
 //! Not here: the native form of the workstation programs (methods 01 and 07).
 
@@ -18,10 +18,10 @@ use super::bytes::{be16, be32};
 use super::library::RecordFormat;
 use super::source::{Memory, ReadError, Records, Shared, Stretch, Window, some};
 
-/// What is wrong with an AMATERSE file; offsets are bytes from its start.
+/// Faults of an AMATERSE file; offsets are bytes from its start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The header is none of AMATERSE.
+    /// The header is not that of AMATERSE.
     #[error("does not begin with the header of an AMATERSE file")]
     NotTerse,
     /// A code that the table cannot have at this place.
@@ -32,16 +32,16 @@ pub enum Fault {
         /// The code.
         code: u16,
     },
-    /// The file ends without the code that ends it.
+    /// The file ends without its end code.
     #[error("ends at {at} without an end code")]
     Cut {
-        /// Where the bytes end.
+        /// The end of the bytes.
         at: u64,
     },
-    /// More output than is allowed.
+    /// More output than the limit.
     #[error("unpacks to more than {most} bytes, at {at} of the file")]
     TooLong {
-        /// How far the file was read.
+        /// The bytes read so far.
         at: u64,
         /// The limit.
         most: u64,
@@ -65,32 +65,32 @@ pub enum Method {
 pub struct Header {
     /// Method.
     pub method: Method,
-    /// RECFM of what was packed, as far as the flags say it.
+    /// RECFM of the packed data set, as far as the flags give it.
     pub record_format: RecordFormat,
     /// LRECL.
     pub record_length: u32,
-    /// BLKSIZE; 0 where it is not told.
+    /// BLKSIZE; 0 if it is not given.
     pub block_size: u16,
 }
 
-/// What was packed, as far as it could be read.
+/// The unpacked data, as far as it could be read.
 pub struct Unpacked {
     /// The header.
     pub header: Header,
-    /// Records; where they are of one length, the last may be shorter.
+    /// Records; if they are of one length, the last may be shorter.
     pub records: Records,
-    /// Why reading ended, if not by the end code.
+    /// The reason for an end without the end code.
     pub fault: Option<Fault>,
-    /// What it took of the bytes that were allowed: also that of records without bytes, and of codes that write nothing.
+    /// The part of the limit that it used, with that of records without bytes, and of codes that write nothing.
     pub took: u64,
 }
 
 const HEADER: usize = 12;
-/// What a flag says: packed on MVS, and which special formats.
+/// The meaning of a flag: packed on MVS, and special formats.
 const MVS: u8 = 0x04;
 const UNDEFINED: u8 = 0x80;
 const SPANNED: u8 = 0x18;
-/// The code that ends a record; bytes are codes one higher than their value.
+/// The code that ends a record; the code of a byte is its value plus one.
 const RECORD_END: u16 = 257;
 /// Codes there are.
 const CODES: usize = 4096;
@@ -119,7 +119,7 @@ pub fn header(bytes: &[u8]) -> Option<Header> {
         (false, 1) => 0x40,
         (false, _) => 0x80,
     };
-    // Records of a length that memory cannot hold are no records.
+    // A length of records that memory cannot hold means no records.
     let record_length = lengths.filter(|length| *length <= 0x00FF_FFFF)?;
     let spanned = if flags & SPANNED != 0 { 0x08 } else { 0 };
     Some(Header { method, record_format: RecordFormat(kind | spanned), record_length, block_size })
@@ -128,7 +128,7 @@ pub fn header(bytes: &[u8]) -> Option<Header> {
 /// Unpacks a file to at most `most` bytes.
 ///
 /// # Errors
-/// `NotTerse`, and `Read` where not even the header can be read; all else is the fault beside the records.
+/// `NotTerse`, and `Read` if not even the header can be read; all other faults are returned with the records.
 pub fn read(source: &Shared, most: u64) -> Result<Unpacked, Fault> {
     let head = some(&**source, 0, HEADER as u64)?;
     let header = header(&head).ok_or(Fault::NotTerse)?;
@@ -183,11 +183,11 @@ impl Codes<'_> {
 struct Output {
     bytes: Vec<u8>,
     stretches: Vec<Stretch>,
-    /// Where the open record begins.
+    /// The start of the open record.
     begun: usize,
-    /// Length of all records, where they have one.
+    /// Length of all records, if they have one.
     fixed: Option<usize>,
-    /// Ends of records that say nothing, as all records are of one length: they are work without output.
+    /// Ends of records without meaning, since all records are of one length: they are work without output.
     idle: u64,
     most: u64,
 }
@@ -203,7 +203,7 @@ impl Output {
                 self.idle += 1;
             }
         } else {
-            // 1..=256, as the callers have seen.
+            // 1..=256, as the callers have checked.
             self.bytes.push((code - 1) as u8);
             if self.fixed.is_some_and(|length| self.bytes.len() - self.begun >= length.max(1)) {
                 self.record();
@@ -215,13 +215,13 @@ impl Output {
         Ok(())
     }
 
-    /// What counts against `most`: a stretch is as much memory as sixteen bytes.
+    /// The count against `most`: a range takes as much memory as sixteen bytes.
     fn took(&self) -> u64 {
         self.bytes.len() as u64 + 16 * self.stretches.len() as u64 + self.idle
     }
 
     fn record(&mut self) {
-        // The limit of the caller may be more than 4 GiB, one record of it is not.
+        // The caller's limit may be more than 4 GiB, one record of it is not.
         let length = u32::try_from(self.bytes.len() - self.begun).unwrap_or(u32::MAX);
         self.stretches.push(Stretch { at: self.begun as u64, length });
         self.begun = self.bytes.len();
@@ -288,8 +288,8 @@ pub(crate) mod tests {
         assert_eq!((found, fault), (vec![b"ababbab".to_vec()], None));
     }
 
-    /// Worked by hand: PACK's table begins as blanks, and each code adds what was written before with one byte more. The
-    /// entry that is given away first is 4095; code 4095 then stands for the first code and the byte after it.
+    /// Worked by hand: PACK's table begins as blanks, and each code adds the previous output with one byte more. The
+    /// first entry to be replaced is 4095; code 4095 then means the first code and the byte after it.
     #[test]
     fn strings_of_pack() {
         let (a, b) = (u16::from(b'a') + 1, u16::from(b'b') + 1);

@@ -1,15 +1,15 @@
-//! Records on a track: count, key and data one behind the other.
+//! Records on a track: count, key and data, one after the other.
 //!
 //! ```text
 //! home address 5 | R0 { CC 2 | HH 2 | R 1 | KL 1 | DL 2 | key | data } | R1 ... | 8 x FF
 //! ```
 //!
-//! Invariant: a record that is returned lies within the track; R0 is left out.
-//! Not here: where tracks come from (`image`).
+//! Invariant: a record that is returned is within the track; R0 is left out.
+//! Not here: the source of tracks (`image`).
 
 use super::bytes::{be16, part};
 
-/// What is wrong with a track; offsets are bytes from its start.
+/// Faults of a track; offsets are bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A record that does not end within the track.
@@ -22,10 +22,10 @@ pub enum Fault {
         /// Bytes from there to the end of the track.
         left: usize,
     },
-    /// More records than numbers for them.
+    /// More records than record numbers.
     #[error("the track has more than 255 records, at {at}")]
     Many {
-        /// Where the first begins that is too many.
+        /// The start of the first one beyond the limit.
         at: usize,
     },
     /// The end of the track is not marked: it was cut.
@@ -45,7 +45,7 @@ pub struct Record {
     pub key: usize,
     /// Bytes of key.
     pub key_length: usize,
-    /// Bytes of data, behind the key; 0 marks the end of a file or member.
+    /// Bytes of data, after the key; 0 marks the end of a file or member.
     pub length: usize,
 }
 
@@ -59,7 +59,7 @@ impl Record {
 
 const END: [u8; 8] = [0xFF; 8];
 
-/// The records of a track, and what is wrong with the rest.
+/// The records of a track, and the faults of the rest.
 #[must_use]
 pub fn records(track: &[u8]) -> (Vec<Record>, Option<Fault>) {
     let (mut found, mut at) = (Vec::new(), 5);

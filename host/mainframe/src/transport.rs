@@ -1,22 +1,22 @@
-//! What has become of a file on its way here: records behind descriptors, or with ends of lines behind them; and forms that
-//! are known by sight only.
+//! Effects of a transfer on a file: records after descriptors, or with ends of lines after them; and forms that
+//! are recognised but not read.
 //!
 //! ```text
-//! as it should be   card 80 | card 80 | ...
+//! unchanged          card 80 | card 80 | ...
 //! FTP with RDW      length 2, code 1, zero 1 | card | ...      and with BDW: { length 2, zero 2 | records } ...
 //! as text           card 80 | LF | ...    or CR LF             bytes were not translated
 //! ```
 //!
-//! Only what is certain is taken away: where the first record begins as a transmission or an unload does, and, of lines, where
-//! every one ends alike.
-//! Invariant: what is unwrapped has a byte for each byte of the file, less descriptors and ends of lines.
-//! Not here: what the records mean (`container`).
+//! Only certain wrappings are removed: descriptors if the first record begins as a transmission or an unload does, and ends
+//! of lines if all of them are alike.
+//! Invariant: the result has a byte for each byte of the file, less descriptors and ends of lines.
+//! Not here: the meaning of the records (`container`).
 
 use super::source::{ReadError, Records, Shared, Stretch, Window};
 use super::{netdata, spanned, unload};
 
-/// The records of a file that came wrapped, and what is wrong with the others; None where it did not. `head` is how the file
-/// begins.
+/// The records of a wrapped file, and the faults of the others; None if it was not wrapped. `head` is the beginning of the
+/// file.
 #[must_use]
 pub fn unwrapped(source: &Shared, head: &[u8]) -> Option<(Records, Vec<spanned::Fault>)> {
     let is_known =
@@ -63,7 +63,7 @@ fn lines(source: &Shared, head: &[u8]) -> Result<Option<Records>, ReadError> {
     Ok(Some(Records { source: source.clone(), stretches: stretches.into() }))
 }
 
-/// What is known by its first bytes, and not read: the bytes, where they stand, and what to say.
+/// Formats that are recognised by their first bytes, but not read: the bytes, their offset, and the message.
 const FOREIGN: &[(usize, &[u8], &str)] = &[
     (0, b"PK\x03\x04", "a zip archive, which is not opened: unpack it first"),
     (0, b"\x1F\x8B\x08", "packed by gzip, and not opened: unpack it first"),
@@ -79,14 +79,14 @@ const FOREIGN: &[(usize, &[u8], &str)] = &[
     (0, b"@TAP", "a tape as FakeTape writes it, which is not read: copy it to AWS or HET first"),
 ];
 
-/// `INMR01` where each byte was translated from EBCDIC to ASCII.
+/// `INMR01` with each byte translated from EBCDIC to ASCII.
 const TRANSLATED: &[u8] = b"INMR01";
 /// Bytes before it: two, which may have become three each.
 const BEFORE_MOST: usize = 6;
-/// Bytes that `foreign` wants to see.
+/// The bytes that `foreign` needs.
 pub const HEAD: u64 = 516;
 
-/// What a file is that is not read, by its first bytes.
+/// The message about a file that is not read, by its first bytes.
 #[must_use]
 pub fn foreign(head: &[u8]) -> Option<&'static str> {
     let begins = |at: usize, bytes: &[u8]| head.get(at..).is_some_and(|head| head.starts_with(bytes));

@@ -1,7 +1,7 @@
-//! The tree of what a file holds, and how far to look for it.
+//! The tree of a file's contents, and the limits of the search.
 //!
-//! Invariant: an item's faults are its own; those of what it holds are theirs.
-//! Not here: how the tree is made (`container`).
+//! Invariant: an item's faults are its own; those of its contents are theirs.
+//! Not here: making the tree (`container`).
 
 use super::ebcdic::CodePage;
 use super::fault::Trouble;
@@ -11,58 +11,58 @@ use super::source::Records;
 use super::{module, object};
 use serde::Serialize;
 
-/// How far to go.
+/// The limits of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The code page of names.
     pub page: CodePage,
-    /// Containers within containers.
+    /// The most nested containers.
     pub depth: u32,
-    /// Things in all.
+    /// The most items.
     pub items: usize,
-    /// Bytes that tapes and AMATERSE files may inflate to, in all. What AMATERSE unpacks is held in memory.
+    /// The most inflated bytes of tapes and AMATERSE files, in all. Unpacked AMATERSE data is held in memory.
     pub inflated: u64,
 }
 
 impl Default for Options {
-    /// Page 037, 8 deep, 100,000 things, 1 GiB.
+    /// Page 037, 8 deep, 100,000 items, 1 GiB.
     fn default() -> Options {
         Options { page: CodePage::US, depth: 8, items: 100_000, inflated: 1 << 30 }
     }
 }
 
-/// One thing in the tree.
+/// One item of the tree.
 #[derive(Clone, Debug, Serialize)]
 pub struct Item {
-    /// What its container calls it; of the root the file's name.
+    /// Its name in its container; for the root the file's name.
     pub name: String,
     /// Bytes of it.
     pub bytes: u64,
-    /// What it is.
+    /// Its kind.
     pub what: What,
-    /// What is wrong with it.
+    /// Its faults.
     pub faults: Vec<Trouble>,
-    /// What it holds.
+    /// Its contents.
     pub inner: Vec<Item>,
-    /// Its records or blocks, where it has such: the data of what is not understood, too.
+    /// Its records or blocks, if it has any: also the data of unknown formats.
     #[serde(skip)]
     pub data: Option<Records>,
 }
 
-/// Kinds of things.
+/// Kinds of items.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum What {
     /// A transmission; its files are inside.
     Transmission {
-        /// Who sent it.
+        /// The sender.
         header: netdata::Header,
     },
     /// A message in a transmission.
     Message,
-    /// A file of a transmission, or a data set of a tape or disk, whose data is inside if it was understood.
+    /// A file of a transmission, or a data set of a tape or disk; its data is inside if the format is known.
     DataSet {
-        /// What its container says of it.
+        /// The container's data about it.
         #[serde(flatten)]
         attributes: Attributes,
     },
@@ -85,10 +85,10 @@ pub enum What {
         packed: bool,
         /// Cylinders.
         cylinders: u32,
-        /// Whether the emulator had it open and did not close it.
+        /// Whether the emulator opened it and did not close it.
         open: bool,
     },
-    /// Something packed by AMATERSE; it is inside.
+    /// A file packed by AMATERSE; its content is inside.
     Terse {
         /// PACK or SPACK.
         method: &'static str,
@@ -99,17 +99,17 @@ pub enum What {
     Module(Box<module::Summary>),
     /// A program object.
     Object(object::Object),
-    /// Something that is known by sight, and not read.
+    /// A format that is recognised but not read.
     Foreign {
-        /// What it is, and what to do.
+        /// Its name, and advice.
         what: &'static str,
     },
-    /// Nothing that is known here.
+    /// An unknown format.
     Unknown,
 }
 
 impl Item {
-    /// Every library in the tree, with the way to it.
+    /// Every library in the tree, with its path.
     #[must_use]
     pub fn libraries(&self) -> Vec<(String, &Library)> {
         let mut found = Vec::new();
@@ -129,7 +129,7 @@ impl Item {
         found
     }
 
-    /// Shows each thing with the way to it, containers before what they hold.
+    /// Shows each item with its path, containers before their contents.
     pub fn visit<'a>(&'a self, see: &mut impl FnMut(&str, &'a Item)) {
         self.visit_from("", see);
     }

@@ -1,11 +1,11 @@
-//! Text units: how a transmission describes its data sets.
+//! Text units: the description of data sets in a transmission.
 //!
 //! ```text
 //! key 2 | count 2 | { length 2 | value } x count | key ...
 //! ```
 //!
 //! Invariant: every unit that is returned was there in full; absurd counts cost nothing, since each value must be there.
-//! Not here: which records hold units (`netdata`).
+//! Not here: the records with units (`netdata`).
 
 use super::bytes::{be16, number, part};
 use super::ebcdic::CodePage;
@@ -58,21 +58,21 @@ impl Key {
 /// One unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextUnit {
-    /// Its key, which may be one that is not known here.
+    /// Its key, which may be unknown.
     pub key: u16,
     /// Its values; none is allowed (INMFACK).
     pub values: Vec<Vec<u8>>,
 }
 
-/// Units end in the middle of one: the record lies about its counts, or was cut.
+/// Units end in the middle of one: the record's counts are wrong, or it was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the text unit at {at} of the control record does not end within it")]
 pub struct CutUnit {
-    /// Where the unit begins in what was given.
+    /// The start of the unit in the input.
     pub at: usize,
 }
 
-/// Reads units to the end, with those before the fault where there is one.
+/// Reads units to the end, with those before the fault if there is one.
 #[must_use]
 pub fn read(bytes: &[u8]) -> (Vec<TextUnit>, Option<CutUnit>) {
     let (mut units, mut at) = (Vec::new(), 0);
@@ -106,7 +106,7 @@ impl TextUnit {
         TextUnit { key: key.number(), values }
     }
 
-    /// A unit with one number, in as many bytes as `length` says, at most 8.
+    /// A unit with one number, in `length` bytes, at most 8.
     #[must_use]
     pub fn of_number(key: Key, value: u64, length: usize) -> TextUnit {
         TextUnit::new(key, vec![value.to_be_bytes()[8 - length.min(8)..].to_vec()])
@@ -136,7 +136,7 @@ pub fn value(units: &[TextUnit], key: Key) -> Option<u64> {
     number(find(units, key)?.values.first()?)
 }
 
-/// The values of this key as text with dots between: so qualifiers become a data set's name.
+/// The values of this key as text with dots between, so that qualifiers become a data set's name.
 #[must_use]
 pub fn text(units: &[TextUnit], key: Key, page: CodePage) -> Option<String> {
     let values = &find(units, key)?.values;

@@ -7,9 +7,10 @@
 //!   DL > 0             a block of a member      DL 0                the member ends
 //! ```
 //!
-//! Writers that know no device leave it out, and number members instead of placing them. A PDSE's pages all carry the token of their member as their place, and are followed by records of attributes, marked in F.
+//! Writers that know no device leave it out, and number members instead of placing them. A PDSE's pages all carry the token of
+//! their member as their place, and are followed by records of attributes, marked in F.
 //!
-//! Invariant: data is not copied; a block that is returned lies within the records. A cut leaves the members before it.
+//! Invariant: data is not copied; a block that is returned is within the records. A cut leaves the members before it.
 //! Not here: the VS blocks around the records (`spanned`), writing (`unload_write`).
 
 use super::assemble::Builder;
@@ -19,7 +20,7 @@ use super::ebcdic::CodePage;
 use super::library::{self, Block, Device, Extent, Label, Library, Organisation, RecordFormat};
 use super::source::{ReadError, Records, Shared, Stretch, Window, some};
 
-/// What is wrong with an unload; offsets are of the source that its records lie in.
+/// Faults of an unload; offsets are in the source of its records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The first record is no COPYR1.
@@ -30,7 +31,7 @@ pub enum Fault {
     Header {
         /// Which of them.
         record: &'static str,
-        /// Bytes there.
+        /// Bytes available.
         length: usize,
     },
     /// A form whose layout is not public.
@@ -39,7 +40,7 @@ pub enum Fault {
     /// IEBCOPY itself wrote that it met an error.
     #[error("COPYR1 says that there was an error when it was unloaded")]
     Marked,
-    /// A header or what it announces does not end within its record.
+    /// The length of a header, or of its data, is beyond the end of its record.
     #[error("the block at {at} says {says} bytes, its record has {left} more")]
     Block {
         /// Where its header begins.
@@ -73,18 +74,18 @@ pub enum Fault {
 /// An unload, as far as it could be read.
 #[derive(Debug)]
 pub struct Unload {
-    /// What it holds.
+    /// The library.
     pub library: Library,
-    /// What is wrong with the rest.
+    /// The faults of the rest.
     pub faults: Vec<Fault>,
 }
 
-/// What marks COPYR1, behind its first byte.
+/// The marks of COPYR1, after its first byte.
 const MARK: [u8; 3] = [0xCA, 0x6D, 0x0F];
 /// Bytes of COPYR1 without the track balance, and with it.
 const COPYR1: [u32; 2] = [52, 56];
 const COPYR2: u32 = 276;
-/// Faults after which nothing more is read.
+/// Faults that end the reading.
 const FAULTS_MOST: usize = 100;
 
 /// Whether these are the first bytes of a COPYR1.
@@ -93,11 +94,11 @@ pub fn begins(bytes: &[u8]) -> bool {
     bytes.get(1..4) == Some(&MARK)
 }
 
-/// Records of an unload whose records were glued: COPYR1, COPYR2 and the rest as one. None where it is none.
+/// Records of an unload whose records were glued: COPYR1, COPYR2 and the rest as one. None if it is not one.
 #[must_use]
 pub fn glued(source: &Shared) -> Option<Records> {
     let start = some(&**source, 0, 400).ok().filter(|start| begins(start))?;
-    // COPYR1 has no length of its own: COPYR2 behind it begins with a number of extents, and their tracks follow.
+    // COPYR1 has no length of its own: COPYR2 after it begins with a number of extents, and their tracks follow.
     let first = COPYR1.into_iter().find(|first| {
         let second = start.get(*first as usize..).unwrap_or(&[]);
         let heads = be16(&start, 26).unwrap_or(0).into();
@@ -116,7 +117,7 @@ pub fn glued(source: &Shared) -> Option<Records> {
 /// Reads an unload from its logical records.
 ///
 /// # Errors
-/// Where it is none, or its first two records cannot be used; all else is among its faults.
+/// If it is none, or its first two records cannot be used; all other faults are in the result.
 pub fn read(records: &Records, page: CodePage) -> Result<Unload, Fault> {
     let first = header(records, 0)?.unwrap_or_default();
     if !begins(&first) {
@@ -191,7 +192,7 @@ fn extents(bytes: &[u8], heads: u32) -> Vec<Extent> {
     found
 }
 
-/// Cylinder and head: where a cylinder has at most 15 heads, the upper 12 bits of the head belong to the cylinder.
+/// Cylinder and head: if a cylinder has at most 15 heads, the upper 12 bits of the head belong to the cylinder.
 fn place(cc: u16, hh: u16, heads: u32) -> (u32, u32) {
     if heads <= 15 {
         (u32::from(cc) | u32::from(hh >> 4) << 16, u32::from(hh & 15))
@@ -263,7 +264,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Where the block lay in the library: tracks of its extents in order.
+    /// The place of the block in the library: tracks of its extents in order.
     fn ttr(&mut self, at: u64, head: &[u8; 12]) -> Ttr {
         let heads = self.label.device.heads;
         let word = be32(head, 4).unwrap_or(0);
@@ -277,7 +278,7 @@ impl Reader<'_> {
         for extent in &self.label.extents {
             let first = number(extent.from, heads);
             if (first..=number(extent.to, heads)).contains(&here) {
-                // Extents of an unload that lies may be longer together than a number of a track can be.
+                // The extents of a wrong unload may be longer together than a track number can count.
                 return Ttr::at(before.saturating_add(here - first) & 0xFF_FFFF, head[8]);
             }
             before = before.saturating_add(extent.tracks);
@@ -289,9 +290,9 @@ impl Reader<'_> {
     }
 }
 
-/// What is wrong with the library that an unload holds, and with the unload itself.
+/// The faults of the library in an unload, and of the unload itself.
 impl Unload {
-    /// Whether nothing is.
+    /// Whether there are none.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.faults.is_empty() && self.library.faults == Vec::<library::Fault>::new()

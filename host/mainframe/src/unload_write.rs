@@ -1,13 +1,13 @@
-//! Writes the unload of a PDS, as IEBCOPY would: so that RECEIVE, IEBCOPY and emulators can load it.
+//! Writes the unload of a PDS in the form of IEBCOPY, so that RECEIVE, IEBCOPY and emulators can load it.
 //!
 //! ```text
 //! COPYR1 52 | COPYR2 276 | directory blocks, end | member's blocks.., end | next member's .., end | ...
 //! ```
 //!
-//! Members get places on 3390 tracks in the order given, and pointers to them in load modules' user data are made anew. A
-//! record ends with each member: one that is packed behind another's end is lost at reload (IEB183I).
+//! Members get places on 3390 tracks in the given order, and pointers to them in load modules' user data are updated. A
+//! record ends with each member: a member that is packed after another's end is lost at reload (IEB183I).
 //!
-//! Invariant: what is written is read back by `unload` with the same names, user data and blocks.
+//! Invariant: `unload` reads the output back with the same names, user data and blocks.
 //! Not here: the transmission around it (`xmit`), unloads of PDSE.
 
 use super::directory::{self, Entry, Name, Ttr};
@@ -21,7 +21,7 @@ use underbar_partitioned::track::D3390;
 /// A library cannot be written as an unload.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// Pages of a PDSE are no blocks of a PDS.
+    /// Pages of a PDSE are not blocks of a PDS.
     #[error("the library is a PDSE, whose pages are no blocks of a PDS")]
     Pdse,
     /// A block that no unload, or no track, can hold.
@@ -29,7 +29,7 @@ pub enum Fault {
     Block {
         /// The member.
         name: String,
-        /// Which block, from 0.
+        /// The number of the block, from 0.
         block: usize,
         /// Its length.
         length: u32,
@@ -40,30 +40,30 @@ pub enum Fault {
         /// Tracks needed.
         tracks: u32,
     },
-    /// Two entries of one name.
+    /// Two entries with one name.
     #[error("the name {name} is there twice")]
     Twice {
         /// The name.
         name: String,
     },
-    /// Members that lie within each other: written one by one they are many times what the library holds.
+    /// Overlapping members: written one by one they are many times the library's size.
     #[error(
         "its members lie within each other: they are more than twice the {live} bytes that the library has"
     )]
     Overlap {
-        /// Bytes that there are.
+        /// Bytes in the library.
         live: u64,
     },
-    /// A block that has another length than was said when places were given.
+    /// A block with another length than in the placement.
     #[error("block {block} of {name} has {there} bytes, {said} were said")]
     Changed {
         /// The member.
         name: String,
-        /// Which block, from 0.
+        /// The number of the block, from 0.
         block: usize,
         /// Bytes read.
         there: usize,
-        /// Bytes that were said.
+        /// Bytes in the placement.
         said: u32,
     },
     /// The library's bytes could not be read.
@@ -85,7 +85,7 @@ pub struct Title {
     pub ttrs: u8,
 }
 
-/// A member to write: its blocks' lengths; their bytes are asked for when they are written.
+/// A member to write: its blocks' lengths; their bytes are requested when they are written.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
     /// Its name.
@@ -94,11 +94,11 @@ pub struct Member {
     pub aliases: Vec<Title>,
     /// Length of each block.
     pub blocks: Vec<u32>,
-    /// Of a load module: the block that TTRT points to.
+    /// For a load module: the block of TTRT.
     pub text: Option<usize>,
-    /// Of a load module: the block that TTRN points to.
+    /// For a load module: the block of TTRN.
     pub notes: Option<usize>,
-    /// Of an overlay module: the places that its note list names, each with the block that lay there.
+    /// For an overlay module: the places in its note list, each with its old block.
     pub noted: HashMap<Ttr, usize>,
 }
 
@@ -111,16 +111,16 @@ pub struct Outgoing {
     pub record_length: u16,
     /// BLKSIZE.
     pub block_size: u16,
-    /// Members in the order in which they are to lie.
+    /// Members in the order of their places.
     pub members: Vec<Member>,
 }
 
 impl Outgoing {
-    /// A library that was read, its members in the order of their places. The second value tells, for each of them, which
-    /// of the library's blocks are its own: what [`write()`] asks for.
+    /// A library that was read, its members in the order of their places. The second value has, for each of them, its
+    /// blocks in the library: [`write()`] requests them.
     ///
     /// # Errors
-    /// `Pdse` where it is one; `Overlap` where its members lie within each other, as an honest library's do not.
+    /// `Pdse` if it is one; `Overlap` if its members overlap, as in a sound library they do not.
     pub fn of(library: &Library) -> Result<(Outgoing, Vec<std::ops::Range<usize>>), Fault> {
         if library.label.organisation == Organisation::Pdse {
             return Err(Fault::Pdse);
@@ -180,11 +180,11 @@ impl Outgoing {
     }
 }
 
-/// Where everything lies.
+/// The places of everything.
 pub struct Layout {
-    /// The directory, entries with their pointers as they will be.
+    /// The directory, with the final pointers in its entries.
     pub directory: Vec<([u8; 8], Vec<u8>)>,
-    /// Of each member: places of its blocks, then that of its end.
+    /// For each member: places of its blocks, then that of its end.
     pub places: Vec<Vec<Ttr>>,
     /// Tracks in use.
     pub tracks: u32,
@@ -195,7 +195,7 @@ pub struct Layout {
 /// Gives every block a place.
 ///
 /// # Errors
-/// Where a block is too long, a name there twice, or the whole too large for a PDS.
+/// If a block is too long, a name is there twice, or the whole is too large for a PDS.
 pub fn place(outgoing: &Outgoing, text: impl Fn(&Name) -> String) -> Result<Layout, Fault> {
     let mut placer = Placer::default();
     // The directory's length does not depend on the pointers in it.
@@ -228,7 +228,7 @@ pub fn place(outgoing: &Outgoing, text: impl Fn(&Name) -> String) -> Result<Layo
     Ok(Layout { directory: directory::write(&entries), places, tracks: placer.tracks(), last })
 }
 
-/// Directory entries with pointers to these places; to nowhere while there are none.
+/// Directory entries with pointers to these places; zero while there are none.
 fn entries(outgoing: &Outgoing, places: &[Vec<Ttr>]) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (index, member) in outgoing.members.iter().enumerate() {
@@ -253,13 +253,13 @@ fn entries(outgoing: &Outgoing, places: &[Vec<Ttr>]) -> Vec<Entry> {
 /// Tracks of a cylinder.
 const HEADS: u32 = D3390.heads as u32;
 
-/// Where the library is said to have lain: the first track of cylinder 1.
+/// The stated place of the library: the first track of cylinder 1.
 const FIRST_CYLINDER: u32 = 1;
 
-/// Writes the logical records, each by a call of `sink`; `read` gives the bytes of a member's block, by its numbers.
+/// Writes the logical records, each by a call of `sink`; `read` returns the bytes of a member's block, by its numbers.
 ///
 /// # Errors
-/// What `place`, `read` and `sink` say; `Changed` where a block is not as long as was said.
+/// Errors of `place`, `read` and `sink`; `Changed` if a block has another length than in the placement.
 pub fn write(
     outgoing: &Outgoing,
     text: impl Fn(&Name) -> String,
@@ -324,11 +324,11 @@ fn renote(bytes: &mut [u8], member: &Member, places: &[Ttr]) {
 fn group(record: &mut Vec<u8>, place: Ttr, bytes: &[u8]) {
     let track = FIRST_CYLINDER * HEADS + place.track();
     record.extend([0; 4]);
-    // At most 65,535 tracks behind the first cylinder: a cylinder has 16 bits.
+    // At most 65,535 tracks after the first cylinder: a cylinder has 16 bits.
     record.extend(((track / HEADS) as u16).to_be_bytes());
     record.extend(((track % HEADS) as u16).to_be_bytes());
     record.extend([place.record(), 0]);
-    // At most 32,760, as `place` has seen.
+    // At most 32,760, as `place` has checked.
     record.extend((bytes.len() as u16).to_be_bytes());
     record.extend(bytes);
 }

@@ -1,4 +1,4 @@
-//! A disk volume: its label, its table of contents (VTOC), and the data sets that it names.
+//! A disk volume: its label, its table of contents (VTOC), and the data sets in it.
 //!
 //! ```text
 //! cylinder 0 track 0 R3: VOL1, serial, place of the VTOC
@@ -6,8 +6,8 @@
 //! partitioned data set: directory blocks (key 8, data 256), an end, then members' blocks, each member with its end
 //! ```
 //!
-//! Invariant: only tracks of a data set's own extents are read for it, and no more than it has in use.
-//! Not here: how tracks are stored (`image`); PDSE, whose pages have no public layout; VSAM.
+//! Invariant: only tracks of a data set's own extents are read for it, and at most those in use.
+//! Not here: the storage form of tracks (`image`); PDSE, whose pages have no public layout; VSAM.
 
 use super::assemble::Builder;
 use super::bytes::{be16, be24, flag, part};
@@ -22,13 +22,13 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What is wrong with a volume or one of its data sets.
+/// Faults of a volume or one of its data sets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// Cylinder 0 track 0 has no VOL1.
     #[error("the volume has no label VOL1")]
     NoLabel,
-    /// The VTOC is not where the label says.
+    /// The VTOC is not at the place in the label.
     #[error("no VTOC begins at cylinder {cylinder} head {head} record {record}")]
     NoContents {
         /// Cylinder.
@@ -41,20 +41,20 @@ pub enum Fault {
     /// A track that could not be read.
     #[error(transparent)]
     Image(#[from] image::Fault),
-    /// A track whose records do not end.
+    /// A track whose records have no end.
     #[error("track {track} of the volume: {fault}")]
     Track {
         /// Its number.
         track: u32,
-        /// What is wrong.
+        /// The fault.
         fault: track::Fault,
     },
-    /// An extent that does not lie on the volume.
+    /// An extent outside of the volume.
     #[error("extent {number} of {name} runs from track {from} to {to}, the volume has {tracks}")]
     Extent {
         /// The data set.
         name: String,
-        /// Which extent, from 0.
+        /// The number of the extent, from 0.
         number: usize,
         /// First track.
         from: u64,
@@ -63,13 +63,13 @@ pub enum Fault {
         /// Tracks of the volume.
         tracks: u32,
     },
-    /// An F3 that is missing, comes around in a circle, or is one of more than a data set can have.
+    /// An F3 that is missing, part of a circle, or beyond the most that a data set can have.
     #[error("the further extents of {name} are not where its label says")]
     Chain {
         /// The data set.
         name: String,
     },
-    /// More tracks than a PDS may have; those behind them are not read.
+    /// More tracks than a PDS may have; further ones are not read.
     #[error("{name} has more than the {TRACKS_MOST} tracks of a PDS")]
     Large {
         /// The data set.
@@ -118,16 +118,16 @@ pub struct Volume {
     pub serial: String,
     /// Data sets in the order of their names.
     pub data_sets: Vec<DataSet>,
-    /// What is wrong.
+    /// Its faults.
     pub faults: Vec<Fault>,
     image: Arc<Image>,
 }
 
 /// F3 labels of one data set: each has 13 extents, and no data set has more than 123.
 const CHAIN_MOST: usize = 16;
-/// Data sets of which a volume is listed.
+/// The most data sets listed for a volume.
 const DATA_SETS_MOST: usize = 100_000;
-/// Faults that are kept of one volume, or of one data set.
+/// The most faults kept for one volume, or for one data set.
 const FAULTS_MOST: usize = 100;
 /// `VOL1`.
 const VOL1: [u8; 4] = [0xE5, 0xD6, 0xD3, 0xF1];
@@ -139,7 +139,7 @@ impl Volume {
     /// Reads label and table of contents.
     ///
     /// # Errors
-    /// Where there is no label or no VTOC, or they cannot be read.
+    /// If there is no label or no VTOC, or they cannot be read.
     pub fn open(image: Image, page: CodePage) -> Result<Volume, Fault> {
         let image = Arc::new(image);
         let first = image.track(0)?;
@@ -190,7 +190,7 @@ impl Volume {
         let (mut heads, mut labels) = (Vec::new(), std::collections::HashMap::new());
         let (mut next, end) = (from, from.saturating_add(extent.tracks));
         while next < end {
-            // A track that is not stored has no labels on it.
+            // A track that is not stored has no labels.
             let stored = self.image.next_stored(next);
             if stored.as_ref().is_ok_and(|number| *number >= end) {
                 break;
@@ -264,13 +264,13 @@ impl Volume {
         }
     }
 
-    /// The volume as a source, in which blocks lie.
+    /// The volume as the source of blocks.
     #[must_use]
     pub fn source(&self) -> Shared {
         self.image.clone()
     }
 
-    /// The image that it is on.
+    /// Its image.
     #[must_use]
     pub fn image(&self) -> &Image {
         &self.image
@@ -293,7 +293,7 @@ impl Volume {
                 break;
             }
             for track in from..to as u32 {
-                // A label that was never closed says that nothing is in use: then everything is looked at.
+                // An unclosed label shows nothing in use: then everything is read.
                 if set.last != Ttr(0) && relative > set.last.track() {
                     return faults;
                 }
@@ -304,7 +304,7 @@ impl Volume {
                 }
                 let null = self.image.null_format(track);
                 if let Ok(Some(format)) = null {
-                    // A track with nothing but an end is not stored either. Only the first of several can end something.
+                    // A track with only an end is not stored either. Only the first of several can end something.
                     let end = track::Record { number: 1, key: 0, key_length: 0, length: 0 };
                     if stored && format == 0 {
                         see(track, Ttr::at(relative, 1), &end, &[]);
@@ -340,7 +340,7 @@ impl Volume {
     /// A partitioned data set as a library.
     ///
     /// # Errors
-    /// Where it is a PDSE; what is wrong with the rest is the second value.
+    /// If it is a PDSE; the faults of the rest are the second value.
     pub fn library(&self, set: &DataSet, page: CodePage) -> Result<(Library, Vec<Fault>), Fault> {
         if set.extended {
             return Err(Fault::Extended { name: set.name.clone() });
@@ -350,7 +350,7 @@ impl Volume {
             let at = u64::from(track) * TRACK_SPACE + record.data() as u64;
             if directory {
                 if record.key_length == 8 && record.length == BLOCK {
-                    // Blocks behind the last used one are empty: they are not counted.
+                    // Blocks after the last used one are empty: they are not counted.
                     if !builder.directory_ended() {
                         builder.directory(at, &bytes[record.data()..][..BLOCK]);
                     }
@@ -397,7 +397,7 @@ impl Volume {
     }
 }
 
-/// Devices: the byte in an image's header, the name, bytes of a track; 0 where no public source is at hand.
+/// Devices: the byte in an image's header, the name, bytes of a track; 0 if no public source is known.
 const DEVICES: &[(u8, &str, u32)] = &[
     (0x05, "2305", 0),
     (0x11, "2311", 0),
@@ -411,12 +411,12 @@ const DEVICES: &[(u8, &str, u32)] = &[
     (0x90, "3390", 58_786),
 ];
 
-/// Capacity of a track in bytes by the type of the device; 0 where it is not known.
+/// Capacity of a track in bytes by the type of the device; 0 if it is not known.
 fn capacity(device: u8) -> u32 {
     DEVICES.iter().find(|(byte, ..)| *byte == device).map_or(0, |(.., capacity)| *capacity)
 }
 
-/// The name of a device by its type; the type in hexadecimal where it is not known.
+/// The name of a device by its type; the type in hexadecimal if it is not known.
 #[must_use]
 pub fn device_name(device: u8) -> String {
     let known = DEVICES.iter().find(|(byte, ..)| *byte == device);

@@ -14,12 +14,12 @@ use super::unit::{Key, TextUnit};
 use super::unload_write::{self, Outgoing};
 use std::io::Write;
 
-/// Who sends what to whom.
+/// Sender and receiver.
 #[derive(Clone, Debug)]
 pub struct Envelope {
-    /// Node and user it is from, each of at most eight characters.
+    /// Node and user of the sender, each of at most eight characters.
     pub from: (String, String),
-    /// Node and user it is for.
+    /// Node and user of the receiver.
     pub to: (String, String),
     /// When: `yyyymmddhhmmss`.
     pub time: String,
@@ -32,14 +32,14 @@ pub struct Envelope {
 /// A transmission cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A name that is none on a mainframe.
+    /// A name that is not valid on a mainframe.
     #[error("{text:?} is no {what}: {rule}")]
     Name {
-        /// What was given.
+        /// The given name.
         text: String,
         /// What it should be.
         what: &'static str,
-        /// What holds for such names.
+        /// The rule for such names.
         rule: &'static str,
     },
     /// The unload of the library.
@@ -50,13 +50,13 @@ pub enum Fault {
     Write(#[from] std::io::Error),
 }
 
-/// Bytes of data in a segment: its length is one byte and counts two more.
+/// Bytes of data in a segment: its length is one byte and includes two more.
 const SEGMENT: usize = 253;
 
-/// Writes the transmission; `read` gives the bytes of a member's block, by its numbers.
+/// Writes the transmission; `read` returns the bytes of a member's block, by its numbers.
 ///
 /// # Errors
-/// Names that are none, what the unload says, and what the system says when it writes.
+/// Invalid names, errors of the unload, and the system's errors in writing.
 pub fn write(
     to: &mut dyn Write,
     envelope: &Envelope,
@@ -68,7 +68,7 @@ pub fn write(
     let (length, size) = outgoing.container();
     let data: u64 =
         outgoing.members.iter().flat_map(|member| &member.blocks).map(|length| u64::from(*length)).sum();
-    // Four bytes, as everybody writes them.
+    // Four bytes, as in other writers.
     let data = TextUnit::of_number(Key::Inmsize, data.min(u32::MAX.into()), 4);
     let (names, text) = (names(envelope)?, |name: &Name| name.text(page));
     stream.control(1, None, &names.0)?;
@@ -150,7 +150,7 @@ fn names(envelope: &Envelope) -> Result<(Vec<TextUnit>, TextUnit), Fault> {
     Ok((units, TextUnit::new(Key::Inmdsnam, name)))
 }
 
-/// Segments into whatever takes bytes.
+/// Segments to any writer.
 struct Stream<'a> {
     to: &'a mut dyn Write,
     written: u64,

@@ -1,9 +1,9 @@
 //! The code pages, each once: as its differences from 037.
 //!
-//! Invariant: every page is a permutation of Latin-1, which a test holds for each.
-//! Not here: what is done with them (the parent).
+//! Invariant: every page is a permutation of Latin-1; a test checks each.
+//! Not here: their use (the parent).
 
-/// A code page: its number, who uses it, whether the euro sign stands where Latin-1 has the currency sign, and the
+/// A code page: its number, its users, whether the euro sign replaces the currency sign of Latin-1, and the
 /// bytes at which it differs from 037.
 #[derive(PartialEq, Eq)]
 pub(super) struct Row {

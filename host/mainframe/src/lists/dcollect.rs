@@ -1,4 +1,4 @@
-//! Records of DCOLLECT, as they are transferred with their descriptors: of each, those of type D tell of a data set.
+//! Records of DCOLLECT, transferred with their descriptors: records of type D are about data sets.
 //!
 //! ```text
 //! length 2, zero 2 | type 2 | version 2 | system 4 | time 8 | 4 | data, by type
@@ -6,11 +6,11 @@
 //!    | +84 BLKSIZE 2 | LRECL 2 | +88 allocated 4 | used 4, in KB
 //! ```
 //!
-//! The layout is the public one of Access Method Services; fields behind these are not read.
-//! A transfer may put a descriptor of its own before each record, or before each block: four bytes of the same shape, which are
-//! passed where a record follows them.
+//! The layout is the public one of Access Method Services; later fields are not read.
+//! A transfer may put a descriptor of its own before each record, or before each block: four bytes of the same form, which are
+//! skipped if a record follows them.
 //!
-//! Invariant: a record that is used lies within the file; the first that does not ends the reading, and is named.
+//! Invariant: a record that is used is within the file; the first record that is not ends the reading, and is named.
 
 use super::Listed;
 use crate::ebcdic::CodePage;
@@ -24,10 +24,10 @@ const TYPES: [&str; 19] = [
 ];
 /// Bytes of the header.
 const HEADER: usize = 24;
-/// A track of a 3390 holds so many bytes.
+/// The bytes of a track of a 3390.
 const TRACK: u64 = 56_664;
 
-/// The data sets of these records, and what ended the reading before the end of the file; None where the first record is none.
+/// The data sets of these records, and the fault that ended the reading early; None if the first record is not one of these.
 #[must_use]
 pub fn read(bytes: &[u8], page: CodePage) -> Option<(Vec<Listed>, Option<String>)> {
     let (mut found, mut at, mut number) = (Vec::new(), 0, 1u64);
@@ -52,10 +52,10 @@ pub fn read(bytes: &[u8], page: CodePage) -> Option<(Vec<Listed>, Option<String>
     (at > 0).then_some((found, ended))
 }
 
-/// Descriptors that stand before a record at most: that of a block, and that of the record.
+/// The most descriptors before a record: that of a block, and that of the record.
 const DESCRIPTORS: usize = 2;
 
-/// The next record, and the bytes of descriptors before it. Each descriptor has what it describes within its length.
+/// The next record, and the bytes of descriptors before it. The length of each descriptor covers its content.
 fn next(bytes: &[u8], page: CodePage) -> Option<(usize, &[u8])> {
     let mut least = usize::MAX;
     for passed in (0..=DESCRIPTORS).map(|count| 4 * count) {
@@ -67,7 +67,7 @@ fn next(bytes: &[u8], page: CodePage) -> Option<(usize, &[u8])> {
         if here.get(2..4)? != [0, 0] || length >= least {
             return None;
         }
-        // What it describes begins behind its four bytes.
+        // Its content begins after its four bytes.
         least = length.checked_sub(3)?;
     }
     None

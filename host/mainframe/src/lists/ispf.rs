@@ -1,4 +1,4 @@
-//! Lists of ISPF 3.4, as they are printed, saved or copied off the screen.
+//! Lists of ISPF 3.4, printed, saved or copied from the screen.
 //!
 //! ```text
 //! Command - Enter "/" to select action                  Message           Volume
@@ -8,15 +8,15 @@
 //!                    450    99    1  3390     PO     U          0   6144
 //! ```
 //!
-//! A line that begins with a data set's name begins an entry; values stand on it or on the lines behind it. A value is what the
-//! nearest label in the heading says; where as many values as labels stand on a line, they go together in order, so that
-//! columns that were pushed together are read, too.
+//! A line that begins with a data set's name begins an entry; its values are on this line or on the lines after it. The
+//! nearest label in the heading gives the meaning of a value; if a line has as many values as labels, they are paired in order, so
+//! that columns without space between them are read, too.
 //!
-//! Invariant: a value that cannot be what its label says is left out.
+//! Invariant: a value that contradicts its label is left out.
 
 use super::{Listed, is_data_set_name, organisation};
 
-/// What a label stands for.
+/// The meaning of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Tracks,
@@ -29,7 +29,7 @@ enum Field {
     Other,
 }
 
-/// Labels of a heading, at the most.
+/// The most labels of a heading.
 const MOST_LABELS: usize = 64;
 /// Labels of all views, in lower case.
 const LABELS: [(&str, Field); 22] = [
@@ -60,10 +60,10 @@ const LABELS: [(&str, Field); 22] = [
 /// Lines of a heading.
 const LINES_MOST: usize = 8;
 
-/// A label, and where on its line it stands.
+/// A label, and its place on its line.
 type Label = (Field, usize, usize);
 
-/// The data sets of a list; None where no heading has the labels of one, or no data set follows it.
+/// The data sets of a list; None if no heading has their labels, or no data set follows it.
 #[must_use]
 pub fn read(text: &str) -> Option<Vec<Listed>> {
     let mut headings: Vec<Vec<Label>> = Vec::new();
@@ -107,7 +107,7 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// What a screen has above its heading and behind its list.
+/// The text of a screen above its heading and after its list.
 fn is_title(line: &str) -> bool {
     let line = line.trim_start();
     ["DSLIST", "Menu ", "***"].iter().any(|begin| line.starts_with(begin)) || line.contains("===>")
@@ -119,7 +119,7 @@ fn words(line: &str) -> Vec<(&str, usize, usize)> {
     line.split_whitespace().map(|word| (word, start(word), start(word) + word.len())).collect()
 }
 
-/// The labels of a heading; none where the line has numbers, as the lines under it do.
+/// The labels of a heading; none if the line has numbers, as the lines under it do.
 fn labels(line: &str) -> Vec<Label> {
     if words(line).iter().any(|(word, ..)| word.bytes().all(|one| one.is_ascii_digit())) {
         return Vec::new();
@@ -143,7 +143,7 @@ fn heading<'a>(headings: &'a [Vec<Label>], words: &[(&str, usize, usize)]) -> &'
     same.or_else(nearest).map_or(&[], Vec::as_slice)
 }
 
-/// Whether each word can be what the label in the same place says.
+/// Whether each word fits the label in the same place.
 fn fits(labels: &[Label], words: &[(&str, usize, usize)]) -> bool {
     labels.iter().zip(words).all(|(label, word)| can_be(label.0, word.0))
 }
@@ -161,12 +161,12 @@ fn can_be(field: Field, word: &str) -> bool {
     }
 }
 
-/// Each word with its field: in order where there are as many words as labels, else by the nearest label.
+/// Each word with its field: in order if there are as many words as labels, otherwise by the nearest label.
 fn assigned<'a>(labels: &[Label], words: &[(&'a str, usize, usize)]) -> Vec<(Field, &'a str)> {
     if labels.len() == words.len() {
         return labels.iter().zip(words).map(|(label, word)| (label.0, word.0)).collect();
     }
-    // No screen and no page is so wide.
+    // No screen and no page is wider.
     if labels.len() > MOST_LABELS {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Text of LISTCAT, and of TSO's LISTDS, which tells what a catalog does not know: record format and block size.
+//! Text of LISTCAT, and of TSO's LISTDS, which has the record format and block size that a catalog lacks.
 //!
 //! ```text
 //! NONVSAM ------- SYS1.LINKLIB                 SYS1.LINKLIB
@@ -8,11 +8,11 @@
 //!                                                MVSRES
 //! ```
 //!
-//! Invariant: of LISTCAT only names and volumes are known.
+//! Invariant: LISTCAT gives only names and volumes.
 
 use super::{Listed, is_data_set_name, organisation};
 
-/// The data sets of a list; None where it has no label of one.
+/// The data sets of a list; None if it has none of their labels.
 #[must_use]
 pub fn read(text: &str) -> Option<Vec<Listed>> {
     let mut found: Vec<Listed> = Vec::new();
@@ -48,7 +48,7 @@ pub fn read(text: &str) -> Option<Vec<Listed>> {
     is_list.then_some(found)
 }
 
-/// Without the ASA character of carriage control that a print data set keeps in its first column, where an entry begins.
+/// Without the ASA character of carriage control that a print data set keeps in its first column, if an entry begins there.
 fn without_control(line: &str) -> &str {
     let rest = line.strip_prefix(['0', '1', '-', '+']).filter(|rest| rest.starts_with("NONVSAM "));
     rest.unwrap_or(line)

@@ -1,4 +1,4 @@
-//! Lists of data sets that sites have: what they tell of libraries that are not at hand.
+//! Lists of data sets from a site: data about libraries that are elsewhere.
 //!
 //! ```text
 //! dcollect  records of DCOLLECT, binary           everything but members
@@ -6,7 +6,7 @@
 //! listcat   LISTCAT and LISTDS of TSO             LISTCAT: names and volumes only; LISTDS: the label
 //! ```
 //!
-//! Invariant: a value is taken for what its label says, wherever on the line it stands; what a list does not tell is None.
+//! Invariant: the label gives the meaning of a value, anywhere on the line; a value that a list lacks is None.
 //! Not here: libraries themselves (`mainframe`).
 
 pub mod dcollect;
@@ -17,35 +17,35 @@ use crate::ebcdic::CodePage;
 use underbar_store::library::Organisation;
 use underbar_store::survey::Source;
 
-/// One data set, as a list tells of it.
+/// One data set of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// How it is organised; None where it is not partitioned, or the list does not tell.
+    /// Its organisation; None if it is not partitioned, or the list does not show it.
     pub organisation: Option<Organisation>,
     /// RECFM.
     pub record_format: Option<String>,
     /// BLKSIZE.
     pub block_size: Option<u32>,
-    /// Tracks that are allocated to it, as the list has them; of DCOLLECT, which tells KB, those in use as tracks of a 3390.
+    /// Its allocated tracks, as in the list; for DCOLLECT, which has KB, those in use as tracks of a 3390.
     pub tracks: Option<u32>,
-    /// The volume it is on.
+    /// Its volume.
     pub volume: Option<String>,
 }
 
 /// A list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
-    /// What made it.
+    /// The program that made it.
     pub kind: &'static str,
     /// Its data sets.
     pub data_sets: Vec<Listed>,
-    /// What ended the reading before the end of the list.
+    /// The fault that ended the reading before the end of the list.
     pub ended: Option<String>,
 }
 
-/// Reads a list; None where the bytes are none that is known.
+/// Reads a list; None if its format is unknown.
 #[must_use]
 pub fn read(bytes: &[u8], page: CodePage) -> Option<List> {
     let list = |kind| move |data_sets: Vec<Listed>| List { kind, data_sets, ended: None };
@@ -60,11 +60,11 @@ pub fn read(bytes: &[u8], page: CodePage) -> Option<List> {
 const SMALLEST: u32 = 18;
 const LARGEST: u32 = 32_760;
 
-/// Bytes of text that are read of a list.
+/// The most bytes of text read of a list.
 const MOST: usize = 256 << 20;
 
 impl Listed {
-    /// As a survey wants it; None unless it is a library of programs whose block size is known.
+    /// In the form for a survey; None unless it is a library of programs with a known block size.
     #[must_use]
     pub fn source(&self) -> Option<Source> {
         if self.wrong_block_size().is_some() {
@@ -87,14 +87,14 @@ impl Listed {
         })
     }
 
-    /// Its block size, where no data set can have it: such a figure was misread, or mistyped.
+    /// Its block size, if no data set can have it: such a figure was misread, or mistyped.
     #[must_use]
     pub fn wrong_block_size(&self) -> Option<u32> {
         self.block_size.filter(|size| *size > 0 && !(SMALLEST..=LARGEST).contains(size))
     }
 
-    /// Takes what another list, or another screen, tells of the same data set. What they contradict each other in stays as
-    /// it was first told, and is said.
+    /// Adds the data of another list, or another screen, about the same data set. In a contradiction the first
+    /// value is kept, and the contradiction is reported.
     pub fn join(&mut self, other: Listed) -> Vec<String> {
         let mut said = Vec::new();
         let mut differ = |what: &str, first: String, then: String| {
@@ -126,21 +126,21 @@ impl Listed {
         said
     }
 
-    /// Whether it can be the same data set: of the same name, and not known to be on another volume.
+    /// Whether it can be the same data set: of the same name, and not on another known volume.
     #[must_use]
     pub fn is_same(&self, other: &Listed) -> bool {
         let elsewhere = self.volume.as_ref().zip(other.volume.as_ref()).is_some_and(|(one, two)| one != two);
         self.name == other.name && !elsewhere
     }
 
-    /// Whether nothing is known of it but its name and volume.
+    /// Whether only its name and volume are known.
     #[must_use]
     pub fn is_name_only(&self) -> bool {
         self.record_format.is_none() && self.block_size.is_none() && self.organisation.is_none()
     }
 }
 
-/// DSORG as lists write it: PO, PO-E, POU; LIBRARY stands for PO-E.
+/// DSORG in the form of lists: PO, PO-E, POU; LIBRARY means PO-E.
 fn organisation(text: &str) -> Option<Organisation> {
     match text {
         "PO-E" | "POE" | "LIBRARY" => Some(Organisation::Pdse),

@@ -1,8 +1,8 @@
 //! Kinds of records of a load module, their lengths, and their borders in glued bytes.
 //!
-//! Invariant: a border lies within the bytes, and each record has the length that its own header, or the control record before
-//! it, says.
-//! Not here: what a record holds (`super::Reader`).
+//! Invariant: a border is within the bytes, and each record has the length in its own header, or in the control record before
+//! it.
+//! Not here: the content of a record (`super::Reader`).
 
 use super::super::bytes::{be16, be24, be32, flag};
 use serde::Serialize;
@@ -39,7 +39,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// What a block is by its first byte; text is told by what comes before it.
+/// The kind of a block by its first byte; text is recognised by the record before it.
 pub(crate) fn kind(byte: u8) -> Option<Kind> {
     match byte {
         0x40 => Some(Kind::Sym),
@@ -51,7 +51,7 @@ pub(crate) fn kind(byte: u8) -> Option<Kind> {
     }
 }
 
-/// Bytes of a record by its own header; None where even that is cut.
+/// Bytes of a record by its own header; None if the header is cut.
 pub(super) fn length(kind: Kind, bytes: &[u8]) -> Option<usize> {
     Some(match kind {
         Kind::Sym => 4 + usize::from(be16(bytes, 2)?),
@@ -66,14 +66,14 @@ pub(super) fn length(kind: Kind, bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// The borders of a module's records in its glued bytes, as far as they can be told; the rest is the second value.
+/// The borders of a module's records in its glued bytes, as far as they can be found; the rest is the second value.
 #[must_use]
 pub fn borders(bytes: &[u8]) -> (Vec<Range<usize>>, Range<usize>) {
     let (found, at, _) = split(bytes);
     (found, at..bytes.len())
 }
 
-/// Records, where the last one ends, and whether a control record said that the module does.
+/// Records, the end of the last one, and whether a control record marked the end of the module.
 fn split(bytes: &[u8]) -> (Vec<Range<usize>>, usize, bool) {
     let (mut found, mut at, mut ended) = (Vec::new(), 0, false);
     while !ended {

@@ -1,6 +1,6 @@
-//! What is told of a load module: a summary, whatever its size.
+//! The summary of a load module, whatever its size.
 //!
-//! Invariant: nothing here leads back into the module's bytes.
+//! Invariant: nothing here refers to the module's bytes.
 //! Not here: reading it from blocks (`super::Reader`).
 
 use super::super::bytes::part;
@@ -19,7 +19,7 @@ pub struct Symbol {
     pub address: u32,
     /// Overlay segment, or AMODE and RMODE.
     pub segment: u8,
-    /// Length of a section; of a label the identifier of its section.
+    /// Length of a section; for a label the identifier of its section.
     pub length: u32,
 }
 
@@ -38,7 +38,7 @@ impl Symbol {
     }
 }
 
-/// Who made the module, or a part of it.
+/// The program that made the module, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Maker {
     /// Program number: `5695PMB01` is the binder.
@@ -47,7 +47,7 @@ pub struct Maker {
     pub version: String,
     /// Day: `yyyy-mm-dd`.
     pub day: Option<String>,
-    /// Time of day, where it was recorded: `hh:mm:ss`.
+    /// Time of day, if it was recorded: `hh:mm:ss`.
     pub time: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct Relocations {
     pub v: u32,
     /// Pseudo-registers.
     pub pseudo: u32,
-    /// Those that could not be resolved when the module was made.
+    /// References that could not be resolved when the module was made.
     pub unresolved: u32,
 }
 
@@ -75,16 +75,16 @@ pub struct Text {
     pub length: u32,
 }
 
-/// A load module in short.
+/// The summary of a load module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Symbols, in the order of the dictionary.
     pub symbols: Vec<Symbol>,
-    /// Who bound it.
+    /// The program that bound it.
     pub binder: Option<Maker>,
     /// Which compilers and assemblers made its sections, each once.
     pub translators: Vec<Maker>,
-    /// Patches by SPZAP: day and what was recorded.
+    /// Patches by SPZAP: day and recorded text.
     pub patches: Vec<(String, String)>,
     /// Data of users: day and text.
     pub user_data: Vec<(String, String)>,
@@ -94,7 +94,7 @@ pub struct Summary {
     pub relocations: Relocations,
     /// Records by kind: SYM, CESD, IDR, scatter, control, text.
     pub records: [u32; 6],
-    /// Whether the last control record says so.
+    /// Whether the last control record marks the end.
     pub ended: bool,
 }
 
@@ -107,7 +107,7 @@ impl Relocations {
         self.unresolved += more.unresolved;
     }
 
-    /// Counts the items of relocation data; None where it ends within one.
+    /// Counts the items of relocation data; None if it ends within one.
     pub(super) fn of(data: &[u8]) -> Option<Relocations> {
         let (mut found, mut at, mut same) = (Relocations::default(), 0, false);
         while at < data.len() {

@@ -1,7 +1,7 @@
-//! The blocks of a tape as a source: those stored as they are read in place, the others inflated when they are read.
+//! The blocks of a tape as a source: uncompressed ones are read in place, the others inflated on each read.
 //!
-//! Invariant: blocks lie one behind the other; the last one that was inflated is kept, and no other.
-//! Not here: how chunks become blocks (the parent).
+//! Invariant: blocks are one after the other; only the last inflated one is kept.
+//! Not here: from chunks to blocks (the parent).
 
 use super::super::inflate::{self, Method, inflate};
 use super::super::source::{Pieces, ReadError, Shared, Source, take};
@@ -10,17 +10,17 @@ use std::sync::{Mutex, PoisonError};
 
 /// A block in the tape's own source.
 pub(super) struct Place {
-    /// Where it begins there.
+    /// Its offset there.
     pub start: u64,
     /// Its bytes.
     pub length: u32,
-    /// How its chunks are stored.
+    /// The storage form of its chunks.
     pub method: Method,
-    /// Data of each chunk: where and how long.
+    /// Data of each chunk: place and length.
     pub chunks: Vec<(u64, u32)>,
 }
 
-/// Why a block cannot be had.
+/// The reason why a block is not available.
 pub(super) enum Unpack {
     Read(ReadError),
     Inflate(inflate::Fault),
@@ -38,7 +38,7 @@ pub(super) fn unpack(source: &dyn Source, method: Method, chunks: &[(u64, u32)])
     inflate(method, &packed, BLOCK_MOST).map_err(Unpack::Inflate)
 }
 
-/// The blocks of a tape as a source: those stored as they are read in place, the others inflated, the last one kept.
+/// The blocks of a tape as a source: uncompressed ones are read in place, the others inflated, the last one kept.
 pub(super) struct Blocks {
     source: Shared,
     blocks: Vec<Place>,
@@ -48,7 +48,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// These blocks, whose chunks lie in `source`.
+    /// These blocks, whose chunks are in `source`.
     pub fn new(source: &Shared, blocks: Vec<Place>, length: u64) -> Blocks {
         Blocks { source: source.clone(), blocks, length, held: Mutex::new((usize::MAX, Vec::new())) }
     }
@@ -65,7 +65,7 @@ impl Source for Blocks {
             return Err(beyond);
         }
         let (mut at, mut rest) = (at, into);
-        // The block that the first byte lies in: empty ones begin where their successor does.
+        // The block with the first byte: empty ones begin at the offset of their successor.
         let mut index = self.blocks.partition_point(|block| block.start + u64::from(block.length) <= at);
         while !rest.is_empty() {
             let block = self.blocks.get(index).ok_or_else(|| beyond.clone())?;
@@ -86,7 +86,7 @@ impl Blocks {
             block.chunks.iter().for_each(|(at, length)| pieces.add(*at, u64::from(*length)));
             return pieces.read(skip as u64, into);
         }
-        // A thread that panicked while it held the lock left a whole pair: it is replaced in one go.
+        // A thread that panicked while it held the lock left a whole pair, since the pair is replaced at once.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.0 != index {
             let bytes = unpack(&*self.source, block.method, &block.chunks).map_err(|error| match error {
@@ -99,7 +99,7 @@ impl Blocks {
             *held = (index, bytes);
         }
         let there = held.1.get(skip..skip + into.len());
-        // The file changed since it was indexed: then a block may be shorter now.
+        // The file changed after the index was made: a block may be shorter now.
         let there = there.ok_or(ReadError::Beyond {
             at: skip as u64,
             wanted: into.len() as u64,

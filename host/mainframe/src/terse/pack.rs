@@ -1,11 +1,11 @@
-//! PACK: each code adds an entry to the table, what the code before stood for and one byte more.
+//! PACK: each code adds an entry to the table: the previous code's text and one byte more.
 //!
 //! ```text
 //! entry = { the entry it extends, the byte it adds }     all entries in a ring by their last use, the oldest goes first
 //! ```
 //!
 //! An entry's byte is only known from the next code: it is filled in when that begins. While a code is looked up, the chain of
-//! entries is turned round to be written from its beginning, and turned back.
+//! entries is reversed to be written from its beginning, and reversed back.
 //!
 //! Invariant: the ring changes exactly as in the packer. Codes of a damaged file may make a chain a circle: its steps are
 //! counted.
@@ -13,14 +13,14 @@
 
 use super::{CODES, Codes, Fault, Output, RECORD_END};
 
-/// The code of a blank: the table begins as strings of blanks, as texts of records do.
+/// The code of a blank: the table begins as strings of blanks, which are frequent in text records.
 const BLANK: u16 = 0x40 + 1;
 const FIRST: u16 = RECORD_END + 1;
 /// Head of the ring.
 const HEAD: usize = 0;
 
 struct Table {
-    /// What each entry extends.
+    /// The entry that each entry extends.
     father: [u16; CODES],
     /// The byte it adds, as a code.
     byte: [u16; CODES],
@@ -49,10 +49,10 @@ impl Table {
 pub(super) fn unpack(codes: &mut Codes<'_>, output: &mut Output) -> Result<(), Fault> {
     let mut table = Table::new();
     let t = &mut *table;
-    // The entry that waits for its byte.
+    // The entry without its byte so far.
     let mut waiting = HEAD;
     while let Some(code) = codes.next()? {
-        // The entry at the ring's end is given to what comes now; every entry is an index below 4,096.
+        // The entry at the ring's end is reused for the current text; every entry is an index below 4,096.
         let new = t.older[HEAD];
         let before = t.older[usize::from(new)];
         t.older[HEAD] = before;

@@ -1,17 +1,17 @@
-//! SPACK: each code after the first adds a pair to the table, of what the last two codes stand for.
+//! SPACK: each code after the first adds a pair to the table: the texts of the last two codes.
 //!
 //! ```text
 //! codes:  H, G  ──>  node { left H, right G }      nodes without a user wait in a ring, the oldest goes first
 //! ```
 //!
 //! Invariant: the ring and the free nodes change exactly as in the packer, or the codes mean something else; so nothing is
-//! cleaned up here that the packer leaves. Codes of a damaged file may make a node its own part: the walk over a node counts
+//! cleaned up here that the packer leaves. In a damaged file a node may be its own part: the walk over a node counts
 //! its steps.
 //! Not here: codes and records (the parent).
 
 use super::{CODES, Codes, Fault, Output, RECORD_END};
 
-/// The node that stands for nothing: head of the ring.
+/// The empty node: head of the ring.
 const HEAD: usize = 0;
 /// Marks a node without parts, and the end of the free ones.
 const NONE: i32 = -1;
@@ -19,13 +19,13 @@ const NONE: i32 = -1;
 struct Table {
     left: [i32; CODES],
     right: [i32; CODES],
-    /// Of a waiting or free node the next one; of a node in use minus the number of its users.
+    /// For a waiting or free node the next one; for a node in use minus the number of its users.
     next: [i32; CODES],
     back: [usize; CODES],
     free: i32,
 }
 
-/// Where a node number comes from the table itself, it is below 4,096 unless the file is damaged.
+/// A node number from the table itself is below 4,096 unless the file is damaged.
 fn index(node: i32) -> Option<usize> {
     usize::try_from(node).ok().filter(|node| *node < CODES)
 }
@@ -60,7 +60,7 @@ impl Table {
         Some(())
     }
 
-    /// A user less: without any the node waits.
+    /// Removes a user: a node without users waits.
     fn let_go(&mut self, node: i32) -> Option<()> {
         let node = index(node)?;
         if self.next[node] == -1 {
@@ -79,7 +79,7 @@ impl Table {
         self.next[last] = node as i32;
     }
 
-    /// Gives the node away that waits longest.
+    /// Frees the node that has waited longest.
     fn give_away(&mut self) -> Option<()> {
         let node = index(self.next[HEAD]).filter(|node| *node != HEAD)?;
         let (next, back) = (index(self.next[node])?, self.back[node]);
@@ -103,7 +103,7 @@ impl Table {
         Some(())
     }
 
-    /// Writes what a code stands for.
+    /// Writes the text of a code.
     fn write(
         &self,
         code: u16,
@@ -119,7 +119,7 @@ impl Table {
                     return Err(codes.fault(code));
                 };
                 later.push(right);
-                // A walk deeper than there are nodes goes in a circle.
+                // A walk deeper than the number of nodes is in a circle.
                 if later.len() > CODES {
                     return Err(codes.fault(code));
                 }

@@ -1,5 +1,5 @@
-//! Damage to every carrier: cut at every 512 bytes, and bits flipped anywhere. Nothing panics, and what is listed can be read
-//! or says why not.
+//! Damage to every carrier: cut at every 512 bytes, and bits flipped anywhere. Nothing panics, and every listed member can be
+//! read or has a fault.
 
 use super::super::container;
 use super::super::source::Memory;
@@ -7,7 +7,7 @@ use super::super::tree::{Item, Options};
 use super::carriers;
 use super::sample::texts;
 
-/// Opens it and reads every member that is listed; bytes read, and whether anything was said to be wrong.
+/// Opens it and reads every listed member; bytes read, and whether there was a fault.
 fn read(bytes: Vec<u8>) -> (u64, bool) {
     let length = bytes.len() as u64;
     let options = Options { inflated: 10_000_000, ..Options::default() };
@@ -15,7 +15,7 @@ fn read(bytes: Vec<u8>) -> (u64, bool) {
     let mut read = 0;
     let mut failed = false;
     for (_, library) in item.libraries() {
-        // What is kept for a library is in proportion to what carries it, inflated.
+        // The memory for a library is proportional to its carrier, inflated.
         assert!(library.blocks.len() as u64 <= length + options.inflated);
         for member in &library.members {
             for block in library.read_member(member) {
@@ -88,7 +88,7 @@ fn nothing_at_all_and_noise() {
             })
             .collect();
         read(bytes.clone());
-        // Behind each of the marks by which something is known.
+        // After each of the marks that identify a format.
         for mark in [
             &b"CKD_P370"[..],
             b"CKD_C370",

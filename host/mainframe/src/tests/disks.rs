@@ -14,7 +14,7 @@ use super::sample::{PAGE, Sample, programs, texts};
 const HEADS: u32 = 15;
 const TRACK: u32 = 56_832;
 
-/// A volume: tracks in order, None where nothing was written.
+/// A volume: tracks in order, None if nothing was written.
 #[derive(Clone)]
 pub struct Volume {
     pub tracks: Vec<Option<Vec<u8>>>,
@@ -58,7 +58,7 @@ pub fn volume(sample: &Sample) -> Volume {
             library[place.track() as usize].push((place.record(), Vec::new(), block.clone()));
         }
     }
-    // Every second track from 30 on, but the last extent holds all that is left.
+    // Every second track from 30 on, but the last extent holds all the rest.
     let most = 3 + 13;
     let mut extents = Vec::new();
     let mut homes = Vec::new();
@@ -130,7 +130,7 @@ fn header(id: &[u8; 8]) -> Vec<u8> {
     header
 }
 
-/// The track that the emulator makes up where nothing was written.
+/// The track that the emulator makes up for an unwritten one.
 fn null(track: u32) -> Vec<u8> {
     write(track, &[(1, Vec::new(), Vec::new())])
 }
@@ -274,7 +274,7 @@ fn a_circle_of_labels_and_extents_beyond_the_volume_are_named() {
 
 #[test]
 fn an_end_alone_on_its_track_is_not_stored_and_ends_its_member_all_the_same() {
-    // A last member whose end does not fit behind its blocks any more.
+    // A last member whose end does not fit after its blocks.
     let sample = (0..2_000)
         .map(|lines| texts(&[("ZLAST", vec![0xC1; 80 * lines])]))
         .find(|sample| {
@@ -314,8 +314,8 @@ fn tracks_that_are_not_stored_are_passed_over() {
     assert_eq!(image.next_stored(7).unwrap(), 7);
 }
 
-/// A disk of a quarter of a megabyte says that its table of contents is all of its sixteen million tracks, one of which is
-/// stored: as 50 KB each, which the emulator would make up, they are more than a processor writes in a minute.
+/// A disk of a quarter of a megabyte whose table of contents covers all of its sixteen million tracks, one of which is
+/// stored: at 50 KB each, which the emulator would make up, they are more than a processor writes in a minute.
 #[test]
 fn a_table_of_contents_of_nothing_is_no_work() {
     const CYLINDERS: u32 = 65_535;

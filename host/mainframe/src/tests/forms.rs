@@ -1,4 +1,4 @@
-//! Forms that our writer does not make: what real transmissions and unloads have beside the plain case.
+//! Forms that this project's writer does not make: real transmissions and unloads have them.
 
 use super::super::container;
 use super::super::directory::{self, Entry, Ttr};
@@ -196,7 +196,7 @@ fn extents_longer_than_any_disk_are_added_up_all_the_same() {
     for (at, first) in [(16, 9), (32, 9), (48, 0)] {
         unloaded[1][at..at + 16].copy_from_slice(&long(first));
     }
-    // Of a place before their begin only the third extent knows.
+    // Only the third extent has a place before their start.
     for record in &mut unloaded[4..] {
         record[4..8].copy_from_slice(&[0, 0, 0, 8]);
     }
@@ -210,7 +210,7 @@ fn extents_longer_than_any_disk_are_added_up_all_the_same() {
 fn lies_of_a_directory_are_named() {
     let sample = texts(&[]);
     let mut unloaded = sample.unload();
-    // The first entry's TTR, behind header, key, and the used bytes.
+    // The first entry's TTR, after header, key, and the used bytes.
     unloaded[2][12 + 8 + 2 + 8] = 0x7F;
     let found = unload::read(&records(&unloaded), PAGE).unwrap().library;
     let ttr = found.members[0].ttr;
@@ -242,7 +242,7 @@ fn an_overlay_module_has_its_note_list_made_anew() {
     let member = &mut sample.outgoing.members[0];
     member.title.user_data[7] = 1;
     member.title.user_data[8] |= 0x20;
-    // A note list of one entry before the last block; it names the first text block, where it lay at 001122.
+    // A note list of one entry before the last block; it names the first text block, at its old place 001122.
     let list = vec![0, 0x11, 0x22, 0, 0, 0, 0, 0];
     member.blocks.push(8);
     sample.data[0].push(list);
@@ -302,7 +302,7 @@ fn a_fault_names_the_way_to_it() {
 #[test]
 fn members_within_each_other_are_opened_once() {
     let mut sample = texts(&[("INNER", texts(&[]).xmit("MY.LIBRARY"))]);
-    // Twenty more names for the same place, none of them said to be an alias.
+    // Twenty more names for the same place, none of them marked as an alias.
     let again = sample.outgoing.members[2].clone();
     sample.outgoing.members[2].aliases = (0..20)
         .map(|number| unload_write::Title { name: name(&format!("X{number}")), ..again.title.clone() })
@@ -357,11 +357,11 @@ fn members_that_are_numbered_and_not_placed() {
     }
 }
 
-/// Records without bytes, and ends of records that say nothing, are work and memory, too: what one thing in a file took of the
-/// budget, the next one does not have.
+/// Records without bytes, and ends of records without meaning, are work and memory, too: one item's use of the budget is
+/// not available to the next one.
 #[test]
 fn what_packed_things_take_counts_for_the_whole_file() {
-    // Each code is the pair of the last two, and stands for ends of records only.
+    // Each code is the pair of the last two, and means ends of records only.
     let mut codes = vec![257, 257];
     codes.extend(258..900);
     for variable in [0, 1] {

@@ -1,6 +1,6 @@
-//! The emulator Hercules as a witness: it loads our transmissions onto disks, and we read its disks.
+//! The emulator Hercules as an oracle: it loads our transmissions onto disks, and we read its disks.
 //!
-//! Skipped, loudly, where its programs are not installed (Debian's package `hercules`).
+//! Skipped with a message if its programs are not installed (Debian's package `hercules`).
 
 use super::super::container;
 use super::super::inflate::Method;
@@ -87,7 +87,7 @@ fn dasdload_loads_our_transmissions_and_we_read_its_disks() {
         for (name, _) in &samples {
             assert!(listed.contains(name), "{listed}");
         }
-        // And what it reads from its own disk, block behind block, is what we wrote. Its exit status says nothing.
+        // And its reading of its own disk, block by block, equals our data. Its exit status is not usable.
         for (name, sample) in &samples {
             for (member, blocks) in sample.outgoing.members.iter().zip(&sample.data) {
                 let member = format!("{name}/{}", member.title.name.text(super::sample::PAGE));
@@ -115,7 +115,7 @@ fn hetupd_packs_our_tapes_and_we_read_its_own() {
             .iter()
             .enumerate()
     {
-        // The name says nothing of what is inside.
+        // The name does not show the content.
         let name = format!("theirs{number}.aws");
         run(folder, "hetupd", &[words, &["ours.aws", &name][..]].concat());
         let item = container::open(&folder.join(&name), &Options::default()).unwrap();

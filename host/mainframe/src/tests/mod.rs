@@ -1,6 +1,6 @@
 //! Tests that need several modules: libraries through every carrier, damage to all of them, and independent tools.
 //!
-//! No real file is used: `sample` makes libraries, `carriers` puts them into everything that can carry them.
+//! No real file is used: `sample` makes libraries, `carriers` puts them into every carrier.
 
 pub(crate) mod carriers;
 mod damage;

@@ -1,4 +1,4 @@
-//! A library is the same through everything that carries it: names, attributes, blocks.
+//! A library is the same through every carrier: names, attributes, blocks.
 
 use super::super::container;
 use super::super::entry::Details;
@@ -129,7 +129,7 @@ fn what_is_around_a_library_is_told() {
     let ways: Vec<String> = item.libraries().into_iter().map(|(way, _)| way).collect();
     assert_eq!(ways, ["FILE > OUTER.TEXT", "FILE > OUTER.TEXT > INNER > MY.LIBRARY"]);
     let json = serde_json::to_value(&item).unwrap();
-    // A key that were there twice would be lost on the way through the value.
+    // A duplicate key would be lost on the way through the value.
     assert_eq!(serde_json::to_string(&item).unwrap().len(), json.to_string().len());
     assert_eq!(json["what"]["is"], "transmission");
     assert_eq!(json["inner"][0]["what"]["is"], "library");

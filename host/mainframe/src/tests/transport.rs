@@ -1,4 +1,4 @@
-//! What becomes of files on their way: descriptors before records, ends of lines behind them, other packing around them.
+//! Files after a transfer: descriptors before records, ends of lines after them, other packing around them.
 
 use super::super::container::examine;
 use super::super::fault::Fault;
@@ -8,7 +8,7 @@ use super::super::tree::{Options, What};
 use super::roundtrip::listing;
 use super::sample::{PAGE, programs, texts};
 
-/// However a file came, its members are the same; what cannot be read is named by sight.
+/// Whatever the transfer, the members are the same; an unreadable form is recognised and named.
 #[test]
 fn files_that_were_wrapped_on_their_way_are_unwrapped() {
     let sample = programs();
@@ -37,7 +37,7 @@ fn files_that_were_wrapped_on_their_way_are_unwrapped() {
         assert_eq!(listing(libraries[0].1), wanted, "{how}");
         assert!(item.troubles().is_empty(), "{how}: {:?}", item.troubles());
     }
-    // One line that ends otherwise: nothing is taken away.
+    // One line with another end: nothing is taken away.
     let mut wrong = with(&[], b"\n");
     wrong[81 * 9 + 80] = b' ';
     assert!(!examine("x", Memory::shared(wrong), &Options::default()).troubles().is_empty());

@@ -1,10 +1,10 @@
-//! What a file holds, and the library in it that is meant.
+//! The contents of a file, and the selected library in it.
 //!
-//! A file may be a tape with twenty transmissions: its libraries are numbered in the order in which they lie, and one of them
-//! is meant by its number, its data set's name, or the end of the way to it. A load module or program object that is alone
+//! A file may be a tape with twenty transmissions: its libraries are numbered in their order, and one of them
+//! is selected by its number, its data set's name, or the end of its path. A load module or program object that is alone
 //! in a file is a library of one member.
 //!
-//! Invariant: no library is chosen by a name that two of them have.
+//! Invariant: a name that two libraries have selects neither.
 
 use crate::container;
 use crate::ebcdic::CodePage;
@@ -14,45 +14,45 @@ use crate::tree::{Item, Options, What};
 use serde::Serialize;
 use std::path::Path;
 
-/// What parts the steps of a way.
+/// The separator in a path.
 const STEP: &str = " > ";
-/// Names that a message says before it only counts the rest.
+/// The most names in a message; the rest is counted.
 const NAMED_MOST: usize = 20;
 
-/// A file that holds libraries, or none.
+/// A file with or without libraries.
 #[derive(Debug)]
 pub struct Carrier {
     /// Bytes of the file.
     pub bytes: u64,
-    /// Everything in it, in the order in which it lies.
+    /// Everything in it, in order.
     pub holds: Vec<Thing>,
-    /// Its libraries, in the order in which they lie.
+    /// Its libraries, in order.
     pub libraries: Vec<Held>,
-    /// What is wrong.
+    /// Its faults.
     pub troubles: Vec<Trouble>,
     /// The code page of names.
     pub page: CodePage,
 }
 
-/// One thing in the file.
+/// One item of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Thing {
-    /// The way to it, from the file's name.
+    /// Its path, from the file's name.
     pub path: String,
-    /// How deep it lies.
+    /// Its depth.
     pub depth: usize,
     /// Its own name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub is: String,
-    /// Number of the library, from 1, where it is one.
+    /// Number of the library, from 1, if it is one.
     pub library: Option<usize>,
 }
 
-/// A library, and the way to it.
+/// A library, and its path.
 #[derive(Debug)]
 pub struct Held {
-    /// The way, from the file's name.
+    /// Its path, from the file's name.
     pub path: String,
     /// The library.
     pub library: Library,
@@ -61,7 +61,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// What it is called: its data set's name, or the last step of the way.
+    /// Its name: its data set's name, or the last part of the path.
     #[must_use]
     pub fn name(&self) -> &str {
         let last = self.path.rsplit(STEP).next().unwrap_or(&self.path);
@@ -79,35 +79,35 @@ impl Held {
     }
 }
 
-/// No library is meant.
+/// No library was selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
-    /// There is none.
+    /// The file has none.
     #[error("this is no program library, and nothing that is known to hold one{is}")]
     None {
-        /// What it is, where something is known.
+        /// The kind of the file, if it is known.
         is: String,
     },
     /// There are several, and none was named.
     #[error("it holds {number} libraries: choose one by --dsn with its name, path or number: {names}")]
     Several {
-        /// How many.
+        /// Their number.
         number: usize,
         /// Number and name of each.
         names: String,
     },
-    /// None is called so.
+    /// None has this name.
     #[error("it holds no library {wanted}; it holds {names}")]
     Unknown {
-        /// What was given.
+        /// The given name.
         wanted: String,
         /// Number and name of each.
         names: String,
     },
-    /// Several are called so.
+    /// Several have this name.
     #[error("{wanted} is the name of several libraries in it: choose one by its number: {names}")]
     Ambiguous {
-        /// What was given.
+        /// The given name.
         wanted: String,
         /// Number and path of each.
         names: String,
@@ -118,13 +118,13 @@ impl Carrier {
     /// Opens a file and everything in it.
     ///
     /// # Errors
-    /// Where the file cannot be opened; all else is in `troubles`.
+    /// If the file cannot be opened; all other faults are in `troubles`.
     pub fn open(path: &Path, page: CodePage) -> Result<Carrier, Trouble> {
         let root = container::open(path, &Options { page, ..Options::default() })?;
         Ok(Carrier::of(root, page))
     }
 
-    /// Of what a file holds.
+    /// From the contents of a file.
     #[must_use]
     pub fn of(root: Item, page: CodePage) -> Carrier {
         let troubles = root.troubles().into_iter().cloned().collect();
@@ -153,7 +153,7 @@ impl Carrier {
         item.inner.into_iter().for_each(|inner| self.take(&path, depth + 1, inner));
     }
 
-    /// The library that is meant: the only one, or the one of this name, path or number.
+    /// The selected library: the only one, or the one with this name, path or number.
     ///
     /// # Errors
     /// There is none, or more than one.
@@ -186,7 +186,7 @@ impl Carrier {
         }
     }
 
-    /// Whether nothing in it was understood.
+    /// Whether all of it is of an unknown format.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.holds.iter().all(|thing| thing.is == UNKNOWN)
@@ -207,7 +207,7 @@ impl Carrier {
 
 const UNKNOWN: &str = "not understood";
 
-/// A thing in a few words.
+/// An item in a few words.
 fn what(item: &Item) -> String {
     match &item.what {
         What::Transmission { header } => match &header.from_user {

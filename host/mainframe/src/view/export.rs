@@ -1,6 +1,6 @@
-//! Libraries as transmissions: a mainframe's as it is, one of ours with the members' bytes in blocks.
+//! Libraries as transmissions: a mainframe's unchanged, one of Underbar's with the members' bytes in blocks.
 //!
-//! Invariant: names are those that a mainframe has: of at most eight characters, in capitals.
+//! Invariant: names are valid on a mainframe: at most eight characters, in capitals.
 //! Not here: the format (`mainframe::xmit`).
 
 use crate::directory;
@@ -16,24 +16,24 @@ use underbar_store::library::Library as Ours;
 /// A library cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A member's name that no mainframe has.
+    /// A member's name that is not valid on a mainframe.
     #[error("{0} cannot be a member's name on a mainframe: 1 to 8 letters, digits and national characters")]
     Name(String),
-    /// Members that are not whole: a copy would not say so.
+    /// Damaged members: a copy would not show the damage.
     #[error(transparent)]
     NotWhole(#[from] super::extract::NotWhole),
     /// The transmission.
     #[error(transparent)]
     Transmission(#[from] xmit::Fault),
-    /// What the store says.
+    /// The store's error.
     #[error(transparent)]
     Store(#[from] underbar_store::Error),
 }
 
-/// Sends a mainframe's library as it is.
+/// Sends a mainframe's library unchanged.
 ///
 /// # Errors
-/// Members that are damaged; a PDSE, whose pages are no blocks; what cannot be read or written.
+/// Damaged members; a PDSE, whose pages are not blocks; errors of reading or writing.
 pub fn theirs(to: &mut dyn Write, envelope: &Envelope, library: &Theirs) -> Result<(), Fault> {
     super::extract::whole(library, &[])?;
     let (outgoing, ranges) = Outgoing::of(library).map_err(xmit::Fault::from)?;
@@ -44,10 +44,10 @@ pub fn theirs(to: &mut dyn Write, envelope: &Envelope, library: &Theirs) -> Resu
     Ok(xmit::write(to, envelope, &outgoing, read)?)
 }
 
-/// Sends a library of ours: RECFM=U, each member cut into blocks of the library's block size.
+/// Sends one of Underbar's libraries: RECFM=U, each member cut into blocks of the library's block size.
 ///
 /// # Errors
-/// Names that no mainframe has, members that are damaged, what cannot be written.
+/// Names that are not valid on a mainframe, damaged members, errors of writing.
 pub fn ours(to: &mut dyn Write, envelope: &Envelope, library: &Ours) -> Result<(), Fault> {
     let block_size = library.label()?.block_size;
     let mut names = Vec::new();
@@ -73,7 +73,7 @@ pub fn ours(to: &mut dyn Write, envelope: &Envelope, library: &Ours) -> Result<(
         block_size: block_size as u16,
         members,
     };
-    // One member is held at a time: blocks are asked for in order.
+    // One member is held at a time: blocks are requested in order.
     let mut held: Option<(usize, Vec<u8>)> = None;
     let read = |member: usize, block: usize| {
         if held.as_ref().is_none_or(|(of, _)| *of != member) {

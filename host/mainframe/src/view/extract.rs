@@ -1,18 +1,18 @@
-//! Members of mainframes' libraries as files.
+//! Members of mainframe libraries as files.
 //!
-//! Invariant: a file's name is one of the folder it is put into; more than twice what the library holds is never written,
-//! however its members lie within each other.
-//! Not here: making the files.
+//! Invariant: a file's name is a name within its folder; at most twice the library's size is written,
+//! even if members overlap.
+//! Not here: creating the files.
 
 use crate::library::{Fault, Library, Member};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// Why members do not become files.
+/// The reason why members do not become files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is none of that name.
+    /// No member has this name.
     #[error("there is no member {0}")]
     NoMember(String),
     /// The members overlap.
@@ -22,15 +22,15 @@ pub enum Refused {
     Overlap {
         /// Bytes of the members.
         bytes: u64,
-        /// Bytes that there are.
+        /// Bytes in the library.
         live: u64,
     },
 }
 
-/// The members of these names; of none, all that are no aliases.
+/// The members of these names; without names, all that are not aliases.
 ///
 /// # Errors
-/// A name that there is not; members that lie within each other.
+/// An unknown name; overlapping members.
 pub fn members<'a>(library: &'a Library, names: &[String]) -> Result<Vec<&'a Member>, Refused> {
     let found: Vec<&Member> = if names.is_empty() {
         library.members.iter().filter(|member| member.alias_of.is_none()).collect()
@@ -46,12 +46,12 @@ pub fn members<'a>(library: &'a Library, names: &[String]) -> Result<Vec<&'a Mem
     Ok(found)
 }
 
-/// A member that is not whole.
+/// A damaged member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damaged {
-    /// Its name; None where the directory is damaged: then members may be missing.
+    /// Its name; None if the directory is damaged: then members may be missing.
     pub name: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Damaged {
     }
 }
 
-/// What is not whole of the members of these names; of none, of all and of the directory.
+/// The damage of the members of these names; without names, of all and of the directory.
 #[must_use]
 pub fn damaged(library: &Library, names: &[String]) -> Vec<Damaged> {
     let is_meant = |member: &&Member| match names {
@@ -80,12 +80,12 @@ pub fn damaged(library: &Library, names: &[String]) -> Vec<Damaged> {
     directory.map(|fault| Damaged { name: None, what: fault.to_string() }).chain(members).collect()
 }
 
-/// What cannot be taken whole: it is taken not at all.
+/// Damaged members, which are not taken at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", text(.0))]
 pub struct NotWhole(pub Vec<Damaged>);
 
-/// Members that a message names.
+/// The most members in a message.
 const NAMED_MOST: usize = 20;
 
 fn text(damaged: &[Damaged]) -> String {
@@ -96,17 +96,17 @@ fn text(damaged: &[Damaged]) -> String {
     text.join("; ")
 }
 
-/// Refuses what is not whole of the members of these names; of none, of all.
+/// Refuses damaged members of these names; without names, of all.
 ///
 /// # Errors
-/// Members that are damaged, each of them named.
+/// Damaged members, each with its name.
 pub fn whole(library: &Library, names: &[String]) -> Result<(), NotWhole> {
     let damaged = damaged(library, names);
     if damaged.is_empty() { Ok(()) } else { Err(NotWhole(damaged)) }
 }
 
 /// The name of a member's file: the member's, if a file can have it. Otherwise each character that no file name may have is
-/// `%` and two hexadecimal digits, as in an address of the web.
+/// `%` and two hexadecimal digits, as in a URL.
 #[must_use]
 pub fn file_name(member: &str) -> Cow<'_, str> {
     if is_file_name(member) {
@@ -129,7 +129,7 @@ pub fn file_name(member: &str) -> Cow<'_, str> {
     Cow::Owned(if name.is_empty() { "%20".to_owned() } else { name })
 }
 
-/// Is this the name of a file in a folder, and of nothing else?
+/// Is this the name of a file in a folder, and nothing else?
 #[must_use]
 pub fn is_file_name(name: &str) -> bool {
     !name.is_empty()

@@ -1,8 +1,8 @@
-//! Members of mainframes' libraries as members of ours: data, unless they are shared objects of this machine.
+//! Members of mainframe libraries as members of Underbar's: data, unless they are shared objects of this machine.
 //!
-//! Invariant: a member that comes in has the bytes of its blocks, joined; its aliases come with it. An alias that is named
-//! without its member is a member then, with the same bytes.
-//! Not here: changing the library that takes them in (`underbar_store::change`).
+//! Invariant: an imported member has the bytes of its blocks, joined; its aliases come with it. An alias that is named
+//! without its member becomes a member with the same bytes.
+//! Not here: changing the target library (`underbar_store::change`).
 
 use super::extract;
 use crate::library::{Library, Member};
@@ -12,21 +12,21 @@ use underbar_partitioned::name::{Misnomer, Name};
 use underbar_partitioned::symbol::Symbol;
 use underbar_store::change::Addition;
 
-/// A member cannot come in.
+/// A member cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// Which members.
+    /// The selected members.
     #[error(transparent)]
     Refused(#[from] extract::Refused),
-    /// Members that are not whole: none comes in.
+    /// Damaged members: none is imported.
     #[error(transparent)]
     NotWhole(#[from] extract::NotWhole),
-    /// Its name is none of ours.
+    /// Its name is not valid in Underbar's libraries.
     #[error("{text:?} cannot be a member's name: {why}")]
     Name {
         /// The name.
         text: String,
-        /// Why not.
+        /// The reason.
         why: Misnomer,
     },
     /// Its bytes could not be read.
@@ -34,18 +34,18 @@ pub enum Fault {
     Read {
         /// The member.
         name: String,
-        /// Why not.
+        /// The reason.
         error: ReadError,
     },
-    /// What the store says.
+    /// The store's error.
     #[error(transparent)]
     Store(#[from] underbar_store::Error),
 }
 
-/// The members of these names as additions, one after the other; of none, all.
+/// The members of these names as additions, one after the other; without names, all.
 ///
 /// # Errors
-/// What `extract::members` and `extract::whole` say, and names of aliases that are none of ours; each addition has its own errors.
+/// Errors of `extract::members` and `extract::whole`, and alias names that are not valid here; each addition has its own errors.
 pub fn additions<'a>(
     library: &'a Library,
     names: &[String],
@@ -54,7 +54,7 @@ pub fn additions<'a>(
 ) -> Result<impl ExactSizeIterator<Item = Result<Addition, Fault>> + use<'a>, Fault> {
     let mut members = extract::members(library, names)?;
     extract::whole(library, names)?;
-    // Who names both wants a member and its alias, not two members.
+    // A request for both a member and its alias means one member, not two.
     members.retain(|member| !is_named(names, member.alias_of.as_deref()));
     let mut aliases: HashMap<&str, Vec<Name>> = HashMap::new();
     for member in &library.members {
@@ -70,7 +70,7 @@ pub fn additions<'a>(
     }))
 }
 
-/// The aliases among these names whose members are not, each with its member: they come in as members.
+/// The aliases among these names without their members, each with its member: they are imported as members.
 pub fn aliases_alone<'a>(
     library: &'a Library,
     names: &'a [String],

@@ -1,7 +1,7 @@
-//! Labels and members of mainframes' libraries, as those of ours are listed.
+//! Labels and members of mainframe libraries, in the form of Underbar's lists.
 //!
 //! Invariant: an alias shows its member's size and place, and the entry point and modes of its own name.
-//! Not here: what is in a program (`mainframe::program`).
+//! Not here: the content of a program (`mainframe::program`).
 
 use crate::entry::Details;
 use crate::library::{Library, Member, Organisation};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use underbar_store::library::{self as store, Item, Label, Mainframe};
 
-/// Pages on a track, as ours are counted.
+/// Pages on a track, as for Underbar's libraries.
 const PAGES_ON_A_TRACK: u32 = 12;
 
 impl From<Organisation> for store::Organisation {
@@ -27,11 +27,11 @@ impl From<Organisation> for store::Organisation {
 pub struct Blocks {
     /// Bytes of data.
     pub length: u32,
-    /// How many.
+    /// Their number.
     pub blocks: u64,
 }
 
-/// What the library is; the file that carries it has so many bytes.
+/// The label of the library; `file_bytes` is the size of the file that carries it.
 #[must_use]
 pub fn label(library: &Library, file_bytes: u64) -> Label {
     let counts = library.counts();
@@ -60,7 +60,7 @@ pub fn label(library: &Library, file_bytes: u64) -> Label {
     }
 }
 
-/// Tracks up to the last that is in use, on the device that the library lay on; of a PDSE twelve pages are one.
+/// Tracks up to the last in use, on the library's device; twelve pages of a PDSE are one.
 #[must_use]
 pub fn tracks(library: &Library) -> u32 {
     if library.label.organisation == Organisation::Pdse {
@@ -89,16 +89,16 @@ pub fn list(library: &Library) -> Vec<Item> {
     let item = |member: &Member| {
         let owner = |name: &String| members.get(name.as_str()).copied();
         let item = item(library, member, member.alias_of.as_ref().and_then(owner), &tracks);
-        // Of several members of one name the first has them: that is the one that a search would find.
+        // Of several members of one name the first counts: a search would find it.
         Item { aliases: aliases.remove(member.name.as_str()).unwrap_or_default(), ..item }
     };
     library.members.iter().map(item).collect()
 }
 
-/// Tracks on which the blocks of each member of a PDS lie, by the borders of the blocks.
+/// The tracks with blocks of each member of a PDS, by the borders of the blocks.
 ///
-/// Members that lie within each other end together. So those of one end are counted in one walk, from the end to the front:
-/// nobody's directory makes more work than the library has blocks.
+/// Overlapping members end together. So those with one end are counted in one walk, from the end to the front:
+/// no directory makes more work than the library has blocks.
 fn member_tracks(library: &Library) -> HashMap<(usize, usize), u64> {
     let mut borders: Vec<(usize, usize)> =
         library.members.iter().map(|member| (member.range.end, member.range.start)).collect();
@@ -129,7 +129,7 @@ fn item(
         Organisation::Pds => tracks.get(&(member.range.start, member.range.end)).copied().unwrap_or(0),
         Organisation::Pdse => (blocks.len() as u64).div_ceil(PAGES_ON_A_TRACK.into()),
     };
-    // An alias that tells nothing of itself is what its member is.
+    // An alias without data of its own has its member's.
     let details = match (&member.details, owner) {
         (Details::Bare, Some(owner)) => &owner.details,
         (details, _) => details,
@@ -169,11 +169,11 @@ fn item(
     item
 }
 
-/// The lengths of the blocks of these members, most frequent first: of load modules those of text, of all else every block.
-/// Of members that lie within each other the longest counts: no block is looked at twice.
+/// The lengths of the blocks of these members, most frequent first: text blocks of load modules, every block of other
+/// members. Of overlapping members the longest counts: no block is read twice.
 ///
 /// # Errors
-/// Where blocks cannot be read.
+/// If blocks cannot be read.
 pub fn block_sizes<'a>(
     library: &Library,
     members: impl IntoIterator<Item = &'a Member>,

@@ -1,14 +1,14 @@
-//! Libraries of mainframes as ours are shown.
+//! Mainframe libraries in the form of Underbar's own.
 //!
 //! ```text
-//! file ── choose ──> one library ──┬─ items    ──> Label, Item   of underbar_store, as `ls` and `info` show them
+//! file ── choose ──> one library ──┬─ items    ──> Label, Item   of underbar_store, for `ls` and `info`
 //!                                  ├─ survey   ──> Source           figures of tracks and loads
-//!                                  ├─ import   ──> Addition         members of ours
-//!                                  └─ extract  ──> bytes, and names that are safe as names of files
-//! a library of ours ── export ──> a transmission
+//!                                  ├─ import   ──> Addition         members of Underbar's libraries
+//!                                  └─ extract  ──> bytes, and safe file names
+//! an Underbar library ── export ──> a transmission
 //! ```
 //!
-//! Invariant: nothing is shown of a mainframe's library that is not in it; what is not known is None.
+//! Invariant: only data of the mainframe's library is shown; unknown values are None.
 //! Not here: reading the formats (`mainframe`), printing.
 
 pub mod choose;

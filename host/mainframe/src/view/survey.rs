@@ -1,7 +1,7 @@
-//! Mainframes' libraries as a survey wants them.
+//! Mainframe libraries in the form for a survey.
 //!
-//! Invariant: tracks are those of a 3390, as all of a survey: a library of another device, or of none, is laid onto them block
-//! by block, as a plain copy would.
+//! Invariant: tracks are those of a 3390, as in every survey: a library of another device, or of none, is placed on them block
+//! by block, as by a plain copy.
 //! Not here: the figures (`underbar_store::survey`).
 
 use super::items;
@@ -13,13 +13,13 @@ use underbar_partitioned::binder::FULL_CONTROL;
 use underbar_store::library::Shape;
 use underbar_store::survey::Source;
 
-/// A library of programs, as a survey wants it.
+/// A library of programs, in the form for a survey.
 ///
 /// # Errors
-/// Where its blocks cannot be read.
+/// If its blocks cannot be read.
 pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
     let mut shapes = Vec::new();
-    // Members that lie within each other are measured once: nobody's directory makes more work than the library has blocks.
+    // Overlapping members are measured once: no directory makes more work than the library has blocks.
     let mut members: Vec<_> = library.members.iter().filter(|member| member.alias_of.is_none()).collect();
     members.sort_by_key(|member| (member.range.start, std::cmp::Reverse(member.range.end)));
     let mut measured = 0;
@@ -51,8 +51,8 @@ pub fn source(library: &Library, name: String) -> Result<Source, ReadError> {
     })
 }
 
-/// A load module as the binder would write it. Anything else is data: where its blocks are whole ones of the library's block
-/// size, whoever wrote them cuts as many bytes as a block has, and would at another size; other blocks a copy keeps.
+/// A load module as the binder would write it. Any other member is data: if its blocks are whole ones of the library's block
+/// size, its writer filled blocks, and would do so at another size; a copy keeps other blocks.
 fn module(library: &Library, member: &Member) -> Result<Shape, ReadError> {
     if !library.is_module(member) {
         let blocks = library.blocks_of(member);
@@ -94,7 +94,7 @@ fn object(bytes: u64) -> Shape {
     }
 }
 
-/// Tracks of the library without gaps: the blocks that names lead to, as they are, one behind the other.
+/// Tracks of the library without gaps: the blocks with names, unchanged, one after the other.
 fn compressed(library: &Library) -> u32 {
     let mut placer = begun(library);
     let mut members: Vec<_> = library.members.iter().collect();
@@ -113,7 +113,7 @@ fn compressed(library: &Library) -> u32 {
     placer.tracks()
 }
 
-/// The directory on its tracks. It is as large as the place of the first block says: blocks of it that are not in use belong to
+/// The directory on its tracks. The place of the first member block gives its size: unused directory blocks belong to
 /// it, too.
 fn begun(library: &Library) -> Placer {
     let first = library.blocks.iter().map(|block| block.ttr).chain(library.ends.iter().copied()).min();

@@ -1,4 +1,4 @@
-//! Libraries of mainframes as ours are shown, through every carrier; none of the files is a real one.
+//! Mainframe libraries in the form of Underbar's own, through every carrier; none of the files is a real one.
 
 use super::choose::{Carrier, Unclear};
 use super::extract::{Refused, members};
@@ -32,11 +32,11 @@ fn every_carrier_shows_the_same_members_blocks_and_shapes() {
     let sizes = items::block_sizes(expected, &expected.members).expect("readable");
     assert_eq!((items.len(), source.shapes.len(), source.aliases), (14, 12, 2));
     assert!(sizes[0].length == 6_144 && sizes[0].blocks > 10, "{sizes:?}");
-    // Where members lie, a disk decides on its own.
+    // A disk decides on the places of members on its own.
     let without_places = |items: &[store::Item]| -> Vec<store::Item> {
         items.iter().map(|item| store::Item { ttr: String::new(), tracks: None, ..item.clone() }).collect()
     };
-    // Every form once: how they are packed is for the tests of the readers.
+    // Every form once: the tests of the readers cover the packing.
     let forms = [
         "transmission",
         "spanned unload",
@@ -85,7 +85,7 @@ fn gaps_are_what_a_copy_block_by_block_closes() {
     assert!(measure(&whole).copied[0].tracks < whole.tracks.expect("known"), "{whole:?}");
     assert_eq!(whole.compressed, whole.tracks);
     assert_eq!(rules(&library), ["block-size"]);
-    // The long members go, and what comes behind them stays where it is.
+    // The long members go, and the members after them stay in place.
     library.members.retain(|member| member.bytes < 100_000);
     let left = survey::source(&library, "L".into()).expect("readable");
     assert!(left.compressed < left.tracks && left.tracks == whole.tracks, "{left:?}");
@@ -243,7 +243,7 @@ fn tracks_of_members_within_each_other_are_counted_once() {
     let carrier = carrier("x", programs().xmit("MY.LIBRARY"));
     let mut library = only(&carrier).clone();
     let whole = library.blocks.len();
-    // On every third track, and back again: the order of tracks is nothing that a carrier must keep.
+    // On every third track, and back again: a carrier need not keep the order of tracks.
     for (number, block) in (0..).zip(&mut library.blocks) {
         block.ttr = Ttr::at(number % 3 + number / 6, 1);
     }
