@@ -1,12 +1,12 @@
-//! Changes of a library by its path, whatever its organisation: any number of edits, which happen together or not at all.
+//! Changes of a library by its path, for both organisations: any number of edits, which happen together or not at all.
 //!
 //! ```text
 //! edits ──> PDSE: Change ... commit
 //!       └─> PDS: old tracks copied, or laid anew where the directory is too short ... rename
 //! ```
 //!
-//! Invariant: the first edit that cannot be made ends the change, and the library is as it was.
-//! Not here: where edits come from (files, another library: `source`).
+//! Invariant: the first failing edit ends the change, and the library stays as it was.
+//! Not here: the origin of edits (files, another library: `source`).
 
 use std::path::Path;
 
@@ -27,38 +27,38 @@ use crate::{pds, pdse};
 /// One step of a change.
 #[derive(Clone, Debug)]
 pub enum Edit {
-    /// A member comes in, or is replaced.
+    /// Adds or replaces a member.
     Add(Box<Addition>),
-    /// A member and its aliases, or an alias, goes.
+    /// Deletes a member and its aliases, or an alias.
     Delete(Name),
-    /// A member or alias gets another name.
+    /// Renames a member or alias.
     Rename {
-        /// The old one.
+        /// The old name.
         from: Name,
-        /// The new one.
+        /// The new name.
         to: Name,
     },
-    /// A member gets a further name.
+    /// Adds an alias to a member.
     Alias {
-        /// The further one.
+        /// The alias.
         alias: Name,
-        /// The member's.
+        /// The member's name.
         of: Name,
         /// The function that is its entry point; without one, the function of the alias's name, or the member's entry.
         function: Option<Vec<u8>>,
     },
 }
 
-/// A member that comes in.
+/// A member to add.
 #[derive(Clone, Debug)]
 pub struct Addition {
     /// Its name.
     pub name: Name,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub attributes: Attributes,
-    /// How it asks to be fetched.
+    /// Its fetch option.
     pub fetch: FetchOptions,
     /// Bytes from the front that are the program.
     pub loadable: u64,
@@ -66,18 +66,18 @@ pub struct Addition {
     pub storage: u64,
     /// Address of its entry point.
     pub entry_point: Option<u64>,
-    /// The function that it is.
+    /// The function of the entry point.
     pub symbol: Symbol,
     /// Seconds since 1970.
     pub modified: u64,
-    /// May it take the place of one of its name?
+    /// Whether it may replace a member of its name.
     pub replace: bool,
     /// Further names, each with its entry point.
     pub aliases: Vec<(Name, Option<u64>, Symbol)>,
 }
 
 impl Addition {
-    /// Of bytes: what they are is found in them. The entry point is the function that is asked for, or that of the
+    /// From bytes, which determine the kind. The entry point is the requested function, or that of the
     /// member's name, or `main`.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Addition {
         })
     }
 
-    /// What is written of it, but for its aliases.
+    /// The member to write, without its aliases.
     #[must_use]
     pub fn new_member(&self) -> New<'_> {
         New {
@@ -137,7 +137,7 @@ fn named(facts: &Facts, member: &Name, function: &[u8]) -> Result<(Option<u64>, 
     })
 }
 
-/// The entry point of an alias: the function asked for, or that of its name, or the member's.
+/// The entry point of an alias: the requested function, or that of its name, or the member's.
 fn entry_of_alias(
     bytes: &[u8],
     alias: &Name,
@@ -152,22 +152,22 @@ fn entry_of_alias(
     }
 }
 
-/// What a change did.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     /// Edits made.
     pub edits: u64,
-    /// Members that the library has now.
+    /// Members of the library after it.
     pub members: u32,
-    /// Aliases that it has now.
+    /// Aliases of the library after it.
     pub aliases: u32,
 }
 
-/// Changes a library. `expected` is how many entries the edits add at most: a PDS whose directory is too short for them is
-/// laid anew with a longer one.
+/// Changes a library. `expected` is the most entries that the edits add: a PDS with too small a directory is
+/// made anew with a larger one.
 ///
 /// # Errors
-/// The first edit that cannot be made, or that came as an error; the library's; the system's.
+/// The first edit that failed, or that came as an error; the library's; the system's.
 pub fn apply(
     path: &Path,
     edits: impl IntoIterator<Item = Result<Edit>>,
@@ -244,7 +244,7 @@ fn edit_pdse<S: Storage>(change: &mut pdse::Change<S>, edit: &Edit) -> Result<()
             change.add(&new, addition.replace, &function)?;
             for (alias, entry_point, symbol) in &addition.aliases {
                 match change.value(alias)? {
-                    // It kept the alias when it was replaced.
+                    // It kept the alias in the replacement.
                     Some(Value::Alias(kept)) if kept.of == addition.name && addition.replace => {
                         change.delete(alias)?;
                     }
@@ -257,7 +257,7 @@ fn edit_pdse<S: Storage>(change: &mut pdse::Change<S>, edit: &Edit) -> Result<()
     }
 }
 
-/// Makes a changed PDS in the place of an old one.
+/// Makes a changed PDS in place of an old one.
 ///
 /// # Errors
 /// As [`apply`].
@@ -299,7 +299,7 @@ pub fn apply_to_pds<R: ReadAt, P: Place>(
     Ok(Changed { edits: made, members: header.members, aliases: header.aliases })
 }
 
-/// Makes one step of a change of a PDS.
+/// Makes one edit of a PDS.
 pub(crate) fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Result<()> {
     match edit {
         Edit::Delete(name) => make.delete(name),
@@ -317,7 +317,7 @@ pub(crate) fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Resu
             for (alias, entry_point, _) in &addition.aliases {
                 make.alias(alias, &addition.name, *entry_point)?;
             }
-            // A PDS does not keep which function an alias is: one of its own name, or the member's entry.
+            // A PDS does not keep the function of an alias: it is that of its own name, or the member's entry.
             for alias in
                 kept.iter().filter(|kept| make.entry(&kept.name).is_none()).copied().collect::<Vec<_>>()
             {
@@ -331,10 +331,10 @@ pub(crate) fn edit_pds<S: Storage>(make: &mut pds::Make<S>, edit: &Edit) -> Resu
     }
 }
 
-/// Lays the members of a PDS anew, in the order of their places, without gaps.
+/// Copies the members of a PDS in the order of their places, without gaps.
 ///
 /// # Errors
-/// A member that is damaged; no room; the system's.
+/// A damaged member; no room; the system's.
 pub fn lay_anew<R: ReadAt, S: Storage>(
     storage: S,
     old: &Pds<R>,
@@ -355,10 +355,10 @@ pub fn lay_anew<R: ReadAt, S: Storage>(
     Ok(make)
 }
 
-/// A member of a PDS as one that comes into another library, without its aliases.
+/// A member of a PDS in the form for another library, without its aliases.
 ///
 /// # Errors
-/// A member that is damaged.
+/// A damaged member.
 pub fn addition_of_pds<R: ReadAt>(
     old: &Pds<R>,
     entry: &underbar_partitioned::pds::Entry,
@@ -383,10 +383,10 @@ pub fn addition_of_pds<R: ReadAt>(
     })
 }
 
-/// A member of a PDSE as one that comes into another library, without its aliases.
+/// A member of a PDSE in the form for another library, without its aliases.
 ///
 /// # Errors
-/// A member that is damaged.
+/// A damaged member.
 pub fn addition_of_pdse<R: ReadAt>(
     old: &Pdse<R>,
     member: &underbar_partitioned::pdse::Member,

@@ -1,6 +1,6 @@
-//! A PDSE has two labels, written in turns. This is the one that does not count, where it is not whole.
+//! A PDSE has two labels, written alternately. This is the one that does not count, if it is not whole.
 //!
-//! Not here: when that is said (`Library::doubt`, `verify`, `survey`).
+//! Not here: the reports of it (`Library::doubt`, `verify`, `survey`).
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use underbar_partitioned::read::ReadAt;
 pub struct Doubt {
     /// Its page.
     pub page: u32,
-    /// How it lies.
+    /// Its damage.
     pub other: Other,
     /// The generation of the label that counts.
     pub generation: u64,
 }
 
 impl Doubt {
-    /// What is wrong with the label that does not count; None where it is whole, or was never written.
+    /// The damage of the label that does not count; None if it is whole, or was never written.
     pub fn of<R: ReadAt + ?Sized>(read: &R, superblock: &Superblock) -> Option<Doubt> {
         let (page, generation) = (Superblock::turn(superblock.generation + 1), superblock.generation);
         match superblock.other(read) {

@@ -1,4 +1,4 @@
-//! What can go wrong with a library, by who has to do something about it.
+//! Errors of a library, grouped by the remedy.
 
 use std::borrow::Cow;
 use std::io;
@@ -8,7 +8,7 @@ use underbar_shown::Shown;
 use underbar_partitioned::name::Misnomer;
 use underbar_partitioned::read::Fault;
 
-/// Why a library was not read, made or changed. Where it was to be changed, it is as it was.
+/// The reason why a library was not read, made or changed. A library that was to be changed is as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,12 +18,12 @@ pub enum Error {
     /// One member's bytes are wrong; the others may be sound.
     #[error("member {name}: {fault}")]
     Member {
-        /// Whose.
+        /// Its name.
         name: String,
-        /// What is wrong.
+        /// The fault.
         fault: Fault,
     },
-    /// All bytes of a member have their sums, and yet are not those that were put in.
+    /// The blocks or pages of a member are sound, but the checksum of the whole member differs.
     #[error("member {0} is not what was put in: its sum differs")]
     MemberSum(String),
     /// There is no member or alias of this name.
@@ -32,23 +32,23 @@ pub enum Error {
     /// The name is taken.
     #[error("there is a member {0} already")]
     Exists(String),
-    /// The name is an alias, and what was asked for needs a member.
+    /// The name is an alias, and the operation needs a member.
     #[error("{0} is an alias of {1}")]
     IsAlias(String, String),
-    /// A text is no name of a member here.
+    /// A text is not a valid name of a member.
     #[error("{text:?} cannot be a member's name: {why}")]
     Name {
         /// The text.
         text: String,
-        /// Why not.
+        /// The reason.
         why: Misnomer,
     },
-    /// What is to be a program is none that could be loaded.
+    /// A program that cannot be loaded.
     #[error("{what}: {why}")]
     Program {
         /// The file or member.
         what: String,
-        /// Why not, and what to do about it.
+        /// The reason, and the remedy.
         why: Cow<'static, str>,
     },
     /// The function is not exported by the program.
@@ -65,7 +65,7 @@ pub enum Error {
     /// The file system has no room.
     #[error("the file system has no room left")]
     DeviceFull,
-    /// A label is damaged that may be newer than the one that counts.
+    /// A damaged label may be newer than the one that counts.
     #[error(
         "{0}; nothing is changed, because that would write over what the damaged label leads to: lib copy makes a new library of what counts now"
     )]
@@ -73,10 +73,10 @@ pub enum Error {
     /// Another process changes the library.
     #[error("another process is changing the library")]
     Busy,
-    /// A file is there where a new one was to be made.
+    /// The new file already exists.
     #[error("{} is there already", .0.shown())]
     FileExists(PathBuf),
-    /// A folder, a device, a pipe: what has no bytes that could be read at any place.
+    /// A folder, a device, or a pipe: its bytes cannot be read at any offset.
     #[error("{}: is no plain file", .0.shown())]
     NotPlain(PathBuf),
     /// The system refused.
@@ -84,10 +84,10 @@ pub enum Error {
     System {
         /// The file or directory.
         what: PathBuf,
-        /// Its reason.
+        /// The reason.
         error: io::Error,
     },
-    /// Writing failed at a point where it is not known whether the change is durable: it is there whole or not at all.
+    /// Writing failed at a point where it is unknown whether the change is durable: the change is there whole or not at all.
     #[error("{}: {error}; the change is there whole or not at all, which the next reading shows", what.shown())]
     Unsure {
         /// The library.
@@ -97,11 +97,11 @@ pub enum Error {
     },
 }
 
-/// What this crate gives.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of the system on a file; a full file system is told apart.
+    /// An error of the system on a file; a full file system has its own variant.
     pub fn system(what: impl Into<PathBuf>, error: io::Error) -> Error {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

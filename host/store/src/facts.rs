@@ -1,4 +1,4 @@
-//! What a member's bytes say of themselves: a shared object's functions, segments and entry point.
+//! The facts in a member's bytes: a shared object's functions, segments and entry point.
 //!
 //! ```text
 //! bytes ── ELF, 64-bit, this machine, shared object? ── no ──> a data member
@@ -6,8 +6,8 @@
 //!      └─ functions exported: entry points
 //! ```
 //!
-//! Invariant: bytes that anybody may have written give data members or an error, never a panic.
-//! Not here: whether a program can be loaded; the loader says that by its own reading ([`check`]).
+//! Invariant: untrusted bytes give data members or an error, never a panic.
+//! Not here: whether a program can be loaded; the loader's own reading decides that ([`check`]).
 
 use object::Endianness;
 use object::elf::{
@@ -20,16 +20,16 @@ use underbar_partitioned::symbol::Symbol;
 
 use crate::error::{Error, Result};
 
-/// What was found in a member's bytes.
+/// The facts in a member's bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// What it is; empty for data.
+    /// Its kind; empty for data.
     pub attributes: Attributes,
-    /// Bytes from the front that are the program in storage.
+    /// Bytes from the front that are loaded as the program.
     pub loadable: u64,
-    /// Bytes of storage that it takes.
+    /// Bytes of storage.
     pub storage: u64,
-    /// Bytes of segments that are not written to, and of those that are.
+    /// Bytes of read-only segments, and of writable ones.
     pub text: u64,
     /// See `text`.
     pub data: u64,
@@ -45,17 +45,17 @@ impl Facts {
         Some(self.functions[found].1)
     }
 
-    /// Is it a program?
+    /// Whether it is a program.
     #[must_use]
     pub fn is_program(&self) -> bool {
         self.attributes.has(Attributes::PROGRAM)
     }
 }
 
-/// Looks at bytes. What is no ELF file is data; `what` is its name in errors.
+/// Reads bytes. A file that is not ELF is data; `what` is its name in errors.
 ///
 /// # Errors
-/// An ELF file that is no shared object of this machine's kind, or is broken.
+/// An ELF file that is not a shared object for this machine, or is broken.
 pub fn look(bytes: &[u8], what: &str) -> Result<Facts> {
     if !bytes.starts_with(b"\x7FELF") {
         return Ok(Facts { loadable: bytes.len() as u64, ..Facts::default() });
@@ -63,14 +63,14 @@ pub fn look(bytes: &[u8], what: &str) -> Result<Facts> {
     read(bytes).map_err(|why| Error::Program { what: what.to_owned(), why: why.into() })
 }
 
-/// What to do with a program that LOAD and exec do not take.
+/// The remedy for a program that LOAD and exec do not take.
 const LINK_SHARED: &str =
     "an executable, which LOAD and exec cannot run: link it with -shared, of code compiled with -fPIC";
 
-/// Could this program be loaded, as far as its bytes tell? Those that are kept for it are asked before they are taken in.
+/// Whether this program can be loaded, as far as its bytes show. New members are checked before they are accepted.
 ///
 /// # Errors
-/// Nobody could load it.
+/// It cannot be loaded.
 pub fn check(bytes: &[u8], what: &str) -> Result<()> {
     underbar_fetch::image::check(bytes).map_err(|error| Error::Program {
         what: what.to_owned(),
@@ -134,12 +134,12 @@ fn read(bytes: &[u8]) -> Read<Facts> {
     Ok(facts)
 }
 
-/// Exported functions, by the section of dynamic symbols. A file without sections has none that we find.
+/// Exported functions, by the section of dynamic symbols. None are found in a file without sections.
 fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec<u8>, u64)>> {
     const ORDER: Endianness = Endianness::Little;
     let sections = header.section_headers(ORDER, bytes).ok()?;
     let mut functions = Vec::new();
-    // There is one; more would be the same names again.
+    // There is one such section; another would have the same names.
     if let Some(section) = sections.iter().find(|section| section.sh_type(ORDER) == SHT_DYNSYM) {
         let symbols: &[object::elf::Sym64<Endianness>] = section.data_as_array(ORDER, bytes).ok()?;
         let names = sections.get(usize::try_from(section.sh_link(ORDER)).ok()?)?;
@@ -162,8 +162,8 @@ fn functions(header: &FileHeader64<Endianness>, bytes: &[u8]) -> Option<Vec<(Vec
     Some(functions)
 }
 
-/// The name that begins here. Longer ones than ours stand in no entry, and all of them may lie one in the other: so no more is
-/// looked at than one of ours has.
+/// The name that begins here. An entry has no name longer than the limit, and long names may overlap in the file: so only
+/// that many bytes are read.
 fn name(names: &[u8], at: u32) -> Option<&[u8]> {
     let rest = names.get(usize::try_from(at).ok()?..)?;
     let rest = &rest[..rest.len().min(Symbol::LONGEST + 1)];
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A program of segments that are not written to, each with so many bytes of storage, and without sections.
+    /// A program of read-only segments, each with this many bytes of storage, and without sections.
     fn program(storage: &[u64]) -> Vec<u8> {
         let mut bytes = b"\x7FELF\x02\x01\x01".to_vec();
         bytes.resize(16, 0);

@@ -1,13 +1,13 @@
-//! Program libraries made and changed.
+//! Makes and changes program libraries.
 //!
 //! ```text
 //! .so files ── facts ──> Edit ... ──> change ──> PDSE: pages, then a superblock
 //!                                         └────> PDS: a whole new file, renamed into place
-//! Library: either of them read: list, bytes, verify, survey
+//! Library: reads either of them: list, bytes, verify, survey
 //! ```
 //!
 //! Invariant: a change happens whole or not at all, at whatever write it is ended, by a kill, a power cut or a full disk;
-//! the tests end it at every one. One process changes a library at a time, and no reader waits.
+//! the tests end it at every write. One process changes a library at a time, and no reader waits.
 //! Not here: the bytes themselves (`underbar-partitioned`), real mainframe files (`underbar-mainframe`).
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! New libraries at a path: empty, copied from another (COPYMOD-like), or made anew without gaps (compress).
 //!
-//! Invariant: a copy has every member and alias of the one that was copied, whatever the organisation and block size.
+//! Invariant: a copy has every member and alias of the original, whatever the organisation and block size.
 
 use std::path::Path;
 
@@ -14,23 +14,23 @@ use crate::library::{Library, Organisation};
 use crate::storage::{InDirectory, OnDisk, Place, Storage};
 use crate::{change, pds, pdse};
 
-/// What a new library is to be.
+/// The properties of a new library.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// PDS or PDSE.
     pub organisation: Organisation,
     /// Block size of the label.
     pub block_size: u32,
-    /// Directory blocks of a PDS; None for as many as its members need.
+    /// Directory blocks of a PDS; None for the number that its members need.
     pub directory_blocks: Option<u32>,
-    /// Most pages of a PDSE; 0 for no limit.
+    /// The limit of pages of a PDSE; 0 for no limit.
     pub space_pages: u32,
     /// Seconds since 1970.
     pub now: u64,
 }
 
 impl Wanted {
-    /// The usual one: a PDSE, with the block size that is best.
+    /// The default: a PDSE, with the best block size.
     #[must_use]
     pub fn usual(now: u64) -> Wanted {
         Wanted {
@@ -51,11 +51,11 @@ pub fn create(path: &Path, wanted: &Wanted) -> Result<()> {
     fill(path, wanted, 0, std::iter::empty(), false).map(|_| ())
 }
 
-/// Makes a library of another one's members. `choose` says which, and under which names; aliases of a member that is not
-/// chosen stay behind with it. `progress` is told of each member.
+/// Makes a library from the members of another. `choose` selects them and gives their names; aliases of a member that is not
+/// selected are left out. `progress` is called for each member.
 ///
 /// # Errors
-/// A file of that name; a member that is damaged, or whose name the new organisation cannot have; the system's.
+/// A file of that name; a damaged member, or one with a name that is not valid in the new organisation; the system's.
 pub fn copy(
     from: &Library,
     path: &Path,
@@ -70,7 +70,7 @@ pub fn copy(
 /// Makes a library anew in its place, without gaps and free pages. Its readers keep the old one.
 ///
 /// # Errors
-/// Another process that changes it; a member that is damaged; the system's.
+/// Another process that changes it; a damaged member; the system's.
 pub fn compress(
     path: &Path,
     directory_blocks: Option<u32>,
@@ -98,10 +98,10 @@ pub fn compress(
     changed
 }
 
-/// Edits that bring the chosen members of a library into another, and how many entries they are.
+/// Edits that copy the selected members of a library, and the number of their entries.
 ///
 /// # Errors
-/// A directory that is damaged.
+/// A damaged directory.
 pub fn edits_of<'a>(
     from: &'a Library,
     choose: &dyn Fn(&Name) -> bool,
@@ -128,7 +128,7 @@ pub fn edits_of<'a>(
     Ok((entries, edits))
 }
 
-/// Makes a new file of edits, and puts it into place.
+/// Makes a new file from edits, and puts it into place.
 fn fill(
     path: &Path,
     wanted: &Wanted,
@@ -145,7 +145,7 @@ fn fill(
         Organisation::Pdse => fill_pdse(&mut place, wanted, edits),
     };
     let installed = made.and_then(|(changed, file)| place.install(file, replace).map(|()| changed));
-    // Of another maker's file, or one that may be in place already, nothing is taken away.
+    // A file of another maker, or one that may be in place already, is not removed.
     if matches!(&installed, Err(error) if !matches!(error, Error::Busy | Error::Unsure { .. })) {
         place.abandon();
     }
@@ -196,7 +196,7 @@ where
 /// A number for a new library.
 ///
 /// # Errors
-/// A kernel that has none.
+/// A kernel without random numbers.
 pub fn identity() -> Result<u64> {
     let mut bytes = [0; 8];
     underbar_sys::syscall::getrandom(&mut bytes)
@@ -204,11 +204,11 @@ pub fn identity() -> Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// A name for a file's member: what stands before `.so`, or all of it. For a PDS, `shorten` takes the first eight
+/// A member name from a file name: the part before `.so`, or all of it. For a PDS, `shorten` takes the first eight
 /// characters.
 ///
 /// # Errors
-/// What cannot be a name there.
+/// A text that is not a valid name there.
 pub fn name_of_file(path: &Path, organisation: Organisation, shorten: bool) -> Result<Name> {
     let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = match file.find(".so") {
@@ -236,7 +236,7 @@ mod tests {
     use underbar_partitioned::pds::Pds;
     use underbar_partitioned::pdse::Pdse;
 
-    /// Makes a library of members on a simulated disk: what `create`, `copy` and `compress` do.
+    /// Makes a library of members on a simulated disk, as `create`, `copy` and `compress` do.
     fn make_on(disk: &Disk, wanted: &Wanted, edits: &[Edit]) -> Result<()> {
         let (mut place, edits) = (disk.clone(), edits.iter().cloned().map(Ok));
         let file = match wanted.organisation {
@@ -246,7 +246,7 @@ mod tests {
         place.install(file, true)
     }
 
-    /// The names that the library on a disk has; None if there is none. It is sound.
+    /// The names in the library on a disk; None if there is none. It is sound.
     fn names_on(disk: &Disk) -> Option<usize> {
         let bytes = disk.bytes()?;
         let (verdict, names) = match Pds::open(&bytes[..]) {
@@ -268,7 +268,7 @@ mod tests {
             let few = [add("A", 60_000, false)];
             let many: Vec<Edit> =
                 (0..60).map(|number| add(&format!("M{number}"), number * 300, false)).collect();
-            // Where nothing was, and where an old one was.
+            // On an empty disk, and on one with an old library.
             let (none, old) = (Disk::default(), Disk::default());
             make_on(&old, &wanted, &few).expect("no end");
             old.settle();

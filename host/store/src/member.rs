@@ -1,23 +1,23 @@
-//! A member that is to be written, into a library of either organisation.
+//! A member to write into a library of either organisation.
 //!
-//! Not here: what is found in its bytes (`facts`), how it is laid down (`pds`, `pdse`).
+//! Not here: the facts in its bytes (`facts`), its placement (`pds`, `pdse`).
 
 use underbar_partitioned::attribute::{Attributes, FetchOptions};
 use underbar_partitioned::name::Name;
 use underbar_partitioned::symbol::Symbol;
 
-/// A member to be put.
+/// A member to write.
 #[derive(Clone, Copy, Debug)]
 pub struct New<'a> {
     /// Its name.
     pub name: Name,
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// What it is.
+    /// Its kind.
     pub attributes: Attributes,
-    /// How it asks to be fetched.
+    /// Its fetch option.
     pub fetch: FetchOptions,
-    /// Bytes from the front that are the program.
+    /// Bytes from the front that are loaded as the program.
     pub loadable: u64,
     /// Bytes of storage.
     pub storage: u64,

@@ -1,6 +1,6 @@
-//! What a library should hold, for tests: the same edits are made to a library and to this.
+//! A model of a library's contents, for tests: a library and the model get the same edits.
 //!
-//! Not here: comparing a library with it (the tests of `pds` and `pdse`).
+//! Not here: their comparison (the tests of `pds` and `pdse`).
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use underbar_partitioned::name::Name;
 use crate::change::{Addition, Edit};
 use crate::simulated::Random;
 
-/// What a library should hold.
+/// The contents of a library.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model(pub BTreeMap<Name, Held>);
 
@@ -72,7 +72,7 @@ pub fn alias(alias: &str, of: &str) -> Edit {
     Edit::Alias { alias: name(alias), of: name(of), function: None }
 }
 
-/// An edit by chance, of names of which there are few.
+/// A random edit, of few names.
 pub fn any_edit(random: &mut Random, names: u64, longest: u64) -> Edit {
     let mut any = || format!("N{}", random.below(names));
     let (one, other) = (any(), any());
@@ -85,8 +85,8 @@ pub fn any_edit(random: &mut Random, names: u64, longest: u64) -> Edit {
     }
 }
 
-/// Cut at every 512 bytes, a library has problems, and no member's bytes are others than its own. `read` says how many are,
-/// and whether there are problems.
+/// Cut at every 512 bytes, a library has problems, and no member has wrong bytes. `read` returns the number of members with
+/// wrong bytes, and whether there are problems.
 pub fn cut_anywhere(bytes: &[u8], read: impl Fn(&[u8]) -> (usize, bool)) {
     for length in (0..bytes.len()).step_by(512) {
         let (wrong, has_problems) = read(&bytes[..length]);
@@ -94,7 +94,7 @@ pub fn cut_anywhere(bytes: &[u8], read: impl Fn(&[u8]) -> (usize, bool)) {
     }
 }
 
-/// With one bit turned over, no member's bytes are others than its own. Says how often no problem was seen.
+/// With one bit flipped, no member has wrong bytes. Returns the number of flips without a problem.
 pub fn flip_bits(bytes: &[u8], times: usize, read: impl Fn(&[u8]) -> (usize, bool)) -> usize {
     let mut random = Random(8);
     let mut unseen = 0;

@@ -1,12 +1,12 @@
-//! A disk that ends at the n-th write, and then may have lost anything that was not made durable.
+//! A simulated disk that ends at the n-th write, and then may have lost anything that was not made durable.
 //!
 //! ```text
-//! write, cut, sync, rename: each counts; the n-th does nothing (or half of it), and all behind it fail
-//! kill:       what was written is there
-//! power cut:  of what was not made durable, any subset of sectors of 512 bytes is there, in any order
+//! write, cut, sync, rename: each counts; the n-th does nothing (or half of it), and all later ones fail
+//! kill:       written data is there
+//! power cut:  of data that was not made durable, any subset of sectors of 512 bytes is there, in any order
 //! ```
 //!
-//! Invariant: what was made durable is there, whatever comes.
+//! Invariant: durable data is there in any case.
 
 use std::cell::RefCell;
 use std::io;
@@ -19,7 +19,7 @@ use crate::storage::{Place, Storage};
 
 const SECTOR: usize = 512;
 
-/// The disk: files by number, and the number that the library's name leads to.
+/// The disk: files by number, and the number of the library's name.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     files: Vec<Contents>,
@@ -29,9 +29,9 @@ pub struct World {
     pub left: Option<usize>,
     /// Operations so far.
     pub done: usize,
-    /// Bytes that a file may have; None for any number.
+    /// The limit of a file's bytes; None for no limit.
     pub room: Option<usize>,
-    /// What the writer is told of readers.
+    /// The readers' generation that the writer sees.
     pub lowest_reader: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct World {
 struct Contents {
     now: Vec<u8>,
     durable: Vec<u8>,
-    /// What was written since: as it was asked for.
+    /// Writes since then, in order.
     since: Vec<Write>,
 }
 
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-/// One disk, as its users share it.
+/// One disk, shared by its users.
 #[derive(Clone, Debug, Default)]
 pub struct Disk(pub Rc<RefCell<World>>);
 
@@ -97,7 +97,7 @@ impl Disk {
         world.name.map(|number| world.files[number].now.clone())
     }
 
-    /// The same disk, apart: what is done to one is not done to the other.
+    /// A copy of the disk: changes to one do not affect the other.
     pub fn copy(&self) -> Disk {
         Disk(Rc::new(RefCell::new(self.0.borrow().clone())))
     }
@@ -113,7 +113,7 @@ impl Disk {
         }
     }
 
-    /// The power comes back: what is there then, by chance.
+    /// The power comes back: a random part of the data is there.
     pub fn power_cut(&self, random: &mut Random) {
         let mut world = self.0.borrow_mut();
         world.left = None;
@@ -123,7 +123,7 @@ impl Disk {
         world.durable_name = world.name;
         for file in &mut world.files {
             let mut now = file.durable.clone();
-            // All, none, or each by chance.
+            // All, none, or each at random.
             let mood = random.below(4);
             for write in std::mem::take(&mut file.since) {
                 match write {
@@ -146,7 +146,7 @@ impl Disk {
         }
     }
 
-    /// Counts an operation; an error at the end and behind it. True for the very operation that is the last.
+    /// Counts an operation; an error at the end and after it. True for the last operation.
     fn operate(&self) -> std::result::Result<bool, io::Error> {
         let mut world = self.0.borrow_mut();
         world.done += 1;

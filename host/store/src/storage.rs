@@ -1,4 +1,4 @@
-//! What a library is written to: an open file, and the place in a directory that a whole one is renamed to.
+//! The targets of writes: an open file, and the place in a directory for a whole new file.
 //!
 //! ```text
 //! Storage: write_at ... sync          Place: temporary -> Storage ... install = sync, rename, sync the directory
@@ -21,21 +21,21 @@ use underbar_sys::range_lock::{self, Hold};
 
 use crate::error::{Error, Result};
 
-/// An open file that is written.
+/// An open file for writing.
 pub trait Storage: ReadAt {
-    /// Writes all bytes at an offset; the file grows where that is beyond its end.
+    /// Writes all bytes at an offset; the file grows if that is beyond its end.
     ///
     /// # Errors
     /// The system's; then any of the bytes may have been written.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes durable what was written.
+    /// Makes written data durable.
     ///
     /// # Errors
     /// The system's; then any of it may be durable.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Cuts the file behind so many bytes.
+    /// Truncates the file to this many bytes.
     ///
     /// # Errors
     /// The system's.
@@ -48,26 +48,26 @@ pub trait Storage: ReadAt {
     fn lowest_reader(&self) -> io::Result<Option<u64>>;
 }
 
-/// Where a library is made whole.
+/// The place of a new library.
 pub trait Place {
-    /// What it is written to.
+    /// The type of its file.
     type Storage: Storage;
 
-    /// A new, empty file beside the library.
+    /// A new, empty file next to the library.
     ///
     /// # Errors
     /// Another maker of the same library; the system's.
     fn temporary(&mut self) -> Result<Self::Storage>;
 
-    /// Makes the file durable and gives it the library's name, instead of a file that has it. `replace` says whether there
-    /// may be one.
+    /// Makes the file durable and gives it the library's name. `replace` allows an existing file of
+    /// that name.
     ///
     /// # Errors
     /// The system's.
     fn install(&mut self, file: Self::Storage, replace: bool) -> Result<()>;
 }
 
-/// A file, as [`ReadAt`] and [`Storage`] want it.
+/// A file that implements [`ReadAt`] and [`Storage`].
 #[derive(Debug)]
 pub struct OnDisk {
     file: File,
@@ -84,7 +84,7 @@ impl OnDisk {
         Ok(OnDisk { file, path: path.to_owned() })
     }
 
-    /// Opens a library for changing, as the only one who does.
+    /// Opens a library for changing, exclusively.
     ///
     /// # Errors
     /// [`Error::Busy`] if another process changes it and `wait` is false; [`Error::NotPlain`]; the system's.
@@ -92,14 +92,14 @@ impl OnDisk {
         loop {
             let file = open_plain(path, OpenOptions::new().read(true).write(true))?;
             hold_writer(&file, path, wait)?;
-            // Who waited may hold a file that another has replaced by now; then the new one is the library.
+            // A process that waited may hold a file that another has replaced by now; then the new one is the library.
             if is_still_there(&file, path)? {
                 return Ok(OnDisk { file, path: path.to_owned() });
             }
         }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -120,7 +120,7 @@ impl OnDisk {
     }
 }
 
-/// Opens a file. What is none is told before it is opened: to open a pipe is to wait for who writes into it.
+/// Opens a plain file. Other kinds are refused before they are opened: opening a pipe waits for its writer.
 fn open_plain(path: &Path, options: &OpenOptions) -> Result<File> {
     let system = |error| Error::system(path, error);
     if !fs::metadata(path).map_err(system)?.is_file() {
@@ -160,7 +160,7 @@ fn hold_writer(file: &File, path: &Path, wait: bool) -> Result<()> {
 }
 
 impl Drop for OnDisk {
-    /// Gives up what it held. Closing the file would, too, but not while a child that another thread has just forked
+    /// Releases the locks. Closing the file would, too, but not while a child that another thread has just forked
     /// still has the descriptor.
     fn drop(&mut self) {
         let _ = range_lock::release(self.file.as_raw_fd(), WRITER, MOST_GENERATIONS);
@@ -203,14 +203,14 @@ impl Holds for OnDisk {
     fn hold(&self, generation: u64) -> io::Result<()> {
         match range_lock::try_hold(self.file.as_raw_fd(), reader_byte(generation), 1, Hold::Shared) {
             Ok(true) => Ok(()),
-            // Nobody holds a reader's byte for itself alone.
+            // No process holds a reader's byte exclusively.
             Ok(false) => Err(io::Error::from(io::ErrorKind::WouldBlock)),
             Err(errno) => Err(io::Error::from_raw_os_error(errno.number())),
         }
     }
 
     fn release(&self, generation: u64) {
-        // Bytes that are held can be given up; if not, closing the file does.
+        // Held bytes can be released; if not, closing the file does it.
         let _ = range_lock::release(self.file.as_raw_fd(), reader_byte(generation), 1);
     }
 }
@@ -223,7 +223,7 @@ pub struct InDirectory {
 }
 
 impl InDirectory {
-    /// The place of a library. The new file beside it is `.NAME.new`; one that a killed maker left is taken away.
+    /// The place of a library. The new file next to it is `.NAME.new`; one from a killed maker is removed.
     ///
     /// # Errors
     /// A path without a name.
@@ -241,13 +241,13 @@ impl InDirectory {
     /// Gives the new file its name, without waiting for the disk.
     ///
     /// # Errors
-    /// A file of that name that is not to be replaced; the system's. Then the new file is still beside it.
+    /// A file of that name without `replace`; the system's. Then the new file is still next to it.
     pub fn name(&self, replace: bool) -> Result<()> {
         let system = |error| Error::system(&self.path, error);
         if replace {
             return fs::rename(&self.temporary, &self.path).map_err(system);
         }
-        // A link, unlike a rename, does not take the name from a file that has it.
+        // A link, unlike a rename, fails if a file has the name.
         match fs::hard_link(&self.temporary, &self.path) {
             Ok(()) => fs::remove_file(&self.temporary).map_err(system),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -266,20 +266,20 @@ impl InDirectory {
         }
     }
 
-    /// Forgets what was begun: takes the new file away.
+    /// Drops the new file.
     pub fn abandon(&self) {
-        // What cannot be taken away now is by the next maker.
+        // If it cannot be removed now, the next maker removes it.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
-/// Takes away the new file of a maker that was killed. Nothing is ever written into it: it may be a link, or the library
-/// itself, by the name that it had first.
+/// Removes the new file of a killed maker. Nothing is written into it: it may be a link, or the library
+/// itself, under its first name.
 fn take_away(path: &Path) -> Result<()> {
     let system = |error| Error::system(path, error);
     if fs::symlink_metadata(path).is_ok_and(|there| there.is_file() && there.nlink() == 1) {
         match OpenOptions::new().read(true).write(true).open(path) {
-            // Who makes one holds it.
+            // A live maker holds a lock on it.
             Ok(file) => hold_writer(&file, path, false)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(system(error)),
@@ -302,7 +302,7 @@ impl Place for InDirectory {
             match options.read(true).write(true).create_new(true).open(path) {
                 Ok(file) => {
                     hold_writer(&file, path, false)?;
-                    // Another maker may have taken it for a left-over one before we held it.
+                    // Another maker may have removed it as a left-over before the lock was taken.
                     if is_still_there(&file, path)? {
                         return Ok(OnDisk { file, path: self.path.clone() });
                     }
@@ -317,7 +317,7 @@ impl Place for InDirectory {
         let system = |error| Error::system(&self.path, error);
         file.file.sync_all().map_err(system)?;
         if replace && let Ok(before) = fs::metadata(&self.path) {
-            // The new file is as readable as the one before it.
+            // The new file has the permissions of the old one.
             file.file.set_permissions(before.permissions()).map_err(system)?;
         }
         self.name(replace)?;

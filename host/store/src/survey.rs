@@ -1,14 +1,14 @@
-//! Many libraries at once: block sizes and organisations, tracks now and at other block sizes, what loads cost, advice.
+//! Many libraries at once: block sizes and organisations, tracks now and at other block sizes, the cost of loads, advice.
 //!
 //! ```text
 //! any library ──> Source ──> measured: tracks and channel programs at each block size ──> Survey: shares, sums, advice
 //! ```
 //!
-//! A [`Source`] is all that is asked of a library; so those of real mainframe files are surveyed by the same figures.
-//! What another block size would take is computed by the binder's rule, not observed.
+//! A [`Source`] has all data that a survey needs; so the same figures apply to real mainframe files.
+//! Tracks at another block size are computed by the binder's rule, not observed.
 //!
-//! Invariant: figures are counts; nothing is turned into time. Channel programs are those that load each member once, by
-//! the article's count, one search of the directory each.
+//! Invariant: figures are counts; none is converted to time. Channel programs are those of one load of each member, by
+//! the article's count, with one search of the directory each.
 //! Not here: finding libraries in a file system.
 
 use std::collections::BTreeMap;
@@ -20,44 +20,44 @@ use underbar_partitioned::track::D3390;
 use crate::error::Result;
 use crate::library::{Library, Organisation, Shape};
 
-/// The block sizes that a survey computes.
+/// The block sizes of a survey.
 pub const BLOCK_SIZES: [u32; 5] = [6_144, 18_452, 23_440, 27_998, 32_760];
 
-/// A library, as a survey wants it.
+/// A library in the form for a survey.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its path or data set name.
     pub name: String,
-    /// How it is organised.
+    /// Its organisation.
     pub organisation: Organisation,
-    /// Of its label.
+    /// That of its label.
     pub block_size: u32,
-    /// Tracks that it takes now; None where a list does not tell.
+    /// Its tracks now; None if a list does not show them.
     pub tracks: Option<u32>,
-    /// Tracks that it would take without gaps, each block as long as it is: what a compression leaves. None where the
-    /// blocks are those that a copy at the same block size would have.
+    /// Its tracks without gaps, with each block as long as it is: the result of a compression. None if the
+    /// blocks are those of a copy at the same block size.
     pub compressed: Option<u32>,
     /// Directory blocks in use.
     pub directory_blocks: u32,
-    /// Directory blocks there are: a copy has as many.
+    /// Directory blocks in all: a copy has as many.
     pub directory_allocated: u32,
-    /// Members, without aliases. Those that share their blocks have one shape.
+    /// Members, without aliases. Members with the same blocks have one shape.
     pub members: u32,
     /// Aliases.
     pub aliases: u32,
-    /// Pages that hold nothing, of how many (PDSE).
+    /// Free pages, and all pages (PDSE).
     pub free_pages: Option<(u32, u32)>,
-    /// What its members are on their tracks.
+    /// The shapes of its members.
     pub shapes: Vec<Shape>,
-    /// Whether it is known from a list only: its label is known, its members are not.
+    /// Whether it is known from a list only: with its label, without its members.
     pub listed: bool,
 }
 
 impl Source {
-    /// Of a library of ours.
+    /// From one of Underbar's libraries.
     ///
     /// # Errors
-    /// A library that is damaged.
+    /// A damaged library.
     pub fn of(library: &Library) -> Result<Source> {
         let label = library.label()?;
         Ok(Source {
@@ -82,25 +82,25 @@ impl Source {
 pub struct At {
     /// The block size.
     pub block_size: u32,
-    /// Tracks, the directory's among them.
+    /// Tracks, with the directory.
     pub tracks: u32,
-    /// Channel programs that load each member once, by the article's count, a search each.
+    /// Channel programs of one load of each member, by the article's count, a search each.
     pub channel_programs: u64,
 }
 
-/// Figures of a library as it is. None is what a list does not tell.
+/// Figures of a library now. None if a list does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Now {
     /// The block size.
     pub block_size: u32,
-    /// Tracks, the directory's among them.
+    /// Tracks, with the directory.
     pub tracks: Option<u32>,
-    /// Channel programs that load each member once.
+    /// Channel programs of one load of each member.
     pub channel_programs: Option<u64>,
 }
 
 impl Now {
-    /// To compute with: what is not known saves nothing.
+    /// For calculations: an unknown value saves nothing.
     fn at(&self) -> At {
         At {
             block_size: self.block_size,
@@ -115,21 +115,21 @@ impl Now {
 pub struct Surveyed {
     /// Its path or data set name.
     pub name: String,
-    /// How it is organised.
+    /// Its organisation.
     pub organisation: Organisation,
-    /// Members, without aliases; None, as for the figures that follow, where only a list is known.
+    /// Members, without aliases; None, as for the next figures, if only a list is known.
     pub members: Option<u32>,
     /// Aliases.
     pub aliases: Option<u32>,
     /// Bytes of its members' text, and of data.
     pub bytes: Option<u64>,
-    /// As it is.
+    /// Its figures now.
     pub now: Now,
     /// Directory blocks in use, or pages of the index.
     pub directory_blocks: Option<u32>,
-    /// As a copy would be: a PDS at its own block size first, then at others. A PDSE is the same at any.
+    /// The figures of a copy: a PDS at its own block size first, then at others. A PDSE is the same at any.
     pub copied: Vec<At>,
-    /// What would make it better.
+    /// Advice.
     pub advice: Vec<Advice>,
     /// Whether it is known from a list only: then nothing was computed, and it is in no sum of tracks.
     pub listed: bool,
@@ -138,31 +138,31 @@ pub struct Surveyed {
 /// Advice on one library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// The rule by which it is given.
+    /// Its rule.
     pub rule: &'static str,
-    /// What to do, and why.
+    /// The action and its reason.
     pub text: String,
-    /// Tracks that it saves.
+    /// Saved tracks.
     pub tracks_saved: u32,
-    /// Channel programs that it saves when each member is loaded once.
+    /// Saved channel programs for one load of each member.
     pub channel_programs_saved: u64,
 }
 
-/// How many libraries have a block size.
+/// The number of libraries with a block size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// The block size.
     pub block_size: u32,
-    /// PDS libraries of it.
+    /// PDS libraries with it.
     pub libraries: u32,
-    /// Of all PDS libraries, in tenths of a percent.
+    /// Its share of all PDS libraries, in tenths of a percent.
     pub per_mille: u32,
 }
 
 /// All of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Survey {
-    /// Each, in the order in which they were given.
+    /// Each, in the given order.
     pub libraries: Vec<Surveyed>,
     /// PDS libraries.
     pub pds: u32,
@@ -174,21 +174,21 @@ pub struct Survey {
     pub large_per_mille: u32,
     /// PDS libraries of 8K or less, in tenths of a percent: 70 at the article's site.
     pub small_per_mille: u32,
-    /// PDS libraries that are known from lists only: they are in no sum of tracks.
+    /// PDS libraries known from lists only: they are in no sum of tracks.
     pub pds_listed: u32,
-    /// All other PDS libraries together, as they are; None where there are none.
+    /// All other PDS libraries together, now; None if there are none.
     pub now: Option<At>,
-    /// The same as copies at each block size; empty where there are none.
+    /// The same as copies at each block size; empty if there are none.
     pub copied: Vec<At>,
 }
 
-/// A rule: its name, what it looks at, and the advice, if it has any.
+/// A rule: its name, its figures, and the advice, if it has any.
 struct Rule {
     id: &'static str,
     advise: fn(&Surveyed, &Source) -> Option<(String, At)>,
 }
 
-/// What the article's figures lead to, and what they say of space.
+/// The conclusions of the article's figures, and their advice on space.
 const RULES: [Rule; 6] = [
     Rule { id: "block-size-listed", advise: small_in_a_list },
     Rule { id: "block-size", advise: larger_blocks },
@@ -235,7 +235,7 @@ pub fn measure(source: &Source) -> Surveyed {
     for rule in &RULES {
         if let Some((text, then)) = (rule.advise)(&surveyed, source) {
             let now = surveyed.now.at();
-            // What compressing gives back is counted with that advice, and not once more with a larger block size.
+            // Space that compressing frees counts for that advice, and not again for a larger block size.
             let now = match (rule.id, compress(&surveyed, source)) {
                 ("block-size", Some((_, compressed))) => At { tracks: compressed.tracks, ..now },
                 _ => now,
@@ -268,9 +268,9 @@ fn small_in_a_list(surveyed: &Surveyed, source: &Source) -> Option<(String, At)>
 fn larger_blocks(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
     let largest = largest(surveyed)?;
     let same = surveyed.copied.first()?;
-    // A library whose blocks are shorter than its block size is better for a copy at that size.
+    // A library with blocks shorter than its block size gains from a copy at that size.
     let same = &At { tracks: source.compressed.unwrap_or(same.tracks), ..*same };
-    // No short block fills the track behind a block of data.
+    // No short block fills the track after a block of data.
     if largest.tracks > same.tracks && source.shapes.iter().any(|shape| shape.data > 0) {
         return None;
     }
@@ -280,7 +280,7 @@ fn larger_blocks(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
         return None;
     }
     let now = surveyed.now.at();
-    // Only what gets better is said.
+    // Only improvements are advised.
     let mut better = Vec::new();
     if largest.tracks < now.tracks {
         better.push(format!("{} tracks instead of {}", largest.tracks, now.tracks));
@@ -340,7 +340,7 @@ fn free_pages(surveyed: &Surveyed, source: &Source) -> Option<(String, At)> {
 }
 
 impl Survey {
-    /// Of libraries that were measured.
+    /// The survey of measured libraries.
     #[must_use]
     pub fn of(libraries: Vec<Surveyed>) -> Survey {
         let pds: Vec<&Surveyed> =
@@ -371,7 +371,7 @@ impl Survey {
             // The first of a library's is its own size.
             sum(size, &|library| library.copied.iter().skip(1).find(|at| at.block_size == size).copied())
         };
-        // A sum of none is not a figure.
+        // An empty sum is not a figure.
         let is_known = !measured.is_empty();
         Survey {
             pds: pds.len() as u32,

@@ -1,7 +1,7 @@
-//! Reading all of a library and comparing everything with everything.
+//! Reads a whole library and cross-checks everything.
 //!
-//! Invariant: a library in which nothing is found lists every member, gives each as it was put in, and counts what it has
-//! rightly; damage to one member is said of that member, and the others are looked at all the same.
+//! Invariant: a library without findings lists every member, returns each unchanged, and its counts
+//! are right; damage to one member is reported for that member, and the others are still checked.
 
 use std::collections::BTreeMap;
 
@@ -17,25 +17,25 @@ use underbar_partitioned::track::TRACK_IMAGE;
 use crate::error::Error;
 use crate::pdse::{Pending, Reached};
 
-/// Something that is wrong.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Whose; None for the library's own.
+    /// Its member; None for the library itself.
     pub member: Option<String>,
-    /// What.
+    /// The fault.
     pub what: String,
 }
 
-/// What was read, and what is wrong.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Members that were read whole.
+    /// Members read whole.
     pub members: u64,
     /// Aliases that were followed.
     pub aliases: u64,
     /// Bytes of members.
     pub bytes: u64,
-    /// In the order in which they were found.
+    /// The findings, in order.
     pub problems: Vec<Problem>,
 }
 
@@ -55,7 +55,7 @@ impl Verdict {
     }
 }
 
-/// Reads all of a PDSE. `progress` is told of each member.
+/// Reads a whole PDSE. `progress` is called for each member.
 pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict {
     let mut verdict = Verdict::default();
     let superblock = *pdse.superblock();
@@ -121,14 +121,14 @@ pub fn pdse<R: ReadAt>(pdse: &Pdse<R>, progress: &mut dyn FnMut(u64)) -> Verdict
     verdict
 }
 
-/// What the tree does not reach: the list of pages to come free, and free ones.
+/// Pages outside of the tree: the list of freed pages, and free ones.
 fn free_pages<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached, verdict: &mut Verdict) {
     let superblock = *pdse.superblock();
     let pending = Run { first: superblock.pending, pages: superblock.pending_pages };
     if pending.pages > 0 && !reached.mark(pending) {
         verdict.library("the list of pages to come free lies where something else does");
     }
-    // That list is kept for writers only: of a generation that is no longer the newest, it may have been written over.
+    // Only writers use that list: the list of an older generation may have been overwritten.
     let wrong = pending_is_wrong(pdse, reached);
     if let Some(wrong) = wrong.filter(|_| Superblock::newest(pdse.reader()) == Ok(superblock)) {
         verdict.library(wrong);
@@ -143,7 +143,7 @@ fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'st
     };
     let mut runs: Vec<Run> = pending.runs().collect();
     runs.sort_by_key(|run| run.first);
-    // Each page is looked at once, however many runs say that they hold it.
+    // Each page is checked once, however many runs claim it.
     let mut looked_at = 0;
     let is_wrong = runs.iter().any(|run| {
         let (from, end) = (run.first.max(looked_at), run.first.saturating_add(run.pages));
@@ -153,7 +153,7 @@ fn pending_is_wrong<R: ReadAt>(pdse: &Pdse<R>, reached: &Reached) -> Option<&'st
     is_wrong.then_some("a page that holds something is listed as one to come free")
 }
 
-/// Reads all of a PDS. `progress` is told of each member.
+/// Reads a whole PDS. `progress` is called for each member.
 pub fn pds<R: ReadAt>(pds: &Pds<R>, progress: &mut dyn FnMut(u64)) -> Verdict {
     let mut verdict = Verdict::default();
     let header = *pds.header();
@@ -194,7 +194,7 @@ pub fn pds<R: ReadAt>(pds: &Pds<R>, progress: &mut dyn FnMut(u64)) -> Verdict {
     verdict
 }
 
-/// Every record of a track, gaps too, and what they take of it.
+/// Every record of a track, with gaps, and the space they take.
 fn whole_track<R: ReadAt>(pds: &Pds<R>, track: u32) -> Result<(), Fault> {
     let (header, offset) = (pds.header(), track_offset(track));
     let mut image = vec![0; TRACK_IMAGE];

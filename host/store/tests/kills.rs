@@ -1,4 +1,4 @@
-//! Writers that are killed, writers at the same time, readers meanwhile: in real processes, on a real file system.
+//! Killed writers, concurrent writers, and readers meanwhile: in real processes, on a real file system.
 //!
 //! This program is its own child: with a path in the environment, the first test changes that library until it is killed.
 
@@ -34,7 +34,7 @@ fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).expect("a name")
 }
 
-/// Bytes that say whose they are: of another member or another round they would be seen.
+/// Bytes that identify their member and round.
 fn bytes(member: &str, round: u64) -> Vec<u8> {
     format!("{member} {round} ").bytes().cycle().take(3_000 + (round as usize * 7_919) % 20_000).collect()
 }
@@ -57,7 +57,7 @@ fn a_child_changes_its_library() {
             edits.push(add("COMES", round));
         }
         match apply(path, edits, 3, round, true) {
-            // The one before this child may have been killed with COMES there, or not.
+            // The child before this one may have been killed with or without COMES.
             Ok(_) | Err(Error::NoMember(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -75,7 +75,7 @@ fn child(path: &Path) -> Child {
         .expect("it starts")
 }
 
-/// One generation of the library is sound, and its pair is of one round. Says which generation.
+/// One generation of the library is sound, and its pair is of one round. Returns the generation.
 fn look(path: &Path) -> (u64, Option<Vec<u8>>) {
     let library = Library::open(path).expect("there is always one");
     let verdict = library.verify(&mut |_| ());
@@ -108,7 +108,7 @@ fn killed_writers_leave_the_old_or_the_new_library() {
         for round in 0..8u64 {
             let before = look(&path).0;
             let mut child = child(&path);
-            // Reads meanwhile; kills when it has seen some changes, each time at another point of the next one.
+            // Reads meanwhile; kills after some changes, each time at another point of the next one.
             let mut generation = before;
             let mut spins = 0u64;
             while generation < before + 1 + round % 4 || spins % 13 != round % 13 {
@@ -123,7 +123,7 @@ fn killed_writers_leave_the_old_or_the_new_library() {
             seen += after - before;
         }
         assert!(seen > 12, "{seen}");
-        // Nothing is in the way of the next writer, and what was left over is gone.
+        // Nothing blocks the next writer, and left-over files are gone.
         apply(&path, [add("LAST", 5)], 1, 9, false).expect("nobody holds the lock");
         look(&path);
         assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
@@ -193,7 +193,7 @@ fn readers_see_whole_libraries_while_it_is_compressed() {
     }
 }
 
-/// The system refuses a write in the middle of a change, for want of room: files may grow no further.
+/// The system refuses a write in the middle of a change, for want of room: files may not grow further.
 #[test]
 fn a_full_disk_leaves_the_library_as_it_was() {
     for organisation in [Organisation::Pdse, Organisation::Pds] {
@@ -201,7 +201,7 @@ fn a_full_disk_leaves_the_library_as_it_was() {
         let path = new_library(&folder, organisation);
         apply(&path, [add("KEPT", 1), add("PAIR1", 0), add("PAIR2", 0)], 3, 9, false).expect("room");
         let room = std::fs::metadata(&path).expect("there").len().div_ceil(512) + 32;
-        // Not killed by the signal, but told: as a full disk tells.
+        // The signal is ignored, so the write fails, as on a full disk.
         let ended = Command::new("sh")
             .args(["-c", "trap '' XFSZ; ulimit -f $1; shift; exec \"$@\"", "sh", &room.to_string()])
             .arg(std::env::current_exe().expect("this program"))
@@ -214,7 +214,7 @@ fn a_full_disk_leaves_the_library_as_it_was() {
         let (generation, _) = look(&path);
         let kept = Library::open(&path).expect("sound").member(&name("KEPT")).expect("there");
         assert!(kept.bytes == bytes("KEPT", 1));
-        // With room again the next change is made, and nothing is left over.
+        // With room again the next change succeeds, and nothing is left over.
         apply(&path, [add("MORE", 3)], 1, 9, false).expect("room");
         assert!(look(&path).0 > generation);
         assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
@@ -229,7 +229,7 @@ fn two_makers_and_a_left_over_file() {
     create(&path, &Wanted::usual(1)).expect("it is made");
     assert!(matches!(create(&path, &Wanted::usual(1)), Err(Error::FileExists(_))));
     assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
-    // A maker that was killed when its file had both names; a link that somebody put there.
+    // A maker that was killed when its file had both names; a link from somebody else.
     apply(&path, [add("A", 1)], 1, 9, false).expect("room");
     std::fs::hard_link(&path, folder.0.join(".library.new")).expect("linked");
     let old = Library::open(&path).expect("sound");
@@ -239,7 +239,7 @@ fn two_makers_and_a_left_over_file() {
     underbar_store::make::compress(&path, None, 9, false, &mut |_| ()).expect("sound");
     assert!(Library::open(&path).expect("sound").member(&name("A")).expect("there").bytes == bytes("A", 1));
     assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 1);
-    // A library that is known by a link stays behind it.
+    // A library with a link as its path keeps the link.
     let link = folder.0.join("link");
     std::os::unix::fs::symlink(&path, &link).expect("linked");
     underbar_store::make::compress(&link, None, 9, false, &mut |_| ()).expect("sound");

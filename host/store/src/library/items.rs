@@ -1,6 +1,6 @@
-//! What a member or alias of a library of ours is, from its entry in the directory.
+//! A member or alias of one of Underbar's libraries, from its entry in the directory.
 //!
-//! Invariant: without `long` no member is looked at, only its entry; with it the blocks of each are walked over once, however many
+//! Invariant: without `long` only the entry of a member is read; with it the blocks of each are read once, however many
 //! aliases it has.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ use underbar_partitioned::symbol::Symbol;
 use super::shown::Item;
 use crate::error::{Error, Result};
 
-/// What reading all blocks of a member counts, found from its control records alone.
+/// Counts over all blocks of a member, found from its control records alone.
 pub(super) fn pds_counts<R: ReadAt>(pds: &Pds<R>, entry: &Entry) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut texts = pds.texts(entry);
@@ -24,11 +24,11 @@ pub(super) fn pds_counts<R: ReadAt>(pds: &Pds<R>, entry: &Entry) -> Result<Count
     Ok(counts)
 }
 
-/// What the members that were walked over count: an alias is its member again.
+/// Counts over the members that were read: an alias is its member again.
 #[derive(Default)]
 pub(super) struct Walked(HashMap<Begin, Counts>);
 
-/// All that a walk begins with, and compares with what it meets.
+/// The start of a walk, and the values it is compared with.
 type Begin = (Name, (u32, u8), u32, u16, u32);
 
 impl Walked {
@@ -44,7 +44,7 @@ impl Walked {
     }
 }
 
-/// `walked` where the member is looked at, too.
+/// `walked` if the member is read, too.
 pub(super) fn pds_item<R: ReadAt>(pds: &Pds<R>, entry: &Entry, walked: Option<&mut Walked>) -> Result<Item> {
     let (mut blocks, mut tracks, mut modified, mut function) = (None, None, None, None);
     if let Some(walked) = walked {
@@ -189,7 +189,7 @@ mod tests {
         let pds = Pds::open(Counted(disk.open().expect("a library"), Cell::new(0))).expect("a library");
         let entries: Vec<Entry> = pds.entries().map(|entry| entry.expect("sound")).collect();
         assert_eq!(entries.len(), 52);
-        // Each entry with what was walked over before it, and on its own.
+        // Each entry after the walks before it, and alone.
         let list = |is_kept: bool| {
             let (before, mut walked) = (pds.reader().1.get(), Walked::default());
             let items: Vec<Item> = entries

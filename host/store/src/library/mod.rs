@@ -1,12 +1,12 @@
-//! A library read, whatever its organisation: what it is, what it holds, the bytes of a member.
+//! A library opened for reading, of either organisation: its label, its list, the bytes of a member.
 //!
 //! ```text
 //! Library::open ── PDS: a file that never changes
 //!              └── PDSE: one generation of it, held while the library is open
 //! ```
 //!
-//! Invariant: what is listed is what one generation holds, whatever writers do meanwhile.
-//! Not here: what is shown of it (`shown`) and how that is made of its entries (`items`); real mainframe libraries
+//! Invariant: a list shows one generation, whatever writers do meanwhile.
+//! Not here: the types of the lists (`shown`), and their values from entries (`items`); real mainframe libraries
 //! (`underbar-mainframe`), which give the same [`Item`]s and [`Label`]s.
 
 mod items;
@@ -48,7 +48,7 @@ impl Library {
     /// Opens a library for reading.
     ///
     /// # Errors
-    /// A file that is none, or whose label is damaged; the system's.
+    /// A file that is not a library, or whose label is damaged; the system's.
     pub fn open(path: &Path) -> Result<Library> {
         let file = OnDisk::open(path)?;
         let inner = match turns::begin(&file, &file) {
@@ -60,13 +60,13 @@ impl Library {
         Ok(Library { path: path.to_owned(), inner })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How it is organised.
+    /// Its organisation.
     #[must_use]
     pub fn organisation(&self) -> Organisation {
         match &self.inner {
@@ -75,7 +75,7 @@ impl Library {
         }
     }
 
-    /// What it is.
+    /// Its label.
     ///
     /// # Errors
     /// The system's.
@@ -132,22 +132,22 @@ impl Library {
         })
     }
 
-    /// What is wrong with the label that does not count. Readers fall back to the other one without a word, which after a
-    /// power cut is right; who speaks with people says this, too.
+    /// The damage of the label that does not count. Readers use the other one silently, which is right after a
+    /// power cut; commands report it.
     #[must_use]
     pub fn doubt(&self) -> Option<Doubt> {
         let Inner::Pdse(pdse) = &self.inner else { return None };
         let doubt = Doubt::of(pdse.reader(), pdse.superblock())?;
-        // A writer may have been at it just now: what stays so is said.
+        // A writer may have just written it: only lasting damage is reported.
         (Doubt::of(pdse.reader(), pdse.superblock()) == Some(doubt)
             && Superblock::newest(pdse.reader()).as_ref() == Ok(pdse.superblock()))
         .then_some(doubt)
     }
 
-    /// Only the names, in their order, each with what it is an alias of.
+    /// Only the names, in their order, each with the member of an alias.
     ///
     /// # Errors
-    /// A directory that is damaged.
+    /// A damaged directory.
     pub fn names(&self) -> Result<Vec<(Name, Option<Name>)>> {
         match &self.inner {
             Inner::Pds(pds) => pds
@@ -166,11 +166,11 @@ impl Library {
         }
     }
 
-    /// All members and aliases, in the order of their names. `long` adds what takes a look at each member: blocks,
+    /// All members and aliases, in the order of their names. `long` adds the values that need each member read: blocks,
     /// tracks, times, aliases.
     ///
     /// # Errors
-    /// A directory that is damaged; with `long`, a member that is damaged where it begins.
+    /// A damaged directory; with `long`, a member that is damaged at its beginning.
     pub fn list(&self, long: bool) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         match &self.inner {
@@ -205,10 +205,10 @@ impl Library {
         Ok(items)
     }
 
-    /// One member or alias, looked at closely.
+    /// One member or alias, with all values.
     ///
     /// # Errors
-    /// There is none of that name; it is damaged where it begins.
+    /// There is none of that name; it is damaged at its beginning.
     pub fn item(&self, name: &Name) -> Result<Item> {
         let none = || Error::NoMember(name.to_string());
         match &self.inner {
@@ -240,7 +240,7 @@ impl Library {
         }
     }
 
-    /// A member, by its name or an alias, as one that comes into another library: without its aliases.
+    /// A member, by its name or an alias, in the form for another library: without its aliases.
     ///
     /// # Errors
     /// There is none of that name; it is damaged.
@@ -264,7 +264,7 @@ impl Library {
     /// The aliases of a member, each with its entry point.
     ///
     /// # Errors
-    /// A directory that is damaged.
+    /// A damaged directory.
     pub fn aliases(&self, member: &Name) -> Result<Vec<(Name, Option<u64>, Symbol)>> {
         match &self.inner {
             Inner::Pds(pds) => {
@@ -286,7 +286,7 @@ impl Library {
         }
     }
 
-    /// Reads all of it and compares everything with everything.
+    /// Reads all of it and cross-checks everything.
     pub fn verify(&self, progress: &mut dyn FnMut(u64)) -> Verdict {
         match &self.inner {
             Inner::Pds(pds) => verify::pds(pds, progress),
@@ -299,10 +299,10 @@ impl Library {
         }
     }
 
-    /// The shapes of all members, in the order of their names: what a survey computes with.
+    /// The shapes of all members, in the order of their names: the input of a survey.
     ///
     /// # Errors
-    /// A directory that is damaged; a member of a PDS whose blocks are.
+    /// A damaged directory; a member of a PDS with damaged blocks.
     pub fn shapes(&self) -> Result<Vec<Shape>> {
         let shape = |size: u64, symbol: usize, programs| Shape {
             fixed: vec![(56 + symbol) as u32],

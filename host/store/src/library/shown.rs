@@ -1,12 +1,12 @@
-//! What lists, `info` and surveys show of a library and its members: plain values, of ours and of real mainframes.
+//! The values that lists, `info` and surveys show of a library and its members, both Underbar's and real mainframes'.
 //!
-//! Not here: how they are found, in ours (`items`) and in a mainframe's (`underbar_mainframe::view`).
+//! Not here: the source of the values: `items`, and for a mainframe's library `underbar_mainframe::view`.
 
 use serde::Serialize;
 use underbar_partitioned::attribute::Classes;
 use underbar_partitioned::binder::Module;
 
-/// How a library is organised.
+/// The organisation of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Organisation {
@@ -17,7 +17,7 @@ pub enum Organisation {
 }
 
 impl Organisation {
-    /// As people write it.
+    /// The name in texts.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -27,16 +27,16 @@ impl Organisation {
     }
 }
 
-/// What a library is.
+/// The label of a library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Label {
-    /// Name of the data set, where the carrier of a mainframe's library tells it.
+    /// Name of the data set, if the carrier of a mainframe's library has it.
     pub name: Option<String>,
     /// PDS or PDSE.
     pub organisation: Organisation,
-    /// RECFM: U of all libraries of ours.
+    /// RECFM: U for all of Underbar's libraries.
     pub record_format: String,
-    /// LRECL; means nothing where RECFM is U.
+    /// LRECL; without meaning if RECFM is U.
     pub record_length: u32,
     /// Of its label.
     pub block_size: u32,
@@ -50,15 +50,15 @@ pub struct Label {
     pub tracks: u32,
     /// Directory blocks in use, or pages of the index.
     pub directory_blocks: u32,
-    /// Tracks that they take, or levels of the index.
+    /// Tracks of the directory, or levels of the index.
     pub directory_depth: u32,
-    /// Directory blocks there are (PDS), where that is known.
+    /// Directory blocks in all (PDS), if known.
     pub directory_allocated: Option<u32>,
-    /// Pages, and those of them that hold nothing (PDSE).
+    /// Pages, and those of them that are free (PDSE).
     pub pages: Option<u32>,
     /// See `pages`.
     pub free_pages: Option<u32>,
-    /// Most pages that it may have (PDSE).
+    /// The limit of its pages (PDSE).
     pub space_pages: Option<u32>,
     /// Rises with each change; like the times, None for a mainframe's.
     pub generation: Option<u64>,
@@ -66,25 +66,25 @@ pub struct Label {
     pub created: Option<u64>,
     /// Seconds since 1970.
     pub modified: Option<u64>,
-    /// Extents on the disk where a mainframe's library lay.
+    /// Extents of a mainframe's library on its disk.
     pub extents: Option<u32>,
 }
 
-/// A member or alias, as lists show it.
+/// A member or alias in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Item {
     /// Its name.
     pub name: String,
-    /// The member that it is an alias of.
+    /// The member of an alias.
     pub alias_of: Option<String>,
     /// Bytes of the member.
     pub size: u64,
-    /// Where it begins: TTR of a PDS, a token of a PDSE. Six digits, hexadecimal.
+    /// Its start: TTR of a PDS, a token of a PDSE. Six digits, hexadecimal.
     pub ttr: String,
-    /// Blocks of text, or pages; None where they were not asked for.
+    /// Blocks of text, or pages; None if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
-    /// Tracks that it touches; None where they were not asked for.
+    /// Tracks with its blocks; None if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracks: Option<u64>,
     /// Names of its attributes.
@@ -93,19 +93,19 @@ pub struct Item {
     pub fetch: Option<&'static str>,
     /// Address of the entry point of this name, in the file's own addresses.
     pub entry_point: Option<u64>,
-    /// The function that it is, where that is kept.
+    /// The function of the entry point, if it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Pages by class of text (of a PDSE; a PDS loads all).
+    /// Pages by class of text (PDSE; a PDS loads all).
     pub classes: Option<ClassCounts>,
     /// Bytes of storage that the program takes.
     pub storage: u64,
-    /// Seconds since 1970; None for an alias, and where it was not asked for.
+    /// Seconds since 1970; None for an alias, and if not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<u64>,
     /// Its other names.
     pub aliases: Vec<String>,
-    /// What only members of mainframes have.
+    /// Values that only members of mainframes have.
     pub mainframe: Option<Box<Mainframe>>,
 }
 
@@ -126,7 +126,7 @@ impl From<Classes> for ClassCounts {
     }
 }
 
-/// What only members of mainframes have.
+/// Values that only members of mainframes have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mainframe {
     /// Addressing mode of a program's entry point: 24, 31, 64, ANY.
@@ -137,11 +137,11 @@ pub struct Mainframe {
     pub authorisation: Option<u8>,
     /// System status index, hexadecimal.
     pub ssi: Option<String>,
-    /// Statistics of ISPF, of a member of text.
+    /// ISPF statistics of a text member.
     pub statistics: Option<Statistics>,
 }
 
-/// Statistics that ISPF keeps of a member of text.
+/// ISPF statistics of a text member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Statistics {
     /// Version and modification level: `01.04`.
@@ -156,16 +156,16 @@ pub struct Statistics {
     pub first_lines: u32,
     /// Lines changed since.
     pub changed_lines: u32,
-    /// Who changed it last.
+    /// The user of the last change.
     pub user: String,
 }
 
-/// What a survey wants to know of a member.
+/// The values of a member for a survey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Blocks that every copy keeps as they are.
+    /// Blocks that every copy keeps.
     pub fixed: Vec<u32>,
-    /// Bytes that are no program's, and that a copy cuts into whole blocks.
+    /// Bytes of no program, which a copy cuts into whole blocks.
     pub data: u64,
     /// Lengths of its texts.
     pub texts: Vec<u64>,
@@ -173,12 +173,12 @@ pub struct Shape {
     pub relocations: u64,
     /// Bytes of its control records.
     pub control: u32,
-    /// Channel programs that load it as it lies, without the search, by the article's count.
+    /// Channel programs of a load, without the search, by the article's count.
     pub programs: u64,
 }
 
 impl Shape {
-    /// For the simulation of a copy.
+    /// In the form for the simulation of a copy.
     #[must_use]
     pub fn module(&self) -> Module<'_> {
         Module {

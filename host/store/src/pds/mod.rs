@@ -1,14 +1,14 @@
-//! Making a PDS: always a whole new file, renamed into place.
+//! Makes a PDS: always a whole new file, renamed into place.
 //!
 //! ```text
 //! new:      | directory, empty | members ...                        then the directory, then the header
-//! changed:  the old tracks as they are, members behind the last      then the directory, then the header
+//! changed:  the old tracks unchanged, members after the last       then the directory, then the header
 //! ```
 //!
-//! What is deleted or replaced leaves a gap ("gas"), as on the mainframe; compress makes the library anew without.
+//! Deleted or replaced members leave a gap ("gas"), as on the mainframe; compress makes the library anew without gaps.
 //!
 //! Invariant: readers of the old file keep it; until the rename, the library is the old one.
-//! Not here: how text is cut into blocks (`underbar_partitioned::binder`).
+//! Not here: cutting text into blocks (`underbar_partitioned::binder`).
 
 #[cfg(test)]
 mod tests;
@@ -32,39 +32,39 @@ pub use crate::member::New;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 
-/// Most tracks of a PDS.
+/// The most tracks of a PDS.
 const MOST_TRACKS: u32 = 65_535;
 /// Members of 36 bytes in a block of the directory.
 const IN_A_BLOCK: usize = 7;
 
-/// What a new PDS is.
+/// The properties of a new PDS.
 #[derive(Clone, Copy, Debug)]
 pub struct Making {
-    /// Drawn by the caller.
+    /// A random number from the caller.
     pub identity: u64,
     /// 256 to 32,760; rounded down to a multiple of 8.
     pub block_size: u32,
     /// Blocks of the directory, at least one.
     pub directory_blocks: u32,
-    /// The generation that it begins with: 1, or one more than that of the library whose place it takes.
+    /// Its first generation: 1, or one more than that of the library that it replaces.
     pub generation: u64,
     /// Seconds since 1970.
     pub now: u64,
 }
 
-/// Directory blocks for so many members and aliases, with a quarter more.
+/// Directory blocks for this many members and aliases, with a quarter more.
 #[must_use]
 pub fn directory_blocks_for(entries: usize) -> u32 {
     u32::try_from((entries + entries / 4).div_ceil(IN_A_BLOCK - 1) + 1).unwrap_or(u32::MAX)
 }
 
-/// A PDS while it is made.
+/// A PDS in progress.
 #[derive(Debug)]
 pub struct Make<S> {
     storage: S,
     header: Header,
     fill: Fill,
-    /// The track that is being filled, and where its next record begins.
+    /// The track in progress, and the start of its next record.
     image: Vec<u8>,
     at: usize,
     /// Units of the device in use on it.
@@ -113,10 +113,10 @@ impl<S: Storage> Make<S> {
         Ok(make)
     }
 
-    /// Begins with all that an old one holds, its gaps too.
+    /// Begins with the whole contents of an old one, with its gaps.
     ///
     /// # Errors
-    /// An old one that is damaged in its directory; the system's.
+    /// An old one with a damaged directory; the system's.
     pub fn from_old<R: ReadAt>(mut storage: S, old: &Pds<R>, now: u64) -> Result<Make<S>> {
         let header = *old.header();
         let mut image = vec![0; TRACK_IMAGE];
@@ -137,7 +137,7 @@ impl<S: Storage> Make<S> {
         start.copy_from_slice(&image[..TRACK_HEADER]);
         TrackHeader::decode(&start, header.identity, header.last.track)?;
         let at = (header.last_bytes as usize).max(TRACK_HEADER);
-        // Behind the last record stands the mark of the track's end, and nothing else.
+        // After the last record there is the mark of the track's end, and nothing else.
         let end = at.min(TRACK_IMAGE - 1);
         image[end..].fill(0);
         image[end] = 0xFF;
@@ -152,8 +152,8 @@ impl<S: Storage> Make<S> {
         Ok(Make { storage, header, fill, image, at, used: header.last_used, last: header.last, entries })
     }
 
-    /// Puts a member behind the last. One of its name is replaced if `replace` says so; the aliases of a program stay
-    /// with it if it still exports their functions: `entry` says where an alias now leads.
+    /// Writes a member after the last. One of its name is replaced if `replace` is set; the aliases of a program stay
+    /// with it if it still exports their functions: `entry` gives the new address of an alias.
     ///
     /// # Errors
     /// A name that is taken, or too long; no room; the system's.
@@ -162,7 +162,7 @@ impl<S: Storage> Make<S> {
         match self.entries.get(&name) {
             Some(_) if !replace => return Err(Error::Exists(name.to_string())),
             Some(entry) if entry.alias.is_none() => {
-                // Addresses of the old one's functions are worth nothing now.
+                // Addresses of the old member's functions are no longer valid.
                 self.entries.retain(|_, entry| entry.alias.is_none_or(|alias| alias.of != name));
             }
             _ => {}
@@ -213,10 +213,10 @@ impl<S: Storage> Make<S> {
         Ok(())
     }
 
-    /// Gives a member another name.
+    /// Adds an alias to a member.
     ///
     /// # Errors
-    /// A name that is taken or too long; a member that is not there.
+    /// A name that is taken or too long; an unknown member.
     pub fn alias(&mut self, alias: &Name, of: &Name, entry_point: Option<u64>) -> Result<()> {
         let name = short(alias)?;
         let member = self.member(of)?;
@@ -229,7 +229,7 @@ impl<S: Storage> Make<S> {
         Ok(())
     }
 
-    /// Gives a member or alias another name: its records are written anew, since they bear it; a member's aliases go with
+    /// Renames a member or alias: its records are written anew, since they have its name; a member's aliases go with
     /// it.
     ///
     /// # Errors
@@ -264,7 +264,7 @@ impl<S: Storage> Make<S> {
         aliases.iter().try_for_each(|alias| self.alias(&alias.name, &to, alias.entry_point.map(u64::from)))
     }
 
-    /// The bytes of a member that was put, or that an old library had.
+    /// The bytes of a new member, or of one in the old library.
     ///
     /// # Errors
     /// There is none of that name; it is damaged; the system's.
@@ -274,7 +274,7 @@ impl<S: Storage> Make<S> {
         bytes(&pds, &entry, &mut Counts::default())
     }
 
-    /// The library as far as it is made: its directory is not there yet, but entries lead to members.
+    /// The library so far: its directory is not written yet, but entries point to members.
     fn as_it_is(&mut self) -> Result<Pds<&S>> {
         self.flush()?;
         let header = Header { tracks: self.last.track + 1, last: self.last, ..self.header };
@@ -294,7 +294,7 @@ impl<S: Storage> Make<S> {
         Ok(())
     }
 
-    /// A member, which is no alias.
+    /// A member that is not an alias.
     ///
     /// # Errors
     /// There is none of that name, or it is an alias.
@@ -306,7 +306,7 @@ impl<S: Storage> Make<S> {
         }
     }
 
-    /// What a name stands for.
+    /// The entry of a name.
     #[must_use]
     pub fn entry(&self, name: &Name) -> Option<&Entry> {
         self.entries.get(name)
@@ -322,7 +322,7 @@ impl<S: Storage> Make<S> {
             .collect()
     }
 
-    /// Will all entries fit into the directory?
+    /// Whether all entries fit into the directory.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.directory().len() <= self.header.directory_blocks as usize
@@ -353,7 +353,7 @@ impl<S: Storage> Make<S> {
             let mut at = TRACK_HEADER;
             for (record, (key, block)) in (1..).zip(blocks) {
                 let place = At { track, record };
-                // The mark of the track's end that it leaves behind belongs to the next record, as it was.
+                // The mark of the track's end after it belongs to the next record, as before.
                 let next = at + (Count::LENGTH + 8 + DIRECTORY_BLOCK).next_multiple_of(8);
                 let kept = image[next];
                 at = put_record(&mut image, at, self.header.identity, place, Kind::Directory, key, block)
@@ -395,7 +395,7 @@ impl<S: Storage> Make<S> {
         blocks
     }
 
-    /// Puts a record; says its place and where it begins in its track's image.
+    /// Writes a record; returns its place and its start in its track's image.
     fn put(&mut self, kind: Kind, key: &[u8], data: &[u8]) -> Result<(At, usize)> {
         let place = self.fill.put(data.len() as u32, key.len() as u32);
         if place.track != self.last.track {
@@ -408,14 +408,14 @@ impl<S: Storage> Make<S> {
         }
         let at = self.at;
         let next = put_record(&mut self.image, at, self.header.identity, place, kind, key, data);
-        // What a track of the device holds fits into its image, counts and sums included.
+        // The image is large enough for a track of the device, with counts and checksums.
         self.at = next.ok_or(Error::Full("a track's image"))?;
         self.used += D3390.cost(data.len() as u32, key.len() as u32);
         self.last = place;
         Ok((place, at))
     }
 
-    /// Writes the track that is being filled.
+    /// Writes the track in progress.
     fn flush(&mut self) -> Result<()> {
         let header = TrackHeader {
             track: self.last.track,
@@ -433,7 +433,7 @@ impl<S: Storage> Make<S> {
     }
 }
 
-/// A name as a PDS can have it.
+/// A name in the form of a PDS.
 ///
 /// # Errors
 /// One with more than eight characters.
@@ -444,13 +444,13 @@ pub fn short(name: &Name) -> Result<Name> {
     Ok(*name)
 }
 
-/// The bytes of a member, each block with its sum checked.
+/// The bytes of a member; each block's checksum is checked.
 ///
 /// # Errors
-/// A member that is damaged.
+/// A damaged member.
 pub fn bytes<R: ReadAt>(pds: &Pds<R>, entry: &Entry, counts: &mut Counts) -> Result<Vec<u8>> {
     let wrong = |fault| Error::member(entry.member(), fault);
-    // What a liar says of its size is believed no further than its blocks go.
+    // A wrong size is not trusted beyond the member's blocks.
     let mut bytes = Vec::new();
     let mut block = vec![0; pds.header().block_size as usize];
     let mut texts = pds.texts(entry);

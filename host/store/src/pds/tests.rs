@@ -1,4 +1,4 @@
-//! A PDS against the same model as a PDSE, its tracks against the computed ones, and bytes that are wrong.
+//! A PDS against the same model as a PDSE, its tracks against the computed ones, and damaged bytes.
 
 use std::collections::BTreeMap;
 
@@ -196,7 +196,7 @@ fn ended_at_every_write_it_is_the_old_or_the_new_library() {
                     seen.power_cut(&mut random);
                 }
                 let pds = Pds::open(seen.open().expect("a library")).expect("a library");
-                // Laid anew it is another library, with generations of its own.
+                // Made anew it is another library, with its own generations.
                 let is_new = (pds.header().identity, pds.header().generation) != old;
                 check(if is_new { &after } else { &before }, seen.open().expect("a library"));
                 outcomes[usize::from(is_new)] += 1;
@@ -235,7 +235,7 @@ fn cut_anywhere_it_gives_errors() {
 fn flipped_bits_are_found_and_never_believed() {
     let (bytes, model) = small_library();
     let unseen = flip_bits(&bytes, 500, |bytes| read_all(bytes, &model));
-    // A track's image is longer than what a track of small blocks holds: nobody reads what is behind.
+    // A track's image is longer than a track of small blocks: the rest is not read.
     assert!(unseen < 250, "{unseen}");
 }
 

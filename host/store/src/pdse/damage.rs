@@ -1,4 +1,4 @@
-//! A PDSE whose bytes are wrong: cut, flipped, and with lies that have the sums that belong to them.
+//! A damaged PDSE: cut, flipped, and with wrong values that have valid checksums.
 
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::count::Counts;
@@ -21,7 +21,7 @@ fn small_library() -> (Vec<u8>, Model) {
     (disk.bytes().expect("a library"), model)
 }
 
-/// Reads all there is, as far as it goes; says how many members gave bytes that are not theirs.
+/// Reads everything, as far as possible; returns the number of members whose bytes are not their own.
 fn read_all(bytes: &[u8], model: &Model) -> (usize, bool) {
     let Ok(pdse) = Pdse::open(bytes) else { return (0, true) };
     let mut wrong = 0;
@@ -46,7 +46,7 @@ fn cut_anywhere_it_gives_errors() {
 fn flipped_bits_are_found_and_never_believed() {
     let (bytes, model) = small_library();
     let unseen = flip_bits(&bytes, 600, |bytes| read_all(bytes, &model));
-    // Bits of the superblock before, of free pages, of padding behind a member: nobody reads them.
+    // Bits of the older superblock, of free pages, of padding after a member: they are not read.
     assert!(unseen < 300, "{unseen}");
 }
 
@@ -74,7 +74,7 @@ fn trees_that_lead_in_circles_end() {
     let pdse = Pdse::open(&bytes[..]).expect("a library");
     let superblock = *pdse.superblock();
     assert_eq!(superblock.levels, 2);
-    // A root that is its own child, with a right sum: by its level it cannot be.
+    // A root that is its own child, with a valid checksum: its level excludes that.
     for levels in [1, 3, 8] {
         let liar = Superblock { levels, ..superblock };
         let mut bytes = bytes.clone();
@@ -87,8 +87,8 @@ fn trees_that_lead_in_circles_end() {
     }
 }
 
-/// Gives every page that says it is a node, and both superblocks, the sum that belongs to it: so what sums protect is
-/// looked at, too.
+/// Gives every page that is marked as a node, and both superblocks, a valid checksum, so that checksummed fields are
+/// tested, too.
 fn resealed(bytes: &mut [u8]) {
     for page in bytes.chunks_exact_mut(PAGE).take(2) {
         let right = sum(0, &page[..PAGE - 8]);
@@ -123,7 +123,7 @@ fn a_name_that_leads_elsewhere_is_damage() {
     }
 }
 
-/// Each of its inner nodes has but one child, a thousand times: walked, they would be more than anybody can wait for. Its leaf
+/// Each of its inner nodes has but one child, a thousand times: a walk would never end in practice. Its leaf
 /// is empty, so no key of a leaf is out of order.
 #[test]
 fn a_tree_that_leads_in_circles_ends_also_where_its_leaf_is_empty() {
@@ -143,7 +143,7 @@ fn a_tree_that_leads_in_circles_ends_also_where_its_leaf_is_empty() {
         page[..4].copy_from_slice(b"NODE");
         page[4] = level;
         if level > 0 {
-            // A thousand places, all of one cell: key 1, and the node below.
+            // A thousand slots, all for one cell: key 1, and the node below.
             page[6..8].copy_from_slice(&1_000_u16.to_le_bytes());
             for place in page[NODE_HEADER..].chunks_exact_mut(2).take(1_000) {
                 place.copy_from_slice(&4_090_u16.to_le_bytes());
@@ -160,7 +160,7 @@ fn a_tree_that_leads_in_circles_ends_also_where_its_leaf_is_empty() {
     assert!(!verify::pdse(&pdse, &mut |_| ()).problems.is_empty());
 }
 
-/// Storage for what it says that it has would end the process.
+/// Storage for its stated size would end the process.
 #[test]
 fn a_member_is_believed_no_further_than_its_file_goes() {
     let disk = new_disk();
@@ -207,7 +207,7 @@ fn lies_with_right_sums_do_no_harm() {
                 0 => random.below(2) as usize,
                 _ => nodes[random.below(nodes.len() as u64) as usize],
             };
-            // The front of a page, its places and lengths, more often than the rest.
+            // The front of a page, its slots and lengths, more often than the rest.
             let within = if random.below(2) == 0 { random.below(100) } else { random.below(PAGE as u64) };
             bytes[page * PAGE + within as usize] = random.next() as u8;
         }

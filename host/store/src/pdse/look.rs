@@ -1,4 +1,4 @@
-//! What is in a PDSE: with a change that is under way, and without one.
+//! Reads of a PDSE, with and without a change in progress.
 //!
 //! Invariant: nothing is changed here.
 //! Not here: the form of the tree (`tree`, `underbar_partitioned::pdse`).
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::storage::Storage;
 
 impl<S: Storage> Change<S> {
-    /// What stands for a name, with the change so far.
+    /// The entry of a name, with the change so far.
     ///
     /// # Errors
     /// A tree that is damaged there.
@@ -39,12 +39,12 @@ impl<S: Storage> Change<S> {
         }
     }
 
-    /// The bytes of a member, as they are in the change so far.
+    /// The bytes of a member, with the change so far.
     ///
     /// # Errors
     /// The system's.
     pub fn bytes(&self, member: &Member) -> Result<Vec<u8>> {
-        // The file has grown since the superblock was read: pages up to its end may be asked for.
+        // The file has grown after the superblock was read: pages up to its end may be read.
         let superblock = Superblock { pages: self.space.end(), ..self.old };
         Ok(read(&Pdse::at(&self.storage, superblock), member)?)
     }
@@ -66,25 +66,25 @@ impl<S: Storage> Change<S> {
     }
 }
 
-/// Walks the tree, marks every page that it reaches, and says how many nodes it has.
+/// Walks the tree, marks every page in it, and returns the number of its nodes.
 ///
 /// # Errors
-/// A tree that is damaged anywhere; two things in one page.
+/// A tree that is damaged anywhere; two uses of one page.
 pub fn nodes<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<u64> {
     Ok(Tree::walk(pdse, reached)?.nodes())
 }
 
-/// The bytes of a member, with their sum checked.
+/// The bytes of a member; their checksum is checked.
 ///
 /// # Errors
-/// A member that is damaged.
+/// A damaged member.
 pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
     let wrong = |fault| Error::member(member.name, fault);
     let bytes = read(pdse, member).map_err(wrong)?;
     if sum(0, &bytes) == member.sum {
         return Ok(bytes);
     }
-    // Which page it is, where each has a sum.
+    // Finds the damaged page, if each page has a checksum.
     let mut sums = PageSums::default();
     for (number, page) in (0..).zip(bytes.chunks(PAGE)) {
         let mut whole = [0; PAGE];
@@ -94,7 +94,7 @@ pub fn bytes<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> Result<Vec<u8>> {
     Err(Error::MemberSum(member.name.to_string()))
 }
 
-/// What a liar says of its size is believed no further than the file's pages go.
+/// A wrong size is not trusted beyond the file's pages.
 fn read<R: ReadAt>(pdse: &Pdse<R>, member: &Member) -> std::result::Result<Vec<u8>, Fault> {
     const FIRST_PIECE: u64 = 1 << 20;
     let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
-//! A PDSE that begins: two superblocks, and no member.
+//! A new PDSE: two superblocks, and no member.
 //!
 //! Invariant: it is installed whole, under its name, or not at all.
-//! Not here: what is put into it (`Change`).
+//! Not here: adding members (`Change`).
 
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::binder::{LARGEST_BLOCK_SIZE, SMALLEST_BLOCK_SIZE};
@@ -10,14 +10,14 @@ use underbar_partitioned::pdse::{FIRST_PAGE, Superblock};
 use crate::error::{Error, Result};
 use crate::storage::{Place, Storage};
 
-/// What a new PDSE is.
+/// The properties of a new PDSE.
 #[derive(Clone, Copy, Debug)]
 pub struct Making {
-    /// Drawn by the caller.
+    /// A random number from the caller.
     pub identity: u64,
-    /// For its label; it changes nothing.
+    /// For its label; it has no other effect.
     pub block_size: u32,
-    /// Most pages; 0 for no limit.
+    /// The limit of pages; 0 for no limit.
     pub space: u32,
     /// Seconds since 1970.
     pub now: u64,

@@ -1,25 +1,26 @@
-//! Changing a PDSE: any number of members in one change, which happens whole or not at all.
+//! Changes a PDSE: any number of members in one change, which happens whole or not at all.
 //!
 //! ```text
-//! begin   make durable, read the superblock n, walk the tree: which pages are free
+//! begin   make durable, read the superblock n, walk the tree to find the free pages
 //! add     write the member's pages into free ones         delete, rename, alias: in storage only
-//! commit  write the changed leaves and new inner nodes into free pages, and what came free
+//! commit  write the changed leaves, new inner nodes and the list of freed pages into free pages
 //!         make durable; write superblock n + 1; make durable
 //! ```
 //!
-//! Leaves that did not change stay where they are; inner nodes are all made anew, which for 100,000 members are a dozen
-//! pages. So there is no rebalancing to get wrong: leaves are split when they are full and joined when they are nearly
+//! Unchanged leaves stay in place; inner nodes are all written anew, which for 100,000 members are a dozen
+//! pages. So there is no rebalancing: leaves are split when they are full and joined when they are nearly
 //! empty, and the levels above are built over them.
 //!
-//! A full disk must not keep anyone from deleting, and a delete, too, writes before it frees. So pages are kept for it: a
-//! change that puts something in leaves `free_pages >= kept_for_deleting`, all of them written once, so that the file system
-//! has them; else it fails as for want of room. A delete may use them, and frees as many at least. They serve one delete
+//! A full disk must not prevent deletes, and a delete also writes before it frees. So pages are reserved for it: a
+//! change that adds something leaves `free_pages >= kept_for_deleting`, all of them written once, so that the file system
+//! has allocated them; otherwise it fails for want of room. A delete may use them, and frees at least as many. They serve one
+//! delete
 //! after the other; while a reader holds an older generation, they serve one, and the next waits for that reader's end. A
 //! delete of very many members at once may need more.
 //!
-//! Invariant: until the superblock n + 1 is written, nothing that n reaches has changed; a change that is dropped leaves
-//! pages behind the end that n states, and nothing else.
-//! Not here: what a change sees of the library so far (`look`), a new library (`making`), why readers are safe
+//! Invariant: until the superblock n + 1 is written, nothing in generation n has changed; a dropped change leaves only
+//! pages after the end that n states.
+//! Not here: reads during a change (`look`), a new library (`making`), the safety of readers
 //! (`underbar_partitioned::pdse::turns`).
 
 #[cfg(test)]
@@ -55,26 +56,26 @@ use tree::Tree;
 
 pub use pending::Pending;
 
-/// A change that has begun.
+/// A change in progress.
 #[derive(Debug)]
 pub struct Change<S> {
     storage: S,
     old: Superblock,
     tree: Tree,
     space: Space,
-    /// What the newest superblock needs and this change does not: free at generation n + 1.
+    /// Pages of the newest superblock that this change does not need: free at generation n + 1.
     freed: Vec<Run>,
-    /// What came free before, and readers may still use.
+    /// Pages freed earlier that readers may still use.
     pending: Pending,
-    /// Pages that hold something: the superblocks, tree, members and their sums.
+    /// Pages in use: the superblocks, tree, members and their checksums.
     used: u64,
-    /// Of these: nodes of the tree as it was.
+    /// Of these: nodes of the old tree.
     nodes: u64,
     members: u32,
     aliases: u32,
     added: u64,
     is_changed: bool,
-    /// Did anything come in, or was named anew? A change that only deletes may use what is kept for it.
+    /// Whether anything was added or renamed. A change that only deletes may use the reserved pages.
     puts: bool,
 }
 
@@ -82,9 +83,10 @@ impl<S: Storage> Change<S> {
     /// Begins. The caller holds the writer's lock.
     ///
     /// # Errors
-    /// A library that is damaged anywhere in its tree: nothing is changed where not all is understood. One whose other label
-    /// is damaged, and may have been the newest: the next change would use the pages again that it leads to. (One that was
-    /// only cut short is how a writer that was cut off leaves it: its change has not happened, and we go on.)
+    /// A library with damage anywhere in its tree: a library that is not fully understood is not changed. A library whose other
+    /// label
+    /// is damaged and may have been the newest: the next change would reuse its pages. (A label that was
+    /// only cut short is left by a writer that was cut off: its change has not happened, and this one proceeds.)
     pub fn begin(mut storage: S) -> Result<Change<S>> {
         // A predecessor that was killed may have written a superblock and not made it durable.
         storage.sync().map_err(|error| Error::system("the library", error))?;
@@ -105,13 +107,13 @@ impl<S: Storage> Change<S> {
                 pending.runs().for_each(|run| space.withhold(run));
                 (pending, space)
             }
-            // What may be used again cannot be told: nothing is, until no reader is older.
+            // It is unknown which pages may be reused: none is, until no reader is older.
             _ if lowest.is_some_and(|lowest| lowest < old.generation) => {
                 (Pending::default(), Space::only_growth(old.pages, old.space))
             }
             _ => (Pending::default(), Space::new(&reached, old.space)),
         };
-        // The list of this generation is read by nobody but writers, and is still needed if this change is not finished.
+        // Only writers read the list of this generation, and it is still needed if this change is not finished.
         space.withhold(pending_run);
         let freed = tree.inner_pages();
         Ok(Change {
@@ -131,7 +133,7 @@ impl<S: Storage> Change<S> {
         })
     }
 
-    /// Adds a member. One of its name is replaced if `replace` says so, and keeps its aliases: those of a program by
+    /// Adds a member. One of its name is replaced if `replace` is set, and keeps its aliases: those of a program by
     /// the functions that they name, which `functions` finds in the new one.
     ///
     /// # Errors
@@ -166,17 +168,17 @@ impl<S: Storage> Change<S> {
         if alias.symbol.as_bytes().is_empty() {
             return Ok(());
         }
-        // An alias for a function that is no more leads nowhere: it goes.
+        // An alias for a missing function has no entry point: it is removed.
         match functions(alias.symbol.as_bytes()) {
             Some(address) => self.put(&Value::Alias(Alias { entry_point: Some(address), ..alias })),
             None => self.drop_alias(&alias),
         }
     }
 
-    /// Gives a member another name to be found by, with an entry point of its own.
+    /// Adds an alias to a member, with its own entry point.
     ///
     /// # Errors
-    /// A name that is taken, a member that is not there or is an alias itself.
+    /// A name that is taken, a member that is missing or is an alias itself.
     pub fn alias(&mut self, alias: &Name, of: &Name, entry_point: Option<u64>, symbol: Symbol) -> Result<()> {
         self.member(of)?;
         if self.value(alias)?.is_some() {
@@ -207,7 +209,7 @@ impl<S: Storage> Change<S> {
         }
     }
 
-    /// Gives a member or alias another name. A member's aliases go with it.
+    /// Renames a member or alias. A member's aliases go with it.
     ///
     /// # Errors
     /// There is none of that name; the new one is taken.
@@ -235,10 +237,10 @@ impl<S: Storage> Change<S> {
         }
     }
 
-    /// Makes the change. Gives the superblock that now counts, and the file.
+    /// Makes the change. Returns the superblock that now counts, and the file.
     ///
     /// # Errors
-    /// No room, the system's: the library is as it was. [`Error::Unsure`] if the system failed at the very last.
+    /// No room, the system's: the library is as it was. [`Error::Unsure`] if the system failed at the last step.
     pub fn commit(mut self) -> Result<(Superblock, S)> {
         if !self.is_changed {
             return Ok((self.old, self.storage));
@@ -252,9 +254,9 @@ impl<S: Storage> Change<S> {
         }
     }
 
-    /// Forgets the change: takes back what the file has grown by.
+    /// Drops the change: truncates the growth of the file.
     pub fn abandon(mut self) {
-        // Pages behind the end that the superblock states are nobody's; if they cannot be cut off, they are used next time.
+        // Pages after the end in the superblock are unused; if they cannot be cut off, the next change uses them.
         let _ = self.storage.cut(u64::from(self.old.pages) * PAGE as u64);
     }
 
@@ -287,12 +289,12 @@ impl<S: Storage> Change<S> {
         })
     }
 
-    /// Lets the file grow until so many of its pages are not used.
+    /// Grows the file until this many of its pages are unused.
     fn keep_for_deleting(&mut self, used: u64, kept: u32) -> Result<()> {
         let free = u64::from(self.space.end()).saturating_sub(used);
         let missing = u64::from(kept).saturating_sub(free);
         if missing > 0 {
-            // No more than are kept. They are written: of a page that never was, a full disk has none.
+            // At most the reserved ones. They are written: a full disk has no room for a page that never was.
             let run = self.space.grow(missing as u32)?;
             self.write_at(u64::from(run.first) * PAGE as u64, &vec![0; run.pages as usize * PAGE])?;
         }
@@ -310,7 +312,7 @@ impl<S: Storage> Change<S> {
         Ok((superblock, self.storage))
     }
 
-    /// What the time of the change is, for the label.
+    /// The time of the change, for the label.
     pub fn set_modified(&mut self, now: u64) {
         self.old.modified = now;
     }
@@ -333,7 +335,7 @@ impl<S: Storage> Change<S> {
         Ok(())
     }
 
-    /// A member's pages come free.
+    /// Frees a member's pages.
     fn release(&mut self, member: &Member) {
         self.freed.extend(member.runs.as_slice());
         let table = table_pages(pages(member.size));
@@ -343,7 +345,7 @@ impl<S: Storage> Change<S> {
         self.used -= member.runs.pages() + u64::from(table);
     }
 
-    /// Writes a member's bytes, padded to whole pages, and the sums of its pages.
+    /// Writes a member's bytes, padded to whole pages, and the checksums of its pages.
     fn write(&mut self, new: &New<'_>) -> Result<Member> {
         let number =
             u32::try_from(new.bytes.len().div_ceil(PAGE)).map_err(|_| Error::Full("a member is too long"))?;
@@ -385,7 +387,7 @@ impl<S: Storage> Change<S> {
             sum: sum(0, new.bytes),
             modified: new.modified,
             table,
-            // `take` gives no more runs than a member can have.
+            // `take` returns at most the runs that a member can have.
             runs: Runs::new(&runs).ok_or(Error::Full("its free pages lie in too many pieces"))?,
         })
     }
@@ -411,11 +413,11 @@ impl<S: Storage> Change<S> {
     }
 }
 
-/// Leaves that one delete writes anew at most, as far as pages are kept for it: those of a member and of its aliases, which
-/// may lie anywhere, and their neighbours, where so little is left that two become one.
+/// The most leaves that one delete rewrites, as far as pages are reserved for it: those of a member and of its aliases, which
+/// may be anywhere, and their neighbours, if two nearly empty ones are joined.
 const LEAVES_OF_A_DELETE: u32 = 16;
 
-/// Pages that the next delete may need: its leaves, all inner nodes and one more, a list of what came free.
+/// The pages that the next delete may need: its leaves, all inner nodes and one more, a list of freed pages.
 fn kept_for_deleting(tree: &tree::Written) -> u32 {
     let inner = tree.pages - tree.leaves;
     match tree.leaves {
@@ -424,10 +426,10 @@ fn kept_for_deleting(tree: &tree::Written) -> u32 {
     }
 }
 
-/// A number without order for the member that was added as the n-th: 24 bits, as a TTR has.
+/// A scrambled number for the n-th member: 24 bits, like a TTR.
 fn token(identity: u64, added: u64) -> u32 {
     (sum(identity, &added.to_le_bytes()) & 0xFF_FFFF) as u32
 }
 
-/// Bytes of cells that a node has room for.
+/// Bytes of cells that fit in a node.
 const ROOM: usize = PAGE - NODE_HEADER;

@@ -1,12 +1,12 @@
-//! Pages that came free lately: which, and at what generation; readers of an older one may still use them.
+//! Recently freed pages with their generations; readers of an older one may still use them.
 //!
 //! ```text
 //! page: "FREE" | number 4 | 0 8 | { generation 8, first 4, pages 4 } x 252 | 0 8 | sum 8
 //! ```
 //!
 //! Invariant: a page that is free in the newest generation and was in use at a generation that a reader holds is listed.
-//! Not listed is only what `turns::may_be_used_again` allowed to use when the list was written: readers begin with the
-//! newest generation, so nobody can have become older since.
+//! Only pages that `turns::may_be_used_again` released when the list was written are not listed: readers begin with the
+//! newest generation, so none can have become older since.
 
 use underbar_partitioned::attribute::PAGE;
 use underbar_partitioned::pdse::turns::may_be_used_again;
@@ -23,7 +23,7 @@ const FRONT: usize = 16;
 const ENTRY: usize = 16;
 const ENTRIES: usize = 252;
 
-/// Runs by the generation at which they came free.
+/// Runs by the generation at which they were freed.
 #[derive(Clone, Debug, Default)]
 pub struct Pending {
     entries: Vec<(u64, Run)>,
@@ -53,7 +53,7 @@ impl Pending {
         Some(Pending { entries })
     }
 
-    /// Keeps what readers may use, when the lowest generation that one holds is given.
+    /// Keeps the runs that readers may use, for the lowest generation that a reader holds.
     pub fn retain(&mut self, lowest: Option<u64>) {
         self.entries.retain(|&(freed, _)| !may_be_used_again(freed, lowest));
     }
@@ -63,7 +63,7 @@ impl Pending {
         self.entries.iter().map(|&(_, run)| run)
     }
 
-    /// A run came free.
+    /// Adds a freed run.
     pub fn add(&mut self, generation: u64, run: Run) {
         self.entries.push((generation, run));
     }
@@ -102,7 +102,7 @@ impl Pending {
         Ok(run)
     }
 
-    /// Runs that touch and came free together become one.
+    /// Joins adjacent runs that were freed together.
     fn join(&mut self) {
         self.entries.sort_by_key(|&(generation, run)| (generation, run.first));
         self.entries.dedup_by(|(next_at, next), (at, run)| {

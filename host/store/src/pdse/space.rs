@@ -1,4 +1,4 @@
-//! Pages of a PDSE that may be written: found from the tree, not from a list that could be wrong.
+//! The writable pages of a PDSE, found from the tree, not from a list that could be wrong.
 //!
 //! ```text
 //! 0 ......................................... pages     end: where the file grows
@@ -6,10 +6,10 @@
 //!                                    minus what came free while older readers are there
 //! ```
 //!
-//! Pages are taken first-fit, in one run where there is one, so that a member is mapped in one piece. Where the file may not
+//! Pages are taken first-fit, in one run if there is one, so that a member is mapped in one piece. If the file may not
 //! grow, up to eight pieces are taken.
 //!
-//! Invariant: a page that the newest superblock reaches, or that a reader may use, is in no free run; a page is handed out
+//! Invariant: a page in the newest superblock's tree, or one that a reader may use, is in no free run; a page is handed out
 //! once.
 
 use std::collections::BTreeMap;
@@ -24,19 +24,19 @@ use crate::error::{Error, Result};
 pub struct Space {
     /// First page and length of each free run; no two touch.
     free: BTreeMap<u32, u32>,
-    /// Pages of the file; behind it, it may grow.
+    /// Pages of the file; it may grow beyond them.
     end: u32,
-    /// Most pages of the file.
+    /// The limit of the file's pages.
     limit: u32,
-    /// No run below this page has `hint_pages` or more: where a search for as many begins.
+    /// No run below this page has `hint_pages` or more: a search for that many begins here.
     hint: u32,
     hint_pages: u32,
 }
 
-/// Pages whose marks lie in one word.
+/// Pages with their marks in one word.
 const WORD: u32 = u64::BITS;
 
-/// Which pages are in use, while the tree is walked.
+/// The pages in use, during the walk of the tree.
 #[derive(Debug)]
 pub struct Reached {
     bits: Vec<u64>,
@@ -44,14 +44,14 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Of a file of so many pages: the superblocks.
+    /// For a file of this many pages: the superblocks.
     pub fn new(pages: u32) -> Reached {
         let mut reached = Reached { bits: vec![0; pages.div_ceil(WORD) as usize], pages };
         reached.mark(Run { first: 0, pages: FIRST_PAGE.min(pages) });
         reached
     }
 
-    /// Marks a run; false if one of its pages was marked before or is none of the file's: two things lie in one place.
+    /// Marks a run; false if one of its pages was marked before or is outside of the file: two uses of one page.
     pub fn mark(&mut self, run: Run) -> bool {
         let is_inside = run.first.checked_add(run.pages).is_some_and(|end| end <= self.pages);
         let mut is_new = is_inside;
@@ -62,7 +62,7 @@ impl Reached {
         is_new
     }
 
-    /// Is one of these marked?
+    /// Whether one of these is marked.
     pub fn has_any(&self, pages: Range<u32>) -> bool {
         self.next(true, pages).is_some()
     }
@@ -72,7 +72,7 @@ impl Reached {
         self.bits.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Runs that are not.
+    /// Runs of unmarked pages.
     pub fn free(&self) -> BTreeMap<u32, u32> {
         let mut free = BTreeMap::new();
         let mut at = 0;
@@ -92,7 +92,7 @@ impl Reached {
     }
 }
 
-/// The words in which pages have their bits, each with those bits. A file may claim four thousand million pages: one by one,
+/// The words with the bits of pages, each with those bits. A file may claim four thousand million pages: one by one,
 /// they would take too long.
 fn words(pages: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
     let end = if pages.is_empty() { 0 } else { pages.end.div_ceil(WORD) };
@@ -104,19 +104,19 @@ fn words(pages: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
 }
 
 impl Space {
-    /// All that is not marked. `limit` of 0 is none but that of page numbers.
+    /// All unmarked pages. A `limit` of 0 means only that of page numbers.
     pub fn new(reached: &Reached, limit: u32) -> Space {
         let limit = if limit == 0 { u32::MAX } else { limit };
         Space { free: reached.free(), end: reached.pages, limit, hint: 0, hint_pages: u32::MAX }
     }
 
-    /// Nothing of the file: only what it grows by.
+    /// No page of the file: only its growth.
     pub fn only_growth(pages: u32, limit: u32) -> Space {
         let limit = if limit == 0 { u32::MAX } else { limit };
         Space { free: BTreeMap::new(), end: pages, limit, hint: 0, hint_pages: u32::MAX }
     }
 
-    /// Takes pages that may not be used now.
+    /// Removes pages that may not be used now.
     pub fn withhold(&mut self, run: Run) {
         let end = u64::from(run.first) + u64::from(run.pages);
         let touched: Vec<(u32, u32)> = self
@@ -138,7 +138,7 @@ impl Space {
         }
     }
 
-    /// Pages of the file, with what it has grown by.
+    /// Pages of the file, with its growth.
     pub fn end(&self) -> u32 {
         self.end
     }
@@ -159,7 +159,7 @@ impl Space {
             if length > pages {
                 self.free.insert(first + pages, length - pages);
             }
-            // What lies before the run that was found was searched in vain for so many pages.
+            // The part before the run was searched in vain for this many pages.
             if pages <= self.hint_pages || from == 0 {
                 (self.hint, self.hint_pages) = (first, pages);
             }
@@ -176,8 +176,8 @@ impl Space {
         Ok(Run { first, pages })
     }
 
-    /// At least one page and at most so many, which lie together: free ones as long as there are any, then such as the file
-    /// grows by.
+    /// At least one page and at most this many, in one run: free ones as long as there are any, then growth of the
+    /// file.
     ///
     /// # Errors
     /// None is free, and the limit has no room.
@@ -192,7 +192,7 @@ impl Space {
         }
     }
 
-    /// Pages that the file grows by, and that stay free: the first of them.
+    /// Pages of growth that stay free: the first of them.
     ///
     /// # Errors
     /// The limit has no room.
@@ -203,10 +203,10 @@ impl Space {
         Ok(Run { first, pages })
     }
 
-    /// Pages in one run, or where the file may not grow, in up to eight.
+    /// Pages in one run, or, if the file may not grow, in up to eight.
     ///
     /// # Errors
-    /// They are not there.
+    /// There are not enough.
     pub fn take(&mut self, pages: u32) -> Result<Vec<Run>> {
         if pages == 0 {
             return Ok(Vec::new());
@@ -220,7 +220,7 @@ impl Space {
             }
             Err(_) => {}
         }
-        // The longest ones, so that eight hold the most; each then in the order of the file.
+        // The longest ones, so that eight hold the most; then in the order of the file.
         let mut longest: Vec<Run> = self.free.iter().map(|(&first, &pages)| Run { first, pages }).collect();
         longest.sort_by_key(|run| std::cmp::Reverse(run.pages));
         longest.truncate(MOST_RUNS);
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(reached.count(), 13);
     }
 
-    /// Marks lie in words of 64: runs within one, over several, up to and from their borders.
+    /// Marks are in words of 64: runs within one, over several, up to and from their borders.
     #[test]
     fn marks_are_those_of_the_pages_one_by_one() {
         let runs =

@@ -1,4 +1,4 @@
-//! A PDSE against a model, ended at every write, with readers of old generations. Bytes that are wrong: `damage`.
+//! A PDSE against a model, ended at every write, with readers of old generations. Damaged bytes: `damage`.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::verify;
 pub(super) const MAKING: Making = Making { identity: 0x1234_5678_9ABC, block_size: 32_760, space: 0, now: 7 };
 
 impl Model {
-    /// Does a library hold this, and is it sound?
+    /// Whether a library holds this, and is sound.
     pub fn check<R: ReadAt>(&self, read: R) {
         let pdse = Pdse::open(read).expect("a library");
         let verdict = verify::pdse(&pdse, &mut |_| ());
@@ -67,7 +67,7 @@ fn any_order_of_edits_does_as_the_model() {
             let edits: Vec<Edit> =
                 (0..1 + random.below(6)).map(|_| any_edit(&mut random, 60, 140_000)).collect();
             let mut next = model.clone();
-            // One that cannot be made takes those before it with it.
+            // A failing one undoes those before it.
             if edits.iter().all(|edit| next.edit(edit)) {
                 apply(&disk, &edits).expect("the model did it");
                 model = next;
@@ -233,7 +233,7 @@ fn ended_at_every_write_it_is_the_old_or_the_new_library() {
             let ended = disk.copy();
             ended.0.borrow_mut().left = Some(end);
             apply(&ended, &edits).expect_err("it was ended");
-            // Killed there: what was written is there. Then the power goes, with what chance has kept.
+            // Killed there: written data is there. Then the power goes, and a random part of it is kept.
             for cut in 0..6 {
                 let seen = ended.copy();
                 if cut > 0 {
@@ -241,7 +241,7 @@ fn ended_at_every_write_it_is_the_old_or_the_new_library() {
                 }
                 let bytes = seen.bytes().expect("a library");
                 outcomes[usize::from(check_either(&bytes, &before, &after))] += 1;
-                // And it can be changed again, to the end, and ended again without loss of what was made durable.
+                // And it can be changed again, to the end, and ended again without loss of durable data.
                 if cut == 0 {
                     seen.0.borrow_mut().left = None;
                     let next = seen.copy();
@@ -256,7 +256,7 @@ fn ended_at_every_write_it_is_the_old_or_the_new_library() {
     assert!(outcomes[0] > 100 && outcomes[1] > 10, "both outcomes come about: {outcomes:?}");
 }
 
-/// Is it the new one? It must be one of the two.
+/// Whether it is the new one. It must be one of the two.
 fn check_either(bytes: &[u8], before: &Model, after: &Model) -> bool {
     let is_new = is_new(bytes, after);
     if is_new {
@@ -345,7 +345,7 @@ fn a_library_that_may_not_grow_takes_pieces_and_then_is_full() {
         assert!(model.edit(&edit));
         apply(&disk, &[edit]).expect("it is there");
     }
-    // Longer than any one gap.
+    // Longer than any single gap.
     let edit = add("PIECES", 20 * 4096, false);
     assert!(model.edit(&edit));
     apply(&disk, &[edit]).expect("three gaps together");
@@ -354,7 +354,7 @@ fn a_library_that_may_not_grow_takes_pieces_and_then_is_full() {
     model.check(disk.open().expect("a library"));
 }
 
-/// Right after it was made, as by a compress, a library has no page that came free before.
+/// Right after it was made, for example by a compress, a library has no freed pages.
 #[test]
 fn members_can_be_deleted_on_a_full_disk() {
     for members in [1, 2, 90, 700] {

@@ -1,8 +1,8 @@
-//! The tree of a PDSE while it is changed: its leaves in order, those that are changed with their cells.
+//! The tree of a PDSE during a change: its leaves in order, changed ones with their cells.
 //!
 //! ```text
 //! leaves:  [from "" at page 9] [from "FFT" changed: 40 cells] [from "SORT" at page 31] ...
-//! write:   changed leaves into new pages; over all leaves, levels of inner nodes until one is left
+//! write:   changed leaves into new pages; over all leaves, levels of inner nodes up to a single root
 //! ```
 //!
 //! Invariant: leaves ascend, and a key belongs to the last leaf whose first key is not above it.
@@ -35,16 +35,16 @@ pub struct Tree {
 
 #[derive(Debug)]
 struct Leaf {
-    /// No key of it is below this one; that of the first leaf is empty.
+    /// The lower bound of its keys; for the first leaf it is empty.
     from: Box<[u8]>,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// As it lies in this page.
+    /// Unchanged, in this page.
     Kept(u32),
-    /// Changed. It lay in this page, if it is not new.
+    /// Changed; its old page, if it is not new.
     Changed(Option<u32>, Cells),
 }
 
@@ -53,17 +53,17 @@ enum State {
 pub struct Written {
     pub root: u32,
     pub levels: u8,
-    /// Nodes of it, kept ones among them.
+    /// Its nodes, kept ones included.
     pub pages: u32,
     /// Of these: leaves.
     pub leaves: u32,
 }
 
 impl Tree {
-    /// Walks all of a tree and marks every page that it reaches.
+    /// Walks a whole tree and marks every page in it.
     ///
     /// # Errors
-    /// A tree that is damaged anywhere; two things in one page.
+    /// A tree that is damaged anywhere; two uses of one page.
     pub fn walk<R: ReadAt>(pdse: &Pdse<R>, reached: &mut Reached) -> Result<Tree> {
         let mut tree = Tree { leaves: Vec::new(), inner: Vec::new(), gone: Vec::new() };
         let superblock = *pdse.superblock();
@@ -72,7 +72,7 @@ impl Tree {
             tree.leaves.push(Leaf { from: Box::default(), state });
             return Ok(tree);
         }
-        // Level by level, from the root: each node of a level is marked before its children are looked at.
+        // Level by level, from the root: each node of a level is marked before its children are read.
         let mut nodes = vec![(Box::<[u8]>::default(), superblock.root)];
         for level in (1..superblock.levels).rev() {
             let mut below = Vec::new();
@@ -113,7 +113,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Nodes that lie in the file.
+    /// Nodes in the file.
     pub fn nodes(&self) -> u64 {
         let kept = self.leaves.iter().filter(|leaf| matches!(leaf.state, State::Kept(_))).count();
         (self.inner.len() + kept) as u64
@@ -152,7 +152,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     ///
     /// # Errors
     /// A leaf that cannot be read again.
@@ -234,7 +234,7 @@ impl Tree {
         }
     }
 
-    /// Writes what changed, and the levels above all leaves. Pages that the old tree no longer needs come free.
+    /// Writes the changes, and the levels above all leaves. Frees pages that only the old tree needs.
     ///
     /// # Errors
     /// No room; the system's.
@@ -274,7 +274,7 @@ impl Tree {
         Ok(Written { root: level.first().map_or(0, |root| root.page), levels, pages, leaves })
     }
 
-    /// Two neighbours of which a changed one has few cells become one.
+    /// Joins two neighbours if a changed one has few cells.
     fn join_small<S: Storage>(&mut self, storage: &S, old: &Superblock) -> Result<()> {
         let is_small =
             |leaf: &Leaf| matches!(&leaf.state, State::Changed(_, cells) if bytes(cells) < ROOM / 4);
@@ -296,11 +296,11 @@ impl Tree {
 
 /// A node of a level.
 struct Placed {
-    /// The key from which it is in charge.
+    /// The lower bound of its keys.
     from: Box<[u8]>,
-    /// Where it lies, or will; 0 as long as that is not known.
+    /// Its page; 0 as long as it is not known.
     page: u32,
-    /// What it holds, if it is new.
+    /// Its contents, if it is new.
     node: Option<Node>,
 }
 
@@ -313,13 +313,13 @@ struct Writing<'a, S> {
 }
 
 impl<S: Storage> Writing<'_, S> {
-    /// Gives each new node of a level a page, and writes them, as many at once as lie together.
+    /// Gives each new node of a level a page, and writes them; adjacent ones in one write.
     fn place(&mut self, level: &mut [Placed], number: u8) -> Result<()> {
         let new: Vec<_> =
             level.iter_mut().filter_map(|placed| Some((&mut placed.page, placed.node.as_ref()?))).collect();
         let mut new = new.into_iter().peekable();
         while let (left, Some(_)) = (new.len() as u32, new.peek()) {
-            // Nodes need not lie together, and what is free is taken first: a full disk lets no file grow.
+            // Nodes need not be adjacent, and free pages are taken first: on a full disk no file grows.
             let run = self.space.take_some(left)?;
             let mut bytes = Vec::with_capacity(run.pages as usize * PAGE);
             for first in run.first..run.first + run.pages {
@@ -334,7 +334,7 @@ impl<S: Storage> Writing<'_, S> {
     }
 }
 
-/// A node that is filled with cells: their places from the front, the cells from the back.
+/// A node in progress: slots from the front, cells from the back.
 struct Node {
     page: Box<[u8; PAGE]>,
     cells: u16,
@@ -347,12 +347,12 @@ impl Node {
         Node { page: Box::new([0; PAGE]), cells: 0, front: NODE_HEADER, back: PAGE }
     }
 
-    /// Bytes in use, but for the header.
+    /// Bytes in use, without the header.
     fn used(&self) -> usize {
         self.front - NODE_HEADER + PAGE - self.back
     }
 
-    /// Puts a cell of these parts; false if there is no room.
+    /// Adds a cell of these parts; false if there is no room.
     fn put(&mut self, parts: &[&[u8]]) -> bool {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         if self.front + 2 + length > self.back {
@@ -382,7 +382,7 @@ fn bytes(cells: &Cells) -> usize {
     cells.iter().map(|(key, value)| 2 + 3 + key.len() + value.len()).sum()
 }
 
-/// Leaves of a changed leaf's cells: one, or as many as they need, evenly filled, so that the next few fit, too.
+/// The new leaves of a changed leaf: one, or as many as its cells need, evenly filled, so that the next cells fit, too.
 fn split(cells: Cells) -> Vec<Placed> {
     let all = bytes(&cells);
     // The longest cell, 650 bytes, may be left over in each.
@@ -431,7 +431,7 @@ fn mark(reached: &mut Reached, run: Run) -> std::result::Result<(), Fault> {
     if reached.mark(run) { Ok(()) } else { Err(Fault::Contradiction("two things lie in one page")) }
 }
 
-/// Marks what a leaf's cell leads to; None if it is no cell of ours.
+/// Marks the pages of a leaf's cell; None if the cell is not valid.
 fn mark_cell(
     superblock: &Superblock,
     reached: &mut Reached,
