@@ -1,13 +1,13 @@
-//! Which processes live, of numbers that a ledger has.
+//! Whether the processes in a ledger's slots are alive.
 //!
 //! ```text
-//! a slot: namespace, number, started ─┬─ our namespace: kill(number, 0), and /proc/NUMBER/stat if it is of ours
+//! a slot: namespace, number, started ─┬─ our namespace: kill(number, 0), and /proc/NUMBER/stat if /proc is ours
 //!                                     │    zombie              dead
-//!                                     │    began after that    dead: the number was given again
-//!                                     └─ another: the process in /proc whose innermost number and namespace these are
+//!                                     │    began after that    dead: the number was reused
+//!                                     └─ another: the process in /proc with this innermost number and namespace
 //! ```
 //!
-//! Invariant: where it cannot be told, it lives: the accounts of a living process are never thrown away.
+//! Invariant: a doubtful process counts as alive: the accounts of a living process are never removed.
 //! Not here: the same question within the programs themselves, which ask the kernel by number only (`runtime::ledger::attach`).
 
 use std::cell::OnceCell;
@@ -21,22 +21,22 @@ use underbar_sys::syscall::{Errno, kill};
 /// A tick of the kernel's times in /proc, in nanoseconds.
 const TICK_NS: u64 = 10_000_000;
 
-/// Is there a process of that number? One that has ended and that nobody has waited for is none.
+/// Whether there is a process of that number. A process that has ended and was not waited for does not count.
 #[must_use]
 pub fn is_alive(process: u32) -> bool {
     i32::try_from(process).is_ok_and(|process| process > 0 && kill(process, 0) != Err(Errno::ESRCH))
         && !Stat::of(process).is_some_and(|stat| stat.has_ended())
 }
 
-/// Who judges the processes of a ledger, all at one moment.
+/// Judges the processes of a ledger, all at one moment.
 #[derive(Default)]
 pub struct Alive {
-    /// See [`inner_processes`]; asked for once, as it reads a file or two for each process of the machine.
+    /// See [`inner_processes`]; computed once, as it reads a file or two for each process of the machine.
     inner: OnceCell<Vec<(u32, Option<u32>)>>,
 }
 
 impl Alive {
-    /// Is the process of that slot alive?
+    /// Whether the process of that slot is alive.
     #[must_use]
     pub fn has(&self, slot: &SlotView<'_>) -> bool {
         let number = slot.process.number;
@@ -45,22 +45,22 @@ impl Alive {
             && (is_elsewhere(slot.process) || !Stat::of(number).is_some_and(is_anothers))
     }
 
-    /// Is there a process of that identity, whenever it began?
+    /// Whether there is a process of that identity, whenever it began.
     #[must_use]
     pub fn has_process(&self, process: Identity) -> bool {
         if is_elsewhere(process) { self.lives_elsewhere(process) } else { is_alive(process.number) }
     }
 
-    /// May anybody of this ledger be taken for dead? From an inner namespace no process of an outer one is seen.
+    /// Whether any process of this ledger may be counted as dead. An inner namespace does not see the processes of an outer one.
     #[must_use]
     pub fn may_judge(view: &LedgerView<'_>) -> bool {
-        /// The number that the kernel gives the first namespace of all, of which every other is an inner one.
+        /// The kernel's number for the initial namespace, which contains all others.
         const FIRST: u32 = 0xEFFF_FFFC;
         let own = own_namespace();
         own == FIRST && is_proc_ours() || own != 0 && view.slots().any(|slot| slot.process.namespace == own)
     }
 
-    /// A process of another namespace. Whose namespace may not be asked may be meant.
+    /// A process of another namespace. A process whose namespace cannot be read may be the one.
     fn lives_elsewhere(&self, process: Identity) -> bool {
         self.inner.get_or_init(inner_processes).iter().any(|&(number, namespace)| {
             number == process.number && namespace.is_none_or(|namespace| namespace == process.namespace)
@@ -68,21 +68,21 @@ impl Alive {
     }
 }
 
-/// Has it a number of another namespace than ours?
+/// Whether it has a number in another namespace than ours.
 fn is_elsewhere(process: Identity) -> bool {
     process.namespace != 0 && own_namespace() != 0 && process.namespace != own_namespace()
 }
 
-/// What the kernel says of a process.
+/// The kernel's data about a process.
 struct Stat {
     state: char,
-    /// When it began, in ticks since the machine was started.
+    /// Its start, in ticks since the machine was started.
     began: u64,
 }
 
 impl Stat {
-    /// From `12 (a name) S 11 ...`, where the name may hold anything; the moment is the 22nd word. None where the kernel says
-    /// nothing, or /proc speaks of another namespace than ours.
+    /// From `12 (a name) S 11 ...`, where the name may hold anything; the start is the 22nd word. None if the kernel gives
+    /// nothing, or /proc is that of another namespace than ours.
     fn of(process: u32) -> Option<Stat> {
         if !is_proc_ours() {
             return None;
@@ -96,15 +96,15 @@ impl Stat {
         matches!(self.state, 'Z' | 'X')
     }
 
-    /// Did it begin after the owner of a slot did? Then it has that one's number, and is another. A namespace of time has
-    /// clocks of its own, of which nothing follows.
+    /// Whether it began after the owner of a slot did. Then it is another process with the same number. A time namespace has
+    /// its own clocks, so no conclusion is possible there.
     fn is_anothers(&self, number: u32, slot_began_ns: u64) -> bool {
         let clock = |who: &str| fs::metadata(format!("/proc/{who}/ns/time")).map_or(0, |status| status.ino());
         self.began.saturating_mul(TICK_NS) > slot_began_ns && clock(&number.to_string()) == clock("self")
     }
 }
 
-/// The namespace of this process's number; 0 where it cannot be asked.
+/// The namespace of this process's number; 0 if it cannot be read.
 fn own_namespace() -> u32 {
     static OWN: OnceLock<u32> = OnceLock::new();
     *OWN.get_or_init(|| namespace_of("self").unwrap_or(0))
@@ -114,7 +114,7 @@ fn namespace_of(process: &str) -> Option<u32> {
     fs::metadata(format!("/proc/{process}/ns/pid")).ok().map(|status| status.ino() as u32)
 }
 
-/// Does /proc name processes as we do? In a new namespace it may still be the one of outside.
+/// Whether /proc uses the process numbers of our namespace. In a new namespace it may still be the outer one.
 fn is_proc_ours() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     *IS.get_or_init(|| numbers_of("self").is_some_and(|numbers| numbers.len() == 1))

@@ -1,14 +1,15 @@
-//! Changing what is in force in programs that run: the control page of their ledger.
+//! Changes settings in running programs by the control page of their ledger.
 //!
 //! ```text
 //! ledger file ── locked (one host at a time), checked, its control page mapped ──> set ──> epoch raised
-//!                                                                                          the programs obey soon
+//!                                                                                          the programs apply it soon
 //! ```
 //!
-//! Invariant: nothing but the control page is written, and only in a ledger of this very version.
-//! Known limit: nobody tells the host when a program has obeyed; `control.obeyed` of its accounts does. The ledger of a
-//! run is never shortened while it is mapped; who does so by hand kills the command. So no other user may be able to.
-//! Not here: the page's layout, and the settings there are (`underbar_ledger::control`).
+//! Invariant: only the control page is written, and only in a ledger of the same version.
+//! Known limit: the host is not notified when a program has applied a setting; `control.obeyed` of its accounts shows it. The
+//! ledger of a
+//! run is never shortened while it is mapped; a user who does so by hand kills the command. So no other user may be able to.
+//! Not here: the page's layout, and the settings (`underbar_ledger::control`).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,7 +23,7 @@ use underbar_ledger::{LedgerError, LedgerView};
 use underbar_sys::shared::SharedPage;
 use underbar_sys::syscall::{Errno, O_NOFOLLOW};
 
-/// Why nothing was set.
+/// The reason why nothing was set.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The system: the file cannot be opened, locked or read.
@@ -31,18 +32,18 @@ pub enum ControlError {
     /// The system: its page cannot be mapped.
     #[error("the control page cannot be mapped: {0}")]
     NotMapped(Errno),
-    /// The file: no ledger, or one of another version.
+    /// The file: not a ledger, or one of another version.
     #[error("{0}")]
     Ledger(#[from] LedgerError),
-    /// All settings that have been made use up the page.
+    /// Earlier settings fill the page.
     #[error("{0}")]
     Full(#[from] Full),
 }
 
-/// The control page of a ledger, for this process to write alone until dropped.
+/// The control page of a ledger, which this process alone writes until it is dropped.
 pub struct ControlPage {
     page: SharedPage,
-    /// Locked for as long as it is open.
+    /// Locked while it is open.
     _file: File,
 }
 
@@ -50,7 +51,7 @@ impl ControlPage {
     /// Opens the control page of that ledger; waits while another process writes it.
     ///
     /// # Errors
-    /// Those of [`ControlError`], but for the last.
+    /// Those of [`ControlError`], except the last.
     pub fn open(ledger: &Path) -> Result<ControlPage, ControlError> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(O_NOFOLLOW.cast_signed()).open(ledger)?;
@@ -71,10 +72,10 @@ impl ControlPage {
         Ok(ControlPage { page, _file: file })
     }
 
-    /// Sets a value. Programs obey when they next look, each in a slow path of its own.
+    /// Sets a value. Each program applies it in a slow path, the next time it reads the page.
     ///
     /// # Errors
-    /// Where the page has no room for another setting.
+    /// If the page has no room for another setting.
     pub fn set(&self, target: Target, value: u64) -> Result<(), ControlError> {
         Ok(Control::new(self.page.words()).set(target, value)?)
     }

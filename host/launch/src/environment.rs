@@ -1,5 +1,5 @@
-//! The environment of the program: the caller's own, byte for byte and in its order, with the library or
-//! without anything of ours.
+//! The environment of the program: the caller's, byte for byte and in its order, with the library or
+//! without anything of Underbar.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -16,7 +16,7 @@ pub(crate) fn own() -> Vec<Vec<u8>> {
     if !given.is_empty() {
         return given;
     }
-    // Room for most environments at once; else they would be read in pieces that begin at 32 bytes.
+    // Room for most environments at once; otherwise they would be read in pieces that begin at 32 bytes.
     let mut bytes = Vec::with_capacity(16 * 1024);
     match File::open("/proc/self/environ").and_then(|mut file| file.read_to_end(&mut bytes)) {
         Ok(_) if bytes.last() == Some(&0) => bytes
@@ -31,9 +31,9 @@ pub(crate) fn own() -> Vec<Vec<u8>> {
     }
 }
 
-/// `given` without what an outer `underbar` put there for us, and with `library` and `variables`.
+/// `given` without the variables of an outer `underbar`, and with `library` and `variables`.
 ///
-/// UNDERBAR_OPTS stays where it is not among the variables: it is the user's.
+/// UNDERBAR_OPTS is kept if it is not among the variables: it is the user's.
 pub(crate) fn of_program(
     given: Vec<Vec<u8>>,
     library: Option<&[u8]>,
@@ -72,11 +72,11 @@ pub(crate) fn of_program(
     result.into_iter().filter_map(|string| CString::new(string).ok()).collect()
 }
 
-/// LD_PRELOAD with `library` before the others; None where nothing is left in it.
+/// LD_PRELOAD with `library` before the others; None if nothing is left in it.
 fn preload(library: Option<&[u8]>, value: &[u8]) -> Option<Vec<u8>> {
     let had_ours = entries(value).any(is_our_library);
     match library {
-        // Not ours to tidy up.
+        // Kept unchanged, since it is not Underbar's.
         None if !had_ours => Some(value.to_vec()),
         _ => {
             let others = entries(value).filter(|entry| !is_our_library(entry));

@@ -1,8 +1,8 @@
-//! Opens a file that somebody else named: in a ledger, in a saved report, in the first line of a script.
+//! Opens a file whose name comes from others: from a ledger, a saved report, or the first line of a script.
 //!
-//! Invariant: nobody is waited for at the other end of a pipe, and no device is opened, as opening one may already do something
+//! Invariant: it never waits for the other end of a pipe, and opens no device, since opening alone may have an effect
 //! (a watchdog begins to count, a tape rewinds).
-//! Not here: whose file it is ([`crate::place`]).
+//! Not here: the file's owner ([`crate::place`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 
 use underbar_sys::syscall::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
 
-/// Opens an ordinary file to read it.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// Those of opening it; and where it is none.
+/// Those of opening it; and a file that is not regular.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, 0, |path| fs::metadata(path))
 }
 
-/// The same; refuses a link.
+/// Like [`open`], but refuses a link.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -27,7 +27,7 @@ pub(crate) fn open_unlinked(path: &Path) -> io::Result<File> {
     open_with(path, O_NOFOLLOW, |path| fs::symlink_metadata(path))
 }
 
-/// Opens an ordinary file to write into it; refuses a link.
+/// Opens a regular file for writing; refuses a link.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -50,18 +50,18 @@ fn checked(
     if !ask(path)?.is_file() {
         return none();
     }
-    // It may be another one now; still nobody is waited for.
+    // It may be another one now; opening still waits for no other process.
     let file = options.open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { none() }
 }
 
-/// The interpreter of a script; of one that is a script itself, the last. None where the file is no script.
+/// The interpreter of a script; if that is a script itself, the last one. None if the file is not a script.
 #[must_use]
 pub fn interpreter(path: &Path) -> Option<PathBuf> {
-    /// As much of the first line as the kernel reads.
+    /// The bytes of the first line that the kernel reads.
     const LINE: u64 = 256;
     let mut found: Option<PathBuf> = None;
-    // As many as the kernel follows.
+    // The most levels that the kernel follows.
     for _ in 0..5 {
         let mut bytes = Vec::new();
         let file = open(found.as_deref().unwrap_or(path)).ok()?;

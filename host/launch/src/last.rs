@@ -1,12 +1,12 @@
-//! The report of the last run, kept so that it can be printed again in another form without another run.
+//! The report of the last run, kept so that it can be printed in another form without another run.
 //!
 //! ```text
 //! run ends ── keep ──> FOLDER/last.json   (the folder in which runs have their ledgers, the user's alone)
-//! underbar report ── kept ──> the first such folder that has one, as a run asks them in the same order
+//! underbar report ── kept ──> the first such folder with a report, in the order of a run's search
 //! ```
 //!
-//! Invariant: one file in each folder, no longer than [`MOST_BYTES`]; it is exchanged whole, so that whoever reads it has one
-//! run. Where the last report is too long or cannot be written there is none, and not that of an earlier run.
+//! Invariant: one file in each folder, no longer than [`MOST_BYTES`]; it is replaced whole, so that a reader has one
+//! run. If the last report is too long or cannot be written there is none, and the report of an earlier run is removed.
 //! Not here: the report's form (`host/report`).
 
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::ledger::{folders, own_folder, own_folder_there};
 use crate::{foreign, part};
 
-/// What is kept lies in memory, as a rule.
+/// A kept report is usually in memory (a tmpfs).
 pub const MOST_BYTES: usize = 4 << 20;
 
 const NAME: &str = "last.json";
@@ -24,7 +24,7 @@ const NAME: &str = "last.json";
 /// Keeps a report as that of the last run.
 ///
 /// # Errors
-/// Where it is too long, or no folder takes it.
+/// If it is too long, or no folder accepts it.
 pub fn keep(report: &[u8]) -> io::Result<()> {
     let mut last = io::Error::other("no folder for it");
     for folder in folders() {
@@ -48,7 +48,7 @@ fn write(path: &Path, report: &[u8]) -> io::Result<()> {
     if report.len() > MOST_BYTES {
         return Err(io::Error::from(io::ErrorKind::FileTooLarge));
     }
-    // If this process is killed meanwhile, a later run sweeps the part away.
+    // If this process is killed meanwhile, a later run removes the partial file.
     part::exchange(path, 0o600, |file| file.write_all(report))
 }
 

@@ -1,15 +1,16 @@
-//! The ledger file of a run: where it lies, and how long.
+//! The ledger file of a run: its place and its length.
 //!
 //! ```text
-//! $XDG_RUNTIME_DIR/underbar     the first folder that is ours alone and works
+//! $XDG_RUNTIME_DIR/underbar     the first folder that is the user's alone and works
 //! /dev/shm/underbar-UID
 //! /tmp/underbar-UID             (a disk file's pages are shared memory, too)
 //! ```
 //!
-//! Invariant: the file and its folder are the user's alone, and nobody else but root can put others in their place
-//! ([`place`]); where the user names the file (`-o`), at least the file is. It is removed when the run is reported, unless it
-//! is to be kept; a run that was killed leaves it, and the next one sweeps it away once no process of it lives.
-//! Not here: its layout (the `ledger` crate), what processes keep beside it ([`mod@beside`]), which ledgers are done with ([`mod@sweep`]).
+//! Invariant: the file and its folder are the user's alone, and only root can also replace them
+//! ([`place`]); if the user names the file (`-o`), at least the file is. It is removed after the report of the run, unless it
+//! is to be kept; a killed run leaves it, and the next run removes it once no process of it lives.
+//! Not here: its layout (the `ledger` crate), the other files of its processes ([`mod@beside`]), the ledgers to remove
+//! ([`mod@sweep`]).
 
 mod beside;
 mod holders;
@@ -49,7 +50,7 @@ pub struct LedgerFile {
     path: PathBuf,
     file: File,
     keep: bool,
-    /// It was looked for what lies beside it, and nothing did.
+    /// A search for files of this ledger next to it found none.
     is_alone: Cell<bool>,
 }
 
@@ -76,7 +77,7 @@ impl LedgerFile {
         Err(last)
     }
 
-    /// Makes a ledger of that name; `keep`: it outlives the run, and takes the place of one whose processes have all ended.
+    /// Makes a ledger of that name; `keep`: it outlives the run, and replaces one whose processes have all ended.
     ///
     /// # Errors
     /// Those of making and writing a file.
@@ -84,20 +85,21 @@ impl LedgerFile {
         let mut new = OpenOptions::new();
         new.read(true).write(true).create_new(true).mode(0o600);
         let file = match new.open(path) {
-            // A unit that is started again keeps the accounts of its last start.
+            // A unit that is restarted keeps the accounts of its last start.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && keep && has_ended_in(path) => {
                 fs::remove_file(path)?;
                 new.open(path)
             }
             opened => opened,
         }?;
-        // Some file systems know no owners, or no rights: there, whoever cuts the file ends the programs that have it mapped.
+        // Some file systems have no owners or permissions: there, any user who truncates the file ends the programs that have it
+        // mapped.
         if !place::is_ours(&file.metadata()?) {
             let _ = fs::remove_file(path);
             return Err(io::Error::other("others can write a new file there"));
         }
         let ledger = LedgerFile { path: path.to_owned(), file, keep, is_alone: Cell::new(false) };
-        // What lies beside a name that somebody gave is of a ledger that is gone. Ours has the moment in it, and is new.
+        // Files next to a name from the user belong to a ledger that is gone. A generated name contains the time, and is new.
         if keep {
             remove_areas(path);
         }
@@ -108,11 +110,11 @@ impl LedgerFile {
         written.map(|()| ledger)
     }
 
-    /// A run in whose ledger even the head has no space has no ledger.
+    /// If there is no space even for the head of the ledger, the run has none.
     fn write(&self, options: &[u8], keep: bool) -> io::Result<()> {
         self.file.set_len(FILE_BYTES as u64)?;
         if fallocate(self.file.as_raw_fd(), 0, 0, SLOTS_OFFSET as u64).is_err() {
-            // A file system that cannot; writing zeros takes space as well, or says why not.
+            // The file system cannot allocate; writing zeros takes space as well, or fails with the reason.
             self.file.write_all_at(&vec![0; SLOTS_OFFSET], 0)?;
         }
         let kept = &options[..options.len().min(OPTIONS_ROOM)];
@@ -121,19 +123,19 @@ impl LedgerFile {
         self.file.write_all_at(&make::header_page(process::id(), now, options.len(), keep), 0)
     }
 
-    /// The variable that tells the library where it is.
+    /// The variable that gives the library its path.
     #[must_use]
     pub fn variable(&self) -> (OsString, OsString) {
         (String::from_utf8_lossy(LEDGER).into_owned().into(), self.path.clone().into())
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves the file behind, for a program that has no parent.
+    /// Leaves the file, for a program that has no parent.
     pub fn keep(mut self) -> PathBuf {
         self.keep = true;
         self.path.clone()
@@ -145,19 +147,19 @@ impl LedgerFile {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// How many processes go on, of which this is `view`.
+    /// The number of processes that continue, of which this is `view`.
     #[must_use]
     pub fn running(&self, view: &LedgerView<'_>) -> u64 {
         count_running(&self.path, &self.file, view) as u64
     }
 
-    /// Leaves the file to processes that go on, to be read by its name until a day after the last of them has ended.
+    /// Leaves the file to processes that continue, to be read by its name until a day after the last of them has ended.
     pub fn leave(&mut self) {
         self.keep = true;
         let _ = self.file.write_all_at(&LEFT.to_le_bytes(), offset_of!(Header, keep) as u64);
     }
 
-    /// What is in it now: the head, and every slot up to the last that was ever used.
+    /// Its contents now: the head, and every slot up to the last that was ever used.
     ///
     /// # Errors
     /// Those of reading a file.
@@ -165,10 +167,10 @@ impl LedgerFile {
         read(&self.file)
     }
 
-    /// Is it a ledger still? Cheaper than reading all of it.
+    /// Whether it is still a ledger. Cheaper than reading all of it.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// The fault.
     pub fn check(&self) -> Result<(), String> {
         let mut head = [0; CHECKED_BYTES];
         let length = self
@@ -181,16 +183,16 @@ impl LedgerFile {
         LedgerView::check(&head, length).map_err(|error| error.to_string())
     }
 
-    /// The bytes of the lock areas beside it, once its programs have ended; see [`areas`].
+    /// The bytes of the lock areas next to it, once its programs have ended; see [`areas`].
     #[must_use]
     pub fn areas(&self) -> Vec<Vec<u8>> {
         let paths = beside(&self.path, &[LOCKS, SAMPLES]);
         self.is_alone.set(paths.is_empty());
-        // We made it, by whatever name it is known now.
+        // This process made it, whatever its name is now.
         read_areas(paths, geteuid())
     }
 
-    /// Where the sample areas of its processes lie, of all that have one now.
+    /// The sample areas of its processes, of all that have one now.
     #[must_use]
     pub fn sample_areas(&self) -> Vec<PathBuf> {
         beside(&self.path, &[SAMPLES])
@@ -201,7 +203,7 @@ impl Drop for LedgerFile {
     fn drop(&mut self) {
         if !self.keep {
             let _ = fs::remove_file(&self.path);
-            // What a process that outlives the run makes later is swept by a later run.
+            // Files that a process makes after the run are removed by a later run.
             if !self.is_alone.get() {
                 remove_areas(&self.path);
             }
@@ -209,7 +211,7 @@ impl Drop for LedgerFile {
     }
 }
 
-/// What is said of a ledger that cannot be read.
+/// The message about a ledger that cannot be read.
 pub fn not_readable(error: &io::Error) -> String {
     format!("the ledger could not be read: {error}")
 }
@@ -226,13 +228,13 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
         bytes.truncate(head);
         return Ok(bytes);
     }
-    // Only slots that hold something: a file is mostly holes, and most runs use a slot or two.
+    // Only slots in use: a file is mostly holes, and most runs use a slot or two.
     let used: Vec<usize> = match LedgerView::new(&bytes) {
         Ok(view) => (0..SLOTS).filter(|&slot| view.is_used(slot)).collect(),
         Err(_) => Vec::new(),
     };
     let end = used.last().map_or(SLOTS_OFFSET, |last| SLOTS_OFFSET + (last + 1) * SLOT_BYTES);
-    // Where address space is scarce (`ulimit -v`) there is no report, and the program's end is what it was.
+    // If address space is scarce (`ulimit -v`) there is no report, and the program's exit status is unchanged.
     bytes.try_reserve_exact(end - SLOTS_OFFSET).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     bytes.resize(end, 0);
     for slot in used {
@@ -254,7 +256,7 @@ pub(crate) fn folders() -> impl Iterator<Item = PathBuf> {
     .flatten()
 }
 
-/// Makes the folder if it is not there, but not the one that it lies in. It must be ours, and nobody else's to read.
+/// Makes the folder if it is missing, but not its parent. It must be ours, and not readable by others.
 pub(crate) fn own_folder(folder: &Path) -> io::Result<PathBuf> {
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::other("it is no folder that could be made"));
@@ -267,7 +269,7 @@ pub(crate) fn own_folder(folder: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The folder without links, where it is there, ours, and nobody else's to read; each folder above it is judged, too.
+/// The folder without links, if it exists, is ours, and not readable by others; each folder above it is checked, too.
 pub(crate) fn own_folder_there(folder: &Path) -> Option<PathBuf> {
     let folder = place::find(folder).ok()?;
     let status = fs::symlink_metadata(&folder).ok()?;

@@ -1,23 +1,23 @@
 //! Runs a program faithfully: exec, signals, exit status, process tree
 //!
 //! ```text
-//! Launch ── program  where the program is, as execvp finds it
-//!        ── library  where the preload library lies, so that the program's loader finds it
-//!        ── ledger   the file in which the program keeps its accounts
-//!        ── last     the report of the last run, kept to be printed again
-//!        ── place    which folders library and ledger may lie in
-//!        ── foreign  files that somebody else named
-//!        ── part     files that are exchanged whole
+//! Launch ── program  the path of the program, as execvp finds it
+//!        ── library  the path of the preload library for the program's loader
+//!        ── ledger   the file with the program's accounts
+//!        ── last     the report of the last run, kept for printing again
+//!        ── place    which folders are safe for library and ledger
+//!        ── foreign  files whose names come from others
+//!        ── part     files that are replaced whole
 //!        ── environment  the program's environment, with the library or as if plain
-//!        ├─ control  changes what is in force while the program runs
+//!        ├─ control  changes settings while the program runs
 //!        ├─ run      parent with the manners of `timeout`  |  exec: no parent at all
 //!        └─ session  one program after another, with limits of time
 //! ```
 //!
-//! Invariant: the program sees and is seen as without us: arguments, environment (but for the library),
+//! Invariant: the program sees and is seen as without Underbar: arguments, environment (except the library),
 //! descriptors, signals, process group, exit status.
 //! May use: the runtime's `follow` (can a file carry the library) and the system calls.
-//! Not here: what is in the ledger, and the report.
+//! Not here: the contents of the ledger, and the report.
 #![forbid(unsafe_code)]
 
 mod alive;
@@ -48,31 +48,31 @@ pub use underbar_sys::process::Usage;
 use std::ffi::OsString;
 use std::fs::File;
 
-/// A program to be run.
+/// A program to run.
 pub struct Launch<'a> {
     /// Its name, searched in PATH as the shell does, or its path.
     pub program: OsString,
     /// Its arguments, without its name.
     pub arguments: Vec<OsString>,
-    /// The library to be loaded into it; None runs it plain.
+    /// The library to load into it; None runs it plain.
     pub library: Option<&'a Library>,
-    /// Variables (`UNDERBAR_...`); where there is to be a library, set only if it is loaded.
+    /// Variables (`UNDERBAR_...`); with a library, they are set only if it is loaded.
     pub variables: Vec<(OsString, OsString)>,
-    /// Are the programs that it starts followed, too?
+    /// Whether the programs that it starts are followed, too.
     pub follow: bool,
     /// Files in place of its standard input, output and error; None: those of the caller.
     pub streams: [Option<&'a File>; 3],
 }
 
 /// From now on a limit on the size of files (`ulimit -f`) makes our own writing fail, and does not kill us; programs
-/// are given what we were given.
+/// get the signal disposition that we had.
 pub fn outlive_file_limit() {
     use underbar_sys::signal::{Disposition, name, set_disposition};
-    // Refused for no signal but KILL and STOP.
+    // The system refuses this only for KILL and STOP.
     let _ = set_disposition(name::XFSZ, Disposition::Ignore);
 }
 
-/// The build-id of a program's file; empty where it has none or cannot be read.
+/// The build-id of a program's file; empty if it has none or cannot be read.
 #[must_use]
 pub fn build_id(path: &std::path::Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt;
@@ -81,7 +81,7 @@ pub fn build_id(path: &std::path::Path) -> Vec<u8> {
     build_id(|offset, buffer| file.read_at(buffer, offset).unwrap_or(0), &mut [0; LONGEST]).to_vec()
 }
 
-/// Processor time of a process so far, of all its threads, those that have ended too; in nanoseconds. None where there is no
+/// Processor time of a process so far, with all its threads, ended ones included; in nanoseconds. None if there is no
 /// such process.
 #[must_use]
 pub fn processor_time(process: u32) -> Option<u64> {
@@ -90,14 +90,14 @@ pub fn processor_time(process: u32) -> Option<u64> {
     Some(underbar_sys::syscall::clock_nanoseconds(clock)).filter(|&ns| process != 0 && ns > 0)
 }
 
-/// The user whose rights this process has.
+/// The effective user of this process.
 #[must_use]
 pub fn user() -> u32 {
     underbar_sys::syscall::geteuid()
 }
 
 impl Launch<'_> {
-    /// Why the program will run without the library; None where it will be loaded, or where none is asked for.
+    /// The reason why the program will run without the library; None if it will be loaded, or was not requested.
     #[must_use]
     pub fn not_carried(&self) -> Option<Reason> {
         self.library.and_then(|_| program::examine(&self.program).err())

@@ -1,23 +1,24 @@
-//! Where the preload library lies, so that the loader of the program finds it.
+//! The place of the preload library, in which the program's loader finds it.
 //!
-//! The command carries the library in itself and writes it out once per build, in a folder named by the hash
+//! The command contains the library and writes it out once per build, in a folder named by the hash
 //! of its content:
 //!
 //! ```text
-//! $XDG_CACHE_HOME/underbar/HASH/libunderbar.so     the first place that works is taken
-//! /var/cache/underbar/HASH/libunderbar.so          for the superuser: his programs become other users, who
-//!                                                  cannot read his home folder
+//! $XDG_CACHE_HOME/underbar/HASH/libunderbar.so     the first place that works is used
+//! /var/cache/underbar/HASH/libunderbar.so          for root: its programs become other users, who
+//!                                                  cannot read its home folder
 //! ~/.cache/underbar/HASH/libunderbar.so
 //! /tmp/underbar-UID/HASH/libunderbar.so
-//! /proc/PID/fd/N                                   in memory, for as long as the command lives
+//! /proc/PID/fd/N                                   in memory, while the command lives
 //! ```
 //!
-//! Whether a file has the content is seen by its size and by a mark in the time of its last change: its nanoseconds are the hash
-//! (any later change puts others there, the same ones once in a thousand million times). A file without the mark is compared
-//! byte by byte. One that is not ours or root's, or that others can write, is replaced, whatever it holds.
+//! The size of a file and a mark in its modification time show whether it has the content: the nanoseconds are derived from the
+//! hash
+//! (a later change sets others, and the same ones once in a thousand million times). A file without the mark is compared
+//! byte by byte. A file that is not ours or root's, or that others can write, is replaced, whatever its content.
 //!
-//! Invariant: the file named by [`Library::path`] has the content asked for, and nobody but us and root can put another one
-//! there, today or while programs of this run start others: each folder on the way is ours ([`place`]). Its path can stand in
+//! Invariant: the file named by [`Library::path`] has the requested content, and only this user and root can replace it,
+//! now or while programs of this run start others: each folder on the path is ours ([`place`]). Its path is valid in
 //! LD_PRELOAD (no blank, colon or `$`), and code may be run from it.
 
 use std::env;
@@ -37,21 +38,21 @@ use underbar_sys::syscall::{O_NOFOLLOW, O_NONBLOCK, getuid};
 use crate::{part, place};
 
 const FILE_NAME: &str = "libunderbar.so";
-/// Modes of new folders: for others to read, since programs become other users; and for us alone.
+/// Modes of new folders: readable by others, since programs become other users; and private.
 const OPEN: u32 = 0o755;
 const CLOSED: u32 = 0o700;
-/// Longer than this no program is expected to go on starting others with the library of another build.
+/// After this time no program is expected to start others with the library of another build.
 const UNUSED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The library, lying where a loader finds it.
+/// The library, in a place where a loader finds it.
 #[derive(Debug)]
 pub struct Library {
     path: PathBuf,
-    /// The library in memory, which is there for as long as it is open.
+    /// The library in memory, which exists while it is open.
     _held: Option<File>,
 }
 
-/// There is no place for the library. Names each place that was tried and what is wrong with it.
+/// There is no place for the library. Names each place that was tried and its fault.
 #[derive(Debug, thiserror::Error)]
 #[error("no place for the library{}", list(.0))]
 pub struct LibraryError(pub Vec<(PathBuf, io::Error)>);
@@ -61,9 +62,9 @@ fn list(places: &[(PathBuf, io::Error)]) -> String {
 }
 
 impl Library {
-    /// Puts the library with this content (and its hash as text) in the first place that works.
+    /// Puts the library with this content (and its hash as text) into the first place that works.
     ///
-    /// `in_memory`: may it be in memory? Not where this process will become the program.
+    /// `in_memory`: whether it may be in memory. Not if this process will become the program.
     pub fn place(content: &[u8], hash: &str, in_memory: bool) -> Result<Library, LibraryError> {
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let folders = [
@@ -75,7 +76,7 @@ impl Library {
         Library::place_in(folders.into_iter().flatten(), content, hash, in_memory)
     }
 
-    /// Tries each folder, which is made with the mode beside it.
+    /// Tries each folder, which is made with the mode next to it.
     fn place_in(
         folders: impl IntoIterator<Item = (PathBuf, u32)>,
         content: &[u8],
@@ -98,7 +99,7 @@ impl Library {
         Err(LibraryError(tried))
     }
 
-    /// Another library, which lies where it is: an allocator to compare with.
+    /// Another library, used in its place: an allocator to compare with.
     #[must_use]
     pub fn at(path: PathBuf) -> Library {
         Library { path, _held: None }
@@ -115,7 +116,7 @@ fn write_once(parent: &Path, mode: u32, content: &[u8], hash: &str) -> io::Resul
     let folder = parent.join(hash);
     can_stand_in_preload(&folder)?;
     let folder = place::make(&folder, mode)?;
-    // Without the links that led to it.
+    // With links resolved.
     can_stand_in_preload(&folder)?;
     let path = folder.join(FILE_NAME);
     let file = match open(&path) {
@@ -152,15 +153,15 @@ fn has_content(file: &File, content: &[u8], hash: &str) -> bool {
         && (status.mtime_nsec() == i64::from(mark(hash)) || is_equal(file, content))
 }
 
-/// Nanoseconds that say that a file has the content of this hash: 1 to 999,999,999, as 0 is what file systems that count
-/// seconds put there.
+/// Nanoseconds that mark a file with the content of this hash: 1 to 999,999,999; 0 is used by file systems with times in whole
+/// seconds.
 fn mark(hash: &str) -> u32 {
     let number =
         hash.bytes().fold(0_u64, |number, byte| number.wrapping_mul(31).wrapping_add(u64::from(byte)));
     (number % 999_999_999) as u32 + 1
 }
 
-/// Compared piece by piece: pages for the whole would cost more than the comparison.
+/// Compared in pieces: memory for the whole would cost more than the comparison.
 #[inline(never)] // Else the stack is as large where nothing is compared.
 fn is_equal(mut file: &File, mut content: &[u8]) -> bool {
     let mut piece = [0; 32 * 1024];
@@ -175,8 +176,8 @@ fn is_equal(mut file: &File, mut content: &[u8]) -> bool {
     true
 }
 
-/// Removes the libraries of other builds that nobody has loaded for a month. Done when a build writes its own, so once
-/// for each; what cannot be removed stays.
+/// Removes the libraries of other builds that were not loaded for a month. Done when a build writes its own, so once
+/// for each; libraries that cannot be removed stay.
 fn sweep(folder: &Path, own: &str) {
     let is_old = |time: io::Result<SystemTime>| {
         time.is_ok_and(|time| time.elapsed().is_ok_and(|elapsed| elapsed > UNUSED_FOR))
@@ -194,29 +195,29 @@ fn sweep(folder: &Path, own: &str) {
     }
 }
 
-/// Exchanges it whole, so that nobody ever loads half a library. On the disk before it has its name: after a crash the mark
-/// would be true of nothing else.
+/// Replaces it whole, so that no program loads half a library. It is synced before the rename: otherwise after a crash the mark
+/// could be on other content.
 fn write_new(path: &Path, content: &[u8], hash: &str) -> io::Result<()> {
     part::exchange(path, 0o755, |file| {
         file.write_all(content)?;
-        // Where times cannot be set, each run compares.
+        // If times cannot be set, each run compares.
         let _ = file.set_modified(marked_now(hash));
         file.sync_all()
     })
 }
 
-/// This second, with the mark.
+/// The current second, with the mark.
 fn marked_now(hash: &str) -> SystemTime {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     SystemTime::UNIX_EPOCH + Duration::new(now.as_secs(), mark(hash))
 }
 
-/// Keeps the library in memory, where only the user's own processes reach it.
+/// Keeps the library in memory, where only the user's own processes can read it.
 fn hold(content: &[u8]) -> io::Result<Library> {
     let fd = underbar_sys::syscall::memfd_create(c"libunderbar.so", false)
         .map_err(|reason| io::Error::from_raw_os_error(reason.number()))?;
     let path = PathBuf::from(format!("/proc/{}/fd/{fd}", process::id()));
-    // Opened anew by its path: what works for us works for the program, and this one closes by itself.
+    // Opened again by its path: a path that works for us works for the program; this descriptor closes by itself.
     let written = OpenOptions::new().read(true).write(true).open(&path);
     let _ = underbar_sys::syscall::close(fd);
     let mut file = written?;
@@ -277,7 +278,7 @@ mod tests {
             let place = || Library::place_in([(folder.to_path_buf(), OPEN)], &long, "hash", false);
             let path = place().expect("placed").path().to_path_buf();
             for _ in 0..3 {
-                // Changed in its place: the time of the change has no mark any more.
+                // Changed in place: the modification time has lost the mark.
                 fs::write(&path, &other).expect("written over");
                 assert_eq!(place().expect("placed").path(), path);
                 assert_eq!(fs::read(&path).expect("there"), long);
@@ -297,7 +298,7 @@ mod tests {
                 place(folder).expect("placed");
                 fs::read(&path).expect("there")
             };
-            // Who is the user, or has his rights, can forge it; nobody else.
+            // Only the user, or a process with the same permissions, can forge it.
             assert_eq!(forge(0o755), b"CONTENT");
             assert_eq!(forge(0o775), b"content");
             assert_eq!(forge(0o757), b"content");
@@ -324,7 +325,7 @@ mod tests {
             place(folder).expect("mended");
             assert_eq!(fs::read(&path).expect("there"), b"content");
             assert_eq!(fs::read_dir(folder.join("hash")).expect("folder").count(), 1);
-            // A link of its name is replaced, too: where it leads to may be anybody's.
+            // A link of its name is replaced, too: its target may be anybody's.
             fs::rename(&path, folder.join("else")).expect("moved");
             std::os::unix::fs::symlink(folder.join("else"), &path).expect("a link");
             place(folder).expect("mended");
@@ -354,7 +355,7 @@ mod tests {
     fn a_folder_that_others_can_write_is_not_trusted_nor_one_below_it() {
         check("shared", |folder| {
             let (open, link) = (folder.join("open"), folder.join("link"));
-            // Placed while it was ours alone: the content is right, and goes on to be.
+            // Placed while it was ours alone: the content is right, and stays right.
             place(&open.join("below")).expect("placed");
             place(&open).expect("placed");
             std::os::unix::fs::symlink("open", &link).expect("a link");

@@ -1,12 +1,12 @@
-//! Files that are exchanged whole: written under a name of their own in the same folder, and then renamed.
+//! Files that are replaced whole: written under a temporary name in the same folder, and then renamed.
 //!
 //! ```text
-//! new-PROCESS-NUMBER ── written, on the disk if asked for ── rename ──> the name
+//! new-PROCESS-NUMBER ── written, synced if requested ── rename ──> the name
 //! ```
 //!
-//! Invariant: whoever opens the name has one whole content. No file that somebody else is writing is taken away: processes of two
-//! containers may have the same number and the same folder, so a name that is taken gives way to the next number.
-//! Not here: which folder may be trusted ([`crate::place`]).
+//! Invariant: a reader of the name has one whole content. A file that another process is writing is never removed: processes of two
+//! containers may have the same number and the same folder, so if a name is taken the next number is used.
+//! Not here: which folders are safe ([`crate::place`]).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -22,7 +22,7 @@ const MOST_TRIED: u32 = 1000;
 /// Writes a new file of that mode and puts it in the place of `path`.
 ///
 /// # Errors
-/// Those of making, writing and renaming a file; then nothing of it is left.
+/// Those of making, writing and renaming a file; then no part of it is left.
 pub fn exchange(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let mut new = OpenOptions::new();
     new.write(true).create_new(true).mode(mode);
@@ -41,7 +41,7 @@ pub fn exchange(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> io::Res
     written
 }
 
-/// Removes what processes left in the folder that ended while they wrote.
+/// Removes files that processes left in the folder when they ended while writing.
 pub fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(BEGINNING.as_bytes()) && is_old(&entry.path()) {
@@ -50,8 +50,8 @@ pub fn sweep(folder: &Path) {
     }
 }
 
-/// Is it a file that was last changed an hour ago or earlier? One that is just being made may belong to a process whose number
-/// means nothing here, as in another container.
+/// Whether the file was last changed at least an hour ago. A newer one may belong to a process whose number
+/// has no meaning here, as in another container.
 pub fn is_old(path: &Path) -> bool {
     const HOUR: Duration = Duration::from_secs(3600);
     let changed =
@@ -66,7 +66,7 @@ pub mod tests {
     use std::io::Write;
     use std::time::SystemTime;
 
-    /// Makes a file as old as one that nobody is writing any more.
+    /// Makes a file old enough to be removed.
     pub fn make_old(path: &Path) {
         let file = OpenOptions::new().write(true).open(path).expect("there");
         file.set_modified(SystemTime::now() - Duration::from_secs(2 * 3600)).expect("a time");

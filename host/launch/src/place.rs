@@ -1,22 +1,22 @@
-//! Whether a folder is ours: nobody but us and root can change what is in it, or which folder its path leads to.
+//! Whether a folder is ours: only this user and root can change its contents, or the folder at the end of its path.
 //!
 //! ```text
-//! /            owner root                        each folder on the way is judged before the next one is looked at,
-//! └─ home      owner root                        from the top: what is below one that is ours cannot be exchanged
-//!    └─ user   owner we, for nobody else to write
-//!       └─ .cache ─> /data/cache                 a link is ours or root's; its target's way is judged the same, from /
-//! /tmp         owner root, for all to write, but sticky: only what is ours or root's in it is judged further
+//! /            owner root                        each folder on the path is checked before the next one,
+//! └─ home      owner root                        from the top: an entry of a folder that is ours cannot be replaced
+//!    └─ user   owner we, not writable by others
+//!       └─ .cache ─> /data/cache                 a link is ours or root's; its target's path is checked in the same way, from /
+//! /tmp         owner root, writable by all, but sticky: only our or root's entries in it are followed
 //! ```
 //!
-//! Invariant: a path that is given back has no link in it, and each folder on it belongs to us (the user whose rights we have)
-//! or to root, and its group and others cannot write it; folders that are sticky aside, in which nobody can remove what is
-//! another's. So the path leads to the same file for every process that opens it later, as the loader does.
+//! Invariant: a returned path has no link in it, and each folder on it belongs to us (the effective user)
+//! or to root, and its group and others cannot write it; except for sticky folders, in which no user can remove another's
+//! files. So the path is that of the same file for every process that opens it later, as the loader does.
 //!
-//! A group is others, also where it has but one user in it: who else is in it, and will be, no call tells. An access list shows
+//! A group counts as others, even if it has but one user: no call lists its members now or later. An access control list shows
 //! in the group's bits.
-//! Known limit: in a user namespace that does not know root, root's folders bear the number of "nobody", and so do other
-//! users'. There, folders of the system are root's if they have the same owner as `/`.
-//! Not here: what lies in the folder ([`is_ours`] judges a file), and where folders are looked for (`library`, `ledger`).
+//! Known limit: in a user namespace without root, root's folders have the number of "nobody", as other
+//! users' have. There, system folders count as root's if they have the same owner as `/`.
+//! Not here: the files in the folder ([`is_ours`] checks a file), and the choice of folders (`library`, `ledger`).
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -31,21 +31,21 @@ use underbar_sys::syscall::geteuid;
 const ROOT: u32 = 0;
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
-/// As many as the kernel follows.
+/// The most links that the kernel follows.
 const MOST_LINKS: usize = 40;
-/// Folders that are the system's wherever they are.
+/// Folders that are the system's everywhere.
 const SYSTEM: [&str; 7] = ["/", "/dev", "/dev/shm", "/run", "/tmp", "/var", "/var/cache"];
 
-/// Finds the folder, which is there, and gives its path without links. Others may make files of their own in it where it is
-/// sticky.
+/// Finds an existing folder, and returns its path without links. If it is sticky, others may make their own files in
+/// it.
 ///
 /// # Errors
-/// Where it is not there, or is not ours: names the folder that is not.
+/// If it is missing, or is not ours: names the folder that is not.
 pub fn find(path: &Path) -> io::Result<PathBuf> {
     walk(path, None).map(|way| way.here)
 }
 
-/// The same; makes what is missing, with this mode. Others can make nothing in it.
+/// Like [`find`], but makes missing folders, with this mode. Others can make nothing in it.
 ///
 /// # Errors
 /// Those of [`find`], and of making a folder.
@@ -54,7 +54,7 @@ pub fn make(path: &Path, mode: u32) -> io::Result<PathBuf> {
     if way.is_shared { Err(others_can_write(&way.here)) } else { Ok(way.here) }
 }
 
-/// Is an open file, or a link, one that only we and root can change?
+/// Whether only we and root can change this open file, or link.
 #[must_use]
 pub fn is_ours(status: &Metadata) -> bool {
     is_trusted(status.uid()) && (status.is_symlink() || status.mode() & OTHERS_WRITE == 0)
@@ -64,12 +64,12 @@ fn is_trusted(owner: u32) -> bool {
     owner == ROOT || owner == geteuid()
 }
 
-/// A way from `/` on, as far as it was gone.
+/// A path from `/` on, as far as it has been followed.
 struct Way {
     here: PathBuf,
     device: u64,
     owner_of_root: u32,
-    /// Others may make files of their own here.
+    /// Others may make their own files here.
     is_shared: bool,
 }
 
@@ -136,13 +136,13 @@ impl Way {
         Ok(way)
     }
 
-    /// Goes on to a folder in the one where the way is.
+    /// Goes on to an entry of the current folder.
     fn step(&mut self, next: PathBuf, status: &Metadata) -> io::Result<()> {
         if !status.is_dir() {
             return Err(io::Error::other(format!("{} is no folder", next.shown())));
         }
         let is_system = SYSTEM.iter().any(|&folder| next == Path::new(folder));
-        // Who may write a folder may mount a file system of his own on it, which answers what he likes.
+        // A user who can write a folder may mount his own file system on it, which can answer anything.
         let is_mounted_by_anybody = self.is_shared && status.dev() != self.device;
         let is_trusted = is_trusted(status.uid()) || is_system && status.uid() == self.owner_of_root;
         if !is_trusted || is_mounted_by_anybody {
@@ -171,7 +171,7 @@ pub(crate) mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::{env, process};
 
-    /// A folder of this test, ours alone whatever the rights of new files are.
+    /// A folder of this test, ours alone whatever the umask is.
     pub(crate) fn folder(name: &str) -> PathBuf {
         let folder = env::temp_dir().join(format!("underbar-test-{name}-{}", process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -200,7 +200,7 @@ pub(crate) mod tests {
         };
         refuse(0o757, "for all");
         refuse(0o775, "for a group");
-        // Sticky: nobody removes what is ours, but others make files of theirs.
+        // Sticky: others cannot remove our files, but can make their own.
         allow(&middle, 0o1777);
         assert_eq!(find(&deep).expect("ours in it"), deep);
         assert_eq!(find(&middle).expect("to look for ours in it"), middle);
@@ -231,7 +231,7 @@ pub(crate) mod tests {
             assert_eq!(find(&folder.join(link)).expect(link), good.join("in"));
         }
         assert!(find(&folder.join("bad")).is_err() && find(&folder.join("round")).is_err());
-        // Missing folders are made where the link leads to.
+        // Missing folders are made in the link's target.
         assert_eq!(make(&folder.join("relative/new"), 0o700).expect("made"), good.join("new"));
         fs::remove_dir_all(folder).expect("removed");
     }
@@ -240,7 +240,7 @@ pub(crate) mod tests {
     fn what_another_user_owns_is_not_ours() {
         const OTHER: u32 = 47_813;
         if geteuid() != ROOT {
-            // Nothing can be given away; the zoo says what is skipped (`other_users`).
+            // The test cannot give a folder to another user; the zoo reports the skip (`other_users`).
             return;
         }
         let folder = folder("place-owner");

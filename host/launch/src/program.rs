@@ -1,7 +1,7 @@
-//! Where a program is, as `execvp` finds it, and what is said where it cannot be run.
+//! The path of a program, as `execvp` finds it, and the message if it cannot be run.
 //!
-//! Invariant: every path that the C library would try is tried, in its order; so what a shell would run is
-//! what we run.
+//! Invariant: every path that the C library would try is tried, in its order; so the program is the one that
+//! a shell would run.
 
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
@@ -14,17 +14,17 @@ use underbar_preloadable::target::{Target, examine as examine_target};
 use underbar_sys::process::Refused;
 use underbar_sys::syscall::{Errno, access, pread};
 
-/// Nothing was run. Says whose fault it is.
+/// Nothing was run; the variants name the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// The caller: there is no such program.
     #[error("{}: no such program", shown(.0))]
     NotFound(OsString),
-    /// The program: the file is there, but not what it is to be interpreted by.
+    /// The program: the file exists, but not its interpreter or loader.
     #[error("{}: it is there, but not the interpreter or loader that it names", shown(.0))]
     NoInterpreter(OsString),
-    /// The program: the file is there, and the system refuses to execute it.
+    /// The program: the file exists, and the system refuses to execute it.
     #[error("{}: cannot be executed: {}", shown(.0), Reasoned(*.1))]
     NotExecutable(OsString, Errno),
     /// The caller: a zero byte in an argument or a variable.
@@ -36,7 +36,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit code for it, those of coreutils' `timeout` and `env`.
+    /// The exit code for it, as in coreutils' `timeout` and `env`.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
@@ -66,8 +66,8 @@ pub(crate) fn paths(name: &OsStr) -> Result<Vec<CString>, Failure> {
     paths_in(name, env::var_os("PATH"))
 }
 
-/// The file that is executed for `name`: the first executable one of that name in the folders of PATH, as `execvp` takes it. A
-/// name with a slash in it is a path, and is taken as it is.
+/// The file that is executed for `name`: the first executable file of that name in the folders of PATH, as for `execvp`. A
+/// name with a slash is a path, and is used unchanged.
 #[must_use]
 pub fn find(name: &OsStr) -> Option<PathBuf> {
     find_in(name, env::var_os("PATH"))
@@ -88,7 +88,7 @@ fn paths_in(name: &OsStr, folders: Option<OsString>) -> Result<Vec<CString>, Fai
     if name.contains(&b'/') || name.is_empty() {
         return Ok(vec![c_string(name)?]);
     }
-    // What the C library takes where PATH is not set.
+    // The C library's default if PATH is not set.
     let folders = folders.map_or_else(|| b"/bin:/usr/bin".to_vec(), OsString::into_vec);
     let in_folder = |folder: &[u8]| match folder {
         [] => c_string(name),
@@ -101,7 +101,7 @@ pub(crate) fn c_string(bytes: impl Into<Vec<u8>>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::ZeroByte)
 }
 
-/// Why the program called `name` cannot carry the library.
+/// The reason why the program `name` cannot carry the library.
 pub(crate) fn examine(name: &OsStr) -> Result<(), Reason> {
     let (Ok(name), Ok(folders)) =
         (c_string(name.as_bytes()), env::var_os("PATH").map(|path| c_string(path.into_vec())).transpose())
@@ -111,7 +111,7 @@ pub(crate) fn examine(name: &OsStr) -> Result<(), Reason> {
     examine_target(Target::Search(&name, folders.as_deref()), pread)
 }
 
-/// What a refusal of the kernel means for the user.
+/// The meaning of a kernel's refusal for the user.
 pub(crate) fn failure(name: &OsStr, paths: &[CString], refused: Refused) -> Failure {
     let is_there = || {
         paths

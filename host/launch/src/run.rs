@@ -1,9 +1,9 @@
-//! The program as our child, with the manners of `timeout`; or in our own place, without a parent.
+//! The program as our child, in the manner of `timeout`; or in our own place, without a parent.
 //!
 //! ```text
 //! signal sent to us by a process ─────────────> sent on to the program, with its value
-//! the same, sent by the program itself ───────> nothing: it sent it to its whole group, and has had it
-//! signal from the terminal (Ctrl-C, Ctrl-Z) ──> nothing: the program, in our process group, has had it
+//! the same, sent by the program itself ───────> nothing: it sent it to its whole group, and has received it
+//! signal from the terminal (Ctrl-C, Ctrl-Z) ──> nothing: the program, in our process group, has received it
 //! signal from the kernel for us alone ────────> sent on: the terminal of the session that we lead is gone, or
 //!                                               a timer ran out that was set before we were executed
 //! program stopped ────────────────────────────> we stop, so that the shell takes the terminal back
@@ -11,14 +11,14 @@
 //! program ended ──────────────────────────────> Ended; later, Ended::leave: the same code or signal
 //! ```
 //!
-//! Invariant: signals are held back and taken one by one, so there is no handler and no race with one. What was ignored
-//! when we were started stays ignored for us, and for the program unless it wishes otherwise: it is sent on like any
+//! Invariant: signals are blocked and taken one by one, so there is no handler and no race with one. A signal that was ignored
+//! when we were started stays ignored for us, and for the program unless it decides otherwise: it is sent on like any
 //! other. If we are killed, so is the program.
-//! Known limits: what another process sends to the whole group (`kill %1`) reaches the program twice, from the
-//! sender and from us; the kernel does not say that others were meant, too. For the same reason what the program itself sends to
-//! us (`kill $PPID`) is taken for a `kill 0`, and goes no further. A STOP sent to us stops us only. A program
-//! that takes other rights when it is executed (setuid, file capabilities) lives on where we are killed by SIGKILL: the
-//! kernel takes our wish that it die with us from it, and the exec cannot be told from any other beforehand.
+//! Known limits: a signal that another process sends to the whole group (`kill %1`) reaches the program twice, from the
+//! sender and from us; the kernel does not show the other receivers. For the same reason a signal that the program sends to
+//! us (`kill $PPID`) is taken for a `kill 0`, and is not sent on. A STOP sent to us stops us only. A program
+//! that gains privileges when it is executed (setuid, file capabilities) survives if we are killed by SIGKILL: the
+//! kernel clears the parent-death signal, and such an exec cannot be recognised beforehand.
 
 use crate::environment;
 use crate::program::{self, Failure, c_string};
@@ -37,20 +37,20 @@ use underbar_sys::process::{
 use underbar_sys::signal::{self, Disposition, SignalSet, Taken, name};
 use underbar_sys::syscall::{Errno, getpid, kill};
 
-/// Is this sent on to the program? Everything that it could catch itself, but for the end of children; PIPE, which
-/// this process ignores; and two that the C library keeps for itself.
+/// Whether this is sent on to the program. All signals are that a program can catch, except for the end of children; PIPE, which
+/// this process ignores; and two that the C library reserves for itself.
 fn is_sent_on(signal: i32) -> bool {
     const OF_THE_C_LIBRARY: [i32; 2] = [32, 33];
     let not = [name::KILL, name::STOP, name::CHLD, name::PIPE];
     !not.contains(&signal) && !OF_THE_C_LIBRARY.contains(&signal)
 }
 
-/// Was this signal for us and nobody else, so that the program has not had it?
+/// Whether this signal was for us alone, so that the program has not received it.
 pub(crate) fn was_for_us_alone(taken: &Taken) -> bool {
     match taken.signal {
-        // A timer outlives exec, but is not handed to children: it was the program's.
+        // A timer survives exec, but children do not inherit it: it was the program's.
         name::ALRM | name::VTALRM | name::PROF => true,
-        // The terminal has gone: the leader of the session is told, and then continued.
+        // The terminal is gone: the leader of the session gets this signal, and then CONT.
         name::HUP | name::CONT => taken.was_sent() || is_session_leader(),
         _ => taken.was_sent(),
     }
@@ -68,21 +68,21 @@ pub enum How {
 /// A program that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// How.
+    /// The kind of its end.
     pub how: How,
-    /// Its process.
+    /// Its process number.
     pub pid: i32,
-    /// What it and those of its descendants that were waited for used.
+    /// The resources of it and of those of its descendants that were waited for.
     pub usage: Usage,
-    /// From before it was started until its end was known.
+    /// From before its start until its end was known.
     pub elapsed: Duration,
-    /// Why it ran without the library; None where the library was in it, or not asked for.
+    /// The reason why it ran without the library; None if the library was in it, or was not requested.
     pub not_carried: Option<Reason>,
 }
 
 impl Ended {
     /// Ends this process as the program ended: with its code, or by its signal, so that the caller sees the
-    /// true status; 128 + signal where that cannot be.
+    /// true status; 128 + signal if that is not possible.
     pub fn leave(self) -> ! {
         match self.how {
             How::Exited(code) => process::exit(code),
@@ -95,14 +95,14 @@ impl Ended {
 }
 
 impl Launch<'_> {
-    /// Runs the program to its end. In a process with several threads, the others should hold back all signals:
-    /// what is sent to the process goes to any thread that does not. The end of the program is seen all the same.
+    /// Runs the program to its end. In a process with several threads, the others should block all signals:
+    /// a signal for the process goes to any thread that does not. The end of the program is noticed in any case.
     pub fn run(&self) -> Result<Ended, Failure> {
         self.run_watched(&mut || {})
     }
 
-    /// As [`Launch::run`], with something to be done now and then while the program runs: at least every
-    /// 200 milliseconds. As long as that takes, signals wait.
+    /// Like [`Launch::run`], with a function that is called now and then while the program runs: at least every
+    /// 200 milliseconds. Signals wait while it runs.
     ///
     /// # Errors
     /// Those of `run`.
@@ -113,18 +113,18 @@ impl Launch<'_> {
             .filter(|&signal| is_sent_on(signal))
             .fold(SignalSet::NONE.with(name::CHLD), SignalSet::with);
         if inherited().ignored.has(name::CHLD) {
-            // Else the kernel would not tell us how the program ended.
+            // Otherwise the kernel would not report the end of the program.
             let _ = signal::set_disposition(name::CHLD, Disposition::Default);
         }
         let mask = signal::block(taken).map_err(Failure::NoProcess)?;
         let ended = run_or_interpret(&prepared, mask, taken, not_carried, look);
-        // What has come for a program that has ended is not for us.
+        // Signals for a program that has ended are not for us.
         while let Ok(Some(_)) = signal::wait_for(taken, Duration::ZERO) {}
         let _ = signal::set_mask(mask);
         ended.map_err(|refused| refused.into_failure(self, &prepared))
     }
 
-    /// Becomes the program: same process, no parent. Comes back only with the reason for which it could not.
+    /// Becomes the program: same process, no parent. Returns only if that fails, with the reason.
     pub fn exec(&self) -> Failure {
         let prepared = match Prepared::new(self, self.not_carried()) {
             Ok(prepared) => prepared,
@@ -140,7 +140,7 @@ impl Launch<'_> {
     }
 }
 
-/// Why a program did not run to its end.
+/// The reason why a program did not run to its end.
 enum Stop {
     Refused(Refused),
     NoProcess(Errno),
@@ -189,8 +189,8 @@ fn run_once(
     }
 }
 
-/// So often a child is asked after that has sent no signal: one that was meant for us may have gone to a thread
-/// that does not hold it back.
+/// The interval at which a child is polled: its signal may have gone to a thread that does not
+/// block it.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Stays with the child until it ends.
@@ -213,9 +213,9 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
         let Some(signal) = signal else { continue };
         match signal.signal {
             name::CHLD => {}
-            // The shell continues the whole group; only a child that was left out needs ours.
+            // The shell continues the whole group; only a child that was left out needs our signal.
             name::CONT if were_stopped && !is_stopped => were_stopped = false,
-            // It knows its own number: what it sends to us as well, it sent to the whole group, as `kill 0` does.
+            // The program knows its own number: a signal that it sends to us, too, it sent to the whole group, as `kill 0` does.
             _ if signal.was_sent() && signal.sender == child.pid => {}
             _ if was_for_us_alone(&signal) => child.send_on(&signal),
             _ => {}
@@ -223,12 +223,12 @@ fn attend(child: &Child, taken: SignalSet, look: &mut dyn FnMut()) -> Result<(Ho
     }
 }
 
-/// Stops this process where a shell waits for that: for what the terminal or job control does. A program
-/// that somebody else stopped (a debugger, an administrator) will be continued by him, and he does not know us. True where
-/// we were stopped, and somebody has continued us.
+/// Stops this process if a shell waits for that: for a stop by the terminal or job control. A program
+/// that another process stopped (a debugger, an administrator) will be continued by that process, which does not know us. True if
+/// we were stopped, and have been continued.
 pub(crate) fn stop_too(by: i32) -> bool {
     if [name::TSTP, name::TTIN, name::TTOU].contains(&by) {
-        // By the same signal, since the shell says which. It is held back, but for this moment.
+        // By the same signal, since the shell prints it. It is blocked except for this moment.
         let is_sent = signal::disposition(by) == Disposition::Default && kill(getpid(), by).is_ok();
         if is_sent && let Ok(mask) = signal::block(SignalSet::NONE) {
             let _ = signal::set_mask(mask.without(by));
@@ -241,7 +241,7 @@ pub(crate) fn stop_too(by: i32) -> bool {
     kill(getpid(), name::STOP).is_ok()
 }
 
-/// Everything that exec needs, as C strings.
+/// The arguments of exec, as C strings.
 pub(crate) struct Prepared {
     streams: [Option<i32>; 3],
     /// The paths to try.
@@ -269,7 +269,7 @@ impl Prepared {
         Ok(Prepared { streams, paths: program::paths(&launch.program)?, arguments, environment })
     }
 
-    /// A file that the kernel does not know how to execute is a shell script without `#!`, as for `execvp`.
+    /// A file in no format that the kernel can execute is a shell script without `#!`, as for `execvp`.
     pub(crate) fn by_shell(&self, refused: Refused) -> Option<Prepared> {
         if refused.reason != Errno::ENOEXEC {
             return None;

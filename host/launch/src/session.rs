@@ -1,17 +1,17 @@
-//! Programs run one after another, or one beside another, by a command that measures them: with limits of
-//! time, and to be interrupted.
+//! Programs that a measuring command runs one after another, or at the same time: with time limits,
+//! and interruptible.
 //!
 //! ```text
-//! Session::begin  signals held back until it is dropped, also between two programs
+//! Session::begin  signals blocked until it is dropped, also between two programs
 //!   start ─> Process ── wait(patience) ─> Ended, or nothing yet
-//!                    └─ stopped, or dropped before its end: killed and waited for, with what it had started
-//! told  the signal by which we were asked to end (Ctrl-C, SIGTERM, ...), once there was one
+//!                    └─ stopped, or dropped before its end: killed and waited for, with its descendants
+//! told  the signal that asked us to end (Ctrl-C, SIGTERM, ...), once there was one
 //! ```
 //!
-//! As in `run`, a program is in our process group and has had what came from the terminal; what a process sent
-//! to us alone is sent on. A second request to end kills the program.
-//! Invariant: no handler, no second thread; a process is waited for before its number can be another's.
-//! Not here: what is measured, and how often.
+//! As in `run`, a program is in our process group and has received signals from the terminal; signals that a process sent
+//! to us alone are sent on. A second request to end kills the program.
+//! Invariant: no handler, no second thread; a process is waited for before its number can be reused.
+//! Not here: the measures, and the number of runs.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -27,22 +27,22 @@ use crate::run::{Ended, How, LOOK_AGAIN, Prepared, stop_too, was_for_us_alone};
 use crate::started::Started;
 use crate::{Launch, Reason};
 
-/// What asks us to end.
+/// The signals that ask us to end.
 const ENDING: [i32; 4] = [name::INT, name::TERM, name::HUP, name::QUIT];
 
-/// Signals held back, so that a request to end is a fact to be looked at, and not our sudden death.
+/// Blocked signals, so that a request to end is read at a chosen time, and does not end us at once.
 pub struct Session {
-    /// What was held back before: what programs are started with.
+    /// The earlier signal mask, with which programs are started.
     mask: SignalSet,
     taken: SignalSet,
     told: Cell<Option<i32>>,
 }
 
 impl Session {
-    /// Holds signals back from now on. In a process with several threads, the others must do so, too.
+    /// Blocks signals from now on. In a process with several threads, the others must do so, too.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system refuses.
     pub fn begin() -> Result<Session, Failure> {
         let taken = ENDING
             .into_iter()
@@ -50,14 +50,14 @@ impl Session {
             .filter(|&signal| signal::disposition(signal) != Disposition::Ignore)
             .fold(SignalSet::NONE.with(name::CHLD), SignalSet::with);
         if inherited().ignored.has(name::CHLD) {
-            // Else the kernel would not tell us how a program ended.
+            // Otherwise the kernel would not report the end of a program.
             let _ = signal::set_disposition(name::CHLD, Disposition::Default);
         }
         let mask = signal::block(taken).map_err(Failure::NoProcess)?;
         Ok(Session { mask, taken, told: Cell::new(None) })
     }
 
-    /// The signal by which we were asked to end, if there was one.
+    /// The signal that asked us to end, if there was one.
     #[must_use]
     pub fn told(&self) -> Option<i32> {
         while let Ok(Some(taken)) = signal::wait_for(self.taken, Duration::ZERO) {
@@ -75,7 +75,7 @@ impl Session {
     /// Starts a program.
     ///
     /// # Errors
-    /// Where no process could be started; that the program cannot be executed, its end says.
+    /// If no process could be started; a program that cannot be executed shows in its end.
     pub fn start(&self, launch: &Launch<'_>) -> Result<Process<'_>, Failure> {
         let not_carried = launch.not_carried();
         let prepared = Prepared::new(launch, not_carried)?;
@@ -95,13 +95,13 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What is still pending asked for an end that has come.
+        // Pending signals asked for an end that has come.
         let _ = self.told();
         let _ = signal::set_mask(self.mask);
     }
 }
 
-/// A program that was started; our child.
+/// A program that was started as our child.
 pub struct Process<'s> {
     session: &'s Session,
     program: OsString,
@@ -117,11 +117,11 @@ impl Process<'_> {
     /// Waits until the program has ended, at most for `patience` (None: for ever). Ok(None): it has not.
     ///
     /// # Errors
-    /// Where it could not be executed, or has been waited for before.
+    /// If it could not be executed, or was waited for before.
     pub fn wait(&mut self, patience: Option<Duration>) -> Result<Option<Ended>, Failure> {
         let asked = Instant::now();
         loop {
-            // First, since its signal may have been taken while we waited for another program.
+            // First, since its signal may have been taken during a wait for another program.
             if let Some((how, usage)) = self.end().map_err(Failure::NoProcess)? {
                 let elapsed = self.begin.elapsed();
                 if let Some(ended) = self.ended(how, usage, elapsed)? {
@@ -151,8 +151,8 @@ impl Process<'_> {
         }
     }
 
-    /// Asks the program to end (SIGTERM), and kills it where it has not after `grace`. What it had started and left behind
-    /// is killed then: it would go on beside what is run next.
+    /// Asks the program to end (SIGTERM), and kills it if it has not ended after `grace`. Its remaining descendants
+    /// are then killed: they would run during the next measurement.
     ///
     /// # Errors
     /// As [`Process::wait`].
@@ -170,12 +170,12 @@ impl Process<'_> {
         ended.ok_or(Failure::NoProcess(Errno::ESRCH))
     }
 
-    /// What the program has started; None where it has ended.
+    /// The descendants of the program; None if it has ended.
     fn started(&self) -> Option<Started> {
         self.child.as_ref().map(|child| Started::by(child.pid))
     }
 
-    /// Was it stopped for a while (Ctrl-Z)? Then its elapsed time says nothing.
+    /// Whether it was stopped for a while (Ctrl-Z). Then its elapsed time is not usable.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.was_stopped
@@ -212,7 +212,7 @@ impl Process<'_> {
         Ok(None)
     }
 
-    /// Its end; None where a shell had to be started instead, for a script without `#!`.
+    /// Its end; None if a shell had to be started instead, for a script without `#!`.
     fn ended(&mut self, how: How, usage: Usage, elapsed: Duration) -> Result<Option<Ended>, Failure> {
         let Some(child) = self.child.take() else { return Err(Failure::NoProcess(Errno::ESRCH)) };
         let pid = child.pid;
@@ -239,7 +239,7 @@ impl Drop for Process<'_> {
                     let _ = signal::wait_for(SignalSet::NONE.with(name::CHLD), LOOK_AGAIN);
                 }
                 Ok(Some((Change::Exited(_) | Change::Killed(_), _))) | Err(_) => {
-                    // Closes the pipe of its complaint.
+                    // Closes its error pipe.
                     let _ = self.child.take().map(Child::refused);
                 }
                 Ok(Some(_)) => {}
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    // A request to end is not tested here: the other threads of a test do not hold it back. The zoo does.
+    // A request to end is not tested here: the other threads of a test do not block it. The zoo tests it.
     #[test]
     fn programs_run_beside_each_other_and_end_in_time() {
         let session = Session::begin().expect("signals held back");
@@ -279,7 +279,7 @@ mod tests {
 
         let mut stubborn = session.start(&shell("trap '' TERM; exec sleep 1000"));
         let stubborn = stubborn.as_mut().expect("started");
-        // Whether the trap is set by then or not: it ends, by one of the two.
+        // Whether or not the trap is set by then: one of the two ends it.
         let ended = stubborn.stop(Duration::from_millis(200)).expect("ours");
         assert!([How::Killed(name::TERM), How::Killed(name::KILL)].contains(&ended.how), "{ended:?}");
 
@@ -294,7 +294,7 @@ mod tests {
         absent.program = "a\0b".into();
         assert!(session.start(&absent).is_err());
 
-        // What it had started and not waited for.
+        // A descendant that it did not wait for.
         for stops in [true, false] {
             let mut parent = session.start(&shell("sleep 1000 & trap 'exit 7' TERM; wait")).expect("started");
             let pid = parent.child.as_ref().expect("running").pid;

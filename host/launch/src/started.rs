@@ -1,18 +1,18 @@
-//! What a program has started, and that would outlive it where it is ended before its time.
+//! Descendants of a program that would outlive it if it is ended early.
 //!
-//! A process is known by its number and the moment at which it began: a number alone may be another's by then.
-//! Known limit: a process that detached itself before anybody looked has no parent that tells whose it was.
+//! A process is identified by its number and its start time: a number alone may be reused.
+//! Known limit: a process that detached itself before it was seen has no parent that shows its origin.
 
 use std::fs;
 
 use underbar_sys::signal::name;
 use underbar_sys::syscall::kill;
 
-/// Processes, each with when it began, in the kernel's ticks.
+/// Processes, each with its start time, in the kernel's ticks.
 pub(crate) struct Started(pub(crate) Vec<(i32, u64)>);
 
 impl Started {
-    /// All processes that a process has started, and those that these have, as far as they are there now.
+    /// All descendants of a process, as far as they exist now.
     pub(crate) fn by(process: i32) -> Started {
         let all: Vec<(i32, Facts)> =
             numbers().filter_map(|number| Some((number, Facts::of(number)?))).collect();
@@ -27,7 +27,7 @@ impl Started {
         Started(found)
     }
 
-    /// Ends those that are still there.
+    /// Ends those that still exist.
     pub(crate) fn kill(self) {
         for (number, began) in self.0 {
             if Facts::of(number).is_some_and(|facts| facts.began == began) {
@@ -48,7 +48,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// From `12 (a name) S 11 ...`, where the name may hold anything; the moment is the 22nd word.
+    /// From `12 (a name) S 11 ...`, where the name may hold anything; the start is the 22nd word.
     fn of(process: i32) -> Option<Facts> {
         let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let words: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();

@@ -1,13 +1,13 @@
-//! What single processes of a run keep beside its ledger: their lock areas and their samples.
+//! Files of single processes of a run next to its ledger: their lock areas and their samples.
 //!
 //! ```text
 //! 4711-5e.ledger                      the ledger
-//! 4711-5e.ledger.4712-6a.locks        of process 4712, which began at that moment
+//! 4711-5e.ledger.4712-6a.locks        of process 4712, which began at that time
 //! 4711-5e.ledger.4712-6b.samples
 //! ```
 //!
-//! Invariant: a file belongs to a ledger by its name alone, and shares its fate.
-//! Not here: which ledgers are done with ([`mod@super::sweep`]); what an area holds (the `ledger` crate).
+//! Invariant: the name alone ties a file to a ledger, and it is removed with the ledger.
+//! Not here: which ledgers to remove ([`mod@super::sweep`]); the contents of an area (the `ledger` crate).
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,31 +20,31 @@ use underbar_ledger::locks::{AREAS, Area};
 
 use crate::foreign;
 
-/// Endings of names.
+/// File name extensions.
 pub(super) const LOCKS: &str = "locks";
 pub(super) const SAMPLES: &str = "samples";
 const ROOT: u32 = 0;
-/// Files of others take no place of an area's; but no more than so many are opened.
+/// Files of other users do not count as areas; but at most this many are opened.
 const MOST_LOOKED_AT: usize = 16 * AREAS as usize;
 
-/// The bytes of the lock areas beside that ledger, in the order of their names. What cannot be read is left out: a
-/// report without it is better than none.
+/// The bytes of the lock areas next to that ledger, in the order of their names. Unreadable ones are left out: a
+/// report without them is better than none.
 #[must_use]
 pub fn areas(ledger: &Path) -> Vec<Vec<u8>> {
     let Ok(status) = fs::symlink_metadata(ledger) else { return Vec::new() };
     read_areas(beside(ledger, &[LOCKS]), status.uid())
 }
 
-/// Those of this user's ledger. Where everybody may make files, anybody may put one of that name beside it.
+/// Those of this user's ledger. In a shared folder any user may make a file of that name.
 pub(super) fn read_areas(mut paths: Vec<PathBuf>, owner: u32) -> Vec<Vec<u8>> {
     paths.retain(|path| path.extension().is_some_and(|ending| ending == LOCKS));
-    // A bound on our work.
+    // A bound on the work.
     paths.truncate(MOST_LOOKED_AT);
     let areas = paths.iter().filter_map(|path| area(path, owner));
     areas.take(AREAS as usize).collect()
 }
 
-/// One area, if it is a file of the ledger's owner or of root, and no longer than one.
+/// One area, if it is a file of the ledger's owner or of root, and no longer than an area.
 fn area(path: &Path, owner: u32) -> Option<Vec<u8>> {
     let file = foreign::open_unlinked(path).ok()?;
     if ![owner, ROOT].contains(&file.metadata().ok()?.uid()) {
@@ -55,7 +55,7 @@ fn area(path: &Path, owner: u32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Files beside a ledger with one of these endings, in the order of names.
+/// Files next to a ledger with one of these extensions, in the order of names.
 pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let folder = ledger.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (Some(name), Ok(entries)) = (ledger.file_name(), fs::read_dir(folder)) else { return Vec::new() };
@@ -68,7 +68,7 @@ pub(super) fn beside(ledger: &Path, endings: &[&str]) -> Vec<PathBuf> {
     paths
 }
 
-/// The ledger's name, the process and the ending of an area of that name; None if it is no name of an area.
+/// The ledger's name, the process and the extension of an area of that name; None if it is not an area's name.
 pub(super) fn area_of(name: &OsStr) -> Option<(&OsStr, u32, &'static str)> {
     let (ending, rest) = [LOCKS, SAMPLES].into_iter().find_map(|ending| {
         Some((ending, name.as_bytes().strip_suffix(ending.as_bytes())?.strip_suffix(b".")?))
@@ -112,7 +112,7 @@ mod tests {
             ["1-1.ledger.locks", "1-1.ledger.x-1.locks", "1-1.ledger.1-g.locks", "1-2.ledger.7-1.locks"]
                 .map(beside);
         others.iter().for_each(|path| fs::write(path, b"other").expect("written"));
-        // Neither a link nor a pipe is an area, and neither is waited for.
+        // Neither a link nor a pipe is an area; opening waits for neither.
         std::os::unix::fs::symlink(&others[0], beside("1-1.ledger.9-1.locks")).expect("linked");
         let pipe = beside("1-1.ledger.9-2.locks");
         assert!(process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -133,7 +133,7 @@ mod tests {
         use std::os::unix::fs::chown;
         const OTHER: u32 = 47_813;
         if underbar_sys::syscall::geteuid() != ROOT {
-            // Nothing can be given away; the zoo says what is skipped (`other_users`).
+            // The test cannot give a file to another user; the zoo reports the skip (`other_users`).
             return;
         }
         let folder = folder("ledger-areas-owner");

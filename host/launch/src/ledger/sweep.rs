@@ -1,15 +1,15 @@
-//! Which ledgers are done with: those of runs that ended without removing theirs, swept away by the next run; and the names by
-//! which those that were left are found.
+//! Which ledgers to remove: a run that ended without removing its ledger leaves it for the next run to remove. Also the lookup of
+//! ledgers that were left on purpose.
 //!
 //! ```text
 //! a run's own     its maker is dead, and so is every process in it        removed
-//! left            the same, found so a day ago                            removed; found so now: the moment is written down
+//! left            the same, found a day ago                               removed; found now: the time is recorded
 //! kept (-o)       never
 //! no ledger       its maker is dead, and it is an hour old                removed
 //! ```
 //!
-//! Invariant: where it cannot be told whether a process lives, it does, and its ledger stays.
-//! Not here: whether a process lives ([`crate::alive`]).
+//! Invariant: a process in doubt counts as alive, and its ledger stays.
+//! Not here: whether a process is alive ([`crate::alive`]).
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -28,18 +28,18 @@ use super::{CLOCK_BOOTTIME, ENDING, folders, own_folder_there, read};
 use crate::alive::{Alive, is_alive};
 use crate::{foreign, part, place};
 
-/// So many ledgers are judged by one run: each is opened and read, and a folder may hold hundreds that daemons left. The next
-/// runs judge the others.
+/// The most ledgers that one run checks: each is opened and read, and a folder may hold hundreds that daemons left. The next
+/// runs check the others.
 const MOST_JUDGED: usize = 4;
 
-/// Removes ledgers of runs of which nothing lives any more.
+/// Removes ledgers of runs without a living process.
 pub(super) fn sweep(folder: &Path) {
     part::sweep(folder);
     let Ok(entries) = fs::read_dir(folder) else { return };
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     let is_ledger = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == ENDING);
     let ledgers: Vec<&PathBuf> = paths.iter().filter(is_ledger).collect();
-    // The numbers of later processes follow: so do the ledgers that they judge.
+    // Process numbers ascend, so the next runs check the next ledgers.
     let first = (process::id() as usize).wrapping_mul(MOST_JUDGED) % ledgers.len().max(1);
     for path in ledgers.iter().cycle().skip(first).take(MOST_JUDGED.min(ledgers.len())) {
         if is_dead(path) {
@@ -48,7 +48,7 @@ pub(super) fn sweep(folder: &Path) {
         }
     }
     for path in &paths {
-        // A process that outlives its run may begin an area when the ledger is gone.
+        // A process that outlives its run may begin an area after the ledger is gone.
         let left =
             |(ledger, process, _): (&OsStr, u32, _)| !folder.join(ledger).exists() && !is_alive(process);
         if path.file_name().and_then(area_of).is_some_and(left) {
@@ -57,7 +57,7 @@ pub(super) fn sweep(folder: &Path) {
     }
 }
 
-/// A file that is no ledger is dead if its maker, in its name, is; noise in it decides nothing.
+/// A file that is not a ledger is dead if its maker, in its name, is; its contents do not matter.
 fn is_dead(path: &Path) -> bool {
     let maker = path
         .file_name()
@@ -99,13 +99,13 @@ fn is_long_dead(path: &Path, file: &File, view: &LedgerView<'_>) -> bool {
             note(now);
             false
         }
-        // The machine was started again since.
+        // The machine has been restarted since.
         then if then > now => true,
         then => now - then > DAY_NS,
     }
 }
 
-/// The ledger of that name, as [`LedgerFile::name`](super::LedgerFile::name) gives it, in the folders in which runs have theirs.
+/// The ledger of that name, as [`LedgerFile::name`](super::LedgerFile::name) gives it, in the folders of runs' ledgers.
 #[must_use]
 pub fn named(name: &str) -> Option<PathBuf> {
     if name.is_empty() || name.starts_with('.') || name.contains('/') {
@@ -117,14 +117,14 @@ pub fn named(name: &str) -> Option<PathBuf> {
         .find(|path| fs::symlink_metadata(path).is_ok_and(|status| status.is_file()))
 }
 
-/// Is this a ledger that we kept, and has everything in it ended?
+/// Whether this is a ledger that was kept, and all its processes have ended.
 pub(super) fn has_ended_in(path: &Path) -> bool {
     let Ok(file) = foreign::open_unlinked(path) else { return false };
     let Some(bytes) = file.metadata().ok().filter(place::is_ours).and_then(|_| read(&file).ok()) else {
         return false;
     };
     LedgerView::new(&bytes).is_ok_and(|view| {
-        // Its maker becomes the first program; one of before the machine was started has nobody.
+        // Its maker becomes the first program; a ledger from before the restart of the machine has no living process.
         let is_of_before = view.made_ns() > clock_nanoseconds(CLOCK_BOOTTIME);
         view.keep() && (is_of_before || !is_alive(view.maker()) && !lives(path, &file, &view))
     })
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn sweeping_takes_what_is_dead_and_nothing_else() {
         let folder = folder("ledger-sweep");
-        // A process number that no process has: larger than the kernel gives.
+        // A process number that no process has: larger than the kernel's maximum.
         let dead = 4_194_400;
         let names =
             [format!("{dead}-1.ledger"), format!("{dead}-2.ledger"), format!("{}-3.ledger", process::id())];
@@ -206,7 +206,7 @@ mod tests {
         fs::remove_dir_all(folder).expect("removed");
     }
 
-    /// A run took 7 ms where daemons had left 180 ledgers, and 2 ms without them.
+    /// A run took 7 ms when daemons had left 180 ledgers, and 2 ms without them.
     #[test]
     fn a_run_judges_few_of_many_ledgers() {
         let folder = folder("ledger-sweep-many");
@@ -291,7 +291,7 @@ mod tests {
         assert!(LedgerFile::create_at(&path, b"", false).is_err(), "a run's own is new");
         let me = Identity { namespace: 0, number: process::id() };
         put(offset_of!(Header, directory), &Directory::word(SlotState::Live, me).to_le_bytes());
-        // As long as this process lives, though its number is of no namespace that we know.
+        // While this process lives, although its number's namespace is unknown.
         let now = clock_nanoseconds(CLOCK_BOOTTIME);
         put(SLOTS_OFFSET + offset_of!(Slot, started_ns), &now.to_le_bytes());
         assert!(LedgerFile::create_at(&path, b"", true).is_err(), "somebody lives in it");
