@@ -1,4 +1,4 @@
-//! From places to instructions: which function, which displacement, and which instruction a sample is charged to.
+//! From places to instructions: the function, the displacement, and the instruction that a sample is charged to.
 //!
 //! ```text
 //! function   [ mov | lock cmpxchg | jne ]      decoded forward from its start, as x86 cannot be read backwards
@@ -6,11 +6,11 @@
 //!                 charged to this    taken here
 //! ```
 //!
-//! Where a function begins, symbols say, else the unwind table; else the decoding starts at the nearest sample below,
-//! since samples lie on instructions. Where none of them leads exactly to the sample, it stays where it was taken.
+//! Symbols give the start of a function, otherwise the unwind table; otherwise decoding starts at the nearest sample below,
+//! since samples are at instructions. If no start decodes exactly to the sample, it stays in its place.
 //!
 //! Invariant: a sample is charged to itself or to the instruction before it, never lost, never counted twice.
-//! Known limit: one that jumped to the instruction behind a locked one is charged to that, too.
+//! Known limit: a sample that jumped to the instruction after a locked one is charged to the locked one, too.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -22,15 +22,15 @@ use crate::maps::Maps;
 use crate::model::{Facts, Profile, Row, SCHEMA, percent, true_rate};
 use crate::tally::{Source, Tally};
 
-/// What code is called that lies in no file.
+/// The name of code in no file.
 pub const MADE_AT_RUN_TIME: &str = "(code made at run time)";
-/// What lies where nothing was known to be mapped.
+/// The name of code in no known mapping.
 pub const UNKNOWN: &str = "(unknown)";
 
-/// So far below, at most, a sample helps to find where instructions begin.
+/// The greatest distance at which a lower sample helps to find the start of instructions.
 const NEAR: u64 = 512;
 
-/// The profile of what was counted.
+/// The profile of the counts.
 #[must_use]
 pub fn profile(tally: &Tally, symbols: &Symbols, maps: &Maps, facts: Facts) -> Profile {
     let mut by_source: HashMap<Option<&Source>, Vec<(u64, u64)>> = HashMap::new();
@@ -66,7 +66,7 @@ pub fn profile(tally: &Tally, symbols: &Symbols, maps: &Maps, facts: Facts) -> P
     }
 }
 
-/// The file that was mapped; None where it is another one by now.
+/// The file that was mapped; None if its path now has another one.
 fn image(symbols: &Symbols, source: &Source) -> Option<Rc<Image>> {
     let image = symbols.image(&source.path)?;
     let is_same = source.build_id.is_empty() || image.build_id() == Some(source.build_id.as_slice());
@@ -94,7 +94,7 @@ fn without_file(source: Option<&Source>, offset: u64, count: u64) -> Row {
     }
 }
 
-/// The same with the names that the process has left of its code, if any.
+/// The row, with the names that the process has left of its code, if any.
 fn named(row: Row, maps: &Maps, process: Option<u32>) -> Row {
     let Some(named) = process.and_then(|process| maps.find(process, row.address)) else { return row };
     Row {
@@ -116,7 +116,7 @@ fn of_file(source: &Source, image: &Image, places: &[(u64, u64)], raw: bool) -> 
         }
     }
     let mut code = Code { image, functions: HashMap::new() };
-    // Count, and how much of it was taken one instruction later.
+    // Count, and its part that was taken one instruction later.
     let mut charged: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     let mut below = None;
     for (&address, &count) in &met {
@@ -141,7 +141,7 @@ fn of_file(source: &Source, image: &Image, places: &[(u64, u64)], raw: bool) -> 
     rows
 }
 
-/// The function; or the section, where that says more than that it is code.
+/// The function; or the section, if it is more specific than code.
 fn place(image: &Image, address: u64) -> Option<Place> {
     image.code(address).or_else(|| {
         let section = image.section(address).filter(|section| section.symbol != ".text")?;
@@ -241,7 +241,7 @@ mod tests {
         let row = |name: &str, displacement, count| (name.to_owned(), displacement, count);
         assert_eq!(shown[0], row(UNKNOWN, 0x9010, 2));
         let own = own.to_str().expect("text");
-        // Wherever the tests lie: their own path may sort before or behind the one that does not exist.
+        // In any checkout: its path may sort before or after the missing file's.
         let mut rest = [row(MADE_AT_RUN_TIME, 0x3010, 1), row("/no/such/file", 0x10, 1), row(own, 0x10, 1)];
         rest.sort();
         assert_eq!(shown[1..], rest);

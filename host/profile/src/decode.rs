@@ -1,11 +1,11 @@
-//! Instructions: where each begins, what it is called, and whether an interrupt waits for it.
+//! Instructions: the start of each, its name, and whether an interrupt waits for it.
 //!
-//! An interrupt that comes while a locked instruction or a division is at work is taken behind it, so that is where the
-//! sample lies. Seen on x86-64: of the samples in a loop of `lock cmpxchg` and `jne`, 95 of 100 lie on the `jne`, none on
+//! An interrupt during a locked instruction or a division is taken after it, so the sample is at the
+//! next instruction. Seen on x86-64: of the samples in a loop of `lock cmpxchg` and `jne`, 95 of 100 are at the `jne`, none at
 //! the `lock cmpxchg`.
 //!
-//! Invariant: any bytes give instructions or none; never a panic. What cannot be decoded ends the list.
-//! Not here: which functions the bytes are from (`charge`).
+//! Invariant: any bytes give instructions or none; never a panic. An instruction that cannot be decoded ends the list.
+//! Not here: the functions of the bytes (`charge`).
 
 use iced_x86::{
     Decoder, DecoderOptions, Formatter, IntelFormatter, Mnemonic, OpKind, SymbolResolver, SymbolResult,
@@ -17,16 +17,16 @@ use yaxpeax_arm::armv8::a64::InstDecoder;
 /// The longest instruction, in bytes.
 pub const LONGEST: u64 = 15;
 
-/// Where an instruction begins and what it does to samples.
+/// The start of an instruction and its effect on samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Its address.
     pub address: u64,
-    /// Does an interrupt wait until it is done? Locked, an exchange with memory, or a division.
+    /// Whether an interrupt waits for its end: a locked instruction, an exchange with memory, or a division.
     pub is_slow: bool,
 }
 
-/// The instructions of a function, from its first byte on. Empty for machines that are not known.
+/// The instructions of a function, from its first byte on. Empty for unknown machines.
 #[must_use]
 pub fn steps(machine: Machine, bytes: &[u8], address: u64) -> Vec<Step> {
     match bits(machine) {
@@ -55,7 +55,7 @@ pub fn steps(machine: Machine, bytes: &[u8], address: u64) -> Vec<Step> {
     }
 }
 
-/// The first instruction of these bytes as text. `name` tells what lies at an address of the same file. None where it cannot
+/// The first instruction of these bytes as text. `name` gives the name of an address of the same file. None if it cannot
 /// be decoded.
 #[must_use]
 pub fn text(
@@ -101,7 +101,7 @@ fn is_slow_x86(instruction: &iced_x86::Instruction) -> bool {
     let touches_memory = || instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     match instruction.mnemonic() {
         Mnemonic::Div | Mnemonic::Idiv => true,
-        // Locked without saying so.
+        // Locked without the prefix.
         Mnemonic::Xchg => touches_memory(),
         _ => instruction.has_lock_prefix(),
     }
@@ -121,14 +121,14 @@ fn is_slow_arm(text: &str) -> bool {
     ATOMIC.iter().any(|name| text.starts_with(name))
 }
 
-/// What lies at the addresses that an instruction names.
+/// Names for the addresses in an instruction.
 struct Names<'a> {
     ask: &'a dyn Fn(u64) -> Option<Place>,
-    /// Start of the function that the instruction is in.
+    /// Start of the instruction's function.
     own: Option<u64>,
 }
 
-/// The one name that an instruction shows.
+/// The one name in an instruction.
 #[derive(Default)]
 struct Found(Option<(u64, u64, String)>);
 

@@ -1,6 +1,6 @@
-//! Folded stacks, of which tools make flame graphs: `program;function count`, a line for each function.
+//! Folded stacks, the input of flame graph tools: `program;function count`, a line for each function.
 //!
-//! Invariant: the counts together are the samples. There are no callers in it: the kernel is not asked for them.
+//! Invariant: the sum of the counts is the number of samples. There are no callers in it: the kernel is not asked for them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ pub fn render(profile: &Profile) -> String {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for row in &profile.instructions {
         let function = row.function.as_deref().unwrap_or("[no symbol]");
-        // What separates must not stand in a name.
+        // A name must not contain the separators.
         let line = format!("{};{}", file_name(&row.program).replace(';', ":"), function.replace(';', ":"));
         *counts.entry(line).or_default() += row.count;
     }

@@ -1,23 +1,23 @@
-//! Sampling instruction profile: which program, which displacement, which instruction, how often.
+//! Sampling instruction profile: samples by program, displacement and instruction.
 //!
 //! ```text
 //! sampler  rings opened, emptied now and then ─> bytes of records, ring by ring
-//! record   bytes -> records                                                     (anybody's bytes: fuzzed)
+//! record   bytes -> records                                                     (untrusted bytes: fuzzed)
 //! order    records of all rings in the order of their times
-//! space    what is mapped where in each process: address -> module and offset in its file
-//! tally    how often each module and offset was sampled
-//! maps     names of code that lies in no program file, as its process has written them
-//! charge   offset -> function, displacement, instruction; and which instruction is to blame   decode
+//! space    mappings of each process: address -> module and offset in its file
+//! tally    the samples of each module and offset
+//! maps     names of code in no program file, written by its process
+//! charge   offset -> function, displacement, instruction; and the instruction charged             decode
 //! model    the profile ── text | JSON (schema) | folded
 //! ```
 //!
-//! The kernel samples on its own clock and writes into rings; nothing of ours runs in the program. So any program can be
+//! The kernel samples on its own clock and writes into rings; no Underbar code runs in the program. So any program can be
 //! sampled, also a static one, and no signal disturbs it. Where that is forbidden, timers in the program's threads sample
-//! (`timer`; `runtime::sample` is the other half), and leave the same records but for their times.
+//! (`timer`; `runtime::sample` is the other half), and leave the same records without times.
 //!
-//! Invariant: the counts of all rows together are the samples taken.
+//! Invariant: the sum of the counts of all rows is the number of samples.
 //! Known limits: perf sees only user mode; a thread that runs for less than one period leaves at most one sample; a
-//! program that takes other rights (setuid) is not sampled from there on.
+//! program that gains privileges (setuid) is not sampled from then on.
 //! Not here: starting the program (`host/launch`), names in files (`host/symbols`), stacks.
 #![forbid(unsafe_code)]
 

@@ -1,20 +1,20 @@
-//! Names of code that lies in no program file, as its process has written them: a line for each function.
+//! Names of code in no program file, written by its process: a line for each function.
 //!
 //! ```text
 //! FOLDER/perf-PID.map:   7f12a4010 3e report_line [/srv/job.pds(REPORT)]
-//!                        address   bytes  function  its program, where one is named
+//!                        address   bytes  function  its program, if it is named
 //! ```
 //!
-//! Invariant: bytes that anybody may have written; a line that makes no sense is passed over, and files are read to a bound.
-//! Known limit: of two programs that lay at one address one after the other, the later one has it.
-//! Not here: who writes them (`underbar-fetch`, `image::perf_map`).
+//! Invariant: the bytes are untrusted; a line without meaning is skipped, and files are read up to a limit.
+//! Known limit: of two programs at one address, one after the other, the later one gets all samples.
+//! Not here: the writer (`underbar-fetch`, `image::perf_map`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-/// So much of a file is read.
+/// The most bytes read of a file.
 const MOST: u64 = 256 << 20;
 
 /// The names of all processes.
@@ -32,7 +32,7 @@ struct Function {
 /// A function of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named<'a> {
-    /// Its program, where the line names one.
+    /// Its program, if the line names one.
     pub program: Option<&'a str>,
     /// Its name.
     pub function: &'a str,
@@ -41,7 +41,7 @@ pub struct Named<'a> {
 }
 
 impl Maps {
-    /// Those of the processes that have left one in this folder.
+    /// Those of the processes with a map in this folder.
     #[must_use]
     pub fn read(folder: &Path) -> Maps {
         let mut maps = Maps::default();
@@ -60,12 +60,12 @@ impl Maps {
         maps
     }
 
-    /// The lines of one process, in the order in which they were written.
+    /// The lines of one process, in the order of writing.
     pub fn add(&mut self, process: u32, text: &[u8]) {
         let functions = self.of.entry(process).or_default();
         for line in text.split(|byte| *byte == b'\n') {
             let Some((start, function)) = function(line) else { continue };
-            // Whatever lay there is gone.
+            // Earlier code at these addresses is gone.
             let below: Vec<u64> = functions
                 .range(..function.end)
                 .rev()
@@ -79,7 +79,7 @@ impl Maps {
         }
     }
 
-    /// What an address of a process belongs to.
+    /// The function at an address of a process.
     #[must_use]
     pub fn find(&self, process: u32, address: u64) -> Option<Named<'_>> {
         let (start, found) = self.of.get(&process)?.range(..=address).next_back()?;

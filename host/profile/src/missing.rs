@@ -1,6 +1,6 @@
-//! What is to be known of samples that timers took: why timers, what they cannot see, and what was missed.
+//! Notes about samples by timers: the reason for timers, their limits, and the missed samples.
 //!
-//! Invariant: of what was not sampled, all that is known is said, with its number.
+//! Invariant: every known kind of missed samples has a note, with its number.
 //! Not here: the samples (`timer`).
 
 use underbar_report::units::counted;
@@ -8,29 +8,29 @@ use underbar_sys::syscall::tick_nanoseconds;
 
 use crate::sampler::Refused;
 
-/// So many samples a second of a thread's CPU time this kernel's timers give at most; None where it does not say.
+/// The most samples a second of a thread's CPU time that this kernel's timers give; None if it does not show the limit.
 #[must_use]
 pub fn most_rate() -> Option<u64> {
     Some(1_000_000_000_u64.div_ceil(tick_nanoseconds())).filter(|_| tick_nanoseconds() > 0)
 }
 
-/// Why samples are missing.
+/// The reasons for missing samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Processes that took the signal for themselves; and the signal.
+    /// Processes that used the signal themselves; and the signal.
     pub gave_way: (u64, u32),
     /// Processes that forbade themselves system calls.
     pub locked_in: u64,
-    /// Processes in which there was no signal to be had.
+    /// Processes without a free signal.
     pub refused: u64,
-    /// Threads for which there was no timer.
+    /// Threads without a timer.
     pub untimed: u64,
-    /// Processes, one for each program that they were, that carried the library and had no area.
+    /// Processes, one for each program that they were, with the library and without an area.
     pub placeless: u64,
 }
 
-/// What is to be known of samples that timers took. `refused`: why the kernel's own sampling was not taken; None where
-/// timers were asked for. `unfollowed`: programs that were started without the library, and why, in words.
+/// The notes about samples by timers. `refused`: the reason why the kernel's own sampling was not used; None if
+/// timers were requested. `unfollowed`: programs that were started without the library, and the reason, as text.
 #[must_use]
 pub fn notes(
     rate: u32,

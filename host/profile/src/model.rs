@@ -1,14 +1,14 @@
-//! A profile: what was run, and every instruction at which it was met.
+//! A profile: the program that ran, and every sampled instruction.
 //!
 //! Invariant: `samples` is the sum of the counts of all instructions; those are in the order of the table, most first,
 //! program by program and function by function.
 
 use serde::Serialize;
 
-/// Name and version of the form that it has in JSON.
+/// Name and version of its JSON form.
 pub const SCHEMA: &str = "underbar.profile/1";
 
-/// Who takes the samples.
+/// The sampler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -39,20 +39,20 @@ impl By {
     }
 }
 
-/// What the profile is of.
+/// The subject of the profile.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
-    /// The program that was started, as it was named.
+    /// The program that was started, as given.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Samples in a second of CPU time that were asked for.
+    /// Requested samples in a second of CPU time.
     pub rate_hz: u64,
-    /// Who took them.
+    /// The sampler.
     pub sampler: By,
-    /// What is to be known of them: why this sampler, what it cannot see, what was missed.
+    /// Notes about the samples: the reason for this sampler, its limits, missed samples.
     pub notes: Vec<String>,
-    /// Were samples left where they were taken?
+    /// Whether samples were left in their places.
     pub raw: bool,
     /// From start to end, nanoseconds.
     pub elapsed_ns: u64,
@@ -62,24 +62,24 @@ pub struct Facts {
     pub system_ns: u64,
 }
 
-/// An instruction and how often it was met.
+/// An instruction and its samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The file that it is in, or what the kernel calls it.
+    /// Its file, or the kernel's name for it.
     pub program: String,
-    /// The function, or the section in brackets; null where there are no symbols.
+    /// The function, or the section in brackets; null without symbols.
     pub function: Option<String>,
-    /// Bytes from the start of the function; where there is none, the address.
+    /// Bytes from the start of the function; without one, the address.
     pub displacement: u64,
-    /// Its address in the file, as `nm` and `objdump` show it; where nothing is known of the file, as it was in memory.
+    /// Its address in the file, as in `nm` and `objdump`; if nothing is known of the file, its address in memory.
     pub address: u64,
     /// The instruction as text; null where its bytes are not known.
     pub instruction: Option<String>,
-    /// Source file and line, where the file says; else null.
+    /// Source file and line, if the file has them; otherwise null.
     pub line: Option<String>,
     /// Samples.
     pub count: u64,
-    /// How many of them were taken at the instruction behind it, which waited for this one.
+    /// The part of them that was taken at the next instruction, which waited for this one.
     pub charged: u64,
     /// Its part of all samples, percent.
     pub percent: f64,
@@ -99,19 +99,19 @@ pub struct Profile {
     /// What was run.
     #[serde(flatten)]
     pub facts: Facts,
-    /// Samples in a second of the CPU time that is sampled, as it came out.
+    /// Actual samples in a second of the CPU time that is sampled.
     pub true_rate_hz: f64,
     /// All samples.
     pub samples: u64,
-    /// Records that found no room, so samples or mappings that are missing.
+    /// Lost records, so missing samples or mappings.
     pub lost: u64,
-    /// How often the kernel held back.
+    /// The number of times that the kernel throttled.
     pub throttled: u64,
-    /// Processes that were met.
+    /// Processes with samples.
     pub processes: u64,
-    /// Threads that were met.
+    /// Threads with samples.
     pub threads: u64,
-    /// Every instruction that was met.
+    /// Every sampled instruction.
     pub instructions: Vec<Row>,
 }
 
@@ -119,13 +119,13 @@ impl Profile {
     /// As JSON, one line.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Nothing in it can fail to be written: no maps, no numbers that JSON lacks.
+        // Writing cannot fail: there are no maps, and no numbers that JSON lacks.
         let text = serde_json::to_string(self).unwrap_or_default();
         text + "\n"
     }
 }
 
-/// Samples in a second of CPU time, to one place; 0 where there was none.
+/// Samples in a second of CPU time, to one decimal; 0 if there was none.
 #[must_use]
 pub fn true_rate(samples: u64, facts: &Facts) -> f64 {
     let sampled_ns = match facts.sampler {
@@ -135,7 +135,7 @@ pub fn true_rate(samples: u64, facts: &Facts) -> f64 {
     if sampled_ns == 0 { 0.0 } else { (samples as f64 * 1e10 / sampled_ns as f64).round() / 10.0 }
 }
 
-/// A part of a whole, percent, to two places.
+/// A part of a whole, percent, to two decimals.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 10_000.0 / whole as f64).round() / 100.0 }

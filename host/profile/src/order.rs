@@ -1,17 +1,17 @@
 //! Records of several rings in the order of their times.
 //!
 //! ```text
-//! round 1   ring 0: 1 4 9     ring 1: 2 3 8        greatest 9; nothing is let out yet
-//! round 2   ring 0: 12        ring 1: 7? 10        up to 9 is let out: 1 2 3 4 7 8 9
+//! round 1   ring 0: 1 4 9     ring 1: 2 3 8        greatest 9; nothing is released yet
+//! round 2   ring 0: 12        ring 1: 7? 10        up to 9 is released: 1 2 3 4 7 8 9
 //! ```
 //!
-//! A record comes into its ring within microseconds of its time, a round is many milliseconds: what is older than the
-//! newest of the round before has come.
-//! Invariant: what is let out never goes back in time, as long as that holds; all of it is let out at the end.
+//! A record comes into its ring within microseconds of its time, and a round is many milliseconds: records older than the
+//! newest of the previous round have come.
+//! Invariant: released records never go back in time, as long as that holds; all are released at the end.
 
 use crate::record::{Record, Timed};
 
-/// Records that wait for older ones.
+/// Records that are held back for older ones.
 #[derive(Debug, Default)]
 pub struct Order {
     waiting: Vec<Timed>,
@@ -19,19 +19,19 @@ pub struct Order {
 }
 
 impl Order {
-    /// Takes one.
+    /// Takes a record.
     pub fn add(&mut self, timed: Timed) {
         self.waiting.push(timed);
     }
 
-    /// A round is over: lets out what was there before it.
+    /// A round is over: releases the records from before it.
     pub fn round(&mut self, each: impl FnMut(Record)) {
         let before = self.newest;
         self.newest = self.waiting.iter().map(|(time, _)| *time).max().unwrap_or(0).max(before);
         self.let_out(before, each);
     }
 
-    /// Lets everything out.
+    /// Releases everything.
     pub fn end(&mut self, each: impl FnMut(Record)) {
         self.let_out(u64::MAX, each);
     }

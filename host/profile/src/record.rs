@@ -1,17 +1,17 @@
-//! Records as the kernel leaves them in a ring: `struct perf_event_header` and what follows it.
+//! Records as the kernel leaves them in a ring: `struct perf_event_header` and its data.
 //!
 //! ```text
 //! | kind u32 | flags u16 | length u16 | ... | process u32, thread u32 | time u64 |
-//!                                             at the end of all but samples, which have them behind their address
+//!                                             at the end of all but samples, which have them after their address
 //! ```
 //!
-//! Invariant: bytes that anybody may have written; a wrong record is passed over and counted, never a panic. Records come
+//! Invariant: the bytes are untrusted; a wrong record is skipped and counted, never a panic. Records come
 //! whole or in pieces.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// A thread of this process was at this address.
@@ -31,28 +31,28 @@ pub enum Record {
         start: u64,
         /// Bytes.
         length: u64,
-        /// Where that begins in the file, in bytes.
+        /// Its offset in the file, in bytes.
         offset: u64,
-        /// The file, or what the kernel calls it: `[vdso]`, `//anon`.
+        /// The file, or the kernel's name for it: `[vdso]`, `//anon`.
         name: OsString,
-        /// The file's build-id, where the kernel says it; else empty.
+        /// The file's build-id, if the kernel gives it; otherwise empty.
         build_id: Vec<u8>,
     },
-    /// The process executed another program: nothing of the old one is mapped any more.
+    /// The process executed another program: none of the old mappings remains.
     Executed {
         /// Process.
         process: u32,
     },
-    /// A process was born, with what its parent had mapped.
+    /// A process was created, with its parent's mappings.
     Forked {
         /// The child.
         process: u32,
         /// Its parent.
         parent: u32,
     },
-    /// So many records found no room.
+    /// This many records were lost.
     Lost(u64),
-    /// The kernel held back for a while, since samples took too much time.
+    /// The kernel throttled for a while, since samples took too much time.
     Throttled,
 }
 
@@ -70,7 +70,7 @@ const LOST_SAMPLES: u32 = 13;
 
 /// In the flags: this COMM is of an exec.
 const BY_EXEC: u16 = 1 << 13;
-/// In the flags: this MMAP2 says a build-id.
+/// In the flags: this MMAP2 has a build-id.
 const HAS_BUILD_ID: u16 = 1 << 14;
 
 const HEAD: usize = 8;
@@ -82,19 +82,19 @@ const TAIL: usize = 16;
 pub struct Reader {
     /// The beginning of a record whose end has not come yet.
     begun: Vec<u8>,
-    /// Records that make no sense.
+    /// Records without meaning.
     pub wrong: u64,
 }
 
 impl Reader {
-    /// Reads on: more bytes of the ring, and what to do with each record.
+    /// Continues: more bytes of the ring, and the receiver of each record.
     pub fn read(&mut self, bytes: &[u8], mut each: impl FnMut(Timed)) {
         self.begun.extend_from_slice(bytes);
         let mut at = 0;
         while let Some(head) = self.begun.get(at..at + HEAD) {
             let length = usize::from(u16::from_le_bytes([head[6], head[7]]));
             if length < HEAD {
-                // Where the next one begins cannot be known.
+                // The start of the next one cannot be found.
                 self.wrong += 1;
                 at = self.begun.len();
                 break;
@@ -111,7 +111,7 @@ impl Reader {
     }
 }
 
-/// One whole record. Some(None): of a kind that does not matter here; None: it makes no sense.
+/// One whole record. Some(None): of a kind that does not matter here; None: it has no meaning.
 fn one(bytes: &[u8]) -> Option<Option<Timed>> {
     let kind = word(bytes, 0)?;
     let flags = u16::from_le_bytes([bytes[4], bytes[5]]);

@@ -1,6 +1,6 @@
 //! Opens the kernel's rings, one for each processor, and empties them into a tally.
 //!
-//! Invariant: what was sampled is either in the tally or counted as lost.
+//! Invariant: every sample is either in the tally or counted as lost.
 //! Cost: the kernel's timer interrupt for each sample, in the program; five rounds a second here.
 
 use std::fs;
@@ -12,31 +12,31 @@ use crate::order::Order;
 use crate::record::Reader;
 use crate::tally::Tally;
 
-/// Samples a second of CPU time: a prime, so as not to beat in time with what programs do each millisecond.
+/// Samples a second of CPU time: a prime, so as not to coincide with what programs do each millisecond.
 pub const DEFAULT_RATE: u32 = 997;
-/// More would make the kernel hold back, and the program slow.
+/// More would make the kernel throttle, and the program slow.
 pub const MOST_RATE: u32 = 20_000;
 
-/// Pages of a ring; fewer where so much memory may not be locked.
+/// Pages of a ring; fewer if less memory may be locked.
 const PAGES: usize = 128;
 
-/// Why nothing can be sampled here. The machine's settings are at fault, but for the last.
+/// The reason why nothing can be sampled here. The machine's settings are the cause, except for the last.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// The administrator.
+    /// Set by the administrator.
     #[error(
         "the kernel lets only the superuser sample (kernel.perf_event_paranoid is {0}); \
          `sysctl kernel.perf_event_paranoid=2` allows it for one's own programs, in user mode"
     )]
     Paranoid(i64),
-    /// A filter, as those of containers.
+    /// A filter, as in containers.
     #[error(
         "a filter of system calls forbids perf_event_open, as that of a container does; \
          start the container with a profile that allows it, or profile outside of it"
     )]
     Filtered,
-    /// The user, or another profile of his: rings are memory that stays in place.
+    /// The user, or another profile of theirs: rings are locked memory.
     #[error(
         "no ring could be mapped: the memory that may be locked is used up, perhaps by another profile \
          (kernel.perf_event_mlock_kb, ulimit -l), or a security module forbids it"
@@ -48,12 +48,12 @@ pub enum Refused {
     /// Another reason of the kernel.
     #[error("the kernel refuses to sample (perf_event_open: {0})")]
     Kernel(Errno),
-    /// The machine: nothing says which processors it has.
+    /// The machine: nothing shows its processors.
     #[error("which processors there are, /sys/devices/system/cpu/online does not say")]
     Processors,
 }
 
-/// Rings in which samples come.
+/// Rings that receive samples.
 pub struct Sampler {
     rings: Vec<(Ring, Reader)>,
     order: Order,
@@ -62,11 +62,11 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// From now on, the programs that this thread's children execute are sampled: so many times in a second of CPU time of
+    /// From now on, the programs that this thread's children execute are sampled: this many times in a second of CPU time of
     /// each thread.
     ///
     /// # Errors
-    /// Where the kernel does not let us.
+    /// If the kernel refuses.
     pub fn begin(rate: u32) -> Result<Sampler, Refused> {
         let period_ns = 1_000_000_000 / u64::from(rate.clamp(1, MOST_RATE));
         let mut sampling = Sampling { period_ns, with_build_ids: true, pages: PAGES };
@@ -92,10 +92,10 @@ impl Sampler {
         Ok(Sampler { rings, order: Order::default(), tally: Tally::default(), buffer })
     }
 
-    /// Empties the rings. To be called several times a second.
+    /// Empties the rings. Called several times a second.
     pub fn look(&mut self) {
         for (ring, reader) in &mut self.rings {
-            // At most what the ring holds, so that a program that fills it faster than we empty it does not keep us here.
+            // At most the size of the ring, so that a program that fills it faster than we empty it does not keep us here.
             for _ in 0..=PAGES * 4096 / self.buffer.len() {
                 let length = ring.take(&mut self.buffer);
                 if length == 0 {
@@ -107,7 +107,7 @@ impl Sampler {
         self.order.round(|record| self.tally.add(record));
     }
 
-    /// The program has ended: everything that was sampled.
+    /// The program has ended: returns all samples.
     #[must_use]
     pub fn end(mut self) -> Tally {
         self.look();
@@ -117,7 +117,7 @@ impl Sampler {
     }
 }
 
-/// A ring, with what this kernel and this user can have.
+/// A ring, in the form that this kernel and this user can have.
 fn open(processor: u32, sampling: &mut Sampling) -> Result<Ring, Errno> {
     loop {
         match Ring::open(processor, *sampling) {
@@ -148,7 +148,7 @@ fn refused(reason: Errno) -> Refused {
     }
 }
 
-/// The kernel's setting; None where it has none.
+/// The kernel's setting; None if it has none.
 #[must_use]
 pub fn paranoid() -> Option<i64> {
     fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
@@ -156,7 +156,7 @@ pub fn paranoid() -> Option<i64> {
 
 /// The numbers of a list such as `0-3,5`.
 fn processors(list: &str) -> Vec<u32> {
-    /// More than Linux knows.
+    /// More than the maximum of Linux.
     const MOST: u32 = 1 << 16;
     let ranges = list.trim().split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

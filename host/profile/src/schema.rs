@@ -1,7 +1,7 @@
 //! The JSON schema of a profile. It is shipped as `share/schema/underbar.profile.1.json`; a test keeps that file equal to
-//! this, and another holds profiles against it.
+//! this, and another validates profiles with it.
 //!
-//! Readers must pass over keys that they do not know: within one version of the schema keys are only added.
+//! Readers must ignore unknown keys: within one version of the schema keys are only added.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::text::tests::example;
 
-    /// Holds a value against the parts of JSON Schema that are used here.
+    /// Validates a value by the parts of JSON Schema that are used here.
     fn conforms(value: &Value, schema: &Value, at: &str) {
         if let Some(expected) = schema.get("const") {
             assert_eq!(value, expected, "{at}");

@@ -1,16 +1,16 @@
-//! What is mapped where in each process, as far as it is code.
+//! The code mappings of each process.
 //!
 //! ```text
-//! Mapped    replaces what lay there     Executed  empties     Forked  copies the parent's, shared until it changes
+//! Mapped    replaces earlier ones       Executed  empties     Forked  copies the parent's, shared until it changes
 //! ```
 //!
-//! Invariant: the mappings of a process do not overlap. Nobody tells of what is unmapped: a mapping lasts until another
+//! Invariant: the mappings of a process do not overlap. Unmapping is not reported: a mapping lasts until another
 //! takes its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// A file, by its number in a list of the caller's.
+/// A file, by its number in the caller's list.
 pub type Module = u32;
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Spaces {
     pub fn map(&mut self, process: u32, start: u64, length: u64, module: Module, offset: u64) {
         let end = start.saturating_add(length);
         let space = Rc::make_mut(self.of.entry(process).or_default());
-        // Whatever begins before the end and reaches beyond the start gives way; its ends stay.
+        // A mapping that begins before the end and reaches beyond the start is cut; its ends stay.
         let below: Vec<u64> =
             space.range(..end).rev().take_while(|(_, old)| old.end > start).map(|(at, _)| *at).collect();
         for at in below {
@@ -56,13 +56,13 @@ impl Spaces {
         self.of.insert(process, Rc::default());
     }
 
-    /// A child has what its parent has.
+    /// A child has its parent's mappings.
     pub fn fork(&mut self, process: u32, parent: u32) {
         let space = self.of.get(&parent).cloned().unwrap_or_default();
         self.of.insert(process, space);
     }
 
-    /// In which module the address lies, and at which offset of it.
+    /// The module with the address, and the offset in it.
     #[must_use]
     pub fn find(&self, process: u32, address: u64) -> Option<(Module, u64)> {
         let (start, mapping) = self.of.get(&process)?.range(..=address).next_back()?;

@@ -1,6 +1,6 @@
-//! How often each place was sampled: a module and an offset in its file.
+//! The samples of each place: a module and an offset in its file.
 //!
-//! Invariant: the counts together are `samples`. What is kept grows with the places that were met, not with time.
+//! Invariant: the sum of the counts is `samples`. The memory grows with the sampled places, not with time.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use crate::record::Record;
 use crate::space::{Module, Spaces};
 
-/// A file that samples lie in.
+/// A file with samples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Its path, or what the kernel calls it.
+    /// Its path, or the kernel's name for it.
     pub path: PathBuf,
-    /// Its build-id as it was mapped; empty where the kernel does not say.
+    /// Its build-id when it was mapped; empty if the kernel does not give it.
     pub build_id: Vec<u8>,
-    /// Whose code it is, where no program file says what lies where: then offsets are addresses in that process.
+    /// The process of code that is in no program file: then offsets are addresses in that process.
     pub process: Option<u32>,
 }
 
@@ -33,14 +33,14 @@ pub struct Tally {
     no_programs: HashMap<PathBuf, bool>,
     /// All samples.
     pub samples: u64,
-    /// Records that found no room in a ring.
+    /// Lost records of a ring.
     pub lost: u64,
-    /// How often the kernel held back.
+    /// The number of times that the kernel throttled.
     pub throttled: u64,
 }
 
 impl Tally {
-    /// One thing happened; in the order of time.
+    /// Takes one event; in the order of time.
     pub fn add(&mut self, record: Record) {
         match record {
             Record::Sample { address, process, thread } => {
@@ -54,8 +54,8 @@ impl Tally {
                 *self.counts.entry(place).or_default() += 1;
             }
             Record::Mapped { process, start, length, offset, name, build_id } => {
-                // What is no file has no offsets of its own: those of the kernel's library begin at 0, those of code
-                // made at run time are addresses. Offsets in a library of programs lead to none of them.
+                // Code in no file has no offsets: those of the kernel's library begin at 0, those of code
+                // made at run time are addresses. Offsets in a program library do not identify its programs.
                 let (offset, owner) = match name.as_encoded_bytes() {
                     [b'[', ..] => (0, None),
                     [b'/', b'/', ..] => (start, Some(process)),
@@ -72,13 +72,13 @@ impl Tally {
         }
     }
 
-    /// Is anything known to be mapped there?
+    /// Whether a mapping is known there.
     #[must_use]
     pub fn is_mapped(&self, process: u32, address: u64) -> bool {
         self.spaces.find(process, address).is_some()
     }
 
-    /// Is it a file that is there, but no program file? Each is looked at once.
+    /// Whether it is an existing file that is not a program file. Each is read once.
     fn is_no_program(&mut self, path: &Path) -> bool {
         if let Some(known) = self.no_programs.get(path) {
             return *known;
@@ -101,7 +101,7 @@ impl Tally {
         })
     }
 
-    /// Every place and its count; the file is None where nothing was known to be mapped, and the offset then the
+    /// Every place and its count; the file is None if no mapping was known there, and the offset is then the
     /// address.
     pub fn places(&self) -> impl Iterator<Item = (Option<&Source>, u64, u64)> {
         let source = |module: Module| self.sources.get(usize::try_from(module).unwrap_or(usize::MAX));

@@ -7,7 +7,7 @@
 //!      000000000000000D  jne 0x4                          10    1.00
 //! ```
 //!
-//! Invariant: the counts of all lines that are not of a function, and of the line of the rest, are the samples.
+//! Invariant: the sum of the counts of all lines, without those of functions and with that of the rest, is the number of samples.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use underbar_report::units::{count, nanoseconds};
 
 use crate::model::{By, Profile, Row, percent};
 
-/// Instructions that are shown where nobody asks for more or fewer.
+/// The default number of instructions.
 pub const DEFAULT_TOP: usize = 20;
 
 /// Wider instructions are cut.
@@ -36,7 +36,7 @@ pub fn render(profile: &Profile, top: usize) -> String {
     }
     let mut counts: Vec<u64> = profile.instructions.iter().map(|row| row.count).collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // As many of those with as many samples as the last one as there is room for.
+    // As many of those with the same count as the last one as there is room for.
     let least = counts.get(top.wrapping_sub(1)).copied().unwrap_or(0);
     let mut ties = top.saturating_sub(counts.iter().filter(|count| **count > least).count());
     let shown: Vec<&Row> = profile
@@ -70,7 +70,7 @@ pub fn render(profile: &Profile, top: usize) -> String {
     text
 }
 
-/// What the figures are, in one or two lines.
+/// The meaning of the figures, in one or two lines.
 fn head(profile: &Profile) -> String {
     let Profile { facts, samples, lost, throttled, .. } = profile;
     let (rate, kernel) = match facts.sampler {
@@ -130,7 +130,7 @@ fn function(text: &mut String, profile: &Profile, row: &Row) {
     line(text, &name, "", &count(samples), &format!("{:.2}", percent(samples, profile.samples)));
 }
 
-/// The instruction; and its line of source, where both fit.
+/// The instruction; and its line of source, if both fit.
 fn instruction(row: &Row) -> String {
     let text = row.instruction.as_deref().unwrap_or("?");
     let length = text.chars().count();

@@ -1,18 +1,18 @@
-//! Samples that timers in the program's threads took: reads the areas in which its processes leave them.
+//! Samples by timers in the program's threads: reads the areas in which its processes leave them.
 //!
 //! ```text
-//! areas beside the ledger, in the order in which they were made
-//!   a new one ─> its process begins anew: what its text says is mapped there
-//!   samples since the last look ─> tally          an address that nothing known covers: asked of /proc/PID/maps once a look
+//! areas next to the ledger, in the order of creation
+//!   a new one ─> its process begins anew, with the mappings in its text
+//!   samples since the last look ─> tally          an address in no known mapping: from /proc/PID/maps once a look
 //!   its process is gone, or has a newer one ─> read to the end, and removed
 //! ```
 //!
-//! A file is read by calls, not mapped: whoever shortens it makes a look fail, and does not kill us.
+//! A file is read by calls, not mapped: if another process shortens it, the read fails, and we are not killed.
 //!
-//! Invariant: bytes that anybody may have written; what makes no sense is passed over, and a sample is counted once or as
+//! Invariant: the bytes are untrusted; parts without meaning are skipped, and a sample is counted once or as
 //! lost.
-//! Known limits: code that was loaded and dropped again between two looks is not known by name. Of a process in another
-//! process namespace only what was mapped at its start and end is known.
+//! Known limits: code that was loaded and dropped again between two looks has no name. For a process in another
+//! process namespace only the mappings at its start and end are known.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -41,7 +41,7 @@ pub struct Timers {
     areas: Vec<Area>,
     tally: Tally,
     missing: Missing,
-    /// Areas that there were.
+    /// The number of areas.
     met: u64,
 }
 
@@ -50,14 +50,14 @@ struct Area {
     path: PathBuf,
     file: File,
     process: u32,
-    /// Is its number one of our process namespace?
+    /// Whether its number is one of our process namespace.
     is_near: bool,
     made_ns: u64,
     room: u64,
     tail: u64,
-    /// How much of its text was read.
+    /// The bytes of its text that were read.
     text: usize,
-    /// A newer one of the same process is there.
+    /// There is a newer one of the same process.
     is_old: bool,
 }
 
@@ -68,7 +68,7 @@ impl Timers {
         Timers::default()
     }
 
-    /// Reads what is new. To be called several times a second, with all areas that there are now.
+    /// Reads new data. Called several times a second, with all areas that exist then.
     pub fn look(&mut self, paths: Vec<PathBuf>) {
         let known = |areas: &[Area], path: &PathBuf| areas.iter().any(|area| area.path == *path);
         let mut new: Vec<Area> =
@@ -96,8 +96,8 @@ impl Timers {
         });
     }
 
-    /// The program has ended: everything that was sampled, and why more was not. Processes that live on are not sampled any
-    /// more. `carried`: processes that the ledger knew before the areas were listed.
+    /// The program has ended: returns all samples, and the reasons for missing ones. Processes that live on are not sampled any
+    /// more. `carried`: processes that the ledger had before the areas were listed.
     #[must_use]
     pub fn end(mut self, paths: Vec<PathBuf>, carried: u64) -> (Tally, Missing) {
         self.look(paths);
@@ -110,7 +110,7 @@ impl Timers {
     }
 }
 
-/// A word of the header, by where it lies.
+/// A word of the header, by its offset.
 macro_rules! word {
     ($bytes:expr, $field:ident) => {
         word($bytes, std::mem::offset_of!(Header, $field))
@@ -123,7 +123,7 @@ macro_rules! long {
 }
 
 impl Area {
-    /// None where the file is none, or not whole yet.
+    /// None if the file is not an area, or not whole yet.
     fn open(path: PathBuf) -> Option<Area> {
         let flags = (O_NOFOLLOW | O_NONBLOCK).cast_signed();
         let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path).ok()?;
@@ -156,13 +156,13 @@ impl Area {
         self.is_near && i32::try_from(self.process).is_ok_and(is_none)
     }
 
-    /// Reads on. `to_the_end`: nobody writes any more, so what is not whole never will be.
+    /// Continues. `to_the_end`: no process writes any more, so an incomplete part stays incomplete.
     fn read(&mut self, tally: &mut Tally, to_the_end: bool) {
         let Ok(header) = header(&self.file) else { return };
         self.read_text(&header, tally);
         let there = long!(&header, head).wrapping_sub(self.tail).min(self.room);
         let Ok(marks) = self.samples(there) else { return };
-        // Read again: where a mark was there, its address is by now.
+        // Read again: the address of a mark is there by now.
         let Ok(samples) = self.samples(there) else { return };
         let mut has_asked = false;
         let mut done = 0;
@@ -187,7 +187,7 @@ impl Area {
         let _ = self.file.write_all_at(&self.tail.to_ne_bytes(), std::mem::offset_of!(Header, tail) as u64);
     }
 
-    /// So many samples from the tail on: address and mark.
+    /// This many samples from the tail on: address and mark.
     fn samples(&self, count: u64) -> io::Result<Vec<(u64, u64)>> {
         let mut bytes = vec![0; count as usize * SAMPLE_BYTES];
         let first = (self.room - self.tail % self.room).min(count) as usize * SAMPLE_BYTES;
@@ -197,7 +197,7 @@ impl Area {
         Ok(bytes.chunks_exact(SAMPLE_BYTES).map(|sample| (long(sample, 0), long(sample, 8))).collect())
     }
 
-    /// What the process says is mapped.
+    /// The mappings according to the process.
     fn read_text(&mut self, header: &[u8], tally: &mut Tally) {
         let end = (word!(header, text_bytes) as usize).min(TEXT_ROOM);
         if end <= self.text {
@@ -210,7 +210,7 @@ impl Area {
         }
     }
 
-    /// What the kernel says is mapped now.
+    /// The current mappings according to the kernel.
     fn ask(&self, tally: &mut Tally) {
         if let Ok(text) = fs::read(format!("/proc/{}/maps", self.process)) {
             mapped(&text, self.process, tally);
@@ -253,7 +253,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk().copied()).map_or(0, u64::from_ne_bytes)
 }
 
-/// Tells of every executable mapping in a text such as the kernel's.
+/// Reports every executable mapping in a text in the kernel's form.
 fn mapped(text: &[u8], process: u32, tally: &mut Tally) {
     for line in text.split(|&byte| byte == b'\n') {
         if let Some(record) = mapping(line, process) {
@@ -262,7 +262,7 @@ fn mapped(text: &[u8], process: u32, tally: &mut Tally) {
     }
 }
 
-/// `7f00-7f10 r-xp 00001000 08:01 123    /usr/lib/x.so`; None where it is nothing of that kind, or not executable.
+/// `7f00-7f10 r-xp 00001000 08:01 123    /usr/lib/x.so`; None if it has another form, or is not executable.
 fn mapping(line: &[u8], process: u32) -> Option<Record> {
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
@@ -275,7 +275,7 @@ fn mapping(line: &[u8], process: u32) -> Option<Record> {
     }
     let offset = number(str::from_utf8(fields.next()?).ok()?)?;
     let name = fields.nth(2).unwrap_or_default().trim_ascii_start();
-    // A file that is gone is as good as none; what has no name is code made at run time.
+    // A deleted file counts as none; a mapping without a name is code made at run time.
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
     let name = if name.is_empty() { b"//anon".as_slice() } else { name };
     let length = end.checked_sub(start)?;
@@ -394,7 +394,7 @@ mod tests {
             }
             timers.look(paths());
         }
-        // Mapped later, told at the end.
+        // Mapped later, recorded at the end.
         area.map("5000-6000 r-xp 00000200 00:00 1 /lib/b.so\n");
         area.sample(0x5010);
         area.put(offset_of!(Header, lost), &3_u64.to_ne_bytes());
@@ -442,13 +442,13 @@ mod tests {
         let mut area = Written::new(&folder, "a", DEAD, 5);
         area.sample(0x10);
         area.sample(0x20);
-        // Begun, and no more.
+        // Begun only.
         area.put(offset_of!(Header, head), &4_u64.to_ne_bytes());
         fs::write(folder.join("short"), b"noise").expect("written");
         fs::write(folder.join("zeros"), vec![0; SAMPLES_OFFSET + 9]).expect("written");
         let odd = Written::new(&folder, "odd", DEAD, 5);
         odd.put(offset_of!(Header, room), &1000_u32.to_ne_bytes());
-        // Its ring is not all there.
+        // Its ring is incomplete.
         let cut = Written::new(&folder, "cut", DEAD + 1, 5);
         cut.put(offset_of!(Header, head), &u64::MAX.to_ne_bytes());
         cut.file.set_len(SAMPLES_OFFSET as u64 + 5).expect("cut");
