@@ -1,13 +1,13 @@
-//! How names and texts of others are shown: nothing in them steers a terminal, turns a line round, or begins a new one
+//! Names and texts from others in a safe form: they cannot control a terminal, turn the direction of a line, or begin a new line
 //!
 //! ```text
 //! name of a file, a program, a member ── shown ──┐
-//! words of ours ─────────────────────────────────┴─> text ── text ──> terminal or file
+//! own words ────────────────────────────────────┴─> text ── text ──> terminal or file
 //!                                       values ──> JSON ── json ──> the same
 //! ```
 //!
-//! What is written in place of a character: `\n`, `\t`, `\x1b` for a control character, `\u{202e}` for one that is not seen and
-//! turns the direction of others, `\xff` for a byte that is no UTF-8.
+//! Replacements of characters: `\n`, `\t`, `\x1b` for a control character, `\u{202e}` for an invisible one that
+//! changes the direction of others, `\xff` for a byte that is not UTF-8.
 //!
 //! Invariant: what comes out has no control character but the line feeds and tabs of [`text`], and no character that changes the
 //! direction of others. Everything else is as it was: a backslash, too, so that a name of printable characters is not changed.
@@ -26,24 +26,24 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Does a terminal obey this character, or is it not seen while it changes where others are?
+/// Whether a terminal obeys this character, or it is invisible and changes the place of others.
 #[must_use]
 pub fn is_hostile(character: char) -> bool {
     character.is_control() || is_unseen(character)
 }
 
-/// Marks, embeddings, overrides and isolates of direction, and the separators of lines that are no line feeds.
+/// Marks, embeddings, overrides and isolates of direction, and the line separators that are not line feeds.
 fn is_unseen(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A name of others, to be printed.
+/// A name from others, for output.
 pub trait Shown {
     /// Its form for people.
     fn shown(&self) -> impl fmt::Display;
 }
 
-/// Bytes that may be no text.
+/// Bytes that may not be text.
 struct Bytes<'a>(&'a [u8]);
 
 impl fmt::Display for Bytes<'_> {
@@ -66,7 +66,7 @@ impl Shown for [u8] {
     }
 }
 
-/// The same for what has bytes.
+/// The same for types with bytes.
 macro_rules! shown {
     ($($kind:ty, $self:ident => $bytes:expr;)*) => {
         $(impl Shown for $kind {
@@ -85,19 +85,19 @@ shown! {
     PathBuf, self => self.as_os_str().as_encoded_bytes();
 }
 
-/// A text of several lines on its way out: all but its line feeds and tabs as names are shown.
+/// A text of several lines for output: all characters except its line feeds and tabs in the form of names.
 #[must_use]
 pub fn text(text: &str) -> Cow<'_, str> {
     passed(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// A text of one line: as names are shown.
+/// A text of one line: in the form of names.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     passed(text, |_| false)
 }
 
-/// A text with colours of ours, which are the only sequences left as they are: `ESC [ digits ; digits m`.
+/// A text with our own colours, which are the only sequences that stay: `ESC [ digits ; digits m`.
 #[must_use]
 pub fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -122,7 +122,7 @@ pub fn coloured(text: &str) -> String {
     out
 }
 
-/// JSON on its way out, with escapes of JSON: what JSON itself leaves as it is stands in strings only.
+/// JSON for output, with escapes of JSON: the characters in question occur in strings only.
 #[must_use]
 pub fn json(json: &str) -> Cow<'_, str> {
     let is_left = |character: char| !is_hostile(character) || matches!(character, '\n' | '\t' | '\r');
@@ -141,7 +141,7 @@ pub fn json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// JSON for a page, which puts its strings before a reader as they are: what JSON itself leaves in them is as names are shown.
+/// JSON for a page that shows its strings unchanged: the characters in question have the form of names.
 #[must_use]
 pub fn json_of_page(json: &str) -> Cow<'_, str> {
     match passed(json, |character| matches!(character, '\n' | '\t' | '\r')) {
