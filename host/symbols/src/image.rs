@@ -1,13 +1,13 @@
-//! One file: its tables of functions, variables and sections, and where its parts are mapped.
+//! One file: its tables of functions, variables and sections, and the mapping of its parts.
 //!
 //! ```text
 //! file ── segments  offset in the file <-> address
-//!      ├─ symbols   .symtab, else .dynsym; those of /usr/lib/debug/.build-id where that file has none
-//!      ├─ unwind    starts of functions where there are no symbols at all
+//!      ├─ symbols   .symtab, else .dynsym; those of /usr/lib/debug/.build-id if the file has none
+//!      ├─ unwind    starts of functions if there are no symbols at all
 //!      └─ sections  the last resort
 //! ```
 //!
-//! Invariant: everything that names something is read when the file is first opened, in one go; only code and lines are
+//! Invariant: all names are read when the file is first opened, at once; only code and lines are
 //! read later, from the same open file. So a program that is replaced meanwhile does no harm.
 
 use std::cell::OnceCell;
@@ -25,7 +25,7 @@ use crate::names::{self, Names, Which};
 use crate::table::Table;
 use crate::{Place, spelled, unwind};
 
-/// Whose instructions a file has.
+/// The machine of a file's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// x86 with 64 bits.
@@ -47,12 +47,12 @@ pub struct Image {
     names: Names,
     starts: Vec<u64>,
     build_id: Option<Vec<u8>>,
-    /// Where the tables of lines lie: in this file or the one that was stripped off it.
+    /// The place of the tables of lines: this file or its debug file.
     line_places: Option<LinePlaces>,
     lines: OnceCell<Option<Lines>>,
 }
 
-/// Offsets and lengths of `.debug_line`, `.debug_line_str` and `.debug_str`; those that are not there are empty.
+/// Offsets and lengths of `.debug_line`, `.debug_line_str` and `.debug_str`; missing ones are empty.
 struct LinePlaces {
     file: Option<File>,
     places: [(u64, u64); 3],
@@ -75,18 +75,18 @@ struct Section {
     range: Range<u64>,
 }
 
-/// More sections than real programs have; beyond, they are passed over.
+/// More sections than real programs have; further ones are skipped.
 const MOST_SECTIONS: usize = 1 << 16;
-/// More of them than real programs map.
+/// More segments than real programs map.
 const MOST_MAPPED: usize = 1 << 12;
-/// More bytes than a function has that is looked at.
+/// More bytes than any function to be read has.
 const MOST_CODE: u64 = 16 << 20;
 
 impl Image {
-    /// Reads a file's tables; None where it is no ELF file, or cannot be read.
+    /// Reads a file's tables; None if it is not an ELF file, or cannot be read.
     #[must_use]
     pub fn open(path: &Path) -> Option<Image> {
-        // Somebody else may have named it: nobody waits for the writer of a FIFO, and a device is not even opened.
+        // Its name may come from others: opening does not wait for the writer of a FIFO, and a device is not even opened.
         const NONBLOCK_NOCTTY: i32 = 0o4400;
         if !std::fs::metadata(path).ok()?.is_file() {
             return None;
@@ -151,31 +151,31 @@ impl Image {
         Some(Image { content, machine, segments, sections, names, starts, build_id, line_places, lines })
     }
 
-    /// Whose instructions it has.
+    /// The machine of its instructions.
     #[must_use]
     pub fn machine(&self) -> Machine {
         self.machine
     }
 
-    /// Its build-id, where it has one.
+    /// Its build-id, if it has one.
     #[must_use]
     pub fn build_id(&self) -> Option<&[u8]> {
         self.build_id.as_deref()
     }
 
-    /// Has it a table of symbols, so that a place without a name says something?
+    /// Whether it has a table of symbols, so that a place without a name has a meaning.
     #[must_use]
     pub fn has_symbols(&self) -> bool {
         !self.names.functions.is_empty()
     }
 
-    /// The function that the address lies in.
+    /// The function at the address.
     #[must_use]
     pub fn code(&self, address: u64) -> Option<Place> {
         place(&self.names.functions, address)
     }
 
-    /// The line of source that the code at the address comes from.
+    /// The line of source of the code at the address.
     #[must_use]
     pub fn line(&self, address: u64) -> Option<Line> {
         self.lines.get_or_init(|| self.read_lines()).as_ref()?.find(address)
@@ -196,26 +196,26 @@ impl Image {
         Some(Lines::new(sections, places.address_bytes))
     }
 
-    /// The address of a function whose name has this in it.
+    /// The address of a function whose name contains this.
     #[cfg(test)]
     pub(crate) fn code_named(&self, part: &str) -> Option<u64> {
         self.names.functions.iter().find(|found| found.name.contains(part)).map(|found| found.start)
     }
 
-    /// The variable that the address lies in.
+    /// The variable at the address.
     #[must_use]
     pub fn data(&self, address: u64) -> Option<Place> {
         place(&self.names.variables, address)
     }
 
-    /// The section that the address lies in.
+    /// The section at the address.
     #[must_use]
     pub fn section(&self, address: u64) -> Option<Place> {
         let section = self.section_of(address)?;
         Some(Place { symbol: section.name.clone(), displacement: address - section.range.start })
     }
 
-    /// The address of what lies at an offset in the file, as far as it is mapped.
+    /// The address of an offset in the file, if it is mapped.
     #[must_use]
     pub fn address(&self, offset: u64) -> Option<u64> {
         let holds =
@@ -224,7 +224,7 @@ impl Image {
         segment.address.checked_add(offset - segment.offset)
     }
 
-    /// From where to where the code around the address reaches: a symbol, else what the unwind table says.
+    /// The range of the code around the address: that of a symbol, otherwise that of the unwind table.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<Range<u64>> {
         if let Some(found) = self.names.functions.find(address) {
@@ -233,8 +233,8 @@ impl Image {
         unwind::around(&self.starts, address, self.section_of(address)?.range.clone())
     }
 
-    /// The bytes of a range of addresses, fewer where the file has fewer, or where more than a function's worth is asked
-    /// for.
+    /// The bytes of a range of addresses; fewer if the file has fewer, or if more than a function's worth is
+    /// requested.
     #[must_use]
     pub fn bytes(&self, addresses: Range<u64>) -> Vec<u8> {
         self.read_bytes(addresses).unwrap_or_default()
@@ -277,7 +277,7 @@ fn read_part(file: &File, offset: u64, length: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Where the tables of lines lie in a file, if it has some that are not compressed.
+/// The place of the tables of lines in a file, if it has uncompressed ones.
 fn line_places<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Option<LinePlaces> {
     if !file.is_little_endian() {
         return None;
@@ -313,8 +313,8 @@ fn sections<'a>(file: &object::File<'a, impl ReadRef<'a>>) -> Vec<Section> {
         .collect()
 }
 
-/// The file's build-id. Where its notes are longer together than the file, of `length` bytes, they lie one in the other, and none
-/// is looked at.
+/// The file's build-id. If its notes are longer together than the file, of `length` bytes, they overlap, and none
+/// is read.
 fn build_id<'a>(file: &object::File<'a, impl ReadRef<'a>>, length: u64) -> Option<Vec<u8>> {
     let notes = match file {
         object::File::Elf32(file) => notes(file),
@@ -337,7 +337,7 @@ fn notes<'a, Elf: FileHeader>(file: &ElfFile<'a, Elf, impl ReadRef<'a>>) -> u64 
     sections.max(segments)
 }
 
-/// Where distributions put what they stripped off.
+/// The folder in which distributions put stripped symbols.
 fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = build_id.split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();

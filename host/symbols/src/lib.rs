@@ -1,9 +1,9 @@
-//! Names of code and data in program files: which function, variable or section an address lies in.
+//! Names of code and data in program files: the function, variable or section at an address.
 //!
 //! ```text
 //! Symbols ── code, data, section   (file, address) -> Place { symbol, displacement }
 //!         ── address               offset in the file, as the kernel maps it -> address
-//!         ── function, bytes       where its code begins and ends, and its bytes
+//!         ── function, bytes       the range of its code, and its bytes
 //!   image     one file: its tables in order of addresses, read once
 //!   names     its symbols: functions and variables
 //!   table     addresses that are in order, found by bisection
@@ -13,12 +13,12 @@
 //!   vdso      the kernel's own, which is no file     spelling  names as people write them
 //! ```
 //!
-//! An *address* here is one of the file's own, as `nm` shows it; where a file is mapped elsewhere, its caller takes the
-//! difference away. Files are looked at when they are first asked about, and remembered.
+//! An *address* here is one of the file's own, as in `nm`; if a file is mapped elsewhere, the caller subtracts the
+//! difference. Files are read on the first question about them, and kept.
 //!
-//! Invariant: a file that is missing, no program, or made to harm gives no names; nothing here panics, and the work is
+//! Invariant: a file that is missing, not a program, or malicious gives no names; nothing here panics, and the work is
 //! bounded by the length of the file.
-//! Not here: callers that were inlined, names in other processes' file systems.
+//! Not here: inlined callers, names in other processes' file systems.
 #![forbid(unsafe_code)]
 
 pub mod brought;
@@ -40,7 +40,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Where an address lies.
+/// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The function, variable or section, as people write it.
@@ -62,7 +62,7 @@ impl Symbols {
         Symbols::default()
     }
 
-    /// The tables of a file, or of the kernel's `[vdso]`; None where it is no ELF file or cannot be read.
+    /// The tables of a file, or of the kernel's `[vdso]`; None if it is not an ELF file or cannot be read.
     #[must_use]
     pub fn image(&self, path: &Path) -> Option<Rc<Image>> {
         if let Some(known) = self.images.borrow().get(path) {
@@ -78,37 +78,37 @@ impl Symbols {
         image
     }
 
-    /// The function that the address lies in.
+    /// The function at the address.
     #[must_use]
     pub fn code(&self, path: &Path, address: u64) -> Option<Place> {
         self.image(path)?.code(address)
     }
 
-    /// The variable that the address lies in.
+    /// The variable at the address.
     #[must_use]
     pub fn data(&self, path: &Path, address: u64) -> Option<Place> {
         self.image(path)?.data(address)
     }
 
-    /// The section that the address lies in: what is left where no symbol is.
+    /// The section at the address: used if there is no symbol.
     #[must_use]
     pub fn section(&self, path: &Path, address: u64) -> Option<Place> {
         self.image(path)?.section(address)
     }
 
-    /// The address of what lies at an offset in the file.
+    /// The address of an offset in the file.
     #[must_use]
     pub fn address(&self, path: &Path, offset: u64) -> Option<u64> {
         self.image(path)?.address(offset)
     }
 
-    /// From where to where the code around the address reaches, also in stripped files.
+    /// The range of the code around the address, also in stripped files.
     #[must_use]
     pub fn function(&self, path: &Path, address: u64) -> Option<Range<u64>> {
         self.image(path)?.function(address)
     }
 
-    /// The line of source that the code at the address comes from; None where the file does not say.
+    /// The line of source of the code at the address; None if the file does not have it.
     #[must_use]
     pub fn line(&self, path: &Path, address: u64) -> Option<Line> {
         self.image(path)?.line(address)
@@ -120,7 +120,7 @@ impl Symbols {
         self.image(path).map(|image| image.bytes(addresses)).unwrap_or_default()
     }
 
-    /// The build-id of a file; None where it has none.
+    /// The build-id of a file; None if it has none.
     #[must_use]
     pub fn build_id(&self, path: &Path) -> Option<Vec<u8>> {
         self.image(path)?.build_id().map(<[u8]>::to_vec)

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! program 1 [ sequence 0x1100..0x1180, sequence 0x2000..0x2040 ]   program 2 [ ... ]       a program for each source file
-//!     once: where each sequence begins and ends       per question: the rows of one program, kept until another is asked for
+//!     once: the range of each sequence                 per question: the rows of one program, kept until another is asked for
 //! ```
 //!
-//! The tables stand by themselves: what a function is, and what was inlined into it, is not read.
+//! The tables are sufficient alone: functions and inlining are not read.
 //!
-//! Invariant: bytes that anybody may have written: a wrong program ends the reading, or names no lines; what is kept is less
+//! Invariant: the bytes are untrusted: a wrong program ends the reading, or gives no lines; the memory is less
 //! than the tables for all programs, and a multiple of them for one.
-//! Known limits: tables that are compressed, and names in files of their own (`.dwo`), are not read. Before DWARF 5 a name
+//! Known limits: compressed tables, and names in files of their own (`.dwo`), are not read. Before DWARF 5 a name
 //! is relative to a folder that is not in the table.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LittleEndian};
 
-/// Sections of a file that tell of lines; all but the first may be empty.
+/// Sections of a file with lines; all but the first may be empty.
 #[derive(Debug, Default)]
 pub struct Sections {
     /// `.debug_line`.
@@ -31,7 +31,7 @@ pub struct Sections {
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The file, as the compiler was told it.
+    /// The file, as given to the compiler.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
@@ -43,7 +43,7 @@ pub struct Lines {
     address_bytes: u8,
     /// In the order of their addresses.
     sequences: Vec<Sequence>,
-    /// The program that was asked for last.
+    /// The program of the last question.
     last: RefCell<Option<(usize, Vec<Row>)>>,
 }
 
@@ -52,7 +52,7 @@ struct Sequence {
     program: usize,
 }
 
-/// From this address on, up to the next row. None: up to there it is no code.
+/// From this address on, up to the next row. None: not code up to there.
 struct Row {
     address: u64,
     line: Option<(u64, u64)>,
@@ -61,7 +61,7 @@ struct Row {
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 impl Lines {
-    /// Reads where the sequences lie.
+    /// Reads the ranges of the sequences.
     #[must_use]
     pub fn new(sections: Sections, address_bytes: u8) -> Lines {
         let mut lines = Lines { sections, address_bytes, sequences: Vec::new(), last: RefCell::new(None) };
@@ -78,14 +78,14 @@ impl Lines {
         }) {
             at = next;
         }
-        // Functions that the linker left out lie at 0.
+        // Functions that the linker left out are at 0.
         sequences.retain(|sequence| sequence.range.start != 0 && !sequence.range.is_empty());
         sequences.sort_by_key(|sequence| sequence.range.start);
         lines.sequences = sequences;
         lines
     }
 
-    /// The line that the code at this address comes from.
+    /// The line of the code at this address.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Line> {
         let behind = self.sequences.partition_point(|sequence| sequence.range.start <= address);
@@ -111,12 +111,12 @@ impl Lines {
             Seen::Ends(address) => rows.push(Row { address, line: None }),
             Seen::Begins(_) => {}
         });
-        // Stable: of two rows at one address the later counts; but where one sequence ends and another begins, that one.
+        // Stable: of two rows at one address the later counts; but if one sequence ends and another begins, the latter.
         rows.sort_by_key(|row| (row.address, row.line.is_some()));
         rows
     }
 
-    /// Calls `each` with what a program says; where the next one begins, None where there is none.
+    /// Calls `each` with the rows of a program; returns the start of the next one, None if there is none.
     fn each_row(&self, at: usize, mut each: impl FnMut(Seen)) -> Option<usize> {
         if at >= self.sections.line.len() {
             return None;
@@ -176,7 +176,7 @@ impl Lines {
     }
 }
 
-/// What a program says.
+/// A row of a program.
 enum Seen {
     /// A sequence begins at this address
     Begins(u64),

@@ -1,12 +1,12 @@
-//! The symbols of a file: its functions and variables, from `.symtab`, or from `.dynsym` where that is all there is.
+//! The symbols of a file: its functions and variables, from `.symtab`, or from `.dynsym` if there is no other table.
 //!
 //! ```text
 //! symbol ── function, data       by its kind
-//!        └─ of no kind: a label  by its section: code that runs, or bytes that are mapped
+//!        └─ of no kind: a label  by its section: executable code, or mapped bytes
 //! ```
 //!
-//! Invariant: bytes that anybody may have written; a wrong table gives None or less. The tables' bytes are read once each,
-//! and no name is looked at before it is asked for.
+//! Invariant: the bytes are untrusted; a wrong table gives None or less. The tables' bytes are read once each,
+//! and a name is read only on request.
 //! Not here: the order of names ([`crate::table`]).
 
 use std::ops::Range;
@@ -29,13 +29,13 @@ pub struct Names {
 /// Which of a file's tables.
 #[derive(Clone, Copy)]
 pub enum Which {
-    /// All names, which `strip` takes away.
+    /// All names, which `strip` removes.
     All,
     /// Those for the dynamic linker.
     Exported,
 }
 
-/// The symbols of a file; None where that table is not there, or names nothing.
+/// The symbols of a file; None if that table is missing, or has no names.
 pub fn read<'a>(
     file: &object::File<'a, impl ReadRef<'a>>,
     which: Which,
@@ -66,7 +66,7 @@ fn read_elf<'a, Elf: FileHeader>(
     for (index, symbol) in symbols.enumerate() {
         let Some(kind) = kind(file, symbols, index, symbol) else { continue };
         let name = symbol.st_name(file.endian());
-        // `$x` and the like tell code from data on arm64.
+        // `$x` and similar names distinguish code from data on arm64.
         if matches!(texts.first(name), None | Some(0 | b'$')) {
             continue;
         }
@@ -94,7 +94,7 @@ enum Kind {
     Variable,
 }
 
-/// What a symbol names; None for what has no place in this file, and for names of files, sections and thread-locals.
+/// The kind of a symbol; None for one without a place in this file, and for names of files, sections and thread-locals.
 fn kind<'a, Elf: FileHeader, R: ReadRef<'a>>(
     file: &ElfFile<'a, Elf, R>,
     symbols: &SymbolTable<'a, Elf, R>,
@@ -108,7 +108,7 @@ fn kind<'a, Elf: FileHeader, R: ReadRef<'a>>(
     match symbol.st_type() {
         elf::STT_FUNC => Some(Kind::Function),
         elf::STT_OBJECT => Some(Kind::Variable),
-        // Labels of assembly: by the section that they are in.
+        // Labels of assembly: by their section.
         elf::STT_NOTYPE => kind_of_section(file, symbols.symbol_section(file.endian(), symbol, index).ok()??),
         _ => None,
     }

@@ -1,10 +1,10 @@
-//! Names as people write them: those of Rust and C++ without what the compiler made of them.
+//! Names as people write them: those of Rust and C++ without the compiler's mangling.
 //!
-//! Invariant: a name that is neither comes back as it is, and none is longer than [`LONGEST`].
+//! Invariant: any other name is returned unchanged, and none is longer than [`LONGEST`].
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Longer names are cut: those of templates may be as long as a book.
+/// Longer names are cut: those of templates may be very long.
 const LONGEST: usize = 400;
 
 /// The name as people write it.

@@ -3,15 +3,15 @@
 //! ```text
 //! start   0    10        20   30
 //!         [main]  [outer------------)
-//!                        [inner)           25 lies in inner, 35 in outer, 5 in main (of no length: up to the next)
+//!                        [inner)           25 is in inner, 35 in outer, 5 in main (of no length: up to the next)
 //! reach   8    50        50   50           the farthest end of this entry and all before it
 //! ```
 //!
 //! Names stay where the file has them, in one text: of the tens of thousands of names of a large program, few are ever
-//! looked at.
+//! used.
 //!
 //! Invariant: `entries` are in order of their starts, no two with the same; `reach[i]` is the greatest end of the first
-//! `i + 1` of them, so the walk back stops where nothing before can contain the address. Names that share an address are
+//! `i + 1` of them, so the walk back stops where no earlier one can contain the address. Names with the same address are
 //! compared, up to four times the length of all texts; beyond that, the first one counts.
 //! Not here: symbols of files ([`crate::names`]).
 
@@ -19,18 +19,18 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// How much a name is to be preferred among those of one address; less is better.
+/// The preference of a name among those of one address; less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(pub u8);
 
-/// A name and where it begins.
+/// A name and its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Address of its first byte.
     pub start: u64,
-    /// Bytes that it has; 0 where it does not say.
+    /// Its bytes; 0 if not given.
     pub size: u64,
-    /// Where in the texts its name begins.
+    /// The start of its name in the texts.
     pub name: u32,
     /// Among names of the same address, the least counts.
     pub rank: Rank,
@@ -42,14 +42,14 @@ impl Entry {
     }
 }
 
-/// What an address lies in.
+/// The entry at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
     /// Address of its first byte.
     pub start: u64,
-    /// Bytes that it has.
+    /// Its bytes.
     pub size: u64,
-    /// Its name, as the file has it.
+    /// Its name, as in the file.
     pub name: &'a str,
 }
 
@@ -78,7 +78,7 @@ impl Texts {
     }
 }
 
-/// How many times as long as the texts may be what is compared of them: linkers let names end in one another.
+/// The limit of compared bytes, as a multiple of the texts' length: linkers let names end in one another.
 const MOST_COMPARED: usize = 4;
 
 /// Names in order.
@@ -90,7 +90,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Puts names in order. One without a length reaches to the next, and at most to the end of its section.
+    /// Puts names in order. A name without a length reaches to the next, and at most to the end of its section.
     pub fn new(mut entries: Vec<Entry>, texts: Texts, sections: &[Range<u64>]) -> Table {
         entries.sort_by_key(Entry::order);
         let mut left = texts.0.len().saturating_mul(MOST_COMPARED);
@@ -123,7 +123,7 @@ impl Table {
         Table { entries, reach, texts }
     }
 
-    /// The innermost entry that the address lies in; None also where its name is no text.
+    /// The innermost entry with the address; None also if its name is not text.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Found<'_>> {
         let after = self.entries.partition_point(|entry| entry.start <= address);
@@ -149,14 +149,14 @@ impl Table {
         self.entries.iter().filter_map(|entry| self.found(entry))
     }
 
-    /// Is there no name?
+    /// Whether there is no name.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-/// The place of the best name among entries that differ in nothing else; `left` bytes may still be compared.
+/// The index of the best name among entries that are otherwise equal; `left` bytes may still be compared.
 fn best(alike: &[Entry], texts: &Texts, left: &mut usize) -> usize {
     let mut best = (0, texts.bytes(alike[0].name));
     for (place, entry) in alike.iter().enumerate().skip(1) {

@@ -1,7 +1,7 @@
-//! Where functions begin in a file without symbols: the table by which exceptions find their way, which `strip` leaves.
+//! The starts of functions in a file without symbols, from the unwind table of exceptions, which `strip` leaves.
 //!
 //! ```text
-//! .eh_frame_hdr:  1 | how the pointer, the count and the table are written | pointer | count | (function, rule)...
+//! .eh_frame_hdr:  1 | encodings of pointer, count and table                | pointer | count | (function, rule)...
 //!                                                                                       each 4 bytes, from the section's start
 //! ```
 //!
@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-/// Four bytes, without and with a sign; and those that count from the start of the section.
+/// Four bytes, without and with a sign; and four bytes from the start of the section.
 const FOUR_BYTES: u8 = 0x03;
 const FROM_SECTION: u8 = 0x3b;
 
@@ -35,7 +35,7 @@ pub fn starts(bytes: &[u8], address: u64) -> Vec<u64> {
     starts
 }
 
-/// The function that the address lies in: from its start to the next one, within its section.
+/// The function at the address: from its start to the next one, within its section.
 pub fn around(starts: &[u64], address: u64, section: Range<u64>) -> Option<Range<u64>> {
     let after = starts.partition_point(|&start| start <= address);
     let start = *starts.get(after.checked_sub(1)?)?;

@@ -1,17 +1,17 @@
-//! The kernel's own small library, which is mapped into every program and is no file.
+//! The kernel's own small library, which is mapped into every program and is not a file.
 //!
 //! Invariant: read through `/proc/self`, from a mapping that stays as long as this process.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-/// What the kernel calls it, in `/proc/PID/maps` and in its records.
+/// The kernel's name for it, in `/proc/PID/maps` and in its records.
 pub const NAME: &str = "[vdso]";
 
-/// More than it has on any kernel.
+/// More bytes than it has on any kernel.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Its bytes; None where there is none, or the kernel does not let us see them.
+/// Its bytes; None if there is none, or the kernel does not allow reading them.
 pub fn bytes() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with(NAME))?;

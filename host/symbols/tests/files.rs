@@ -1,4 +1,4 @@
-//! Files as there are on machines: with and without symbols, movable or not, absent, and no programs at all.
+//! Files as found on machines: with and without symbols, relocatable or not, missing, and not programs at all.
 
 use std::env;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{self, Command};
 
 use underbar_symbols::{Image, Machine, Symbols};
 
-/// A program with a function and variables whose addresses it prints as lines of `name address`; None where there is no
+/// A program with a function and variables whose addresses it prints as lines of `name address`; None if there is no
 /// compiler for it.
 fn compiled(name: &str, flags: &[&str]) -> Option<PathBuf> {
     let folder = env::temp_dir().join(format!("underbar-symbols-{}", process::id()));
@@ -28,7 +28,7 @@ fn compiled(name: &str, flags: &[&str]) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Addresses as `nm` has them.
+/// Addresses as in `nm`.
 fn nm(program: &Path) -> Vec<(String, u64)> {
     let output = Command::new("nm").arg(program).output().expect("nm");
     String::from_utf8_lossy(&output.stdout)
@@ -154,7 +154,7 @@ fn no_bytes_make_it_panic() {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            // Much of the damage where the tables are described.
+            // Much of the damage in the part that describes the tables.
             let room = if state & 1 == 0 { 1_024 } else { bytes.len() };
             let place = usize::try_from(state >> 8).expect("64 bits") % room;
             bytes[place] = (state >> 3) as u8;
@@ -171,8 +171,8 @@ fn no_bytes_make_it_panic() {
     assert!(read > 0, "some of it still looks like a program");
 }
 
-/// A shared object with these notes in sections of their own, each of so many bytes from the first, and with functions whose
-/// names are all of one text, each from another byte of it on.
+/// A shared object with these notes in sections of their own, each of this many bytes from the first, and with functions whose
+/// names are all in one text, each from another byte of it on.
 fn overlapping(notes: &[u64], functions: usize, text: usize) -> Vec<u8> {
     let half = |numbers: &[u16]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
     let word = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
